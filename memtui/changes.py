@@ -8,6 +8,7 @@ or table row, and what to tell the person. Each edit holds the text before and a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
 from memtui.acts import DESTRUCTIVE as DESTRUCTIVE
@@ -40,100 +41,139 @@ class Change:
     """Proceed where a rule of the store would refuse; never where data would be damaged."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordEdit:
-    """Set, insert or remove one object of a JSON array, as raw text.
+class Kind(StrEnum):
+    """What an edit changes, which decides how it is made, merged and found reverted."""
 
-    Raw text is what `bytes.decode("utf-8", "surrogateescape")` gives for the object's bytes.
+    RECORD = "record"
+    """An object of a JSON array. Key: the keys that lead to the array from the top of the file
+    (`()` or `("events",)`), the member that holds the id, and the id."""
+    VALUE = "value"
+    """A member of a JSON object. Key: the keys that lead to it."""
+    COUNTER = "counter"
+    """A value that the owning program rewrites all the time, as Ambient does `lastActive`. A value
+    it has written meanwhile stays, also on undo, and is not a conflict."""
+    FILE = "file"
+    """A text file as a whole."""
+    LINES = "lines"
+    """A text file with several memories: lines that another program changed meanwhile stay as they
+    are, and only a change of the same lines is a conflict."""
+    ENTRIES = "entries"
+    """A text of Hermes's entries, merged by entry (`memtui.files.text_items`)."""
+    GRAPH = "graph"
+    """A graph of MCP's memory server, merged by observation and relation."""
+    SIDECAR = "sidecar"
+    """What memtui itself stores about one memory in `.memtui/`. The path is the root of the store,
+    where that folder need not exist yet. Key: the id."""
+    ROW = "row"
+    """A row of a SQLite table. Key: the table, and a pair of name and value for each column that
+    identifies the row."""
+    FOLDER = "folder"
+    """A whole folder, made or removed in one step. Key: `("existed",)` if it existed before and was
+    empty, so that it is filled or emptied."""
+
+
+JSON_PARTS = frozenset({Kind.RECORD, Kind.VALUE, Kind.COUNTER})
+ITEM_TEXTS = frozenset({Kind.ENTRIES, Kind.GRAPH})
+SHARED_TEXTS = ITEM_TEXTS | {Kind.LINES}
+"""Texts that hold several memories."""
+TEXTS = SHARED_TEXTS | {Kind.FILE}
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Set, insert (`before` None) or remove (`after` None) one thing.
+
+    A JSON value or a text is raw text, as `bytes.decode("utf-8", "surrogateescape")` gives it, so
+    that every byte survives. Of a sidecar entry and of a row it is a mapping; a row's columns must
+    have the values of `before`. Of a folder it maps `files` to name -> (text, nanoseconds or None)
+    and `databases` to name -> (format, rows), see `memtui.stores.format.DatabaseSupport`.
     """
 
+    kind: Kind
     path: str
-    array: tuple[str, ...]
-    """Keys that lead to the array from the top of the file: () or ("events",)."""
-    id_key: str
-    id: str
-    before: str | None
-    """None: the object must not exist."""
-    after: str | None
-    """None: remove it."""
-    index: int | None = None
-    """The position of an inserted object; None: at the end."""
-
-
-@dataclass(frozen=True, slots=True)
-class ValueEdit:
-    """Set, insert or remove one member of a JSON object, as raw JSON text."""
-
-    path: str
-    pointer: tuple[str, ...]
-    before: str
-    """Empty: the key must not exist."""
-    after: str
-    """Empty: remove the key."""
-    book_keeping: bool = False
-    """The owning program rewrites this value all the time, as Ambient does `lastActive`. A value it
-    has written meanwhile stays, also on undo, and is not a conflict."""
-    index: int | None = None
-    """The position of an inserted member; None: the last."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextEdit:
-    """Replace, create (`before` None) or remove (`after` None) a text file."""
-
-    path: str
-    before: str | None
-    """Decoded with surrogateescape, so that every byte survives."""
-    after: str | None
-    by_lines: bool = False
-    """The file holds several memories: lines that another program changed meanwhile stay as they
-    are, and only a change of the same lines is a conflict."""
-    items: str = ""
-    """The form of a text that is merged by its items rather than its lines, see
-    `memtui.files.text_items`."""
-
-
-@dataclass(frozen=True, slots=True)
-class SidecarEdit:
-    """Change what memtui itself stores about one memory in `.memtui/`."""
-
-    root: str
-    """The folder of `.memtui/`, which need not exist yet."""
-    id: str
-    before: Mapping[str, Any] | None
-    after: Mapping[str, Any] | None
+    key: tuple[Any, ...]
+    """What in the file it changes, by the kind."""
+    before: Any
+    after: Any
+    at: int | None = None
+    """The position of an inserted record or value; None: the last."""
     undoes: bool = False
-    """Made by `invert_edits`: the line that made the change is taken out of the file, where it is
-    the newest of its id. Any other edit appends a line."""
+    """Made by `invert_edits`: the line of the sidecar that made the change is taken out again where
+    it is the newest of its id. Any other edit of a sidecar appends a line."""
+
+    @property
+    def target(self) -> tuple[Any, ...]:
+        """What it changes; equal for two edits of the same thing."""
+        kind = "text" if self.kind in TEXTS else "json" if self.kind in JSON_PARTS else self.kind
+        return (kind, self.path, *self.key)
+
+    @property
+    def id(self) -> str:
+        """The id of the record or the sidecar entry."""
+        return str(self.key[-1])
+
+    @property
+    def table(self) -> str:
+        return str(self.key[0])
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The columns that identify the row."""
+        return dict(self.key[1:])
 
 
-@dataclass(frozen=True, slots=True)
-class RowEdit:
-    """Update, insert (`before` None) or delete (`after` None) one row of a SQLite table."""
-
-    path: str
-    table: str
-    key: Mapping[str, Any]
-    """The columns that identify the row."""
-    before: Mapping[str, Any] | None
-    """Columns that must have these values."""
-    after: Mapping[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True)
-class TreeEdit:
-    """Create (`before` None) or remove (`after` None) a whole folder in one step."""
-
-    path: str
-    before: Mapping[str, Any] | None
-    """`files`: name -> text and time (nanoseconds, or None); `databases`: name -> format and rows
-    (see `memtui.stores.format.DatabaseSupport`)."""
-    after: Mapping[str, Any] | None
-    existed: bool = False
-    """The folder existed before and was empty: it is filled or emptied, not created or removed."""
+def record_edit(
+    path: str,
+    array: tuple[str, ...],
+    id_key: str,
+    id: str,
+    before: str | None,
+    after: str | None,
+    at: int | None = None,
+) -> Edit:
+    return Edit(Kind.RECORD, path, (array, id_key, id), before, after, at)
 
 
-Edit = RecordEdit | ValueEdit | TextEdit | SidecarEdit | RowEdit | TreeEdit
+def value_edit(
+    path: str,
+    pointer: tuple[str, ...],
+    before: str | None,
+    after: str | None,
+    at: int | None = None,
+    *,
+    kind: Kind = Kind.VALUE,
+) -> Edit:
+    return Edit(kind, path, pointer, before or None, after or None, at)
+
+
+def text_edit(path: str, before: str | None, after: str | None, kind: Kind = Kind.FILE) -> Edit:
+    return Edit(kind, path, (), before, after)
+
+
+def sidecar_edit(
+    root: str, id: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+) -> Edit:
+    return Edit(Kind.SIDECAR, root, (id,), before, after)
+
+
+def row_edit(
+    path: str,
+    table: str,
+    key: Mapping[str, Any],
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
+) -> Edit:
+    return Edit(Kind.ROW, path, (table, *sorted(key.items())), before, after)
+
+
+def folder_edit(
+    path: str,
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
+    *,
+    existed: bool = False,
+) -> Edit:
+    return Edit(Kind.FOLDER, path, ("existed",) if existed else (), before, after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,14 +215,16 @@ def invert_edits(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
         The inverse of each edit, in reverse order. An edit that changes nothing, and only requires
         that something is as it was read, is left out.
     """
-    changing = [edit for edit in reversed(edits) if edit.before != edit.after]
-    return tuple(map(_inverse, changing))
-
-
-def _inverse(edit: Edit) -> Edit:
-    if isinstance(edit, SidecarEdit):
-        return replace(edit, before=edit.after, after=edit.before, undoes=not edit.undoes)
-    return replace(edit, before=edit.after, after=edit.before)  # type: ignore[arg-type]
+    return tuple(
+        replace(
+            edit,
+            before=edit.after,
+            after=edit.before,
+            undoes=edit.kind is Kind.SIDECAR and not edit.undoes,
+        )
+        for edit in reversed(edits)
+        if edit.before != edit.after
+    )
 
 
 # ---- edits as text -------------------------------------------------------------------------------
@@ -241,22 +283,24 @@ def edit_diffs(edit: Edit) -> list[FileDiff]:
 
     Of a folder each file; of a database in it the number of its rows.
     """
-    if isinstance(edit, TreeEdit):
-        before, after = _tree_texts(edit.before), _tree_texts(edit.after)
+    if edit.kind is Kind.FOLDER:
+        before, after = _folder_texts(edit.before), _folder_texts(edit.after)
         names = dict.fromkeys([*before, *after])
         return [FileDiff(f"{edit.path}/{n}", before.get(n), after.get(n)) for n in names]
-    if isinstance(edit, RowEdit):
-        key = ", ".join(f"{name}={value}" for name, value in edit.key.items())
+    if edit.kind is Kind.ROW:
+        key = ", ".join(f"{name}={value}" for name, value in edit.key[1:])
         name = f"{edit.path} {edit.table} {key}"
         return [FileDiff(name, _lines(edit.before), _lines(edit.after))]
-    if isinstance(edit, SidecarEdit):
-        name = f"{edit.root}/.memtui: {edit.id}"
+    if edit.kind is Kind.SIDECAR:
+        name = f"{edit.path}/.memtui: {edit.id}"
         return [FileDiff(name, _lines(edit.before), _lines(edit.after))]
-    name = f"{edit.path} {edit.id}" if isinstance(edit, RecordEdit) else edit.path
+    if edit.kind in (Kind.VALUE, Kind.COUNTER):  # the file exists
+        return [FileDiff(edit.path, edit.before or "", edit.after or "")]
+    name = f"{edit.path} {edit.id}" if edit.kind is Kind.RECORD else edit.path
     return [FileDiff(name, edit.before, edit.after)]
 
 
-def _tree_texts(tree: Mapping[str, Any] | None) -> dict[str, str]:
+def _folder_texts(tree: Mapping[str, Any] | None) -> dict[str, str]:
     if tree is None:
         return {}
     found = {name: text for name, (text, _) in tree["files"].items()}

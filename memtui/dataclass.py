@@ -19,14 +19,24 @@ from dataclasses import (
     field,
     fields,
     is_dataclass,
-    replace,
 )
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import Struct, structs
+
 __all__ = ["asdict", "dataclass", "field", "fields", "is_dataclass", "replace"]
 
 Class = TypeVar("Class", bound=type)
+Value = TypeVar("Value")
+
+
+def replace(value: Value, /, **changes: Any) -> Value:
+    """As `dataclasses.replace`, also of a `Struct`."""
+    if isinstance(value, Struct):
+        return structs.replace(value, **changes)
+    return dataclasses.replace(value, **changes)  # type: ignore[type-var]
+
 
 if TYPE_CHECKING:
     from dataclasses import dataclass

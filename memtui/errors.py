@@ -7,7 +7,6 @@ Errors are raised where they are found and caught in the user interface (`cli`, 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from memtui.text.safe_text import mask_urls
 
@@ -101,14 +100,6 @@ class Conflict(SaveError):
     def has_texts(self) -> bool:
         """Whether there is anything to compare: else the record is gone, and was not read again."""
         return (self.base, self.theirs, self.yours) != (None, None, None)
-
-
-class ForeignOwner(SaveError):
-    """Saving would change the owner or the group of a file, and the person has not agreed."""
-
-    def __init__(self, what: str, *, where: str, do: str, path: Path) -> None:
-        super().__init__(what, where=where, do=do)
-        self.path = path
 
 
 class TerminalError(MemtuiError):

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
-from memtui.dataclass import dataclass, field, fields
+from msgspec import Struct, field
 
 KINDS = ("fact", "event", "episode", "schema", "observation", "document", "note")
 IMPORTANCES = ("high", "medium", "low")
@@ -27,8 +27,7 @@ def empty_word(field: str) -> str:
     return UNTYPED if field == "type" else "none"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True, gc=False, omit_defaults=True):
     """Where a memory is stored: a file and, where known, the line and the position in it."""
 
     file: str
@@ -39,8 +38,7 @@ class Place:
     """Position in the structure of the file: `[3]`, `events[12]`, `observations.id=7`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True, gc=False, omit_defaults=True):
     """A typed, directed relation to another memory, or to an entity."""
 
     relation: str
@@ -52,8 +50,7 @@ class Link:
     """The store's text on the link: a verdict, a reason or a confidence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
     """One memory of any store, whatever the store calls it.
 
     Text fields hold the store's text unchanged, with control characters, markup and lone
@@ -84,7 +81,7 @@ class Memory:
     """Aware, UTC."""
     importance: str = "medium"
     """One of `IMPORTANCES`: the store's own, or derived as the docstring of the store says."""
-    confidence: float | None = None
+    confidence: int | float | None = None
     status: str = "active"
     """One of `STATUSES`."""
     pinned: bool = False
@@ -95,7 +92,7 @@ class Memory:
     links: tuple[Link, ...] = ()
     source: str = ""
     """What the store notes as its source."""
-    origin: Place = field(default=Place(""))
+    origin: Place = Place("")
     also: tuple[Place, ...] = ()
     """Further places where the same memory is stored."""
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -155,7 +152,7 @@ def _link(link: Link) -> dict[str, Any]:
     }
 
 
-_NAMES = tuple(field.name for field in fields(Memory))
+_NAMES = Memory.__struct_fields__
 _values_of = attrgetter(*_NAMES)
 
 

@@ -90,7 +90,7 @@ def _serve() -> None:
         transfer_commands,
     )
     from memtui.library import Library  # noqa: F401
-    from memtui.search import finder, whoosh_index  # noqa: F401
+    from memtui.search import matching, whoosh_index  # noqa: F401
 
     for line in iter(sys.stdin.readline, ""):
         asked: list[Any] = json.loads(line)

@@ -26,12 +26,11 @@ from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document
 from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.restoring import plan_restore
-from memtui.changes import Act, Edit, StoreEdits, TextEdit, ValueEdit
+from memtui.changes import Act, Edit, Kind, StoreEdits, text_edit, value_edit
 from memtui.errors import MemtuiError
 from memtui.files import save_hooks
 from memtui.files.save_transaction import commit
 from memtui.files.sidecar_lines import read_entries
-from memtui.files.text_items import ENTRIES
 from memtui.journal import Journal
 from memtui.library import Library
 from memtui.testing.acting import first_plan
@@ -142,19 +141,19 @@ def _rare(folder: Path) -> Iterator[tuple[Edit, ...]]:
     values, entries, late = (str(folder / n) for n in ("values.json", "entries.md", "late.md"))
     Path(values).write_bytes(b'\xef\xbb\xbf{\r\n\t"a": 1.50,\r\n\t"b": {"c": "\xff"}\r\n}')
     yield (
-        ValueEdit(values, ("new",), "", '{"n": [1, 2]}', index=0),
-        ValueEdit(values, ("b", "d"), "", '"\\ud83d"'),
-        TextEdit(entries, None, "one\n§\ntwo\n", items=ENTRIES),
-        TextEdit(late, None, "no end of line: \udcff"),
+        value_edit(values, ("new",), "", '{"n": [1, 2]}', at=0),
+        value_edit(values, ("b", "d"), "", '"\\ud83d"'),
+        text_edit(entries, None, "one\n§\ntwo\n", Kind.ENTRIES),
+        text_edit(late, None, "no end of line: \udcff"),
     )
     yield (
-        ValueEdit(values, ("a",), "1.50", "", index=1),
-        ValueEdit(values, ("new", "n"), "[1, 2]", "[]"),
-        TextEdit(entries, "one\n§\ntwo\n", "one\n§\ntwo\n§\nthree\n", items=ENTRIES),
+        value_edit(values, ("a",), "1.50", "", at=1),
+        value_edit(values, ("new", "n"), "[1, 2]", "[]"),
+        text_edit(entries, "one\n§\ntwo\n", "one\n§\ntwo\n§\nthree\n", Kind.ENTRIES),
     )
     yield (
-        TextEdit(entries, "one\n§\ntwo\n§\nthree\n", None, items=ENTRIES),
-        TextEdit(late, "no end of line: \udcff", None),
+        text_edit(entries, "one\n§\ntwo\n§\nthree\n", None, Kind.ENTRIES),
+        text_edit(late, "no end of line: \udcff", None),
     )
 
 

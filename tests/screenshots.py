@@ -22,8 +22,7 @@ from memtui.cli.store_commands import date_files
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.stores import registry
-from memtui.tui.app import MemtuiApp
-from memtui.tui.app_interface import Launch
+from memtui.tui.app import Launch, MemtuiApp
 from tests.tui.stage import NOW, Stage
 
 THEMES = ("dusk", "paper")

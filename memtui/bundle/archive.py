@@ -157,8 +157,7 @@ def read_archive(path: Path) -> Archive:
         BundleError: it is damaged, too large, or no bundle.
         OSError: the file cannot be read.
     """
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    file = os.fdopen(os.open(path, flags), "rb")
+    file = open_file(path)
     try:
         return _read(file, str(path))
     except BundleError as error:
@@ -177,19 +176,27 @@ def _refusal(path: object, why: str) -> BundleError:
     return BundleError(f"{_INVALID}{why}", where=visible(str(path)), do=do)
 
 
+def open_file(path: Path) -> BinaryIO:
+    """Open a file to read it, without waiting for a pipe. Raises BundleError for one, OSError."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    file = os.fdopen(os.open(path, flags), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise BundleError("it is not a file", where=visible(str(path)))
+    return file
+
+
 def _read(file: BinaryIO, path: str) -> Archive:
-    status = os.fstat(file.fileno())
-    if not stat.S_ISREG(status.st_mode):
-        raise BundleError("it is not a file")
-    if status.st_size > MAX_BYTES + (MAX_BYTES >> 3):
+    size = os.fstat(file.fileno()).st_size
+    if size > MAX_BYTES + (MAX_BYTES >> 3):
         raise BundleError(f"it is larger than {MAX_BYTES >> 20} MiB")
-    manifest, at = _read_manifest(file, status.st_size)
+    manifest, at = _read_manifest(file, size)
     locations: dict[str, tuple[int, int, str]] = {}
     for row in _checked_rows(manifest):
         at += _LOCAL.size + len(row["name"])
         locations[row["name"]] = at, row["size"], row["sha256"]
         at += row["size"]
-    if at > status.st_size:
+    if at > size:
         raise BundleError("its entries are larger than the file")
     archive = Archive(tuple(manifest["stores"]), Entries(path, locations, file))
     file.seek(0)

@@ -6,8 +6,6 @@ A file is checked completely before any of it is used; one fault refuses all of 
 from __future__ import annotations
 
 import json
-import os
-import stat
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -24,6 +22,7 @@ from memtui.model import Memory, find_defect, from_record
 from memtui.stores import registry
 from memtui.stores.format import IncomingStore
 from memtui.stores.registry import format_of
+from memtui.stores.values import parse_json
 from memtui.text import counted, visible
 
 LARGEST_TEXT = 256 << 20
@@ -71,19 +70,16 @@ def read_document(path: Path) -> ImportDocument:
     except BundleError as error:
         raise _with_path(error, path) from None
     except (ValueError, RecursionError) as error:
+        why = "too deep" if isinstance(error, RecursionError) else str(error)
+        if isinstance(error, json.JSONDecodeError):
+            why = f"no JSON at line {error.lineno}, column {error.colno}"
+        elif isinstance(error, UnicodeDecodeError):
+            why = f"byte {error.start} is not UTF-8"
         raise BundleError(
-            f"unknown file format: {_describe_error(error)}",
+            f"unknown file format: {why}",
             where=visible(str(path)),
             do=f"it reads {describe_importable_files()}",
         ) from None
-
-
-def _describe_error(error: ValueError | RecursionError) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"no JSON at line {error.lineno}, column {error.colno}"
-    if isinstance(error, UnicodeDecodeError):
-        return f"byte {error.start} is not UTF-8"
-    return "too deep" if isinstance(error, RecursionError) else str(error)
 
 
 def _with_path(error: BundleError, path: Path) -> BundleError:
@@ -92,19 +88,11 @@ def _with_path(error: BundleError, path: Path) -> BundleError:
 
 
 def _read_bytes(path: Path, most: int) -> bytes:
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    descriptor = os.open(path, flags)
-    try:
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(mode):
-            do = "memtui opens a folder that holds a store; export makes a file of it"
-            raise BundleError("it is a folder", where=visible(str(path)), do=do)
-        if not stat.S_ISREG(mode):
-            raise BundleError("it is not a file", where=visible(str(path)))
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(most)
-    finally:
-        os.close(descriptor)
+    if path.is_dir():
+        do = "memtui opens a folder that holds a store; export makes a file of it"
+        raise BundleError("it is a folder", where=visible(str(path)), do=do)
+    with archives.open_file(path) as file:
+        return file.read(most)
 
 
 # ---- bundles ------------------------------------------------------------------------------------
@@ -140,16 +128,14 @@ def _read_store(archive: Archive, about: Mapping[str, Any]) -> IncomingStore:
     if "/" in root:
         raise BundleError("a store's root leads out of the bundle")
     files, times = _read_files(archive, label, about["files"])
-    rows = f"rows/{quote_name(label)}.jsonl"
+    name, entries = f"rows/{quote_name(label)}.jsonl", archive.entries
+
+    def rows() -> list[str]:
+        return entries[name].decode("ascii").splitlines()
+
+    whole, has_rows = about["whole"] is True, name in entries
     return IncomingStore(
-        label,
-        format,
-        memories,
-        whole=about["whole"] is True,
-        files=files,
-        times=times,
-        root=root,
-        rows=_lines(archive, rows) if rows in archive.entries else None,
+        label, format, memories, whole, files, times, root, rows if has_rows else None
     )
 
 
@@ -173,10 +159,6 @@ def _read_files(
     if folders & files.keys():
         raise BundleError("a file has the same name as a folder")
     return files, times
-
-
-def _lines(archive: Archive, name: str) -> Callable[[], list[str]]:
-    return lambda: archive.entries[name].decode("ascii").splitlines()
 
 
 def _check_strays(archive: Archive) -> None:
@@ -213,7 +195,7 @@ def _read_text(path: Path, text: str) -> ImportDocument:
     lines = [(at, line) for at, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         raise BundleError("it is empty")
-    if len(lines) > 1 and _is_object(lines[0][1]):
+    if len(lines) > 1 and isinstance(parse_json(lines[0][1]), dict):
         return ImportDocument(path, "jsonl", _group_by_store(starmap(_read_line, lines)))
     document = json.loads(text)
     if not isinstance(document, dict):
@@ -224,13 +206,6 @@ def _read_text(path: Path, text: str) -> ImportDocument:
             own = text if known.document.plan_import is not None else ""
             return ImportDocument(path, known.name, (replace(store, document=own),))
     return ImportDocument(path, "jsonl", _group_by_store([decode_memory(document)]))
-
-
-def _is_object(line: str) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except ValueError:
-        return False
 
 
 def _read_line(at: int, line: str) -> Memory:
@@ -259,27 +234,22 @@ def verify_document(document: ImportDocument) -> list[str]:
     Raises:
         BundleError: the rows make no database, or another one.
     """
-    lines = []
+    first = "every record was read; this kind of file has no checksums"
     if document.kind == "bundle":
-        lines.append(
-            f"every byte: {document.entries + 1} entries, each with its SHA-256, and the frame"
-        )
-    else:
-        lines.append("every record was read; this kind of file has no checksums")
+        first = f"every byte: {document.entries + 1} entries, each with its SHA-256, and the frame"
+    lines = [first]
     for store in document.stores:
-        lines.append(_describe_checked(store))
+        line = f"{store.label} ({store.format or 'format not said'}): "
+        line += counted(len(store.memories), "memory")
+        files = counted(len(store.files), "file")
+        if store.rows is not None:
+            line += f", {counted(_rebuild(store), 'row')} that make a sound database"
+        elif store.whole:
+            line += f", {files}"
+        else:
+            line += f", a part of the store{f', {files}' if store.files else ''}"
+        lines.append(line)
     return lines
-
-
-def _describe_checked(store: IncomingStore) -> str:
-    count_text = counted(len(store.memories), "memory")
-    line = f"{store.label} ({store.format or 'format not said'}): {count_text}"
-    files = counted(len(store.files), "file")
-    if store.rows is not None:
-        return f"{line}, {counted(_rebuild(store), 'row')} that make a sound database"
-    if store.whole:
-        return f"{line}, {files}"
-    return f"{line}, a part of the store{f', {files}' if store.files else ''}"
 
 
 def _rebuild(store: IncomingStore) -> int:

@@ -94,7 +94,13 @@ def pack_stores(
             packed.left_out += describe_unreadable(library, store)
             memories = [memory for memory in chosen if memory.store == store.label]
             if memories:
-                _pack_part(packed, store, memories)
+                layout = _layout(store, [m.origin.file for m in memories])
+                own = {
+                    m.origin.file for m in memories if m.kind in FILE_KINDS and not layout.database
+                }
+                times = _add_files(packed, store, layout, own - {""})
+                _add_memories(packed, store, memories, layout)
+                packed.stores.append(_about(store, memories, False, files=times, root=layout.inner))
     if unreadable and not packed.stores:
         raise unreadable
     return packed
@@ -105,22 +111,9 @@ def describe_unreadable(library: OpenStores, store: Store) -> list[str]:
     return [f"{item.file}: {item.reason}" for item in library.unreadable(store.label)]
 
 
-def _pack_part(packed: PackedStores, store: Store, memories: Sequence[Memory]) -> None:
-    layout = _layout(store, [m.origin.file for m in memories])
-    own = {memory.origin.file for memory in memories if memory.kind in FILE_KINDS}
-    times = {} if layout.database else _add_files(packed, store, layout, own - {""})
-    _add_memories(packed, store, memories, layout)
-    packed.stores.append(_about(store, memories, whole=False, files=times, root=layout.inner))
-
-
-def _about(store: Store, memories: Sequence[Memory], *, whole: bool, **more: Any) -> dict[str, Any]:
-    return {
-        "label": store.label,
-        "format": store.format,
-        "whole": whole,
-        "memories": len(memories),
-        **more,
-    }
+def _about(store: Store, memories: Sequence[Memory], whole: bool, **more: Any) -> dict[str, Any]:
+    head = {"label": store.label, "format": store.format, "whole": whole}
+    return {**head, "memories": len(memories), **more}
 
 
 def _pack_consistently(packed: PackedStores, library: OpenStores, store: Store) -> None:
@@ -163,10 +156,9 @@ def _pack_whole(packed: PackedStores, library: OpenStores, store: Store) -> None
             packed.as_bytes.append(line)
         elif not any(each.startswith(f"{item.file}: ") for each in packed.left_out):
             packed.left_out.append(line)
-    times.update(_add_place_facts(packed, store, layout, known))
+    times.update(_add_place_facts(packed, store, layout))
     _add_memories(packed, store, memories, layout)
-    about = _about(store, memories, whole=True, files=times, root=layout.inner)
-    packed.stores.append(about)
+    packed.stores.append(_about(store, memories, True, files=times, root=layout.inner))
 
 
 def _layout(store: Store, files: Iterable[str]) -> StoreLayout:
@@ -185,7 +177,7 @@ def _layout(store: Store, files: Iterable[str]) -> StoreLayout:
 
 def _belongings(root: Path, known: Format | None) -> Iterator[str]:
     """Yield files without memories that the store's program needs."""
-    patterns = known.transfer.belongings if known and known.transfer else ()
+    patterns = known.transfer.belongings if known else ()
     for name in patterns:
         if "*" not in name and (root / name).is_file():
             yield str(root / name)
@@ -221,11 +213,10 @@ def _add_files(
 
 
 def _add_place_facts(
-    packed: PackedStores, store: Store, layout: StoreLayout, known: Format | None
+    packed: PackedStores, store: Store, layout: StoreLayout
 ) -> dict[str, dict[str, int]]:
     """Add what the place of the store tells about it; return name -> modification time."""
-    tell = known.transfer.place_facts if known and known.transfer else None
-    facts = tell(store) if tell else {}
+    facts = store.place_facts()
     if not facts:
         return {}
     name = layout.name(str(store.root / PLACE_FACTS))
@@ -238,7 +229,7 @@ def _add_memories(
     packed: PackedStores, store: Store, memories: Iterable[Memory], layout: StoreLayout
 ) -> None:
     known = format_of(store.format)
-    local = known.transfer.local_keys if known and known.transfer else ()
+    local = known.transfer.local_keys if known else ()
     lines = (
         json.dumps(_record(memory, layout, local), separators=(",", ":")) + "\n"
         for memory in sorted(memories, key=lambda memory: memory.ref)

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from memtui.bundle import OpenStores
 from memtui.bundle.bundle_reader import ImportDocument
-from memtui.changes import Act, Change, Edit, Outcome, Plan, SidecarEdit, StoreEdits, TextEdit
-from memtui.dataclass import dataclass, field, fields, replace
+from memtui.changes import SHARED_TEXTS, TEXTS, Act, Change, Edit, Kind, Outcome, Plan, StoreEdits
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import MemtuiError, RefError, Refused
 from memtui.files.reading import encode
 from memtui.model import Memory
@@ -51,12 +51,6 @@ class MappedMemory:
     """Names of what the target cannot store."""
 
 
-def count_lost(items: Iterable[MappedMemory]) -> dict[str, int]:
-    """Name of each thing lost -> how many memories lose it, the most frequent first."""
-    found = Counter(name for item in items for name in item.lost)
-    return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
-
-
 def guess_format(label: str) -> str:
     """Return the format that a store's label suggests; "" if none."""
     for known in registry.formats():
@@ -77,19 +71,19 @@ def map_memory(
         document: the text of its whole file, where the memory is a file.
     """
     known = format_of(target.format)
-    transfer = known.transfer if known else None
-    if format == target.format or transfer is None or transfer.convert is None:
-        names = (field.name for field in fields(memory))
+    convert = known.transfer.convert if known else None
+    lost: tuple[str, ...] = ()
+    native = format == target.format or convert is None
+    if native or convert is None:
+        names = memory.__struct_fields__
         values = {name: getattr(memory, name) for name in names if name not in _NOT_IMPORTED}
         if document is not None:
             values["document"] = document
-        return MappedMemory(memory, _add(target, values), True)
-    converted = transfer.convert(memory)
-    return MappedMemory(memory, _add(target, converted.fields), False, converted.lost)
-
-
-def _add(target: Store, values: Mapping[str, Any]) -> Change:
-    return Change(Act.ADD, target.label, "", values, force=True)
+    else:
+        converted = convert(memory)
+        values, lost = dict(converted.fields), converted.lost
+    change = Change(Act.ADD, target.label, "", values, force=True)
+    return MappedMemory(memory, change, native, lost)
 
 
 class ExistingMemories:
@@ -97,15 +91,13 @@ class ExistingMemories:
 
     def __init__(self, library: OpenStores, store: Store) -> None:
         self._library = library
-        self._store = store
+        self._label = store.label
         known = format_of(store.format)
-        self._identity = known.transfer.identity if known and known.transfer else ""
+        self._identity = known.transfer.identity if known else ""
         self._known: dict[tuple[str, str], Memory] = {}
-        if self._identity:
-            for memory in library.memories(store.label):
-                name = memory.extra.get(self._identity)
-                if isinstance(name, str):
-                    self._known[self._identity, name] = memory
+        for memory in library.memories(store.label) if self._identity else ():
+            if isinstance(name := memory.extra.get(self._identity), str):
+                self._known[self._identity, name] = memory
 
     def _key(self, item: MappedMemory) -> tuple[str, str]:
         """`TransferSupport.identity` and its value, or "" and the id that the memory would get."""
@@ -118,12 +110,10 @@ class ExistingMemories:
     def find(self, item: MappedMemory) -> Memory | None:
         """Return the memory with the id (or `TransferSupport.identity`) that this one would get."""
         identity, id = key = self._key(item)
-        if key in self._known:
-            return self._known[key]
-        try:
-            return None if identity or not id else self._library.get(f"{self._store.label}:{id}")
-        except RefError:
-            return None
+        if key not in self._known and id and not identity:
+            with suppress(RefError):
+                return self._library.get(f"{self._label}:{id}")
+        return self._known.get(key)
 
     def add(self, item: MappedMemory) -> None:
         """Count this memory of the file as existing: an earlier part of the import adds it."""
@@ -210,8 +200,11 @@ class ImportPlan:
 
     @property
     def lost(self) -> dict[str, int]:
-        """Name of each thing the targets cannot store -> how many memories lose it."""
-        return count_lost(item for store_import in self.imports for item in store_import.new)
+        """Name of each thing the targets cannot store -> how many memories lose it, the most
+        frequent first."""
+        items = (item for store_import in self.imports for item in store_import.new)
+        found = Counter(name for item in items for name in item.lost)
+        return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def plan_import(
@@ -272,7 +265,7 @@ class _Planner:
     plans: list[Plan] = field(default_factory=list)
     edits: dict[str, list[Edit]] = field(default_factory=dict)
     _files: dict[str, str | None] = field(default_factory=dict)
-    _sidecar_edits: dict[tuple[str, str], SidecarEdit] = field(default_factory=dict)
+    _sidecar_edits: dict[tuple[str, str], Edit] = field(default_factory=dict)
 
     @property
     def parts(self) -> tuple[StoreEdits, ...]:
@@ -328,13 +321,11 @@ class _Planner:
                 found = self.library.get(plan.refs[0])
             except RefError:
                 return None
-        differs: tuple[str, ...] = (plan.reason or "it already exists",)
-        if found is not None:
-            fields = list_differences(item, found)
-            if plan.refs and not fields:
-                return None
-            differs = fields or differs
-        return ImportConflict(item.memory, found.ref if found else "", differs)
+        differs = list_differences(item, found) if found is not None else ()
+        if found is not None and plan.refs and not differs:
+            return None
+        reason = plan.reason or "it already exists"
+        return ImportConflict(item.memory, found.ref if found else "", differs or (reason,))
 
     def _report(self, subject: str, done: int, total: int) -> None:
         if self.cancelled():
@@ -345,26 +336,26 @@ class _Planner:
         """Add the plan's edits. Raises Refused when they contradict earlier ones."""
         new_edits = [edit for edit in plan.edits if not self._is_planned(edit)]
         for edit in new_edits:
-            if isinstance(edit, TextEdit) and edit.after is not None:
+            if edit.kind in TEXTS and edit.after is not None:
                 encode(edit.after)
         for edit in new_edits:
-            if isinstance(edit, TextEdit):
+            if edit.kind in TEXTS:
                 self._files[edit.path] = edit.after
-            elif isinstance(edit, SidecarEdit):
-                self._sidecar_edits[edit.root, edit.id] = edit
+            elif edit.kind is Kind.SIDECAR:
+                self._sidecar_edits[edit.path, edit.id] = edit
         self.plans.append(plan)
         self.edits.setdefault(label, []).extend(new_edits)
 
     def _is_planned(self, edit: Edit) -> bool:
         """Whether an earlier memory makes this edit. Raises Refused when it makes another one."""
-        if isinstance(edit, SidecarEdit):
-            known = self._sidecar_edits.get((edit.root, edit.id))
+        if edit.kind is Kind.SIDECAR:
+            known = self._sidecar_edits.get((edit.path, edit.id))
             if known is not None and known != edit:
                 raise Refused("another memory of the import has the same id")
             return known is not None
-        if not isinstance(edit, TextEdit) or edit.path not in self._files:
+        if edit.kind not in TEXTS or edit.path not in self._files:
             return False
-        if edit.by_lines and edit.before == self._files[edit.path]:
+        if edit.kind in SHARED_TEXTS and edit.before == self._files[edit.path]:
             return False  # it adds to what earlier memories have written there
         if self._files[edit.path] != edit.after:
             raise Refused("another imported memory has the same file", where=edit.path)
@@ -383,14 +374,17 @@ class _Planner:
         plan = document.plan_import(target, text)
         self._add_plan(target.label, plan)
         existing = ExistingMemories(self.library, target)
-        items = [map_memory(memory, incoming.format, target) for memory in incoming.memories]
-        found = [(item, existing.find(item)) for item in items]
-        pairs = [(item, known) for item, known in found if known is not None]
-        compared = [(item.memory, k.ref, list_differences(item, k)) for item, k in pairs]
-        new = tuple(item for item, known in found if known is None)
-        unchanged = tuple(memory for memory, _, differs in compared if not differs)
-        conflicts = tuple(ImportConflict(*values) for values in compared if values[2])
-        lists = (new, unchanged, conflicts)
+        new, unchanged, conflicts = [], [], []
+        for memory in incoming.memories:
+            item = map_memory(memory, incoming.format, target)
+            if (found := existing.find(item)) is None:
+                new.append(item)
+                continue
+            if differs := list_differences(item, found):
+                conflicts.append(ImportConflict(memory, found.ref, differs))
+            else:
+                unchanged.append(memory)
+        lists = (tuple(new), tuple(unchanged), tuple(conflicts))
         return StoreImport(incoming.label, target.label, *lists, reason=plan.reason)
 
 

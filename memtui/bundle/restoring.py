@@ -1,8 +1,8 @@
 """Restore whole stores into an empty place: the same files, bytes and times.
 
-A database is rebuilt from its rows. The restoration is one action of the journal (a `TreeEdit`); it
-is made in one step and undone in one step. A store that was written to since is not removed, so
-that nothing newer is lost.
+A database is rebuilt from its rows. The restoration is one action of the journal, an edit of a
+folder; it is made in one step and undone in one step. A store that was written to since is not
+removed, so that nothing newer is lost.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from memtui.bundle.bundle_reader import ImportDocument
 from memtui.bundle.bundle_writer import ACCESSES, quote_name
-from memtui.changes import StoreEdits, TreeEdit
+from memtui.changes import Edit, StoreEdits, folder_edit
 from memtui.dataclass import dataclass, field
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace
@@ -72,7 +72,8 @@ class Restoration:
     def parts(self) -> tuple[StoreEdits, ...]:
         """One edit that makes all of it; every store is named, so that the journal lists the action
         for each of them."""
-        edit = TreeEdit(str(self.place.absolute()), None, self.tree.record(), self.existed)
+        place = str(self.place.absolute())
+        edit = folder_edit(place, None, self.tree.record(), existed=self.existed)
         first, *others = (str(placed.root) for placed in self.stores)
         return (StoreEdits(first, (edit,)), *(StoreEdits(root, ()) for root in others))
 
@@ -102,14 +103,23 @@ def plan_restore(
             do="name a folder that does not exist",
         )
     several = len(document.stores) > 1
-    stores, tree = [], Tree({}, {})
+    stores = []
+    files: dict[str, tuple[str, int | None]] = {}
+    databases: dict[str, tuple[str, Sequence[str]]] = {}
     for store in _stores_to_restore(document):
         if cancelled():
             raise Cancelled("stopped; nothing was imported")
+        known = format_of(store.format)
+        if known is None:
+            what = f"it holds a store of a format memtui does not know: {store.format!r}"
+            raise BundleError(what)
         base = Path(quote_name(store.label)) if several else Path()
         stores.append(PlacedStore(store, place.absolute() / base / store.root))
-        tree = _add_store(tree, store, base)
-    return Restoration(place, tuple(stores), tree, place.is_dir())
+        for name, read in sorted(store.files.items()):
+            files[str(base / name)] = decode(read()), store.times.get(name)
+        if known.database is not None and store.rows is not None:
+            databases[str(base / known.database.name)] = store.format, store.rows()
+    return Restoration(place, tuple(stores), Tree(files, databases), place.is_dir())
 
 
 def _stores_to_restore(document: ImportDocument) -> list[IncomingStore]:
@@ -127,19 +137,6 @@ def _stores_to_restore(document: ImportDocument) -> list[IncomingStore]:
     return found
 
 
-def _add_store(tree: Tree, store: IncomingStore, base: Path) -> Tree:
-    """Return the tree with this store added in the folder `base`."""
-    known = format_of(store.format)
-    if known is None:
-        raise BundleError(f"it holds a store of a format memtui does not know: {store.format!r}")
-    files, databases = dict(tree.files), dict(tree.databases)
-    for name, load in sorted(store.files.items()):
-        files[str(base / name)] = decode(load()), store.times.get(name)
-    if known.database is not None and store.rows is not None:
-        databases[str(base / known.database.name)] = store.format, store.rows()
-    return Tree(files, databases)
-
-
 FILES_PER_REPORT = 50
 DATABASE_SUFFIXES = ("-wal", "-shm", "-journal")
 """Suffixes of files that SQLite creates while a database is open."""
@@ -155,7 +152,7 @@ class Tree:
     """Name of the format, and rows."""
 
     def record(self) -> dict[str, Any]:
-        """Return it as a `TreeEdit` holds it."""
+        """Return it as an edit of a folder holds it."""
         return {
             "files": {name: list(file) for name, file in self.files.items()},
             "databases": {name: list(rows) for name, rows in self.databases.items()},
@@ -192,7 +189,7 @@ def is_empty(place: Path) -> bool:
         return False
 
 
-def apply_tree_edit(edit: TreeEdit, recorder: WriteRecorder, report: Report = silent) -> None:
+def apply_tree_edit(edit: Edit, recorder: WriteRecorder, report: Report = silent) -> None:
     """Install the stores or remove them.
 
     Args:
@@ -210,7 +207,7 @@ def apply_tree_edit(edit: TreeEdit, recorder: WriteRecorder, report: Report = si
     if edit.after is not None:
         _install(Tree.from_record(edit.after), place, recorder, report)
     elif edit.before is not None:
-        _remove(Tree.from_record(edit.before), place, recorder, folder_stays=edit.existed)
+        _remove(Tree.from_record(edit.before), place, recorder, folder_stays=bool(edit.key))
 
 
 # ---- installing ---------------------------------------------------------------------------------
@@ -250,7 +247,9 @@ def _fill(tree: Tree, stage: Path, report: Report) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
             file.write(encode(text))
-        _set_time(target, changed)
+        if changed is not None:  # some formats read it
+            with contextlib.suppress(OSError, OverflowError, ValueError):
+                os.utime(target, ns=(changed, changed))
         written.append(target)
     for name, (format, rows) in tree.databases.items():
         report(Progress("restoring"))
@@ -267,13 +266,6 @@ def _database(format: str) -> DatabaseSupport:
     if known is None or known.database is None:
         raise BundleError(f"memtui knows no database of the format {format!r}")
     return known.database
-
-
-def _set_time(path: Path, changed: int | None) -> None:
-    """Set the modification time; some formats read it."""
-    if changed is not None:
-        with contextlib.suppress(OSError, OverflowError, ValueError):
-            os.utime(path, ns=(changed, changed))
 
 
 # ---- removing -----------------------------------------------------------------------------------
@@ -322,20 +314,15 @@ def _refuse_changed(tree: Tree, folder: Path, place: Path) -> None:
 
 def _changed_names(tree: Tree, folder: Path) -> Iterator[str]:
     database_files = {name + suffix for name in tree.databases for suffix in DATABASE_SUFFIXES}
-    for path in _files_below(folder):
-        name = str(path.relative_to(folder))
-        if name in tree.databases or name in database_files:
-            continue
-        if name.endswith(ACCESSES):  # counted since: no change that anybody would miss
-            continue
-        if not _is_unchanged(tree, name, path):
-            yield name
-
-
-def _files_below(folder: Path) -> Iterator[Path]:
     for base, folders, names in os.walk(folder):
         links = [name for name in folders if os.path.islink(os.path.join(base, name))]
-        yield from (Path(base) / name for name in sorted([*names, *links]))
+        for path in (Path(base) / name for name in sorted([*names, *links])):
+            name = str(path.relative_to(folder))
+            if name in tree.databases or name in database_files:
+                continue
+            # Accesses that were counted since are no change that anybody would miss.
+            if not name.endswith(ACCESSES) and not _is_unchanged(tree, name, path):
+                yield name
 
 
 def _is_unchanged(tree: Tree, name: str, path: Path) -> bool:
@@ -347,8 +334,6 @@ def _is_unchanged(tree: Tree, name: str, path: Path) -> bool:
     if now == written:
         return True
     # Of the sidecar the newest line of each memory counts, not its bytes.
-    return path.parent.name == FOLDER and _sidecar_entries(now) == _sidecar_entries(written or "")
-
-
-def _sidecar_entries(text: str) -> dict[str, Any]:
-    return {id: entry for id, entry in read_entries(text).items() if entry}
+    texts = (now, written or "")
+    entries = [{id: entry for id, entry in read_entries(t).items() if entry} for t in texts]
+    return path.parent.name == FOLDER and entries[0] == entries[1]

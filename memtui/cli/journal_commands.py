@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from memtui.changes import Kind
 from memtui.cli.options import DEFAULT_LIMIT, json_option, limit_option, store_option
-from memtui.cli.output import confirm_owner, print_journal_fault, print_json
+from memtui.cli.output import print_journal_fault, print_json, write_action
 from memtui.cli.store_selection import open_library
 from memtui.errors import StoreError
 from memtui.model import format_time
@@ -70,7 +71,7 @@ def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
                     "state": str(action.state),
                     "note": action.note,
                     "put_back": action.id in overwritten,
-                    "files": sorted({getattr(edit, "path", "") for edit in action.edits} - {""}),
+                    "files": sorted({e.path for e in action.edits if e.kind is not Kind.SIDECAR}),
                 }
                 for action in actions
             ]
@@ -93,7 +94,7 @@ def _step_command(name: Literal["undo", "redo"], help_text: str) -> click.Comman
         library = _open_journal(stores)
         take_step = library.undo if name == "undo" else library.redo
         for _ in range(1 if number else steps):
-            action = confirm_owner(library, lambda: take_step(number, anywhere=not stores))
+            action = write_action(library, lambda: take_step(number, anywhere=not stores))
             print(f"{BY_ID[name].done}: {one_line(action.title)}")
 
     return command

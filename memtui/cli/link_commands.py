@@ -15,13 +15,11 @@ from memtui.query import parse_time_end
 from memtui.text import cut, date, one_line
 
 if TYPE_CHECKING:
-    from memtui.insight.link_graph import Edge, Node
+    from memtui.insight.links import Edge, Node
     from memtui.insight.traversal import Neighbourhood, Step
     from memtui.library import Library
 
-FORMATS = ("text", "tree", "json", "mermaid", "dot", "svg")
-_TREE_WIDTH = 120
-"""Cells of a tree that is not printed to a terminal."""
+FORMATS = ("text", "tree", "json", "mermaid", "dot")
 
 
 @click.command("links")
@@ -78,7 +76,7 @@ def _edge_line(library: Library, edge: Edge, *, forward: bool) -> str:
 
 def _name(library: Library, node: Node) -> str:
     """A node by its short name and, for a memory, its text."""
-    from memtui.insight.link_graph import NodeKind
+    from memtui.insight.links import NodeKind
 
     if node.kind == NodeKind.UNKNOWN:
         return f"{one_line(node.name)} (unknown)"
@@ -206,15 +204,15 @@ def _arrow(relation: str, is_forward: bool) -> str:
 
 
 def _draw(library: Library, found: Neighbourhood, form: str) -> str:
-    from memtui.insight import graph_export, graph_layout
+    from memtui.insight import graph_export
+    from memtui.insight.traversal import tree_rows
 
     if form == "tree":
-        width = min(columns(), _TREE_WIDTH)
-        layout = graph_layout.lay_out(found, library.node_label, width=width)
-        return graph_layout.draw_text(layout) + "\n"
-    write = {
-        "mermaid": graph_export.to_mermaid,
-        "dot": graph_export.to_dot,
-        "svg": graph_export.to_svg,
-    }[form]
+        width = columns()
+        lines = (
+            cut(f"{row.guide}{row.relation}{library.node_label(row.reached.node)}", width) + "\n"
+            for row in tree_rows(found)
+        )
+        return "".join(lines)
+    write = {"mermaid": graph_export.to_mermaid, "dot": graph_export.to_dot}[form]
     return write(found, library.node_label)

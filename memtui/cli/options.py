@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import click
 
 from memtui import query as queries
+from memtui.dataclass import replace
 from memtui.errors import QueryError
 from memtui.query import SORT_NAMES, Query
 from memtui.text import reveal_secrets

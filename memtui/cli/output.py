@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memtui.changes import Change, Outcome, mask_diff
-from memtui.errors import ForeignOwner, Refused
+from memtui.errors import Refused
 from memtui.model import UNTYPED, Memory
 from memtui.progress import Progress
 from memtui.text import (
@@ -158,7 +158,7 @@ def apply_planned(library: Library, planned: Planned, dry_run: bool, as_json: bo
         The exit code: 1 if a rule of the store rejected the change, else 0.
     """
     if not dry_run and planned.has_edits:
-        action = confirm_owner(library, lambda: library.apply(planned))
+        action = write_action(library, lambda: library.apply(planned))
         planned = planned.with_written_refs(action.refs)
     if as_json:
         print_json(_to_records(planned, dry_run))
@@ -193,22 +193,10 @@ def _to_records(planned: Planned, dry_run: bool) -> list[dict[str, Any]]:
     ]
 
 
-def confirm_owner(library: Library, write: Callable[[], JournalAction]) -> JournalAction:
-    """Run `write` and print its warnings; ask before a save that changes the owner of a file, then
-    run it again.
-
-    Raises ForeignOwner if the person declines or there is no terminal to ask on.
-    """
+def write_action(library: Library, write: Callable[[], JournalAction]) -> JournalAction:
+    """Run `write`, and print its warnings and the fault of a damaged journal."""
     try:
-        while True:
-            try:
-                action = write()
-                break
-            except ForeignOwner as error:
-                question = f"{error.where}: {error.what}. Change the owner and save?"
-                if not sys.stdin.isatty() or not click.confirm(question, err=True):
-                    raise
-                library.accept_ownership(error.path)
+        action = write()
     finally:
         print_journal_fault(library)
     for warning in action.warnings:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from memtui.cli.options import json_option, store_option
-from memtui.cli.output import clear_progress, confirm_owner, print_diffs, print_json, show_progress
+from memtui.cli.output import clear_progress, print_diffs, print_json, show_progress, write_action
 from memtui.cli.store_selection import load_library, read_library
 from memtui.errors import Refused, did_you_mean
 from memtui.text import counted, one_line, visible
@@ -154,7 +154,7 @@ def consolidate(
     """
     library = load_library(stores)
     if undo_number is not None:
-        action = confirm_owner(library, lambda: library.undo(undo_number))
+        action = write_action(library, lambda: library.undo(undo_number))
         print(f"Undone: {one_line(action.title)}")
         return 0
     queue = _queue_of(library)
@@ -341,7 +341,7 @@ def _accept(
     planned = queue.plan(chosen)
     if not planned.has_edits:
         raise Refused("there is nothing to change", do="memtui review lists what is open")
-    number = None if dry_run else confirm_owner(library, lambda: library.apply(planned)).id
+    number = None if dry_run else write_action(library, lambda: library.apply(planned)).id
     if as_json:
         ids = [proposal.id for proposal in chosen]
         print_json({"done": not dry_run, "action": number, "proposals": ids})

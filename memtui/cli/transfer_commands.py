@@ -20,7 +20,7 @@ from memtui.cli.options import (
     query_from,
     store_option,
 )
-from memtui.cli.output import clear_progress, confirm_owner, print_json, show_progress
+from memtui.cli.output import clear_progress, print_json, show_progress, write_action
 from memtui.cli.store_selection import (
     INCOMPLETE,
     load_library,
@@ -217,7 +217,7 @@ def _merge(
     action = None
     if not dry_run and plan.has_edits:
         with _ignore_interrupts():
-            action = confirm_owner(library, lambda: library.apply(planned_import(plan))).id
+            action = write_action(library, lambda: library.apply(planned_import(plan))).id
     if as_json:
         print_json(_import_record(plan, action))
     else:

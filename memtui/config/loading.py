@@ -9,13 +9,13 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from memtui import toml_file
 from memtui.config.settings import SCHEMA, Setting, Settings
+from memtui.dataclass import replace
 from memtui.errors import ConfigError, did_you_mean
 from memtui.paths import sole_writer, write_private
 from memtui.text import one_line
@@ -306,7 +306,7 @@ def default_text() -> str:
 
 
 def _shown(setting: Setting, name: str) -> str:
-    if setting.key in ("rules", "keys", "saved"):  # tables of their own, so that lines can be added
+    if setting.key in ("keys", "saved"):  # tables of their own, so that lines can be added
         entry = setting.example[1:-1].strip()
         return f"#: [{setting.key}]\n#: {entry}\n"
     return f"#: {name} = {setting.example}\n"

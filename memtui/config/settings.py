@@ -133,8 +133,6 @@ class Settings:
     embedding: Embedding = field(default_factory=Embedding)
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Action id -> keys that replace its own."""
-    rules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Format -> constant of the rules it follows when memtui adds a memory -> value."""
     saved: Mapping[str, str] = field(default_factory=dict)
     """Name -> query text of a saved search."""
     recipe_constants: Mapping[str, float] = field(default_factory=dict)
@@ -379,15 +377,6 @@ SCHEMA: tuple[Setting, ...] = (
         "Recipes of your own: sections, each a query with an order, a limit and a budget in\n"
         "tokens; {task} in a query stands for the words of the task.",
         '{ standup = { sections = [{ title = "Goals", query = "type:goal", limit = 5 }] } }',
-        each=True,
-        at_start=True,
-    ),
-    Setting(
-        "rules",
-        dict[str, Any],
-        "a table",
-        "Constants of a store's own rules, by format; a fault lists the known names.",
-        "{ agent-memory = { similar = 0.7 } }",
         each=True,
         at_start=True,
     ),

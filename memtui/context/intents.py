@@ -8,7 +8,6 @@ relevance to the task plus Simple Memory's priority; ids are cited, and any can 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from memtui.context.entries import (
@@ -25,6 +24,7 @@ from memtui.context.entries import (
 )
 from memtui.context.pack import PackEntry, Section
 from memtui.context.task import Found, Task
+from memtui.dataclass import replace
 from memtui.model import Memory
 from memtui.query import Sort
 from memtui.search.array_types import Longs, Mask

@@ -17,7 +17,7 @@ from memtui.context.task import Task
 from memtui.model import Memory
 from memtui.query import Sort
 from memtui.search.pack_ranking import join_slots, oldest_first, slots_in_entity
-from memtui.stores.base import LoadedText, Store, loads_at_session_start
+from memtui.stores.base import LoadedText, Store
 
 
 def build_session(task: Task) -> tuple[list[Section], list[str]]:
@@ -26,7 +26,9 @@ def build_session(task: Task) -> tuple[list[Section], list[str]]:
     sections: list[Section] = []
     notes = [f"session in {entity or 'no project'}"]
     for store in _stores_of(task):
-        blocks = [text for text in _loaded(task, store, entity) if text.is_of_entity]
+        blocks = [
+            text for text in store.session_start(task.source, entity, task.now) if text.is_of_entity
+        ]
         if blocks:
             for block in blocks[:1]:
                 sections += _text_sections(block, split=True)
@@ -41,7 +43,7 @@ def build_loaded(task: Task) -> tuple[list[Section], list[str]]:
     sections: list[Section] = []
     notes: list[str] = []
     for store in _stores_of(task):
-        texts = _loaded(task, store, find_entity(task, store.label))
+        texts = store.session_start(task.source, find_entity(task, store.label), task.now)
         if not texts:
             notes.append(f"{store.label}: its program loads nothing by itself that memtui knows of")
         for text in texts:
@@ -78,12 +80,6 @@ def _stores_of(task: Task) -> Sequence[Store]:
     )
     stores = task.source.stores
     return [store for store in stores if label is None or store.label.casefold() in label]
-
-
-def _loaded(task: Task, store: Store, entity: str) -> Sequence[LoadedText]:
-    if not loads_at_session_start(store):
-        return ()
-    return store.session_start(task.source, entity, task.now)
 
 
 def _describe_cut(text: LoadedText) -> str:

@@ -13,7 +13,7 @@ from memtui.query import Query, Sort, Term, TermKind
 from memtui.search import analysis, salience
 from memtui.search.array_types import Mask
 from memtui.search.columns import Columns
-from memtui.search.finder import RankedHits
+from memtui.search.ranking import RankedHits
 from memtui.search.salience import DEFAULTS as SCORE_DEFAULTS
 from memtui.search.salience import NUMBER_NAMES, ScoreConstants
 from memtui.stores.base import Store, StoreView

@@ -84,14 +84,13 @@ def create(path: Path, data: bytes) -> list[Path]:
             raise
 
 
-def replace(path: Path, expected: bytes, data: bytes, *, accept_owner: bool = False) -> Path:
+def replace(path: Path, expected: bytes, data: bytes) -> Path:
     """Replace the content of a file; returns the name that the displaced file has now.
 
     Args:
         path: the resolved path of a regular file.
         expected: its content when it was read.
         data: the new content.
-        accept_owner: another owner is accepted where the old one cannot be kept.
 
     Raises:
         Stale: the file was not `expected` just before the exchange.
@@ -101,7 +100,7 @@ def replace(path: Path, expected: bytes, data: bytes, *, accept_owner: bool = Fa
     """
     with save_errors(path):
         like = _checked_status(path)
-        temporary = _write_temporary(path, data, like, accept_owner=accept_owner)
+        temporary = _write_temporary(path, data, like)
         try:
             failpoint("check")
             if read_if_exists(path) != expected:
@@ -249,9 +248,7 @@ def _checked_status(path: Path) -> os.stat_result:
     return status
 
 
-def _write_temporary(
-    path: Path, data: bytes, like: os.stat_result | None, *, accept_owner: bool = False
-) -> Path:
+def _write_temporary(path: Path, data: bytes, like: os.stat_result | None) -> Path:
     """Write `data` to disk beside `path`, with the owner, mode and attributes of `like`."""
     temporary = _temporary_name(path)
     failpoint("temp")
@@ -263,7 +260,7 @@ def _write_temporary(
             failpoint("write")
             rest = rest[os.write(descriptor, rest[:PIECE]) :]
         if like is not None:
-            ownership.copy_metadata(descriptor, path, like, agreed=accept_owner)
+            ownership.copy_metadata(descriptor, path, like)
         failpoint("fsync")
         _sync(descriptor)
     except BaseException:

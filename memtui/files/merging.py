@@ -11,23 +11,21 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
-from memtui.changes import RecordEdit, TextEdit, ValueEdit
+from memtui.changes import ITEM_TEXTS, TEXTS, Edit, Kind, record_edit
+from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused, UnreadableFile
-from memtui.files import text_items
+from memtui.files import sidecar_lines, text_items
 from memtui.files.json import editing as spans
 from memtui.files.json.locating import Record, load, load_records, locate
 
-FileEdit = RecordEdit | ValueEdit | TextEdit
-
-Key = tuple[tuple[str, ...], str, str]
+Key = tuple[Any, ...]
 """(array, id key, id) of a record in a file."""
 
 
-def rebase(text: str | None, edits: Sequence[FileEdit], where: str = "") -> str | None:
+def rebase(text: str | None, edits: Sequence[Edit], where: str = "") -> str | None:
     """Return the text with the edits applied.
 
     Args:
@@ -39,49 +37,34 @@ def rebase(text: str | None, edits: Sequence[FileEdit], where: str = "") -> str 
         Conflict: the target of an edit is neither as before nor as after it.
         UnreadableFile: the file is broken.
     """
-    records: list[RecordEdit] = []
-    values: list[ValueEdit] = []
-    for edit in _joined(edits):
-        if isinstance(edit, RecordEdit):
-            records.append(edit)
-        elif isinstance(edit, ValueEdit):
-            values.append(edit)
-        else:
-            text = _apply_text_edit(_apply_to_parts(text, records, values, where), edit, where)
-            records, values = [], []
-    return _apply_to_parts(text, records, values, where)
+    entries = [edit for edit in edits if edit.kind is Kind.SIDECAR]
+    if entries:
+        text = sidecar_lines.write_entries(text, entries, where)
+    for is_text, run in groupby(_joined(edits), lambda edit: edit.kind in TEXTS):
+        if is_text:
+            for edit in run:
+                text = _apply_text_edit(text, edit, where)
+            continue
+        parts = list(run)
+        records = [edit for edit in parts if edit.kind is Kind.RECORD]
+        if records:  # at once, since their positions count all of the records
+            text = _apply_record_edits(text, records, where)
+        for edit in parts:
+            if edit.kind in (Kind.VALUE, Kind.COUNTER):
+                text = _apply_value_edit(text, edit, where)
+    return text
 
 
-def _joined(edits: Sequence[FileEdit]) -> list[FileEdit]:
+def _joined(edits: Sequence[Edit]) -> list[Edit]:
     """The edits, with one in place of several that follow each other in a text of items."""
-    joined: list[FileEdit] = []
+    joined: list[Edit] = []
     for edit in edits:
         last = joined[-1] if joined else None
-        if (
-            isinstance(edit, TextEdit)
-            and isinstance(last, TextEdit)
-            and edit.items
-            and edit.before == last.after
-        ):
+        if last and last.kind is edit.kind in ITEM_TEXTS and edit.before == last.after:
             joined[-1] = replace(last, after=edit.after)
         else:
             joined.append(edit)
     return joined
-
-
-def _apply_to_parts(
-    text: str | None, records: list[RecordEdit], values: list[ValueEdit], where: str
-) -> str | None:
-    """Apply all record edits at once, since their indexes count all of the records."""
-    if records:
-        text = _apply_record_edits(text, records, where)
-    for edit in values:
-        text = _apply_value_edit(text, edit, where)
-    return text
-
-
-def record_key(edit: RecordEdit) -> Key:
-    return edit.array, edit.id_key, edit.id
 
 
 def record_id(value: Any, id_key: str) -> str | None:
@@ -95,26 +78,26 @@ def record_id(value: Any, id_key: str) -> str | None:
 # ---- records --------------------------------------------------------------------------------
 
 
-def _apply_record_edits(text: str | None, edits: list[RecordEdit], where: str) -> str | None:
+def _apply_record_edits(text: str | None, edits: list[Edit], where: str) -> str | None:
     if text is None:
         new_record = next((edit.after for edit in _combined(edits) if edit.after is not None), None)
         if new_record is None:  # what was to be removed went with the file
             return None
         raise Conflict("the file is gone", where=where, theirs=None, yours=new_record)
-    for array in dict.fromkeys(edit.array for edit in edits):
-        text = _apply_in_array(text, array, [edit for edit in edits if edit.array == array], where)
+    for array in dict.fromkeys(edit.key[0] for edit in edits):
+        text = _apply_in_array(text, array, [edit for edit in edits if edit.key[0] == array], where)
     return text
 
 
-def _apply_in_array(text: str, array: tuple[str, ...], edits: list[RecordEdit], where: str) -> str:
+def _apply_in_array(text: str, array: tuple[str, ...], edits: list[Edit], where: str) -> str:
     records = load_records(text, array, where)
-    places = _index_by_id(records, {edit.id_key for edit in edits})
+    places = _index_by_id(records, {edit.key[1] for edit in edits})
     changed: dict[int, str] = {}
     removed: set[int] = set()
     added: list[tuple[int | None, str]] = []
-    made: set[RecordEdit] = set()
+    made: set[Edit] = set()
     for edit in _combined(edits):
-        twins = places.get((edit.id_key, edit.id), [])
+        twins = places.get(edit.key[1:], [])
         index = _find_record(records, twins, edit)
         if index is not None:
             twins.remove(index)
@@ -130,7 +113,7 @@ def _apply_in_array(text: str, array: tuple[str, ...], edits: list[RecordEdit], 
         elif new_record is not None and index is not None:
             changed[index] = new_record
         elif new_record is not None:
-            added.append((edit.index, new_record))
+            added.append((edit.at, new_record))
     if array:
         locate(text, array)  # refuses a way that leads over a doubled key
     result = spans.splice(text, [(records[i].start, records[i].end, changed[i]) for i in changed])
@@ -157,21 +140,21 @@ def _index_by_id(records: list[Record], id_keys: set[str]) -> dict[tuple[str, st
     return places
 
 
-def _combined(edits: list[RecordEdit]) -> list[RecordEdit]:
+def _combined(edits: list[Edit]) -> list[Edit]:
     """Combine edits of one record, each made from the last one's result, into one."""
-    combined: list[RecordEdit] = []
+    combined: list[Edit] = []
     last: dict[tuple[Key, str | None], int] = {}
     for edit in edits:
-        place = last.pop((record_key(edit), edit.before), len(combined))
+        place = last.pop((edit.key, edit.before), len(combined))
         if place == len(combined):
             combined.append(edit)
         else:
             combined[place] = replace(combined[place], after=edit.after)
-        last[record_key(edit), edit.after] = place
+        last[edit.key, edit.after] = place
     return combined
 
 
-def _find_record(records: list[Record], indexes: list[int], edit: RecordEdit) -> int | None:
+def _find_record(records: list[Record], indexes: list[int], edit: Edit) -> int | None:
     """Return the index of the record the edit means, of those that no other edit has taken, since
     ids need not be unique."""
     for version in (edit.before, edit.after):
@@ -181,14 +164,16 @@ def _find_record(records: list[Record], indexes: list[int], edit: RecordEdit) ->
     return indexes[0] if indexes else None
 
 
-def _merged_record(edit: RecordEdit, current: str | None, where: str) -> str | None:
+def _merged_record(edit: Edit, current: str | None, where: str) -> str | None:
     """Return the record's new text, given its current one. Raises Conflict."""
-    if current == edit.before:
-        return edit.after
-    if is_same_value(current, edit.after):
+    before: str | None = edit.before
+    after: str | None = edit.after
+    if current == before:
+        return after
+    if is_same_value(current, after):
         return current
-    if current is not None and edit.before is not None and is_same_value(current, edit.before):
-        return None if edit.after is None else apply_record_change(current, edit.before, edit.after)
+    if current is not None and before is not None and is_same_value(current, before):
+        return None if after is None else apply_record_change(current, before, after)
     problem = "is gone" if current is None else "was changed by another program"
     message = (
         "a record with this id already exists" if edit.before is None else f"the record {problem}"
@@ -243,30 +228,30 @@ def _check_records(
 # ---- values and texts -----------------------------------------------------------------------
 
 
-def _apply_value_edit(text: str | None, edit: ValueEdit, where: str) -> str | None:
+def _apply_value_edit(text: str | None, edit: Edit, where: str) -> str | None:
     if text is None:
-        if edit.book_keeping:
+        if edit.kind is Kind.COUNTER:
             return None
         raise Conflict("the file is gone", where=where, theirs=None, yours=edit.after)
-    *parents, key = edit.pointer
-    current = value_at(text, edit.pointer)
-    if is_same_value(current or None, edit.after or None):
+    *parents, key = edit.key
+    current = value_at(text, edit.key)
+    if is_same_value(current, edit.after):
         return text
-    if not is_same_value(current or None, edit.before or None):
-        if edit.book_keeping:
+    if not is_same_value(current, edit.before):
+        if edit.kind is Kind.COUNTER:
             return text
         raise Conflict(
             f"the entry {key!r} was changed by another program",
             where=where,
-            base=edit.before or None,
-            theirs=current or None,
-            yours=edit.after or None,
+            base=edit.before,
+            theirs=current,
+            yours=edit.after,
         )
     if current and edit.after:
-        return spans.set_value(text, edit.pointer, edit.after)
+        return spans.set_value(text, edit.key, edit.after)
     parent = spans.raw_value(text, tuple(parents))
     if edit.after:
-        parent = spans.add_member(parent, key, load(edit.after), edit.index)
+        parent = spans.add_member(parent, key, load(edit.after), edit.at)
         if "\n" not in edit.after:
             parent = spans.set_value(parent, (key,), edit.after)
     else:
@@ -274,17 +259,17 @@ def _apply_value_edit(text: str | None, edit: ValueEdit, where: str) -> str | No
     return spans.set_value(text, tuple(parents), parent)
 
 
-def value_at(text: str, pointer: tuple[str, ...]) -> str:
-    """Return the raw value at the pointer; "" where the object lacks its last key."""
+def value_at(text: str, pointer: tuple[str, ...]) -> str | None:
+    """Return the raw value at the pointer; None where the object lacks its last key."""
     *parents, key = pointer
     parent = spans.raw_value(text, tuple(parents))
-    return spans.raw_value(text, pointer) if spans.has_member(parent, key) else ""
+    return spans.raw_value(text, pointer) if spans.has_member(parent, key) else None
 
 
-def _apply_text_edit(text: str | None, edit: TextEdit, where: str) -> str | None:
-    if text == edit.before or text == edit.after:
-        return edit.after
-    if edit.items and text is not None:
+def _apply_text_edit(text: str | None, edit: Edit, where: str) -> str | None:
+    if text in (edit.before, edit.after):
+        return None if edit.after is None else str(edit.after)
+    if edit.kind in ITEM_TEXTS and text is not None:
         with suppress(UnreadableFile):
             return text_items.merge_edit(text, edit, where)
     merged = _merge_texts(text, edit)
@@ -299,7 +284,7 @@ def _apply_text_edit(text: str | None, edit: TextEdit, where: str) -> str | None
     raise Conflict(problem, where=where, base=edit.before, theirs=text, yours=edit.after)
 
 
-def _merge_texts(text: str | None, edit: TextEdit) -> str | None:
+def _merge_texts(text: str | None, edit: Edit) -> str | None:
     """The current text with the edit made; None for a conflict.
 
     Of a file that is one memory only lines that another program has appended are merged.
@@ -307,7 +292,7 @@ def _merge_texts(text: str | None, edit: TextEdit) -> str | None:
     if text is None or edit.before is None or edit.after is None:
         return None
     sides = [side for side in (edit.before, edit.after) if side.endswith("\n")]
-    if not edit.by_lines and not any(map(text.startswith, sides)):
+    if edit.kind is Kind.FILE and not any(map(text.startswith, sides)):
         return None
     base, ours, theirs = (_lines(version) for version in (edit.before, edit.after, text))
     merged = theirs if _is_made(base, ours, theirs) else merge_lines(base, ours, theirs)
@@ -445,9 +430,7 @@ def _is_heading(line: str) -> bool:
 # ---- changes of another program --------------------------------------------------------------
 
 
-def diff_records(
-    old: str, new: str, arrays: Iterable[tuple[tuple[str, ...], str]]
-) -> list[RecordEdit]:
+def diff_records(old: str, new: str, arrays: Iterable[tuple[tuple[str, ...], str]]) -> list[Edit]:
     """Return the record edits that lead from one version of a file to another.
 
     `arrays` are the arrays to compare, each with its id key. Records without an id are left out.
@@ -459,7 +442,7 @@ def diff_records(
         for name in dict.fromkeys([*before, *after]):
             was, now = before.get(name), after.get(name)
             if was != now:
-                edits.append(RecordEdit("", array, id_key, name, was, now))
+                edits.append(record_edit("", array, id_key, name, was, now))
     return edits
 
 
@@ -473,13 +456,10 @@ def records_by_id(text: str, array: tuple[str, ...], id_key: str) -> dict[str, s
     return found
 
 
-def reapply_edits(text: str, edits: Sequence[RecordEdit]) -> str:
+def reapply_edits(text: str, edits: Sequence[Edit]) -> str:
     """Return the text with the edits that still fit applied; the others are skipped."""
-    arrays = {(edit.array, edit.id_key) for edit in edits}
-    known = {name: records_by_id(text, *name) for name in arrays}
+    known = {name: records_by_id(text, *name) for name in {edit.key[:2] for edit in edits}}
     applicable = [
-        edit
-        for edit in edits
-        if is_same_value(known[edit.array, edit.id_key].get(edit.id), edit.before)
+        edit for edit in edits if is_same_value(known[edit.key[:2]].get(edit.id), edit.before)
     ]
     return (_apply_record_edits(text, applicable, "") or "") if applicable else text

@@ -1,7 +1,7 @@
 """Copy owner, group, mode and extended attributes to a file that replaces another one.
 
-The owner of a file cannot be given away without privileges, so a file of somebody else that is
-replaced becomes the person's own. That happens only after the person has agreed.
+The owner of a file cannot be given away without privileges, so replacing a file of somebody else
+would make it the person's own. Such a file is not saved.
 """
 
 from __future__ import annotations
@@ -13,28 +13,25 @@ import stat
 import sys
 from pathlib import Path
 
-from memtui.errors import ForeignOwner
+from memtui.errors import SaveError
 from memtui.files.save_hooks import failpoint
 
 _ACCESS_LISTS = "system.posix_acl_"
 """Prefix of the attributes that say what further users may do."""
 
 
-def copy_metadata(descriptor: int, path: Path, like: os.stat_result, *, agreed: bool) -> None:
+def copy_metadata(descriptor: int, path: Path, like: os.stat_result) -> None:
     """Give a new file the owner, mode and attributes of the file at `path`.
 
     Arguments and errors are those of `copy_owner`.
     """
-    mode = copy_owner(descriptor, path, like, agreed=agreed)
+    copy_owner(descriptor, path, like)
     failpoint("mode")
-    os.fchmod(descriptor, mode)
+    os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
     if sys.platform == "linux":
-        # Access lists also say what the group may do, so they go where its rights have changed.
-        keeps_lists = (mode & stat.S_IRWXG) == (like.st_mode & stat.S_IRWXG)
         for name in _attributes(path):
-            if keeps_lists or not name.startswith(_ACCESS_LISTS):
-                failpoint("xattrs")
-                os.setxattr(descriptor, name, os.getxattr(path, name))
+            failpoint("xattrs")
+            os.setxattr(descriptor, name, os.getxattr(path, name))
 
 
 def _attributes(path: Path) -> list[str]:
@@ -46,51 +43,25 @@ def _attributes(path: Path) -> list[str]:
     return [name for name in names if name.startswith(("user.", _ACCESS_LISTS))]
 
 
-def copy_owner(descriptor: int, path: Path, like: os.stat_result, *, agreed: bool) -> int:
-    """Give an open file the owner and the group of the file at `path`, as far as possible.
-
-    Args:
-        descriptor: the new file.
-        path: the file it is to replace.
-        like: the status of that one.
-        agreed: the person accepts another owner or group.
-
-    Returns:
-        The mode the new file may have: who had no access before has none after.
+def copy_owner(descriptor: int, path: Path, like: os.stat_result) -> None:
+    """Give an open file the owner and the group of the file at `path`, whose status is `like`.
 
     Raises:
-        ForeignOwner: the owner or the group cannot be kept, and nobody has agreed.
+        SaveError: the owner or the group cannot be kept.
         OSError: the system refuses for another reason.
     """
-    mode = stat.S_IMODE(like.st_mode)
     own = os.fstat(descriptor)
     if (own.st_uid, own.st_gid) == (like.st_uid, like.st_gid):
-        return mode
+        return
     failpoint("owner")
-    if _try_chown(descriptor, like.st_uid, like.st_gid):
-        return mode
-    mode &= ~stat.S_ISUID
-    keeps_group = _try_chown(descriptor, -1, like.st_gid)
-    if not agreed:
-        now = os.fstat(descriptor)
-        raise ForeignOwner(
-            f"it belongs to {_names(like)}, and saving would make it belong to {_names(now)}",
-            where=str(path),
-            do="agree to that when you are asked, or let the owner save it",
-            path=path,
-        )
-    if keeps_group:
-        return mode
-    everybody = mode & stat.S_IRWXO
-    return (mode & ~(stat.S_ISGID | stat.S_IRWXG)) | (mode & (everybody << 3))
-
-
-def _try_chown(descriptor: int, owner: int, group: int) -> bool:
     try:
-        os.fchown(descriptor, owner, group)
+        os.fchown(descriptor, like.st_uid, like.st_gid)
     except PermissionError:
-        return False
-    return True
+        raise SaveError(
+            f"it belongs to {_names(like)}, and saving would make it belong to {_names(own)}",
+            where=str(path),
+            do="let its owner save it, or make it your own first",
+        ) from None
 
 
 def _names(status: os.stat_result) -> str:

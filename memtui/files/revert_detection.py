@@ -19,7 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, TreeEdit, ValueEdit
+from memtui.changes import ITEM_TEXTS, TEXTS, Edit, Kind
 from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError, UnreadableFile
 from memtui.files import atomic_replace, text_items
@@ -229,117 +229,91 @@ CHANGED = EditStatus(EditState.CHANGED)
 def find_statuses(sequences: Iterable[EditSequence]) -> list[tuple[EditSequence, EditStatus]]:
     """Compare sequences of file edits with the files as they are now.
 
-    Left out: files that cannot be read just now, memtui's own notes, book-keeping, table rows.
+    Left out: files that cannot be read just now, memtui's own notes, counters, table rows.
     """
     resolve = functools.cache(lambda path: real_path(Path(path)))  # thousands name the same file
     by_path: dict[Path, list[EditSequence]] = {}
     for edits in sequences:
-        if path := _path_of(edits[0]):
-            by_path.setdefault(resolve(path), []).append(edits)
+        if edits[0].kind in TEXTS or edits[0].kind in (Kind.RECORD, Kind.VALUE):
+            by_path.setdefault(resolve(edits[0].path), []).append(edits)
     found: list[tuple[EditSequence, EditStatus]] = []
-    for file_path, of_file in by_path.items():
-        file = _CurrentFile(file_path)
-        of_items = [edits for edits in of_file if _is_of_items(edits)]
-        of_file = [edits for edits in of_file if not _is_of_items(edits)]
+    for path, of_file in by_path.items():
         with suppress(UnreadableFile):
-            found += file.statuses_by_items(of_items)
-        # Of one text there may be several runs of edits; the oldest is reapplied first.
-        runs = [edits for edits in of_file if isinstance(edits[0], TextEdit)]
-        for number in reversed(range(len(runs))):
-            with suppress(UnreadableFile):
-                newer = [edit for edits in runs[:number] for edit in edits]
-                found.append((runs[number], file.text_status(runs[number], newer)))
-        for edits in of_file:
-            if not isinstance(edits[0], TextEdit):
-                with suppress(UnreadableFile):
-                    found.append((edits, file.status_of(edits)))
+            found += _CurrentFile(path).statuses(of_file)
     return found
 
 
-def _is_of_items(edits: EditSequence) -> bool:
-    return isinstance(edits[0], TextEdit) and bool(edits[0].items)
-
-
-def _path_of(edit: Edit) -> str:
-    """The file to read; "" for what other programs do not revert, and for table rows."""
-    if isinstance(edit, SidecarEdit | RowEdit | TreeEdit):
-        return ""
-    return "" if isinstance(edit, ValueEdit) and edit.book_keeping else edit.path
-
-
 class _CurrentFile:
-    """One file as it is now."""
+    """One file as it is now. Raises UnreadableFile."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lists: dict[tuple[tuple[str, ...], str], dict[str, str]] = {}
-        self._text, self._error = self._read()
-        self._on_disk = self._text
+        self._text = self._on_disk = self._read()
 
-    def _read(self) -> tuple[str | None, UnreadableFile | None]:
-        try:
-            data = atomic_replace.read_if_exists(self._path)
-        except UnreadableFile as error:
-            return None, error
-        return None if data is None else decode(data), None
+    def _read(self) -> str | None:
+        data = atomic_replace.read_if_exists(self._path)
+        return None if data is None else decode(data)
 
-    def status_of(self, edits: EditSequence) -> EditStatus:
-        """The status of edits of a record or value. Raises UnreadableFile."""
-        if self._error is not None:
-            raise self._error
+    def statuses(
+        self, of_file: Sequence[EditSequence]
+    ) -> Iterator[tuple[EditSequence, EditStatus]]:
+        """The status of each sequence of this file that can be told."""
+        of_items = [edits for edits in of_file if edits[0].kind in ITEM_TEXTS]
+        with suppress(UnreadableFile):
+            yield from self._statuses_by_items(of_items)
+        # Of one text there may be several runs of edits; the oldest is reapplied first.
+        runs = [edits for edits in of_file if edits[0].kind in TEXTS - ITEM_TEXTS]
+        for number in reversed(range(len(runs))):
+            with suppress(UnreadableFile):
+                newer = [edit for edits in runs[:number] for edit in edits]
+                yield runs[number], self._text_status(runs[number], newer)
+        for edits in of_file:
+            if edits[0].kind not in TEXTS:
+                with suppress(UnreadableFile):
+                    yield edits, self._part_status(edits)
+
+    def _part_status(self, edits: EditSequence) -> EditStatus:
+        """The status of edits of a record or value."""
         newest = edits[0]
-        if isinstance(newest, RecordEdit):
-            return _record([e for e in edits if isinstance(e, RecordEdit)], self._record(newest))
-        values = [e for e in edits if isinstance(e, ValueEdit)]
-        return _value(values, self._value(values[0]))
+        if newest.kind is Kind.VALUE:
+            return _json_status(edits, value_at(self._text or "", newest.key))
+        array = newest.key[:2]
+        if array not in self._lists:
+            self._lists[array] = records_by_id(self._text or "", *array)
+        return _json_status(edits, self._lists[array].get(newest.id))
 
-    def statuses_by_items(
+    def _statuses_by_items(
         self, sequences: Sequence[EditSequence]
     ) -> Iterator[tuple[EditSequence, EditStatus]]:
-        """The statuses of edits of a text of items, newest first. Raises UnreadableFile.
+        """The statuses of edits of a text of items, newest first.
 
         Each item has its own history, so each edit of which something was reverted is found.
         """
-        if self._error is not None:
-            raise self._error
-        edits = [edits[0] for edits in sequences if isinstance(edits[0], TextEdit)]
-        text = self._text or ""
-        for edits_of_one, edit, changes in zip(
-            sequences, edits, text_items.find_reverted(edits, self._text), strict=True
-        ):
+        newest = [edits[0] for edits in sequences]
+        reverted = text_items.find_reverted(newest, self._text)
+        for edits, edit, changes in zip(sequences, newest, reverted, strict=True):
             status = HELD
             if changes:
-                after = text_items.merge(text_items.parse(text, edit.items), changes)[0]
+                now = text_items.parse(self._text, edit.kind)
+                after = text_items.merge(now, changes)[0]
                 is_added = all(change.old is None for change in changes)
                 status = _reverted(replace(edit, before=self._text, after=after), is_added)
-            yield edits_of_one, status
+            yield edits, status
 
-    def _record(self, edit: RecordEdit) -> str | None:
-        name = edit.array, edit.id_key
-        if name not in self._lists:
-            self._lists[name] = records_by_id(self._text or "", *name)
-        return self._lists[name].get(edit.id)
-
-    def _value(self, edit: ValueEdit) -> str:
-        return value_at(self._text or "", edit.pointer)
-
-    def text_status(self, run: EditSequence, newer: EditSequence) -> EditStatus:
+    def _text_status(self, edits: EditSequence, newer: EditSequence) -> EditStatus:
         """The status of edits of the whole text; `newer` are memtui's own later ones.
 
-        What is reapplied is kept, for the next run is reapplied after it. Raises UnreadableFile.
+        What is reapplied is kept, for the next run is reapplied after it.
         """
-        if self._error is not None:
-            raise self._error
-        edits = [edit for edit in run if isinstance(edit, TextEdit)]
         found = _text(edits, self._text)
-        if not isinstance(found.reapply, TextEdit):
+        if found.reapply is None:
             return found
-        later = [edit for edit in newer if isinstance(edit, TextEdit)]
-        if any(_is_superseded(edits, edit) for edit in later):
+        if any(_is_superseded(edits, edit) for edit in newer):
             return CHANGED
         if found.reapply.before is not None and found.reapply.before != edits[0].before:
             time.sleep(SETTLE_SECONDS)
-            if self._read() != (self._on_disk, None):
+            if self._read() != self._on_disk:
                 raise UnreadableFile("it is being written", where=str(self._path))
         self._text = found.reapply.after  # records in a file made again are compared with it
         return found
@@ -352,20 +326,19 @@ def _reverted(reapply: Edit, is_added: bool = False) -> EditStatus:
 # ---- records and values ---------------------------------------------------------------------
 
 
-def _record(edits: list[RecordEdit], now: str | None) -> EditStatus:
+def _json_status(edits: EditSequence, now: str | None) -> EditStatus:
+    """The status of edits of a record or value; of a record the members are compared too."""
     newest = edits[0]
     if is_same_value(now, newest.after):
         return HELD
     if any(is_same_value(now, edit.before) for edit in edits):
         return _reverted(replace(newest, before=now))
-    for edit in reversed(edits):
+    for edit in reversed(edits) if newest.kind is Kind.RECORD else ():
         if now is not None and edit.before is not None and newest.after is not None:
-            try:
+            with suppress(MemtuiError):  # a key that occurs twice
                 reapplied = _reapply_members(edit.before, newest.after, now)
-            except MemtuiError:  # a key that occurs twice
-                continue
-            if reapplied is not None:
-                return _reverted(replace(newest, before=now, after=reapplied))
+                if reapplied is not None:
+                    return _reverted(replace(newest, before=now, after=reapplied))
     return CHANGED
 
 
@@ -388,19 +361,10 @@ def _member(record: dict[str, Any], key: str) -> str | None:
     return json.dumps(record[key]) if key in record else None
 
 
-def _value(edits: list[ValueEdit], now: str) -> EditStatus:
-    newest = edits[0]
-    if is_same_value(now or None, newest.after or None):
-        return HELD
-    if any(is_same_value(now or None, edit.before or None) for edit in edits):
-        return _reverted(replace(newest, before=now))
-    return CHANGED
-
-
 # ---- whole texts ----------------------------------------------------------------------------
 
 
-def _is_superseded(edits: list[TextEdit], later: TextEdit) -> bool:
+def _is_superseded(edits: EditSequence, later: Edit) -> bool:
     """Whether memtui itself changed later what these edits had made."""
     before, after = edits[-1].before, edits[0].after
     if None in (before, after, later.before, later.after):
@@ -412,7 +376,7 @@ def _is_superseded(edits: list[TextEdit], later: TextEdit) -> bool:
     return was and not now
 
 
-def _text(edits: list[TextEdit], now: str | None) -> EditStatus:
+def _text(edits: EditSequence, now: str | None) -> EditStatus:
     newest = edits[0]
     if now == newest.after:
         return HELD

@@ -23,10 +23,6 @@ class WriteRecorder(Protocol):
         """memtui's own folder, which holds locks and backups."""
         ...
 
-    def accepts_owner(self, path: Path) -> bool:
-        """Whether the person has accepted that this file of another owner becomes their own."""
-        ...
-
     def intend(self, path: str, pre: str, post: str) -> None:
         """The file is about to be written.
 
@@ -54,9 +50,6 @@ class NullRecorder:
 
     def __init__(self, state: Path) -> None:
         self.state = state
-
-    def accepts_owner(self, path: Path) -> bool:  # noqa: ARG002
-        return False
 
     def intend(self, path: str, pre: str, post: str) -> None:
         """Record nothing."""

@@ -13,24 +13,14 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from memtui.changes import (
-    Edit,
-    FileDiff,
-    RecordEdit,
-    RowEdit,
-    SidecarEdit,
-    TextEdit,
-    TreeEdit,
-    ValueEdit,
-    invert_edits,
-)
+from memtui.changes import ITEM_TEXTS, JSON_PARTS, Edit, FileDiff, Kind, invert_edits
 from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups, sidecar_lines, text_items
 from memtui.files.atomic_replace import PAUSE, SETTLING, read_if_exists
 from memtui.files.json.locating import load
 from memtui.files.locking import locked
-from memtui.files.merging import FileEdit, Key, diff_records, reapply_edits, rebase, record_key
+from memtui.files.merging import Key, diff_records, reapply_edits, rebase
 from memtui.files.reading import decode, digest, encode, real_path
 from memtui.files.save_hooks import WriteRecorder, failpoint
 from memtui.files.text_items import Item, ItemChange
@@ -166,8 +156,7 @@ class FileSave:
 
     def _exchange(self, disk: bytes, new: bytes) -> bytes:
         """Give the file its new content; returns what it was at that instant."""
-        owner = self._recorder.accepts_owner(self._path)
-        self._outs.append(atomic_replace.replace(self._path, disk, new, accept_owner=owner))
+        self._outs.append(atomic_replace.replace(self._path, disk, new))
         self._own.append(new)
         return self._look(disk, self._edits.is_complete)
 
@@ -181,7 +170,7 @@ class FileSave:
         """The other version with these edits. Raises Conflict."""
         self._watch_until = self._watch_until or time.monotonic() + WATCH_SECONDS
         version = foreign.merge_version(disk, other)
-        return self._edits.without_book_keeping.rewrite(version) or b""
+        return self._edits.without_counters.rewrite(version) or b""
 
     def _read_present(self) -> bytes:
         data = self._edits.read()
@@ -280,13 +269,14 @@ class ForeignChanges:
 
     def __init__(self, edits: FileEdits) -> None:
         self._edits = edits
-        self._edited = {record_key(edit) for edit in edits.edits if isinstance(edit, RecordEdit)}
-        self._records: dict[Key, RecordEdit] = {}
+        own = edits.edits
+        self._edited = {edit.key for edit in own if edit.kind is Kind.RECORD}
+        self._records: dict[Key, Edit] = {}
         self._items: dict[Item, ItemChange] = {}
         self._edited_items = {
             item
-            for edit in edits.edits
-            if isinstance(edit, TextEdit) and edit.items
+            for edit in own
+            if edit.kind in ITEM_TEXTS
             for item in text_items.changed_items(edit)
         }
         self._tails: list[bytes] = []
@@ -297,40 +287,40 @@ class ForeignChanges:
 
     def merge_version(self, disk: bytes, other: bytes) -> bytes:
         """Return its newest version, with the earlier changes that this one lacks."""
-        if self._edits.items_form:
-            return self._merge_items(disk, other)
-        if not self._edits.record_arrays:
+        if self._edits.items_kind is None and not self._edits.record_arrays:
             missing = b"".join(tail for tail in self._tails if tail not in other)
             if disk.endswith(b"\n") and other.startswith(disk):
                 self._tails.append(other[len(disk) :])
             return other + missing
         if not self._edits.is_complete(other):
             return other
-        for edit in diff_records(decode(disk), decode(other), self._edits.record_arrays):
-            key = record_key(edit)
-            # A record that is missing again was not deleted: that version was made without it.
-            if key not in self._edited and (edit.after is not None or key not in self._records):
-                self._records[key] = edit
-        return encode(reapply_edits(decode(other), list(self._records.values())))
+        merge = self._merge_items if self._edits.items_kind else self._merge_records
+        return encode(merge(decode(disk), decode(other)))
 
     def is_whole(self, disk: bytes, other: bytes) -> bool:
         """Whether a version has all that the program wrote before; it may lack these edits."""
         return self.merge_version(disk, other) == other
 
-    def _merge_items(self, disk: bytes, other: bytes) -> bytes:
-        form = self._edits.items_form
-        if not self._edits.is_complete(other):
-            return other
+    def _merge_records(self, disk: str, other: str) -> str:
+        for edit in diff_records(disk, other, self._edits.record_arrays):
+            # A record that is missing again was not deleted: that version was made without it.
+            is_missing_again = edit.after is None and edit.key in self._records
+            if edit.key not in self._edited and not is_missing_again:
+                self._records[edit.key] = edit
+        return reapply_edits(other, list(self._records.values()))
+
+    def _merge_items(self, disk: str, other: str) -> str:
+        kind = self._edits.items_kind or Kind.ENTRIES
         with contextlib.suppress(UnreadableFile):
-            now = text_items.parse(decode(other), form)
-            for change in text_items.diff(text_items.parse(decode(disk), form), now):
-                # An item that is missing again was not removed: see `merge_version`.
+            now = text_items.parse(other, kind)
+            for change in text_items.diff(text_items.parse(disk, kind), now):
+                # An item that is missing again was not removed: see `_merge_records`.
                 is_own = change.old in self._edited_items or change.old in self._items
                 old = None if is_own else change.old
                 new = None if change.new in self._edited_items else change.new
                 if item := new or old:
                     self._items[item] = replace(change, old=old, new=new)
-            return encode(text_items.merge(now, self._items.values())[0])
+            return text_items.merge(now, self._items.values())[0]
         return other
 
 
@@ -401,21 +391,21 @@ class FileEdits:
 
     path: Path
     """The file, with every link resolved: a link is followed, never replaced."""
-    edits: tuple[FileEdit | SidecarEdit, ...]
+    edits: tuple[Edit, ...]
 
     @property
     def record_arrays(self) -> list[tuple[tuple[str, ...], str]]:
-        return [(e.array, e.id_key) for e in self.edits if isinstance(e, RecordEdit)]
+        return [edit.key[:2] for edit in self.edits if edit.kind is Kind.RECORD]
 
     @property
-    def items_form(self) -> str:
-        """The form of a text that is merged by its items; "" for another file."""
-        return next((e.items for e in self.edits if isinstance(e, TextEdit)), "")
+    def items_kind(self) -> Kind | None:
+        """The kind of a text that is merged by its items; None for another file."""
+        return next((edit.kind for edit in self.edits if edit.kind in ITEM_TEXTS), None)
 
     @property
-    def without_book_keeping(self) -> FileEdits:
-        """The edits to merge with another program's version, which has its own book-keeping."""
-        lasting = (e for e in self.edits if not (isinstance(e, ValueEdit) and e.book_keeping))
+    def without_counters(self) -> FileEdits:
+        """The edits to merge with another program's version, which has counters of its own."""
+        lasting = (edit for edit in self.edits if edit.kind is not Kind.COUNTER)
         return replace(self, edits=tuple(lasting))
 
     def read(self) -> bytes | None:
@@ -440,7 +430,7 @@ class FileEdits:
 
     def rewrite(self, data: bytes | None) -> bytes | None:
         """Return the file's bytes with the edits made."""
-        text = self._rewrite_text(None if data is None else decode(data))
+        text = rebase(None if data is None else decode(data), self.edits, str(self.path))
         if text is None:
             return None
         new = encode(text)
@@ -448,18 +438,11 @@ class FileEdits:
             raise Refused("stray bytes of the text would join to a character", where=str(self.path))
         return new
 
-    def _rewrite_text(self, text: str | None) -> str | None:
-        notes = [edit for edit in self.edits if isinstance(edit, SidecarEdit)]
-        if notes:
-            text = sidecar_lines.write_entries(text, notes, where=str(self.path))
-        others = [edit for edit in self.edits if not isinstance(edit, SidecarEdit)]
-        return rebase(text, others, where=str(self.path))
-
     def is_complete(self, data: bytes) -> bool:
         """Whether a program has finished writing this file."""
-        if self.items_form:
-            return text_items.is_complete(decode(data), self.items_form)
-        if any(isinstance(edit, RecordEdit | ValueEdit) for edit in self.edits):
+        if self.items_kind:
+            return text_items.is_complete(decode(data), self.items_kind)
+        if any(edit.kind in JSON_PARTS for edit in self.edits):
             try:
                 load(decode(data))
             except UnreadableFile:
@@ -469,13 +452,13 @@ class FileEdits:
 
 def group_by_file(edits: Sequence[Edit]) -> list[FileEdits]:
     """Group edits by the file they change. Raises Refused for edits of rows and folders."""
-    by_path: dict[Path, list[FileEdit | SidecarEdit]] = {}
+    by_path: dict[Path, list[Edit]] = {}
     resolve = functools.cache(lambda path: real_path(Path(path)))  # thousands may be of one file
     sidecar_of = functools.cache(lambda root: real_path(_sidecar_file(Path(root))))
     for edit in edits:
-        if isinstance(edit, RowEdit | TreeEdit):
+        if edit.kind in (Kind.ROW, Kind.FOLDER):
             raise Refused("a table row or a folder is not saved as a file", where=edit.path)
-        path = sidecar_of(edit.root) if isinstance(edit, SidecarEdit) else resolve(edit.path)
+        path = (sidecar_of if edit.kind is Kind.SIDECAR else resolve)(edit.path)
         by_path.setdefault(path, []).append(edit)
     return [FileEdits(path, tuple(found)) for path, found in by_path.items()]
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memtui.changes import SidecarEdit
+from memtui.changes import Edit
 from memtui.errors import Conflict
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -36,7 +36,7 @@ def sidecar_paths(root: Path) -> tuple[Path, Path]:
     return root.parent / FOLDER / f"{root.name}.jsonl", root / FOLDER / FILE
 
 
-def write_entries(text: str | None, edits: Sequence[SidecarEdit], where: str = "") -> str | None:
+def write_entries(text: str | None, edits: Sequence[Edit], where: str = "") -> str | None:
     """Return the file's text with each edit that is not made yet (None: no file).
 
     An edit that undoes takes out the newest line of its id, where the line before says what is

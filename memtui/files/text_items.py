@@ -18,15 +18,12 @@ from contextlib import suppress
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-from memtui.changes import TextEdit
+from memtui.changes import Edit, Kind
 from memtui.dataclass import dataclass
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json.editing import put_member, splice
 from memtui.files.json.graph import ENTITY, RELATION, Graph, parse_graph
 from memtui.files.json.locating import load
-
-ENTRIES, GRAPH = "entries", "graph"
-"""The forms: what `TextEdit.items` names."""
 
 _ENTRY, _OBSERVATION, _TYPE = "entry", "observation", "type"
 
@@ -68,14 +65,14 @@ class ItemText(ABC):
         """The text with these changes, which all fit it."""
 
 
-def parse(text: str | None, form: str) -> ItemText:
+def parse(text: str | None, kind: Kind) -> ItemText:
     """Parse a text; None is one without items. Raises UnreadableFile."""
-    return EntryText(text or "") if form == ENTRIES else GraphText(text or "")
+    return EntryText(text or "") if kind is Kind.ENTRIES else GraphText(text or "")
 
 
-def is_complete(text: str, form: str) -> bool:
+def is_complete(text: str, kind: Kind) -> bool:
     """Whether a program has finished writing this text."""
-    if form == ENTRIES:
+    if kind is Kind.ENTRIES:
         return True  # Hermes renames
     last = text.rstrip().rpartition("\n")[2]
     for part in (last, text):  # a line of its own, or the end of one document
@@ -136,22 +133,22 @@ def merge(now: ItemText, changes: Iterable[ItemChange]) -> tuple[str, list[ItemC
     return now.with_changes(fitting), conflicts
 
 
-def changed_items(edit: TextEdit) -> set[Item]:
+def changed_items(edit: Edit) -> set[Item]:
     """All items that an edit replaces, adds or removes."""
     try:
-        changes = diff(parse(edit.before, edit.items), parse(edit.after, edit.items))
+        changes = diff(parse(edit.before, edit.kind), parse(edit.after, edit.kind))
     except UnreadableFile:
         return set()
     return {item for change in changes for item in (change.old, change.new) if item}
 
 
-def merge_edit(text: str | None, edit: TextEdit, where: str) -> str | None:
+def merge_edit(text: str | None, edit: Edit, where: str) -> str | None:
     """Make an edit in a text that is not the one it was planned on.
 
     Raises Conflict if another program changed the same item, UnreadableFile.
     """
-    before, after = (parse(each, edit.items) for each in (edit.before, edit.after))
-    now = parse(text, edit.items)
+    before, after = (parse(each, edit.kind) for each in (edit.before, edit.after))
+    now = parse(text, edit.kind)
     merged, conflicts = merge(now, diff(before, after))
     if conflicts:
         raise Conflict(
@@ -161,7 +158,7 @@ def merge_edit(text: str | None, edit: TextEdit, where: str) -> str | None:
             theirs=text,
             yours=edit.after,
         )
-    is_empty = edit.after is None and not parse(merged, edit.items).items
+    is_empty = edit.after is None and not parse(merged, edit.kind).items
     return None if is_empty else merged
 
 
@@ -176,7 +173,7 @@ class _History:
     number: int
 
 
-def find_reverted(edits: Sequence[TextEdit], text: str | None) -> list[list[ItemChange]]:
+def find_reverted(edits: Sequence[Edit], text: str | None) -> list[list[ItemChange]]:
     """Return for each edit (newest first) the changes that make again what was reverted of it.
 
     Raises UnreadableFile.
@@ -184,7 +181,7 @@ def find_reverted(edits: Sequence[TextEdit], text: str | None) -> list[list[Item
     reapply: list[list[ItemChange]] = [[] for _ in edits]
     if not edits:
         return reapply
-    present = set(parse(text, edits[0].items).items)
+    present = set(parse(text, edits[0].kind).items)
     for history in _item_histories(edits):
         newest = history.changes[-1]
         formers = [change.old for change in history.changes if change.old is not None]
@@ -200,11 +197,11 @@ def find_reverted(edits: Sequence[TextEdit], text: str | None) -> list[list[Item
     return reapply
 
 
-def _is_reworded(item: Item, present: set[Item], newest: TextEdit) -> bool:
+def _is_reworded(item: Item, present: set[Item], newest: Edit) -> bool:
     """Whether Hermes, which can replace an entry, has put a similar one in its place."""
     if item.kind != _ENTRY:
         return False
-    new = present.difference(parse(newest.after, newest.items).items)
+    new = present.difference(parse(newest.after, newest.kind).items)
     return any(is_similar(item.text, other.text) for other in new)
 
 
@@ -218,12 +215,12 @@ def is_similar(first: str, second: str) -> bool:
     return matcher.quick_ratio() >= SIMILAR and matcher.ratio() >= SIMILAR
 
 
-def _item_histories(edits: Sequence[TextEdit]) -> Iterator[_History]:
+def _item_histories(edits: Sequence[Edit]) -> Iterator[_History]:
     histories: dict[tuple[bool, Item], _History] = {}
     """By whether the item is there after the changes so far, and the item."""
     for number in range(len(edits) - 1, -1, -1):
         edit = edits[number]
-        changes = diff(parse(edit.before, edit.items), parse(edit.after, edit.items))
+        changes = diff(parse(edit.before, edit.kind), parse(edit.after, edit.kind))
         for change in changes:
             if _is_of_owner(change, changes):
                 continue

@@ -107,8 +107,8 @@ def lineage(memory: Memory, memories: Iterable[Memory], find: FindMemory) -> Lin
 def _find_around(memory: Memory, index: LinkIndex, find: FindMemory) -> list[Memory]:
     """All memories of the store that replaced this one or were replaced by it, also indirectly,
     whichever side says so; itself the first."""
-    from memtui.insight.link_graph import Node, NodeKind
     from memtui.insight.link_statements import EdgeOrigin
+    from memtui.insight.links import Node, NodeKind
 
     found = {memory.id: memory}
     front = [memory]
@@ -135,8 +135,8 @@ def _find_backlinks(
 ) -> tuple[tuple[Relative, ...], int]:
     """The memories that link to this one, from any store or from their text, and how many more
     there are. A replacement is no link here."""
-    from memtui.insight.link_graph import Node, NodeKind
     from memtui.insight.link_statements import EdgeOrigin
+    from memtui.insight.links import Node, NodeKind
 
     node = Node(NodeKind.MEMORY, memory.ref)
     kinds = (EdgeOrigin.LINK, EdgeOrigin.TEXT)

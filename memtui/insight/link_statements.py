@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from memtui.model import CURRENT, ENDED_LINKS, Link, Memory
@@ -31,11 +31,8 @@ _WIKILINK = re.compile(r"\[\[([^\[\]\n|#]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
 _MARKDOWN_LINK = re.compile(r"\]\(<?([^()<>\s]{1,500}?)(?:#[^()<>\s]*)?>?\)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|mailto:")
 
-BITS = 20
-"""Bits of a statement's number: a statement is known as its memory's key, then its number."""
-MAX_STATEMENTS = 1 << BITS
+MAX_STATEMENTS = 1 << 20
 """Links of one memory that are kept."""
-MASK = MAX_STATEMENTS - 1
 
 
 class EdgeOrigin(StrEnum):
@@ -123,46 +120,6 @@ def last_change(memory: Memory) -> datetime | None:
     return None
 
 
-class StatementTable:
-    """Name -> the statements with it, as numbers (see `BITS`). Most names have one only."""
-
-    def __init__(self) -> None:
-        self._of: dict[str, int | dict[int, None]] = {}
-
-    def copy(self) -> StatementTable:
-        """Return a table that can be changed on its own."""
-        made = StatementTable()
-        made._of = {name: at if isinstance(at, int) else {**at} for name, at in self._of.items()}
-        return made
-
-    def add(self, name: str, at: int) -> None:
-        known = self._of.setdefault(name, at)
-        if isinstance(known, dict):
-            known[at] = None
-        elif known != at:
-            self._of[name] = {known: None, at: None}
-
-    def remove(self, name: str, at: int) -> None:
-        known = self._of.get(name)
-        if isinstance(known, dict):
-            known.pop(at, None)
-            if not known:
-                del self._of[name]
-        elif known == at:
-            del self._of[name]
-
-    def find(self, names: Iterable[str]) -> list[int]:
-        """The statements under these names, in the order their memories were added."""
-        found: dict[int, None] = {}
-        for name in names:
-            at = self._of.get(name)
-            if isinstance(at, dict):
-                found.update(at)
-            elif at is not None:
-                found[at] = None
-        return sorted(found) if len(found) > 1 else list(found)
-
-
 def stated_links(memory: Memory) -> tuple[LinkStatement, ...]:
     """List the links that a memory states, in the order of its fields."""
     own = memory.id
@@ -189,13 +146,14 @@ def stated_links(memory: Memory) -> tuple[LinkStatement, ...]:
             LinkStatement(None, relation, name, EdgeOrigin.TEXT)
             for relation, name in find_text_links(memory.content)
         ]
-    return (*found, *source_links(memory.source))
+    sources = source_links(memory.source)
+    return (*found, *sources) if found else sources
 
 
 def _ended_links(memory: Memory) -> list[Link]:
     """The links that a person has ended, each with its end."""
     values = memory.extra.get(ENDED_LINKS)
-    found = []
+    found: list[Link] = []
     for value in values if isinstance(values, list) else ():
         end = value.get("valid_to") if isinstance(value, dict) else None
         if isinstance(value, dict) and (ended := from_iso(end)) is not None:
@@ -204,6 +162,7 @@ def _ended_links(memory: Memory) -> list[Link]:
     return found
 
 
+@lru_cache(maxsize=1024)
 def source_links(source: str) -> tuple[LinkStatement, ...]:
     """The sources that can be ids: one or several, separated by commas; ids have no spaces."""
     return tuple(

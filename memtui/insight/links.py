@@ -9,40 +9,100 @@ An edge is one of these (`Edge.origin`):
 * `text`: a wikilink (`[[name]]`) or a Markdown link in the text of a memory, if it names something.
 * `source`: the session or episode that the store gives as the memory's source, if it is a memory.
 
-Names are resolved when they are asked for, so a memory that comes or goes changes only its own
-entries. `LinkIndex` is mutable and not thread-safe; `memtui.library.links` holds the lock.
+All names are resolved in one pass when edges are first asked for after a change. `LinkIndex` is
+mutable and not thread-safe; `memtui.library.links` holds the lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from memtui.insight.link_graph import (
-    MAY_NAME_NOTHING,
-    Edge,
-    LinkGraph,
-    Node,
-    NodeKind,
-    end_of_statement,
-    keep_unique,
-    make_edge,
-)
 from memtui.insight.link_statements import (
-    BITS,
-    MASK,
-    SESSION,
     SUPERSEDES,
+    UNKNOWN_END,
     EdgeOrigin,
     LinkEntry,
     LinkStatement,
-    StatementTable,
     source_refs,
     stem_of,
 )
 
-_Item = TypeVar("_Item")
+
+class NodeKind:
+    """Kinds of node; plain texts, because nodes are hashed all the time and enum members are slow
+    to hash."""
+
+    MEMORY = "memory"
+    ENTITY = "entity"
+    UNKNOWN = "unknown"
+    """An end that names no memory and no entity of any open store."""
+
+
+class Node(NamedTuple):
+    """An end of an edge."""
+
+    kind: str
+    """One of `NodeKind`."""
+    name: str
+    """The ref of a memory, the path of an entity (shared by all stores), or the name as written."""
+
+
+class Edge(NamedTuple):
+    """A directed, typed link between two nodes. Tuples are made in a third of the time of a frozen
+    dataclass, and thousands are made while links are followed."""
+
+    source: Node
+    relation: str
+    target: Node
+    origin: EdgeOrigin
+    stated_by: str
+    """Ref of the memory that says so; of a replacement, one of both sides."""
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    """As the store says, or when the memory that says so was taken out of use, if that was sooner;
+    None if it holds, or if the end is not known."""
+    note: str = ""
+    since: datetime | None = None
+    """`valid_from`, else the time of the memory that says so."""
+    until: datetime | None = None
+    """`valid_to`; `UNKNOWN_END` for an end at an unknown time."""
+
+    def is_valid(self, at: datetime) -> bool:
+        """Whether the link holds at this time. An unknown start or end does not limit it."""
+        begun = self.since is None or self.since <= at
+        return begun and (self.until is None or at < self.until)
+
+    def period(self, shown: Callable[[datetime], str]) -> tuple[str, str]:
+        """Start and end as text, `…` and `?` where they are not known; ("", "") if it has
+        neither."""
+        if self.valid_from is None and self.valid_to is None and self.until is None:
+            return "", ""
+        begun = "…" if self.valid_from is None else shown(self.valid_from)
+        if self.valid_to is not None:
+            return begun, shown(self.valid_to)
+        return begun, "now" if self.until is None else "?"
+
+
+MAY_NAME_NOTHING = frozenset({EdgeOrigin.TEXT, EdgeOrigin.SOURCE})
+"""Links of these origins are left out where no memory and no entity has the name."""
+_ENDS_WITH_MEMORY = frozenset({EdgeOrigin.LINK, EdgeOrigin.TEXT})
+
+
+def keep_unique(edges: Iterable[Edge]) -> tuple[Edge, ...]:
+    """One edge for each source, relation and target: the one that says most."""
+    found: dict[tuple[Node, str, Node], Edge] = {}
+    for edge in edges:
+        key = edge[:3]
+        known = found.setdefault(key, edge)
+        if known is not edge and _detail(edge) > _detail(known):
+            found[key] = edge
+    return tuple(found.values())
+
+
+def _detail(edge: Edge) -> tuple[bool, bool, bool]:
+    return edge.until is None, edge.valid_from is not None, bool(edge.note)
 
 
 class Names(NamedTuple):
@@ -83,36 +143,18 @@ class LinkIndex:
         self._entries: dict[int, LinkEntry] = {}
         self._key_of: dict[str, int] = {}
         """Ref -> key of its entry."""
-        self._foreign = StatementTable()
-        """Name of the source -> statements of other memories than the source."""
-        self._incoming = StatementTable()
-        """Name of the target -> statements."""
-        self._of_entity: dict[str, dict[int, None]] = {}
-        """Entity -> entries with statements."""
-        self._stems: dict[str, dict[str, None]] = {}
-        """Stem of a document's file name, folded -> refs."""
         self._names: Names | None = None
         """None: those of the entries."""
         self._paths: _Paths | None = None
-        self._known: dict[tuple[Node, bool], tuple[Edge, ...]] = {}
-        """Edges that were asked for since the last change."""
-        self._graph: LinkGraph | None = None
+        self._stems: Mapping[str, list[str]] = {}
+        """Stem of a document's file name, folded -> refs."""
+        self._edges: _Edges | None = None
         self.is_past = False
         """The memories are those of a time before: a successor that is not there did not exist."""
 
     def __len__(self) -> int:
         """How many links memories state; the two sides of a replacement count twice."""
         return sum(len(entry.statements) for entry in self._entries.values())
-
-    def copy(self) -> LinkIndex:
-        """Return an index that can be changed on its own."""
-        made = LinkIndex()
-        made._entries, made._key_of = dict(self._entries), dict(self._key_of)
-        made._foreign, made._incoming = self._foreign.copy(), self._incoming.copy()
-        made._names = self._names
-        made._of_entity = {path: dict(keys) for path, keys in self._of_entity.items()}
-        made._stems = {stem: dict(refs) for stem, refs in self._stems.items()}
-        return made
 
     # ---- updating ---------------------------------------------------------------------------
 
@@ -121,39 +163,14 @@ class LinkIndex:
         self._forget()
         self._entries[key] = entry
         self._key_of[entry.ref] = key
-        if entry.ref.endswith(".md"):
-            self._stems.setdefault(stem_of(entry.id), {})[entry.ref] = None
-        if not entry.statements:
-            return
-        for path in entry.entities:
-            self._of_entity.setdefault(path, {})[key] = None
-        for at, stated in enumerate(entry.statements, key << BITS):
-            self._incoming.add(_folded(stated, entry), at)
-            if stated.source is not None:
-                self._foreign.add(stated.source, at)
 
     def remove(self, key: int) -> None:
         """Remove the memory with this key; nothing if there is none."""
         entry = self._entries.pop(key, None)
-        if entry is None:
-            return
-        self._forget()
-        if self._key_of.get(entry.ref) == key:
-            del self._key_of[entry.ref]
-            if entry.ref.endswith(".md"):
-                _discard(self._stems, stem_of(entry.id), entry.ref)
-        if not entry.statements:
-            return
-        for path in entry.entities:
-            _discard(self._of_entity, path, key)
-        for at, stated in enumerate(entry.statements, key << BITS):
-            self._incoming.remove(_folded(stated, entry), at)
-            if stated.source is not None:
-                self._foreign.remove(stated.source, at)
-
-    def entry(self, key: int) -> LinkEntry | None:
-        """Return the entry of the memory with this key; None if there is none."""
-        return self._entries.get(key)
+        if entry is not None:
+            self._forget()
+            if self._key_of.get(entry.ref) == key:
+                del self._key_of[entry.ref]
 
     def set_names(self, names: Names) -> None:
         """Set the names there are; the names of the entries must be among them."""
@@ -165,9 +182,7 @@ class LinkIndex:
         return ref in self._key_of
 
     def _forget(self) -> None:
-        self._graph = self._paths = None
-        if self._known:
-            self._known.clear()
+        self._edges = self._paths = None
 
     # ---- names ------------------------------------------------------------------------------
 
@@ -187,6 +202,11 @@ class LinkIndex:
                 labels = {entry.store for entry in self._entries.values()}
                 names = Names(self._key_of, stores, labels)
             self._paths = _Paths.of(names)
+            stems: dict[str, list[str]] = {}
+            for entry in self._entries.values():
+                if entry.ref.endswith(".md"):
+                    stems.setdefault(stem_of(entry.id), []).append(entry.ref)
+            self._stems = stems
         return self._paths
 
     def has(self, node: Node) -> bool:
@@ -223,8 +243,8 @@ class LinkIndex:
             if len(paths) == 1:
                 return Node(NodeKind.ENTITY, paths[0])
         if origin is EdgeOrigin.TEXT:
-            refs = self._stems.get(stem_of(name) or name.casefold(), {})
-            own = [ref for ref in refs if ref.startswith(f"{store}:")] or list(refs)
+            refs = self._stems.get(stem_of(name) or name.casefold(), [])
+            own = [ref for ref in refs if ref.startswith(f"{store}:")] or refs
             if len(own) == 1:
                 return Node(NodeKind.MEMORY, own[0])
         return Node(NodeKind.UNKNOWN, name)
@@ -251,29 +271,16 @@ class LinkIndex:
 
     # ---- edges ------------------------------------------------------------------------------
 
-    @property
-    def graph(self) -> LinkGraph:
-        """All links as numbers; made when first asked for after a change."""
-        if self._graph is None:
-            entries = reversed(self._entries.values())
-            self._graph = LinkGraph(
-                entries, self._refs, self.resolve, self.end_of, is_past=self.is_past
-            )
-        return self._graph
-
     def outgoing(self, node: Node) -> tuple[Edge, ...]:
         """Edges that start at a node.
 
         Those of an entity are the links that its memories state, with the entity as their source.
         """
-        known = self._known.get((node, True))
-        if known is None:
-            if node.kind == NodeKind.ENTITY:
-                found = list(self._entity_edges(node))
-            else:
-                found = self._node_edges(node)
-            known = self._known[node, True] = keep_unique(found)
-        return known
+        return keep_unique(self.edges.outgoing.get(node, ()))
+
+    def incoming(self, node: Node) -> tuple[Edge, ...]:
+        """Edges that lead to a node, from the memories that state them."""
+        return keep_unique(self.edges.incoming.get(node, ()))
 
     def last_links(self, node: Node, at: datetime) -> list[Edge]:
         """Return the links that a memory stated until it was taken out of use, if before a time."""
@@ -283,54 +290,69 @@ class LinkIndex:
             return []
         return [edge for edge in self.outgoing(node) if edge.until == end]
 
-    def incoming(self, node: Node) -> tuple[Edge, ...]:
-        """Edges that lead to a node."""
-        known = self._known.get((node, False))
-        if known is None:
-            edges = map(self._edge, self._incoming.find(self._target_names(node)))
-            found = [edge for edge in edges if edge is not None and edge.target == node]
-            known = self._known[node, False] = keep_unique(found)
-        return known
+    @property
+    def edges(self) -> _Edges:
+        """All edges by their ends, as they are stated: one may be stated twice."""
+        if self._edges is None:
+            self._edges = _Edges({}, {})
+            known: dict[tuple[str, str, EdgeOrigin], Node] = {}
+            for key in sorted(self._entries):
+                entry = self._entries[key]
+                for stated in entry.statements:
+                    self._add(entry, stated, self._edges, known)
+        return self._edges
 
-    def _node_edges(self, node: Node) -> list[Edge]:
-        """Edges that start at a memory or an unknown name."""
-        key = self._key_of.get(node.name)
-        names: tuple[str, ...] = (node.name,)
-        found = []
-        if key is not None:
-            entry = self._entries[key]
-            names = entry.id, node.name
-            numbered = enumerate(entry.statements, key << BITS)
-            found = [at for at, stated in numbered if stated.source is None]
-        if others := self._foreign.find(names):
-            found = sorted([*found, *others])
-        edges = map(self._edge, found)
-        return [edge for edge in edges if edge is not None and edge.source == node]
-
-    def _target_names(self, node: Node) -> tuple[str, ...]:
-        """Every name that a statement can have for this node as its target."""
-        if node.kind == NodeKind.ENTITY:
-            labelled = (f"{label}:{node.name}" for label in self._entities.labels)
-            return (node.name, node.name.rpartition("/")[2], *labelled)
-        key = self._key_of.get(node.name)
-        id = node.name.partition(":")[2] if key is None else self._entries[key].id
-        return node.name, id, id.removeprefix(SESSION), stem_of(id)
-
-    def _edge(self, at: int) -> Edge | None:
-        """The edge of a statement; None for one in a text or a source that names nothing."""
-        entry = self._entries[at >> BITS]
-        stated = entry.statements[at & MASK]
-        own_id, store = entry.id, entry.store
+    def _add(
+        self,
+        entry: LinkEntry,
+        stated: LinkStatement,
+        edges: _Edges,
+        known: dict[tuple[str, str, EdgeOrigin], Node],
+    ) -> None:
+        """Add the edges of a statement; none for one in a text or a source that names nothing."""
         own = Node(NodeKind.MEMORY, entry.ref)
-        origin = stated.origin
-        source = own if stated.source is None else self.resolve(store, stated.source)
-        target = own if stated.target == own_id else self.resolve(store, stated.target, origin)
-        if target.kind == NodeKind.UNKNOWN and origin in MAY_NAME_NOTHING:
-            return None
+
+        def resolve(name: str, origin: EdgeOrigin) -> Node:
+            key = entry.store, name, origin
+            if (node := known.get(key)) is None:
+                node = known[key] = self.resolve(*key)
+            return node
+
+        target = own if stated.target == entry.id else resolve(stated.target, stated.origin)
+        if target.kind == NodeKind.UNKNOWN and stated.origin in MAY_NAME_NOTHING:
+            return
+        source = own if stated.source is None else resolve(stated.source, EdgeOrigin.LINK)
         if self.is_past and source.kind == NodeKind.UNKNOWN:
-            return None
-        until = end_of_statement(stated, entry, self.end_of)
-        return make_edge(source, target, stated, entry, until)
+            return
+        until = self._end_of_statement(stated, entry)
+        edge = Edge(
+            source,
+            stated.relation,
+            target,
+            stated.origin,
+            entry.ref,
+            stated.valid_from,
+            None if until == UNKNOWN_END else until,
+            stated.note,
+            stated.valid_from or entry.since,
+            until,
+        )
+        edges.outgoing.setdefault(source, []).append(edge)
+        edges.incoming.setdefault(target, []).append(edge)
+        for path in entry.entities if stated.origin is EdgeOrigin.LINK else ():
+            entity = Node(NodeKind.ENTITY, path)
+            if entity not in (source, target):
+                edges.outgoing.setdefault(entity, []).append(edge._replace(source=entity))
+
+    def _end_of_statement(self, stated: LinkStatement, entry: LinkEntry) -> datetime | None:
+        """Until when a link holds: what a memory says of others holds while the memory is in use.
+
+        What it says of itself does not end with it: which one it replaced, and where it comes from.
+        """
+        if entry.ended is None or stated.origin not in _ENDS_WITH_MEMORY:
+            return stated.valid_to
+        end = self.end_of(entry)
+        return end if stated.valid_to is None or end is None else min(end, stated.valid_to)
 
     def end_of(self, entry: LinkEntry) -> datetime | None:
         """When the memory of an entry was taken out of use, as `versions.find_end` says: when its
@@ -345,14 +367,10 @@ class LinkIndex:
             times.append(entry.ended)
         return min(times) if times else entry.ended
 
-    def _entity_edges(self, node: Node) -> Iterator[Edge]:
-        for key in self._of_entity.get(node.name, ()):
-            for at, stated in enumerate(self._entries[key].statements, key << BITS):
-                if stated.origin is not EdgeOrigin.LINK:
-                    continue
-                edge = self._edge(at)
-                if edge is not None and edge.target != node:
-                    yield edge._replace(source=node)
+
+class _Edges(NamedTuple):
+    outgoing: dict[Node, list[Edge]]
+    incoming: dict[Node, list[Edge]]
 
 
 def _replaced_at(old: LinkEntry, newer: LinkEntry) -> datetime | None:
@@ -366,18 +384,3 @@ def _replaced_at(old: LinkEntry, newer: LinkEntry) -> datetime | None:
         ):
             return max(stated.valid_from, begun) if begun is not None else stated.valid_from
     return begun
-
-
-def _folded(stated: LinkStatement, entry: LinkEntry) -> str:
-    """The name under which a target is looked up: of a link in a text, its stem."""
-    if stated.origin is EdgeOrigin.TEXT and stated.target != entry.id:
-        return stem_of(stated.target) or stated.target
-    return stated.target
-
-
-def _discard(table: dict[str, dict[_Item, None]], name: str, item: _Item) -> None:
-    found = table.get(name)
-    if found is not None:
-        found.pop(item, None)
-        if not found:
-            del table[name]

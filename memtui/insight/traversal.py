@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from enum import StrEnum
-from functools import cached_property
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple
 
 from memtui.dataclass import dataclass
-from memtui.insight.link_graph import NO_NUMBER, Edge, LinkGraph, Node, keep_unique
+from memtui.insight.links import Edge, LinkIndex, Node, keep_unique
 from memtui.model import format_time
+from memtui.text import one_line
 
 MAX_NODES = 10_000
 """Nodes that are followed unless another number is given."""
-
-
-_Item = TypeVar("_Item")
+MAX_GUIDE = 200
+"""Cells of the lines before a row of a tree."""
 
 
 class Direction(StrEnum):
@@ -71,76 +70,8 @@ def paths(found: Neighbourhood) -> dict[Node, tuple[Step, ...]]:
     return ways
 
 
-class _MadeLater(Sequence[_Item]):
-    """Values that are made when one of them is asked for; often only their number is."""
-
-    def __init__(self, make: Callable[[], tuple[_Item, ...]]) -> None:
-        self._make = make
-
-    @cached_property
-    def _made(self) -> tuple[_Item, ...]:
-        return self._make()
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-    @overload
-    def __getitem__(self, index: int) -> _Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[_Item]: ...
-    def __getitem__(self, index: int | slice) -> _Item | Sequence[_Item]:
-        return self._made[index]
-
-
-class _Walk:
-    """Nodes and edges as numbers: those of the graph, then those of the further edges."""
-
-    def __init__(self, graph: LinkGraph, start: Node, further: Sequence[Edge]) -> None:
-        self.graph = graph
-        self.further = further
-        self._others: dict[Node, int] = {}
-        self.start = self._number(start)
-        self.ends = [self._number(edge.target) for edge in further]
-        self.ways: dict[int, int] = {}
-        """Node that was reached -> edge that led there, as `~edge` if it was walked backwards."""
-        self.levels: list[int] = []
-        """How many nodes had been reached after each step."""
-        self.edges: dict[int, None] = {}
-        self.beyond: set[int] = set()
-
-    def _number(self, node: Node) -> int:
-        number = self.graph.number(node)
-        if number == NO_NUMBER:
-            number = self._others.setdefault(node, len(self.graph) + len(self._others))
-        return number
-
-    def reached(self) -> tuple[Reached, ...]:
-        others = list(self._others)
-        made = [Reached(self._node(self.start, others), 0, None)]
-        levels = iter(self.levels)
-        distance, last = 0, 0
-        for number, (node, way) in enumerate(self.ways.items()):
-            while number >= last:
-                distance, last = distance + 1, next(levels)
-            edge = way if way >= 0 else ~way
-            step = Step(self._edge(edge), way >= 0)
-            made.append(Reached(self._node(node, others), distance, step))
-        return tuple(made)
-
-    def _node(self, number: int, others: Sequence[Node]) -> Node:
-        size = len(self.graph)
-        return self.graph.node(number) if number < size else others[number - size]
-
-    def _edge(self, number: int) -> Edge:
-        size = len(self.graph.source)
-        return self.graph.edge(number) if number < size else self.further[number - size]
-
-    def all_edges(self) -> tuple[Edge, ...]:
-        return keep_unique(map(self._edge, self.edges))
-
-
 def traverse(
-    graph: LinkGraph,
+    index: LinkIndex,
     start: Node,
     *,
     depth: int = 1,
@@ -153,73 +84,85 @@ def traverse(
     """Walk breadth-first from a node; circles are walked once.
 
     Args:
-        graph: See `LinkIndex.graph`.
+        index: The links of all memories.
         start: Where to begin.
         depth: Edges from the start at most.
         direction: Follow edges from source to target, backwards, or both.
         relations: Only edges of these relations; all if empty.
         at: Only edges that hold at this time; all if None.
         most: Nodes to reach at most.
-        further: Edges from the start that the graph lacks.
+        further: Edges from the start that the index lacks.
     """
-    walk = _Walk(graph, start, further)
-    arms = []
-    if direction is not Direction.IN:
-        arms.append((graph.first_out, graph.next_out, graph.target, True))
-    if direction is not Direction.OUT:
-        arms.append((graph.first_in, graph.next_in, graph.source, False))
-    since, until, relation_of = graph.since, graph.until, graph.relation
-    size, first, ways, edges = len(graph), walk.start, walk.ways, walk.edges
-    room = most - 1
-    front = [first]
-    while front and len(walk.levels) < depth:
-        met: list[int] = []
+    outgoing, incoming = index.edges
+    reached = {start: Reached(start, 0, None)}
+    edges: list[Edge] = []
+    beyond: set[Node] = set()
+    front = [start]
+    for distance in range(1, depth + 1):
+        met: list[Node] = []
         for node in front:
-            for heads, following, ends, is_forward in arms if node < size else ():
-                edge = heads[node]
-                while edge >= 0:
-                    current, edge = edge, following[edge]
-                    if relations and relation_of[current] not in relations:
+            steps: list[Step] = []
+            if direction is not Direction.IN:
+                steps += [Step(edge, True) for edge in outgoing.get(node, ())]
+            if direction is not Direction.OUT:
+                steps += [Step(edge, False) for edge in incoming.get(node, ())]
+            if node == start:
+                steps += [Step(edge, True) for edge in further]
+            for step in steps:
+                if relations and step.edge.relation not in relations:
+                    continue
+                if at is not None and not step.edge.is_valid(at):
+                    continue
+                end = step.end
+                if end not in reached:
+                    if len(reached) >= most:
+                        beyond.add(end)
                         continue
-                    if at is not None:
-                        begun, ended = since[current], until[current]
-                        if (begun is not None and begun > at) or (
-                            ended is not None and ended <= at
-                        ):
-                            continue
-                    end = ends[current]
-                    if end not in ways and end != first:
-                        if len(ways) >= room:
-                            walk.beyond.add(end)
-                            continue
-                        ways[end] = current if is_forward else ~current
-                        met.append(end)
-                    edges[current] = None
-            if node == first:
-                _follow_further(walk, relations, at, room, met)
+                    reached[end] = Reached(end, distance, step)
+                    met.append(end)
+                edges.append(step.edge)
         front = met
-        walk.levels.append(len(ways))
-    return Neighbourhood(
-        start, _MadeLater(walk.reached), _MadeLater(walk.all_edges), len(walk.beyond)
-    )
+        if not front:
+            break
+    return Neighbourhood(start, tuple(reached.values()), keep_unique(edges), len(beyond))
 
 
-def _follow_further(
-    walk: _Walk, relations: Collection[str], at: datetime | None, room: int, met: list[int]
-) -> None:
-    for number, edge in enumerate(walk.further, len(walk.graph.source)):
-        if relations and edge.relation not in relations:
-            continue
-        if at is not None and not edge.is_valid(at):
-            continue
-        end = walk.ends[number - len(walk.graph.source)]
-        if end not in walk.ways and end != walk.start:
-            if len(walk.ways) >= room:
-                walk.beyond.add(end)
-                continue
-            walk.ways[end] = number
-            met.append(end)
-        walk.edges[number] = None
+class TreeRow(NamedTuple):
+    """A node as a row of a tree below the start."""
+
+    reached: Reached
+    parent: int
+    """Row of the node it was reached from; -1 at the start."""
+    guide: str = ""
+    """The lines that lead to it."""
+
+    @property
+    def relation(self) -> str:
+        """How it is linked to its parent, as an arrow."""
+        step = self.reached.step
+        if step is None:
+            return ""
+        relation = one_line(step.edge.relation)
+        return f"─{relation}▶ " if step.is_forward else f"◀{relation}─ "
+
+
+def tree_rows(found: Neighbourhood) -> list[TreeRow]:
+    """Return what was reached as a tree, each node below the one it was reached from."""
+    children: dict[Node, list[Reached]] = {}
+    for each in found.reached:
+        if each.step is not None:
+            children.setdefault(each.step.start, []).append(each)
+    rows: list[TreeRow] = []
+    waiting = [(TreeRow(found.reached[0], -1), "")]
+    while waiting:
+        row, lines = waiting.pop()
+        rows.append(row)
+        below = children.get(row.reached.node, [])[::-1]  # the last one is drawn last
+        for at, each in enumerate(below):
+            corner, line = ("├─", "│ ") if at else ("└─", "  ")
+            child = TreeRow(each, len(rows) - 1, lines + corner)
+            waiting.append((child, (lines + line)[-MAX_GUIDE:]))
+    return rows
 
 
 def edge_record(edge: Edge) -> dict[str, Any]:

@@ -13,19 +13,10 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
-from memtui.changes import (
-    Edit,
-    RecordEdit,
-    RowEdit,
-    SidecarEdit,
-    StoreEdits,
-    TextEdit,
-    ValueEdit,
-    invert_edits,
-)
+from memtui.changes import JSON_PARTS, SHARED_TEXTS, Edit, Kind, StoreEdits, invert_edits
 from memtui.dataclass import dataclass, field
 from memtui.errors import RefError
-from memtui.files.merging import is_same_value, record_key
+from memtui.files.merging import is_same_value
 from memtui.model import Memory
 
 
@@ -44,15 +35,22 @@ class ActionState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredEdit:
-    """One edit of an action."""
+    """One edit of an action, as it is stored."""
 
+    action: int
     position: int
     """Its place among the edits of the action."""
     part: int
     """Index of its store in `JournalAction.stores`."""
     edit: Edit
+    """With None before and after until its texts are read."""
     in_effect: bool
     """Whether the action has made it, and not taken it back."""
+    target: int = 0
+    """Id of what it changes."""
+    before: int | None = None
+    """Id of the text."""
+    after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +122,18 @@ class ActionStep:
     """One edit as it was last made: the inverted one for an action that is undone."""
 
     action: JournalAction
-    store: str
-    """Path of the store's root."""
-    edit: Edit
+    stored: StoredEdit
+    is_inverted: bool = False
+    """Whether it was last taken back."""
+
+    @property
+    def store(self) -> str:
+        """Path of the store's root."""
+        return self.action.stores[self.stored.part]
+
+    @property
+    def edit(self) -> Edit:
+        return self.stored.edit
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,27 +153,42 @@ class EditHistory:
         return tuple(step.edit for step in self.steps)
 
 
+_UNTRACKED = (Kind.ROW, Kind.SIDECAR)
+"""Kinds whose creation does not count once another program has changed them."""
+
+
 def edit_histories(steps: Iterable[ActionStep]) -> list[EditHistory]:
     """Group these steps, which come newest first, by target."""
     found: dict[Hashable, list[ActionStep]] = {}
     ended: set[Hashable] = set()
     numbers: dict[Hashable, int] = {}
     for step in steps:
-        target = edit_target(step.edit)
-        if isinstance(step.edit, TextEdit) and (step.edit.items or step.edit.by_lines):
+        edit = step.edit
+        target: Hashable = edit.target
+        if edit.kind in SHARED_TEXTS:
             # Others write such a file between any two edits. Its items have histories of their own.
             number = numbers.get(target, 0)
             known = found.get((target, number))
-            if step.edit.items or (known and not _follows(known[-1].edit, step.edit)):
+            if edit.kind is not Kind.LINES or (known and not _follows(known[-1].edit, edit)):
                 number += 1
             numbers[target] = number
             target = target, number
         steps_of_target = found.setdefault(target, [])
-        if steps_of_target and not _follows(steps_of_target[-1].edit, step.edit):
+        if steps_of_target and not _follows(steps_of_target[-1].edit, edit):
             ended.add(target)  # another program wrote in between
-        if target not in ended or _creates(step.edit):
+        if target not in ended or (edit.before is None and edit.kind not in _UNTRACKED):
             steps_of_target.append(step)
     return [EditHistory(target, tuple(steps)) for target, steps in found.items()]
+
+
+def _follows(newer: Edit, older: Edit) -> bool:
+    """Whether the newer edit started from the result of the older one."""
+    before, after = newer.before, older.after
+    if newer.kind in JSON_PARTS:
+        return is_same_value(before, after)
+    if newer.kind is Kind.ROW and before is not None and after is not None:
+        return all(before[name] == after[name] for name in before.keys() & after.keys())
+    return bool(before == after)
 
 
 def changed_memories(
@@ -192,46 +214,12 @@ def changed_memories(
 
 
 def _possible_ids(edit: Edit, root: str) -> Iterator[str]:
-    if isinstance(edit, RecordEdit | SidecarEdit):
+    if edit.kind in (Kind.RECORD, Kind.SIDECAR):
         yield edit.id
-    elif isinstance(edit, RowEdit):
-        for row in (edit.key, edit.after or {}, edit.before or {}):
+    elif edit.kind is Kind.ROW:
+        for row in (edit.row, edit.after or {}, edit.before or {}):
             yield from (str(row[name]) for name in ("id", "rowid") if name in row)
     else:
         path = os.path.relpath(edit.path, root)
         yield path
         yield path.removesuffix(".md")
-
-
-def edit_target(edit: Edit) -> Hashable:
-    """What an edit changes, so that two edits of the same thing are found."""
-    if isinstance(edit, SidecarEdit):
-        return "note", edit.root, edit.id
-    if isinstance(edit, RecordEdit):
-        return edit.path, *record_key(edit)
-    if isinstance(edit, ValueEdit):
-        return edit.path, edit.pointer
-    if isinstance(edit, RowEdit):
-        return edit.path, edit.table, json.dumps(dict(edit.key), sort_keys=True)
-    return (edit.path,)
-
-
-def _creates(edit: Edit) -> bool:
-    """Whether this edit created its record, value or file."""
-    if isinstance(edit, ValueEdit):
-        return not edit.before
-    return isinstance(edit, RecordEdit | TextEdit) and edit.before is None
-
-
-def _follows(newer: Edit, older: Edit) -> bool:
-    """Whether the newer edit started from the result of the older one."""
-    if isinstance(newer, RecordEdit) and isinstance(older, RecordEdit):
-        return is_same_value(newer.before, older.after)
-    if isinstance(newer, ValueEdit) and isinstance(older, ValueEdit):
-        return is_same_value(newer.before or None, older.after or None)
-    if isinstance(newer, RowEdit) and isinstance(older, RowEdit):
-        if newer.before is None or older.after is None:
-            return newer.before is older.after
-        shared = newer.before.keys() & older.after.keys()
-        return all(newer.before[name] == older.after[name] for name in shared)
-    return newer.before == older.after

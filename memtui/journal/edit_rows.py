@@ -15,29 +15,20 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from memtui.changes import (
-    Edit,
-    RecordEdit,
-    RowEdit,
-    SidecarEdit,
-    StoreEdits,
-    TextEdit,
-    TreeEdit,
-    ValueEdit,
-)
-from memtui.dataclass import dataclass, replace
+from memtui.changes import ITEM_TEXTS, SHARED_TEXTS, TEXTS, Edit, Kind, StoreEdits
+from memtui.dataclass import replace
 from memtui.journal.action import StoredEdit, pack
 
-_KINDS = (RecordEdit, ValueEdit, TextEdit, SidecarEdit, RowEdit, TreeEdit)
-_EDITS: Mapping[str, type[Edit]] = {kind.__name__: kind for kind in _KINDS}
-_KEYS: Mapping[type[Edit], tuple[str, ...]] = {
-    RecordEdit: ("array", "id_key", "id"),
-    ValueEdit: ("pointer",),
-    SidecarEdit: ("id",),
-    RowEdit: ("table", "key"),
+_NAMES = {
+    Kind.RECORD: "RecordEdit",
+    Kind.VALUE: "ValueEdit",
+    Kind.COUNTER: "ValueEdit",
+    **dict.fromkeys(TEXTS, "TextEdit"),
+    Kind.SIDECAR: "SidecarEdit",
+    Kind.ROW: "RowEdit",
+    Kind.FOLDER: "TreeEdit",
 }
-"""The fields that say what in the file an edit changes."""
-_TUPLES = ("array", "pointer")
+"""What each kind is called in the file."""
 
 SMALL = 128
 """Bytes that are not compressed: it would save little or nothing."""
@@ -105,44 +96,44 @@ def insert_edits(db: sqlite3.Connection, action: int, parts: Sequence[StoreEdits
     for position, (part, edit) in enumerate(numbered):
         file, record, key, fields = _columns(edit)
         target = _target(db, file, record, key)
-        start = _checksum_of_target(file, key, fields)
         wanted = [None if v is None else _encode(v) for v in (edit.before, edit.after)]
         ids = _insert_texts(db, target, wanted)
         db.execute(
             "INSERT INTO edits (action, position, part, target, fields, before, after, checksum)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (action, position, part, target, fields, *ids, _checksum(start, part, ids)),
+            (action, position, part, target, fields, *ids, _checksum(file, key, fields, part, ids)),
         )
 
 
 def _columns(edit: Edit) -> tuple[str, str, str, str]:
     """File, record, key and the other fields of an edit, each as JSON."""
-    values = {name: getattr(edit, name) for name in edit.__dataclass_fields__}
-    file = values.pop("root" if isinstance(edit, SidecarEdit) else "path")
-    for name in ("before", "after", "undoes"):  # an action is stored as done
-        values.pop(name, None)
-    key = {name: _plain(values.pop(name)) for name in _KEYS.get(type(edit), ())}
-    record: object = key.get("id", "")
-    if isinstance(edit, RowEdit):
-        record = str(edit.key.get("id", ""))
-    return pack(file), pack(record), pack({"edit": type(edit).__name__, **key}), pack(values)
-
-
-def _plain(value: Any) -> Any:
-    return dict(value) if isinstance(value, Mapping) else value
+    kind, record = edit.kind, ""
+    key: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
+    if kind is Kind.RECORD:
+        key, record = dict(zip(("array", "id_key", "id"), edit.key, strict=True)), edit.id
+        fields = {"index": edit.at}
+    elif kind in (Kind.VALUE, Kind.COUNTER):
+        key = {"pointer": edit.key}
+        fields = {"book_keeping": kind is Kind.COUNTER, "index": edit.at}
+    elif kind in TEXTS:
+        fields = {"by_lines": kind in SHARED_TEXTS, "items": kind if kind in ITEM_TEXTS else ""}
+    elif kind is Kind.SIDECAR:
+        key, record = {"id": edit.id}, edit.id
+    elif kind is Kind.ROW:
+        key, record = {"table": edit.table, "key": edit.row}, str(edit.row.get("id", ""))
+    else:
+        fields = {"existed": bool(edit.key)}
+    return pack(edit.path), pack(record), pack({"edit": _NAMES[kind], **key}), pack(fields)
 
 
 def _encode(value: Any) -> bytes:
-    return pack(_plain(value)).encode("ascii")
+    return pack(dict(value) if isinstance(value, Mapping) else value).encode("ascii")
 
 
-def _checksum_of_target(file: str, key: str, fields: str) -> int:
-    return zlib.crc32("\n".join((file, key, fields)).encode("ascii"))
-
-
-def _checksum(start: int, part: int, texts: Sequence[int | None]) -> int:
+def _checksum(file: str, key: str, fields: str, part: int, texts: Sequence[int | None]) -> int:
     """Undo of an edit without a text before removes what is there, so it must be certain."""
-    return zlib.crc32(f"{part} {texts[0]} {texts[1]}".encode("ascii"), start)
+    return zlib.crc32(f"{file}\n{key}\n{fields}{part} {texts[0]} {texts[1]}".encode("ascii"))
 
 
 def _target(db: sqlite3.Connection, *columns: str) -> int:
@@ -279,25 +270,15 @@ def unpack_parts(text: object) -> tuple[StoreEdits, ...]:
 
 
 def _old_edit(record: Mapping[str, Any]) -> Edit:
-    values = dict(record)
-    before, after = values.pop("before"), values.pop("after")
-    return replace(_outline(values), before=before, after=after)
+    path = record["root" if record["edit"] == "SidecarEdit" else "path"]
+    outline = _outline(path, record)
+    before, after = (_missing(outline, record[side]) for side in ("before", "after"))
+    return replace(outline, before=before, after=after)
 
 
-@dataclass(frozen=True, slots=True)
-class EditRow:
-    """One edit as it is stored."""
-
-    action: int
-    position: int
-    part: int
-    target: int
-    outline: Edit
-    """The edit with None before and after."""
-    before: int | None
-    """Id of the text."""
-    after: int | None
-    in_effect: bool
+def _missing(outline: Edit, value: Any) -> Any:
+    """The value before or after; memtui once wrote a value that was not there as ""."""
+    return None if value == "" and outline.kind in (Kind.VALUE, Kind.COUNTER) else value
 
 
 _OF_FILES = "target IN (SELECT id FROM targets WHERE file IN ({}))"
@@ -308,54 +289,60 @@ def of_files(files: Collection[str]) -> tuple[str, list[str]]:
     return _OF_FILES.format(", ".join("?" * len(files))), [pack(file) for file in files]
 
 
-def read_rows(db: sqlite3.Connection, where: str, values: Sequence[Any]) -> list[EditRow]:
+def read_rows(db: sqlite3.Connection, where: str, values: Sequence[Any]) -> list[StoredEdit]:
     """Return the edits for which a condition on the table `edits` holds, in the order in which they
     were planned, without their texts. Raises Damaged."""
     sql = (
         "SELECT action, position, part, target, fields, before, after, in_effect, checksum"
         f" FROM edits WHERE {where} ORDER BY action, position"
     )
-    outlines: dict[tuple[int, str], tuple[Edit, int]] = {}
+    outlines: dict[tuple[int, str], tuple[Edit, str, str]] = {}
     found = []
     for action, position, part, target, fields, before, after, in_effect, check in db.execute(
         sql, values
     ):
         if (target, fields) not in outlines:
             outlines[target, fields] = _read_outline(db, target, fields)
-        outline, start = outlines[target, fields]
-        if in_effect not in (0, 1) or check != _checksum(start, part, (before, after)):
+        outline, file, key = outlines[target, fields]
+        expected = _checksum(file, key, fields, part, (before, after))
+        if in_effect not in (0, 1) or check != expected:
             raise Damaged(f"an edit of action {action}")
-        row = EditRow(action, position, part, target, outline, before, after, bool(in_effect))
-        found.append(row)
+        found.append(
+            StoredEdit(action, position, part, outline, bool(in_effect), target, before, after)
+        )
     return found
 
 
-def _read_outline(db: sqlite3.Connection, target: int, fields: str) -> tuple[Edit, int]:
-    """The edit without its texts, and the beginning of its checksum."""
+def _read_outline(db: sqlite3.Connection, target: int, fields: str) -> tuple[Edit, str, str]:
+    """The edit without its texts, and its file and key as they are stored."""
     row = db.execute("SELECT file, key FROM targets WHERE id = ?", (target,)).fetchone()
     try:
-        values = {**unpack(row[1]), **unpack(fields)}
-        values["root" if values["edit"] == SidecarEdit.__name__ else "path"] = unpack(row[0])
-        return _outline(values), _checksum_of_target(row[0], row[1], fields)
+        outline = _outline(unpack(row[0]), {**unpack(row[1]), **unpack(fields)})
+        return outline, row[0], row[1]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Damaged(f"target {target}: {error}") from error
 
 
-def _outline(values: dict[str, Any]) -> Edit:
+def _outline(path: object, values: Mapping[str, Any]) -> Edit:
     """The edit of these fields and its kind, with None before and after."""
-    kind = _EDITS[values.pop("edit")]
-    for name in _TUPLES:
-        if name in values:
-            values[name] = tuple(map(_text, values[name]))
-    make = cast("Any", kind)
-    outline: Edit = make(before=None, after=None, **values)
-    _text(outline.root if isinstance(outline, SidecarEdit) else outline.path)
-    if isinstance(outline, RecordEdit | SidecarEdit):
-        _text(outline.id)
-    if isinstance(outline, RowEdit):
-        _text(outline.table)
-        dict(outline.key)
-    return outline
+    kind = next((kind for kind, name in _NAMES.items() if name == values["edit"]), None)
+    key: tuple[Any, ...] = ()
+    if kind is None:
+        raise KeyError(values["edit"])
+    if kind is Kind.RECORD:
+        key = tuple(map(_text, values["array"])), _text(values["id_key"]), _text(values["id"])
+    elif kind is Kind.VALUE:
+        key = tuple(map(_text, values["pointer"]))
+        kind = Kind.COUNTER if values.get("book_keeping") else kind
+    elif kind in TEXTS:
+        kind = Kind(values.get("items") or ("lines" if values.get("by_lines") else "file"))
+    elif kind is Kind.SIDECAR:
+        key = (_text(values["id"]),)
+    elif kind is Kind.ROW:
+        key = _text(values["table"]), *sorted(dict(values["key"]).items())
+    elif values.get("existed"):
+        key = ("existed",)
+    return Edit(kind, _text(path), key, None, None, values.get("index"))
 
 
 def _text(value: object) -> str:
@@ -364,10 +351,10 @@ def _text(value: object) -> str:
     return value
 
 
-def read_edits(db: sqlite3.Connection, rows: Iterable[EditRow]) -> list[StoredEdit]:
+def read_edits(db: sqlite3.Connection, rows: Iterable[StoredEdit]) -> list[StoredEdit]:
     """Return the edits of these rows with their texts. Raises Damaged."""
     reader = TextReader(db)
-    return [StoredEdit(row.position, row.part, reader.edit(row), row.in_effect) for row in rows]
+    return [replace(row, edit=reader.edit(row)) for row in rows]
 
 
 def is_text(db: sqlite3.Connection, id: int, value: Any) -> bool:
@@ -386,21 +373,22 @@ class TextReader:
         self._values: dict[int, dict[int, Any]] = {}
         """Target -> id -> value, of the last edit."""
 
-    def edit(self, row: EditRow) -> Edit:
+    def edit(self, row: StoredEdit) -> Edit:
         """The edit of a row."""
         former = self._values.get(row.target, {})
         values: dict[int, Any] = {}
         for id in (row.after, row.before):
             if id is not None and id not in values:
-                values[id] = former[id] if id in former else self._value(row.outline, id)
+                values[id] = former[id] if id in former else self._value(row.edit, id)
         self._values[row.target] = values
-        missing: Any = "" if isinstance(row.outline, ValueEdit) else None
-        before, after = (missing if id is None else values[id] for id in (row.before, row.after))
-        return replace(row.outline, before=before, after=after)
+        before, after = (
+            None if id is None else _missing(row.edit, values[id]) for id in (row.before, row.after)
+        )
+        return replace(row.edit, before=before, after=after)
 
     def _value(self, outline: Edit, id: int) -> Any:
         value = unpack(self.read(id))
-        expected = dict if isinstance(outline, SidecarEdit | RowEdit | TreeEdit) else str
+        expected = dict if outline.kind in (Kind.SIDECAR, Kind.ROW, Kind.FOLDER) else str
         if not isinstance(value, expected):
             raise Damaged(f"text {id}")
         return value

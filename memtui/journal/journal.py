@@ -17,8 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from memtui.changes import Edit, RowEdit, SidecarEdit, StoreEdits, TextEdit, TreeEdit, invert_edits
-from memtui.dataclass import dataclass, replace
+from memtui.changes import Edit, Kind, StoreEdits, invert_edits
+from memtui.dataclass import replace
 from memtui.errors import Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups
 from memtui.files.reading import decode, real_path
@@ -41,7 +41,7 @@ from memtui.journal.database import (
     record_missing_folders,
     remove_folders,
 )
-from memtui.journal.edit_rows import Damaged, EditRow, unpack
+from memtui.journal.edit_rows import Damaged, unpack
 from memtui.journal.recovery import RowDigest, WriteOutcome, clean_up, group_by_save, recover_save
 from memtui.progress import Progress, Report, silent
 
@@ -66,26 +66,12 @@ _PARTLY_BACK = "only a part of it was taken back; undo takes back the rest"
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
-class StoredStep:
-    """One edit of an action, whose texts have not been read yet."""
-
-    action: JournalAction
-    row: EditRow
-    is_inverted: bool = False
-    """Whether it was last taken back."""
-
-    @property
-    def store(self) -> str:
-        return self.action.stores[self.row.part]
-
-
-def as_last_made(steps: Sequence[StoredStep]) -> list[StoredStep]:
+def as_last_made(steps: Sequence[ActionStep]) -> list[ActionStep]:
     """Return the edits that are in effect, and those that are undone as inverted ones."""
     return [
         replace(step, is_inverted=True) if step.action.state is ActionState.UNDONE else step
         for step in steps
-        if step.row.in_effect or step.action.state is not ActionState.DONE
+        if step.stored.in_effect or step.action.state is not ActionState.DONE
     ]
 
 
@@ -113,19 +99,10 @@ class Recording:
     def state(self) -> Path:
         return self._journal.state
 
-    def accepts_owner(self, path: Path) -> bool:
-        return path in self._journal.owned
-
     def report_to(self, report: Report, parts: Sequence[StoreEdits]) -> None:
         """Report each file that is written, of those that these edits name."""
         self._report = report
-        self._total = len(
-            {
-                edit.root if isinstance(edit, SidecarEdit) else edit.path
-                for made in parts
-                for edit in made.edits
-            }
-        )
+        self._total = len({edit.path for made in parts for edit in made.edits})
 
     def intend(self, path: str, pre: str, post: str) -> None:
         self._before[path] = pre
@@ -178,8 +155,6 @@ class Journal:
 
     def __init__(self, state: Path, *, renames_damaged: bool = True) -> None:
         self.state = state
-        self.owned: set[Path] = set()
-        """Files of other owners that the person accepts to become their own by a save."""
         self._database = JournalDatabase(state, renames_damaged=renames_damaged)
 
     def close(self) -> None:
@@ -265,7 +240,7 @@ class Journal:
             elif stored.in_effect:
                 edits.update((stored.position, edit) for edit in invert_edits((stored.edit,)))
         for edit in edits.values():
-            if isinstance(edit, TreeEdit):
+            if edit.kind is Kind.FOLDER:
                 clear_leftovers(Path(edit.path))  # first: it may complete the folder
         writes = self.writes(action)
         saves = [
@@ -407,12 +382,12 @@ class Journal:
         the newest edit left it, only that edit is read.
         """
 
-        def choose(db: sqlite3.Connection, steps: Sequence[StoredStep]) -> list[StoredStep]:
+        def choose(db: sqlite3.Connection, steps: Sequence[ActionStep]) -> list[ActionStep]:
             made = as_last_made(steps)
             newest: dict[int, bool] = {}
             chosen = []
             for step in made:
-                target = step.row.target
+                target = step.stored.target
                 if target not in newest:
                     newest[target] = _is_as_written(db, step)
                 elif newest[target]:
@@ -425,7 +400,7 @@ class Journal:
 
     def steps(
         self,
-        choose: Callable[[Sequence[StoredStep]], Sequence[StoredStep]] = as_last_made,
+        choose: Callable[[Sequence[ActionStep]], Sequence[ActionStep]] = as_last_made,
         *,
         since: float = float("-inf"),
         files: Collection[str] = (),
@@ -445,7 +420,7 @@ class Journal:
         where: str,
         values: tuple[Any, ...],
         files: Collection[str],
-        choose: Callable[[sqlite3.Connection, Sequence[StoredStep]], Sequence[StoredStep]],
+        choose: Callable[[sqlite3.Connection, Sequence[ActionStep]], Sequence[ActionStep]],
         order: str = "id DESC",
     ) -> list[ActionStep]:
         def read(db: sqlite3.Connection) -> list[ActionStep]:
@@ -455,25 +430,25 @@ class Journal:
                 of_files, names = edit_rows.of_files(files)
                 of_actions, numbers = f"{of_actions} AND {of_files}", [*numbers, *names]
                 wanted = f"{where} AND id IN (SELECT action FROM edits WHERE {of_files})"
-            rows: dict[int, list[EditRow]] = {}
+            rows: dict[int, list[StoredEdit]] = {}
             for row in edit_rows.read_rows(db, of_actions, numbers):
-                if not isinstance(row.outline, TreeEdit):  # a new store is its programs' own
+                if row.edit.kind is not Kind.FOLDER:  # a new store is its programs' own
                     rows.setdefault(row.action, []).append(row)
             actions = self._actions_in(db, f"{wanted} ORDER BY {order}", tuple(numbers))
             for action in actions:
                 _require_parts(action, rows.get(action.id, ()))
             steps = [
-                StoredStep(action, row)
+                ActionStep(action, row)
                 for action in actions
                 for row in reversed(rows.get(action.id, ()))
             ]
             reader = edit_rows.TextReader(db)
             found = []
             for step in choose(db, steps):
-                edits: tuple[Edit, ...] = (reader.edit(step.row),)
+                edits: tuple[Edit, ...] = (reader.edit(step.stored),)
                 if step.is_inverted:
                     edits = invert_edits(edits)
-                found += [ActionStep(step.action, step.store, edit) for edit in edits]
+                found += [replace(step, stored=replace(step.stored, edit=e)) for e in edits]
             return found
 
         return self._read(read, [])
@@ -538,14 +513,14 @@ def _delete(db: sqlite3.Connection, actions: Collection[int]) -> None:
 
 def _parts(db: sqlite3.Connection, action: int) -> list[StoreEdits]:
     rows = edit_rows.read_rows(db, "action = ?", (action,))
-    return [StoreEdits("", tuple(row.outline for row in rows))]
+    return [StoreEdits("", tuple(row.edit for row in rows))]
 
 
-def _is_as_written(db: sqlite3.Connection, step: StoredStep) -> bool:
+def _is_as_written(db: sqlite3.Connection, step: ActionStep) -> bool:
     """Whether the file of a text is as this step left it; not asked of a file with several
     memories, whose older edits have histories of their own."""
-    edit, row = step.row.outline, step.row
-    if not isinstance(edit, TextEdit) or edit.items or edit.by_lines:
+    edit, row = step.edit, step.stored
+    if edit.kind is not Kind.FILE:
         return False
     try:
         data = atomic_replace.read_if_exists(real_path(Path(edit.path)))
@@ -585,7 +560,7 @@ def _action(row: Sequence[Any], load: Callable[[], Sequence[StoredEdit]]) -> Jou
         raise Damaged(f"action {number}: {error}") from error
 
 
-def _require_parts(action: JournalAction, rows: Sequence[EditRow]) -> None:
+def _require_parts(action: JournalAction, rows: Sequence[StoredEdit]) -> None:
     """Raise Damaged where an edit is of a store that the action does not name."""
     if any(not 0 <= row.part < len(action.stores) for row in rows):
         raise Damaged(f"action {action.id}")
@@ -602,8 +577,7 @@ def _text(packed: object) -> str:
 def _paths(parts: Iterable[StoreEdits]) -> set[Path]:
     """Return the files these edits change."""
     edits = [edit for store_edits in parts for edit in store_edits.edits]
-    roots = {edit.root for edit in edits if isinstance(edit, SidecarEdit)}
-    paths = {edit.path for edit in edits if not isinstance(edit, SidecarEdit | RowEdit)}
-    return {
-        real_path(p) for p in (*(sidecar_path(Path(root)) for root in roots), *map(Path, paths))
-    }
+    roots = {edit.path for edit in edits if edit.kind is Kind.SIDECAR}
+    others = {edit.path for edit in edits if edit.kind not in (Kind.SIDECAR, Kind.ROW)}
+    paths = (*(sidecar_path(Path(root)) for root in roots), *map(Path, others))
+    return {real_path(path) for path in paths}

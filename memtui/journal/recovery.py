@@ -15,29 +15,24 @@ from contextlib import suppress
 from enum import Enum, auto
 from pathlib import Path
 
-from memtui.changes import (
-    Edit,
-    RecordEdit,
-    RowEdit,
-    SidecarEdit,
-    TextEdit,
-    TreeEdit,
-    ValueEdit,
-    invert_edits,
-)
+from memtui.changes import ITEM_TEXTS, JSON_PARTS, TEXTS, Edit, Kind, invert_edits, text_edit
 from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict, MemtuiError, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups, text_items
 from memtui.files.locking import locked
-from memtui.files.merging import FileEdit, diff_records, is_same_value, rebase, record_key
+from memtui.files.merging import diff_records, is_same_value, rebase
 from memtui.files.reading import decode, digest, real_path
 from memtui.files.save_hooks import NullRecorder, WriteRecorder
 from memtui.files.save_transaction import commit, group_by_file
 from memtui.files.sidecar_lines import sidecar_paths
-from memtui.journal.action import Write, edit_target
+from memtui.journal.action import Write
 
 RECORD_FILES = ".json"
 """Suffix of files whose text is one JSON value, to which nothing is appended."""
+
+_FILE_KINDS = JSON_PARTS | TEXTS
+_STRUCTURED = JSON_PARTS | ITEM_TEXTS
+"""Kinds of edits of files that are merged by their parts."""
 
 _KEPT_MESSAGE = "another program wrote this file at the same moment; its version was kept"
 
@@ -74,18 +69,17 @@ class Save:
 
     def has_write(self, name: str) -> bool:
         """Whether a write of this name belongs to it."""
-        if isinstance(self.edits[0], RowEdit):
-            return any(name.startswith(f"{path}#") for path in self.names)
-        if isinstance(self.edits[0], TreeEdit):
-            return any(name.startswith(f"{path}/") for path in self.names)
-        return name in self.names
+        mark = {Kind.ROW: "#", Kind.FOLDER: "/"}.get(self.edits[0].kind)
+        if mark is None:
+            return name in self.names
+        return any(name.startswith(f"{path}{mark}") for path in self.names)
 
     def is_row(self, name: str) -> bool:
         """Whether a write of this name is of a row or of a whole database; else it is of a file,
         whose name may hold any character."""
         first = self.edits[0]
-        if not isinstance(first, TreeEdit):
-            return isinstance(first, RowEdit)
+        if first.kind is not Kind.FOLDER:
+            return first.kind is Kind.ROW
         tree = first.after or first.before or {}
         return os.path.relpath(name, first.path) not in tree["files"]
 
@@ -101,9 +95,10 @@ def group_by_save(edits: Mapping[int, Edit]) -> list[Save]:
 
 
 def _names(edit: Edit) -> frozenset[str]:
-    if isinstance(edit, RowEdit | TreeEdit):
+    if edit.kind in (Kind.ROW, Kind.FOLDER):
         return frozenset({str(Path(edit.path))})
-    paths = sidecar_paths(Path(edit.root)) if isinstance(edit, SidecarEdit) else [Path(edit.path)]
+    path = Path(edit.path)
+    paths = sidecar_paths(path) if edit.kind is Kind.SIDECAR else [path]
     return frozenset(str(real_path(path)) for path in paths)
 
 
@@ -175,13 +170,11 @@ def _outcome(writes: Sequence[Write], now: str | None) -> WriteOutcome:
 def _outcome_by_edits(data: bytes | None, edits: Sequence[Edit]) -> WriteOutcome:
     """The outcome where another program has written the file since: what these edits change is
     either as they leave it, or as they found it, or also changed."""
-    combined: dict[Hashable, FileEdit | SidecarEdit] = {}
+    if any(edit.kind in (Kind.ROW, Kind.FOLDER) for edit in edits):
+        return WriteOutcome.UNSURE
+    combined: dict[Hashable, Edit] = {}
     for edit in edits:
-        if isinstance(edit, RowEdit | TreeEdit):
-            return WriteOutcome.UNSURE
-        target = edit_target(edit)
-        known = combined.get(target, edit)
-        combined[target] = replace(known, after=edit.after)  # type: ignore[arg-type]
+        combined[edit.target] = replace(combined.get(edit.target, edit), after=edit.after)
     ours = tuple(combined.values())
     written = _is_fixed_point(data, ours)
     if written == _is_fixed_point(data, invert_edits(ours)):
@@ -241,10 +234,10 @@ def recover_late_writes(
     To be called a moment after a save, again after two seconds, and at start. Raises SaveError.
     """
     found = []
-    own = [edit for edit in ours if isinstance(edit, FileEdit)]
+    own = [edit for edit in ours if edit.kind in _FILE_KINDS]
     for backup in reversed(backups.find_late_writes(path, recorder.state)):
         data = backup.read()
-        if path.suffix == RECORD_FILES or any(map(_is_structured, own)):
+        if path.suffix == RECORD_FILES or any(edit.kind in _STRUCTURED for edit in own):
             is_recovered = _add_late(real_path(path), decode(data), own, recorder)
         else:
             tail = _appended_part(data, backup.digest)
@@ -256,24 +249,20 @@ def recover_late_writes(
     return found
 
 
-def _is_structured(edit: FileEdit) -> bool:
-    return not isinstance(edit, TextEdit) or bool(edit.items)
-
-
-def _add_late(path: Path, late: str, ours: Sequence[FileEdit], recorder: WriteRecorder) -> bool:
+def _add_late(path: Path, late: str, ours: Sequence[Edit], recorder: WriteRecorder) -> bool:
     """Add the records and items that only the late version has; False if more is different.
 
     What only the file has is newer. A record that differs may be either.
     """
-    records = [edit for edit in ours if isinstance(edit, RecordEdit)]
-    form = next((edit.items for edit in ours if isinstance(edit, TextEdit)), "")
+    records = [edit for edit in ours if edit.kind is Kind.RECORD]
+    text_kind = next((edit.kind for edit in ours if edit.kind in TEXTS), None)
     try:
         now = decode(atomic_replace.read_if_exists(path) or b"")
-        if form:
+        if text_kind in ITEM_TEXTS:
             return _add_late_items(path, now, late, ours, recorder)
-        own_keys = {record_key(edit) for edit in records}
-        found = diff_records(now, late, [(edit.array, edit.id_key) for edit in records])
-        found = [edit for edit in found if edit.after and record_key(edit) not in own_keys]
+        own_keys = {edit.key for edit in records}
+        found = diff_records(now, late, [edit.key[:2] for edit in records])
+        found = [edit for edit in found if edit.after and edit.key not in own_keys]
         commit([replace(edit, path=str(path)) for edit in found if edit.before is None], recorder)
         return bool(records) and all(
             edit.before is None or is_same_value(edit.before, edit.after) for edit in found
@@ -283,10 +272,10 @@ def _add_late(path: Path, late: str, ours: Sequence[FileEdit], recorder: WriteRe
 
 
 def _add_late_items(
-    path: Path, now: str, late: str, ours: Sequence[FileEdit], recorder: WriteRecorder
+    path: Path, now: str, late: str, ours: Sequence[Edit], recorder: WriteRecorder
 ) -> bool:
-    edits = [edit for edit in ours if isinstance(edit, TextEdit) and edit.items]
-    form = edits[0].items
+    edits = [edit for edit in ours if edit.kind in ITEM_TEXTS]
+    form = edits[0].kind
     if not text_items.is_complete(late, form):
         return False
     own = {item for edit in edits for item in text_items.changed_items(edit)}
@@ -294,7 +283,7 @@ def _add_late_items(
     changes = text_items.diff(present, text_items.parse(late, form))
     added = [replace(change, old=None) for change in changes if change.new not in own | {None}]
     merged = text_items.merge(present, added)[0]
-    commit([TextEdit(str(path), now, merged, items=form)], recorder)
+    commit([text_edit(str(path), now, merged, form)], recorder)
     return True
 
 
@@ -307,14 +296,11 @@ def merge_displaced(
     read, and the difference to `displaced` is what the other program did.
     """
     now = atomic_replace.read_if_exists(path)
-    ours = [e for e in edits if isinstance(e, RecordEdit | ValueEdit | TextEdit)]
-    ours = [edit for edit in ours if real_path(Path(edit.path)) == path]
+    ours = [e for e in edits if e.kind in _FILE_KINDS and real_path(Path(e.path)) == path]
     try:
         if now is None or not ours:
             return False
-        base = rebase(
-            decode(now), [e for e in invert_edits(tuple(ours)) if isinstance(e, FileEdit)]
-        )
+        base = rebase(decode(now), invert_edits(tuple(ours)))
         foreign = _foreign_edits(path, base or "", decode(displaced), decode(now), ours)
         if foreign is None:
             return False
@@ -328,15 +314,14 @@ def _foreign_edits(
     path: Path, base: str, displaced: str, now: str, ours: Sequence[Edit]
 ) -> list[Edit] | None:
     """The other program's changes as edits of the file as it is now; None when undecidable."""
-    records = [edit for edit in ours if isinstance(edit, RecordEdit)]
+    records = [edit for edit in ours if edit.kind is Kind.RECORD]
     if not records:
         if not (base.endswith("\n") and displaced.startswith(base)):
             return None
-        return [TextEdit(str(path), now, now + displaced[len(base) :])]
-    own_keys = {record_key(edit) for edit in records}
-    lists = [(edit.array, edit.id_key) for edit in records]
-    found = diff_records(base, displaced, lists)
-    return [replace(edit, path=str(path)) for edit in found if record_key(edit) not in own_keys]
+        return [text_edit(str(path), now, now + displaced[len(base) :])]
+    own_keys = {edit.key for edit in records}
+    found = diff_records(base, displaced, [edit.key[:2] for edit in records])
+    return [replace(edit, path=str(path)) for edit in found if edit.key not in own_keys]
 
 
 def _appended_part(data: bytes, was: str) -> bytes | None:
@@ -357,7 +342,7 @@ def _append(path: Path, tail: str, recorder: WriteRecorder) -> bool:
             now = decode(atomic_replace.read_if_exists(path) or b"")
             if not now.endswith("\n"):
                 return False
-            commit([TextEdit(str(path), now, now + tail)], recorder)
+            commit([text_edit(str(path), now, now + tail)], recorder)
             return True
         except Conflict:
             continue

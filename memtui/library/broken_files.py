@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memtui.changes import Plan, StoreEdits, TextEdit
+from memtui.changes import Plan, StoreEdits, text_edit
 from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused
 from memtui.files import backups
@@ -228,7 +228,7 @@ def plan_restore_copy(store: WritableStore, file: str, state: Path) -> Planned:
     if store.read_only:
         raise Refused(store.read_only, where=store.label)
     before = decode(read_bytes(path, _outer_folder(store))) if os.path.lexists(path) else None
-    edit = TextEdit(str(path), before, decode(backup.read()))
+    edit = text_edit(str(path), before, decode(backup.read()))
     title = f"restore: {path.name}"
     return Planned(title, (Plan((), (edit,)),), (StoreEdits(str(store.root), (edit,)),))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memtui.changes import Edit, RecordEdit, RowEdit, StoreEdits, TextEdit, TreeEdit
+from memtui.changes import TEXTS, Edit, Kind, StoreEdits
+from memtui.dataclass import replace
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError, StoreError
 from memtui.files.reading import decode, read_bytes
 from memtui.files.save_hooks import NullRecorder
@@ -65,10 +65,6 @@ class ChangeWriter:
             self._apply_parts(restoration.parts, recording, report)
         self._restored.update(store_edits.store for store_edits in restoration.parts)
         return self._action(recording.action)
-
-    def accept_ownership(self, path: Path) -> None:
-        """Allow saves to change the owner of this file."""
-        self._journal.owned.add(path)
 
     def undo(
         self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
@@ -144,13 +140,12 @@ class ChangeWriter:
 
         A file that is gone needs no undoing, but one that somebody moved holds the memory still.
         """
-        edits = [
-            e for e in store_edits.edits if isinstance(e, RecordEdit | TextEdit) and e.after is None
-        ]
-        missing = [edit for edit in edits if not os.path.lexists(edit.path)]
+        removed = [edit for edit in store_edits.edits if edit.after is None]
+        emptied = [edit for edit in removed if edit.kind in TEXTS | {Kind.RECORD}]
+        missing = [edit for edit in emptied if not os.path.lexists(edit.path)]
         if not missing or not os.path.isdir(store_edits.store):
             return
-        touched = {getattr(edit, "path", "") for edit in store_edits.edits}
+        touched = {e.path for e in store_edits.edits if e.kind is not Kind.SIDECAR}
         store = self._store(store_edits.store)
         for shard in store.scan().shards:
             for memory in store.read(shard).memories:
@@ -188,10 +183,10 @@ class ChangeWriter:
     def _apply_part(
         self, store_edits: StoreEdits, recording: Recording, report: Report = silent
     ) -> Written | None:
-        """Make the edits of one store; it need not exist where a `TreeEdit` makes it."""
-        edits = tuple(edit for edit in store_edits.edits if not isinstance(edit, TreeEdit))
+        """Make the edits of one store; it need not exist where an edit of a folder makes it."""
+        edits = tuple(edit for edit in store_edits.edits if edit.kind is not Kind.FOLDER)
         for edit in store_edits.edits:
-            if isinstance(edit, TreeEdit):
+            if edit.kind is Kind.FOLDER:
                 from memtui.bundle import restoring
 
                 restoring.apply_tree_edit(edit, recording, report)
@@ -202,7 +197,7 @@ class ChangeWriter:
         try:
             store = self._store(root)
         except StoreError:
-            if not os.path.isdir(root) or any(isinstance(edit, RowEdit) for edit in edits):
+            if not os.path.isdir(root) or any(edit.kind is Kind.ROW for edit in edits):
                 raise
             commit(edits, recording)  # no format is recognised where the last file was deleted
             return None
@@ -226,11 +221,11 @@ def _warnings(written: Iterable[Written | None]) -> tuple[str, ...]:
     return tuple(words for each in written if each is not None for words in each.warnings)
 
 
-def _holds(edit: RecordEdit | TextEdit, memory: Memory) -> bool:
+def _holds(edit: Edit, memory: Memory) -> bool:
     """Whether the memory is what the edit would remove, at another place."""
-    if isinstance(edit, RecordEdit):
+    if edit.kind is Kind.RECORD:
         return memory.id == edit.id
     path = Path(memory.origin.file)
     if path.name != Path(edit.path).name or not path.is_file():
         return False
-    return decode(read_bytes(path)) == edit.before
+    return bool(decode(read_bytes(path)) == edit.before)

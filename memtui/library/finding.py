@@ -6,38 +6,42 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from memtui.dataclass import dataclass, field, replace
+from memtui.dataclass import dataclass, field
 from memtui.insight.statistics import Statistics, order_counts
 from memtui.library.indexing import ProvisionalIndex
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
-from memtui.query import Condition, Query, Sort, Term, TermKind
+from memtui.progress import IsCancelled, never
+from memtui.query import Group, Node, Query, Sort, Term, TermKind, filter_values
 from memtui.search import (
     aggregates,
     analysis,
     expansion,
-    finder,
+    filters,
     fusion,
     nearest_memories,
+    ordering,
+    ranking,
     salience,
-    sort_orders,
 )
 from memtui.search.aggregates import Facets
-from memtui.search.array_types import Doubles, Mask
+from memtui.search.array_types import Doubles, Longs, Mask, slots_in
 from memtui.search.columns import Columns, build, to_array
-from memtui.search.date_matches import find_date_hits
+from memtui.search.context import add_context
+from memtui.search.date_matches import DateHits, find_date_hits
 from memtui.search.documents import to_document
-from memtui.search.filters import describe_unknown_value
-from memtui.search.finder import HiddenMatches, RankedHits
-from memtui.search.hits import Match, Substitution
+from memtui.search.filters import Filters, HiddenMatches
+from memtui.search.hits import NO_SLOTS
 from memtui.search.literals import LiteralSearch
-from memtui.search.matching import ExactLookup
-from memtui.search.numbering import RefSlots
+from memtui.search.match_bonuses import score_complete_matches
+from memtui.search.matching import ExactLookup, Match, Substitution, TextIndex, match_terms
 from memtui.search.postings import Segment
-from memtui.search.ranking import DEFAULTS, Weights
-from memtui.search.row_filters import LinkedTo, RowFilters
+from memtui.search.query_terms import QueryTerms, analyze_terms
+from memtui.search.ranking import DEFAULTS, RankedHits, ScorePart, Weights
+from memtui.search.row_filters import read_conditions
 from memtui.search.salience import ScoreConstants
 from memtui.stores.base import LimitUse
 from memtui.text import and_more, counted, one_line
@@ -75,6 +79,11 @@ class SearchResult:
     """Of the snapshot; in later ones the slots may belong to other memories."""
     columns: Columns = field(default_factory=lambda: build(()), compare=False, repr=False)
     """Of these rows."""
+    filters: Filters | None = field(default=None, compare=False, repr=False)
+    matching: Longs | None = field(default=None, compare=False, repr=False)
+    """The slots that match the text or may join them, before filters; None if it has no text."""
+    complete: Longs = field(default_factory=lambda: NO_SLOTS, compare=False, repr=False)
+    """The slots with all words, before filters."""
     segments: tuple[Segment, ...] = field(default=(), compare=False, repr=False)
     """The index of these rows; empty if it is not ready."""
     ranked_at: datetime = field(default=datetime.max, compare=False, repr=False)
@@ -85,7 +94,9 @@ class SearchResult:
     @cached_property
     def hidden(self) -> tuple[HiddenMatches, ...]:
         """What each filter hides of the memories with all words."""
-        return finder.count_hidden(self.query, self.hits)
+        if self.filters is None:
+            return ()
+        return filters.count_hidden(self.columns, self.filters, self.complete)
 
     @cached_property
     def hint(self) -> str:
@@ -94,18 +105,27 @@ class SearchResult:
             return found
         if self.hidden:
             return ""
-        unknown = describe_unknown_value(self.columns, self.query)
-        return _hint(self.query, self.hits) or unknown
+        unknown = filters.describe_unknown_value(self.columns, self.query)
+        return _hint(self) or unknown
 
     @property
     def hints(self) -> tuple[str, ...]:
         """All notes for the person: `hint`, then what each filter hides."""
         return tuple(filter(None, (self.hint, *(hidden.advice for hidden in self.hidden))))
 
-    @property
+    @cached_property
     def facets(self) -> Facets:
-        """How many hits a filter on each value would leave; counted when first asked for."""
-        return self.hits.facets
+        """How many hits a filter on each value would leave."""
+        found = self.filters or filters.evaluate(self.columns, self.query)
+        return aggregates.count_facets(self.columns, found, self.matching)
+
+    def explain(self, position: int, weights: Weights = DEFAULTS) -> tuple[ScorePart, ...]:
+        """The parts of the score of a hit, which add up to it; () if the order has no scores."""
+        if self.hits.match is None:
+            return ()
+        hits, slot = self.hits, self.slots[position]
+        key = (self.columns, slot, self.ranked_at, weights, _preferred(self.query), hits.id_matches)
+        return ranking.explain_score(self.hits.match, *key, self.hits.added)
 
     def mask_with_parts(self, parts: Sequence[str]) -> Mask:
         """For each slot, also of others than found, whether one of its words may contain one of
@@ -113,12 +133,12 @@ class SearchResult:
         return expansion.mask_with_parts(self.segments, len(self.columns), parts)
 
     def ref_of(self, slot: int) -> str:
-        """The ref of a memory; one from the cache is not decoded for it."""
-        return self.rows.ref_of(slot)
+        """The ref of a memory."""
+        return self.rows[slot].ref
 
     def slots_of_refs(self, refs: Collection[str]) -> set[int]:
         """The slots of memories with one of these refs."""
-        return {slot for slot, ref in self.rows.find_refs() if ref in refs}
+        return {slot for slot, memory in enumerate(self.rows) if memory.ref in refs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,119 +161,155 @@ class Searchable(NamedTuple):
     rows: Rows
     columns: Columns
     segments: tuple[Segment, ...]
-    is_indexed: bool
+    is_indexed: bool = True
     """Whether the segments cover every row; else `provisional` does."""
-    provisional: ProvisionalIndex
+    provisional: ProvisionalIndex = ProvisionalIndex()
     exact: ExactLookup | None = None
     weights: Weights = DEFAULTS
     semantic: SemanticSearch | None = None
-    linked_to: LinkedTo = lambda _: None
+    linked_to: Callable[[str], Collection[str] | None] = lambda _: None
+    """Gives the refs of the memories linked to or from what a folded name means; None: nothing has
+    that name."""
+    slot_of: Mapping[str, int] = MappingProxyType({})
+    """Ref -> slot of all living memories."""
     now: datetime = datetime.max
     """From which recency, and `yesterday` in a query, are counted."""
     revision: int = 0
     """Of the snapshot."""
 
 
-def find(
-    query: Query,
-    scope: Searchable,
-    slots_of: Callable[[], RefSlots],
-    cancelled: Callable[[], bool],
-) -> SearchResult:
-    """Run the query. Raises Cancelled."""
-    alive = scope.columns.alive
-    rows = RowFilters(scope.rows, alive, slots_of, _has_secret, cancelled, scope.linked_to, [])
-    leaves = _Leaves(scope, rows, cancelled)
-    match = _match(query, scope, leaves)
-    ids = _match_ids(query, scope, slots_of)
-    hits = finder.find_hits(query, scope.columns, match, scope.now, scope.weights, ids, leaves)
-    words = query.words if match is None else (*_significant(query.words), *match.words)
-    how = "all" if match is None else "index" if scope.is_indexed else "scan"
-    remark = query.hint or "; ".join(leaves.rows.remarks) or _meaning_hint(query, match, scope)
+def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> SearchResult:
+    """Run the query: match its terms, filter, score, order and count. Raises Cancelled."""
+    columns, now, weights = scope.columns, scope.now, scope.weights
+    segments = scope.segments
+    if query.wanted_terms and not scope.is_indexed:
+        segments = scope.provisional.extend_to(scope.rows, len(columns), cancelled)
+    literals = LiteralSearch(scope.rows, columns.alive, cancelled)
+    index = TextIndex(segments, len(columns), columns.alive, literals, scope.exact, cancelled)
+
+    read, remarks = _read_filters(query, scope, index)
+    passed = filters.evaluate(columns, query, read)
+    match, terms, dates = _match(query, scope, index, passed)
+    complete = matching = None
+    if match is not None:
+        complete = match.slots[match.all_words]
+        ids = _match_ids(query, scope)
+        match = match.with_slots(slots_in(ids, passed.joining))
+        matching = match.slots
+    if match is None or query.order is not Sort.RELEVANCE:
+        shown = match and match.narrowed(passed.passing)
+        found = passed.passing if shown is None else shown.found
+        slots = ordering.order_slots(columns, found, query.order, now, query.then, weights.scores)
+        hits = RankedHits(slots.tolist(), None, shown, (), tuple(ids) if match else ())
+    else:
+        around = add_context(match, passed.passing, columns, segments, query.words, now, weights)
+        shown = around.match
+        matching = around.matching
+        bonuses = score_complete_matches(shown, terms, segments, columns.when, literals, dates)
+        added = (*around.parts, *bonuses)
+        types = _preferred(query)
+        scores = ranking.score_matches(shown, columns, now, weights, types, ids, added)
+        slots, scores = ordering.order_by_score(columns, shown.slots, scores)
+        hits = RankedHits(slots.tolist(), scores.tolist(), shown, added, tuple(ids))
+
+    remark = query.hint or "; ".join(remarks) or _meaning_hint(query, match, scope)
     if not remark and (query.conditions or query.groups):
-        remark = describe_unknown_value(scope.columns, query, is_near=True)
-    found = SearchResult(
+        remark = filters.describe_unknown_value(columns, query, is_near=True)
+    for segment in scope.segments:
+        segment.release()
+    return SearchResult(
         query=query,
         slots=hits.slots,
         total=len(hits.slots),
         scores=hits.scores,
-        how=how,  # type: ignore[arg-type]
+        how="all" if match is None else "index" if scope.is_indexed else "scan",
         hits=hits,
-        words=words,
+        words=query.words if match is None else (*_significant(query.words), *match.words),
         remark=remark,
-        missing=match.missing if match is not None else (),
+        missing=() if match is None else match.missing,
         revision=scope.revision,
         rows=scope.rows,
-        columns=scope.columns,
+        columns=columns,
+        filters=passed,
+        matching=matching,
+        complete=NO_SLOTS if complete is None else complete,
         segments=scope.segments if scope.is_indexed else (),
-        ranked_at=scope.now,
+        ranked_at=now,
     )
-    if hits.filtered.filters.rest is not None:  # memories are read for it, as they are now
-        found.__dict__["hidden"] = finder.count_hidden(query, hits, leaves)
-    for segment in scope.segments:
-        segment.release()
+
+
+def _preferred(query: Query) -> tuple[str, ...]:
+    """The types that rank higher."""
+    return query.prefer or filter_values(query, "type")
+
+
+def _read_filters(
+    query: Query, scope: Searchable, index: TextIndex
+) -> tuple[dict[Node, Mask], Sequence[str]]:
+    """The slots for each filter that is in no column and each term of a group, and remarks."""
+    conditions = [part for part in query.all_conditions if filters.is_read(part)]
+    linked = {
+        value: scope.linked_to(value)
+        for part in conditions
+        for value in part.values
+        if part.field == "linked"
+    }
+    alive = scope.columns.alive
+    rows = read_conditions(conditions, scope.rows, alive, scope.slot_of, linked, index.cancelled)
+    masks: dict[Node, Mask] = dict(rows.masks.items())
+    for term in _terms_of_groups(query):
+        dates = find_date_hits((term,), index.segments, scope.columns, scope.now)
+        found = match_terms(index, analyze_terms((term,)), dates).found
+        masks[term] = ~found if term.negated else found
+    return masks, rows.remarks
+
+
+def _terms_of_groups(query: Query) -> set[Term]:
+    """The terms by which the groups let memories pass; those excluded beside a group as well."""
+    found = {term for term in query.terms if term.negated and query.groups}
+    pending: list[Node] = [*query.groups]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Group):
+            pending += node.parts
+        elif isinstance(node, Term):
+            found.add(node)
     return found
 
 
-class _Leaves(NamedTuple):
-    """Evaluates what the columns cannot for one query: terms in groups, and memories to read."""
+def _match(
+    query: Query, scope: Searchable, index: TextIndex, passed: Filters
+) -> tuple[Match | None, QueryTerms, DateHits | None]:
+    """Match the text, and its embedding where there are vectors. Raises Cancelled.
 
-    scope: Searchable
-    rows: RowFilters
-    cancelled: Callable[[], bool]
-
-    def condition(self, part: Condition) -> Mask:
-        """The slots with one of the values. Raises Cancelled."""
-        return self.rows.mask(part)
-
-    def term(self, term: Term) -> Mask:
-        """The slots with the term, by itself. Raises Cancelled."""
-        found = self.match((term,), Query())
-        if found is None:
-            return ~self.scope.columns.alive
-        return ~found.found if term.negated else found.found
-
-    def match(self, terms: tuple[Term, ...], query: Query) -> Match | None:
-        """Match the text of a query with these terms instead of its own. Raises Cancelled."""
-        scope, size = self.scope, len(self.scope.columns)
-        is_whole = terms is query.terms and not query.groups
-        subquery = query if is_whole else replace(query, terms=terms, groups=())
-        segments = scope.segments
-        if terms and not scope.is_indexed:
-            segments = scope.provisional.extend_to(scope.rows, size, self.cancelled)
-        alive = scope.columns.alive
-        literals = LiteralSearch(scope.rows, alive, self.cancelled)
-        dates = find_date_hits(terms, segments, scope.columns, scope.now)
-        return finder.match_text(
-            subquery, segments, size, scope.exact, self.cancelled, alive, literals, dates
-        )
-
-
-def _has_secret(text: str) -> bool:
-    from memtui.text.secrets import find_secrets
-
-    return next(find_secrets(text), None) is not None
-
-
-def _match(query: Query, scope: Searchable, leaves: _Leaves) -> Match | None:
-    """Match the text, and its embedding where there are vectors. Raises Cancelled."""
-    terms = query.wanted_terms
-    by_meaning = query.order is Sort.RELEVANCE or fusion.is_meaning_only(terms)
-    if scope.semantic is None or not terms or not by_meaning:
-        return leaves.match(terms, query)
-    cosines = scope.semantic.cosines(query, scope.segments, len(scope.columns))
-    if cosines is None:
-        return leaves.match(terms, query)
-    return finder.add_meaning(
-        query,
-        leaves.match(tuple(term for term in terms if not fusion.is_meaning(term)), query),
-        leaves.match(tuple(term for term in terms if term.negated), query),
-        cosines,
-        scope.columns,
-        scope.weights,
-        leaves,
-        scope.semantic.floor,
-    )
+    Returns:
+        The match, None if the query has no text; its analyzed terms and its dates.
+    """
+    wanted = query.wanted_terms
+    if not wanted:
+        return None, QueryTerms(), None
+    cosines, semantic = None, scope.semantic
+    by_meaning = query.order is Sort.RELEVANCE or fusion.is_meaning_only(wanted)
+    if semantic is not None and by_meaning:
+        cosines = semantic.cosines(query, index.segments, index.size)
+    if cosines is not None:
+        wanted = tuple(term for term in wanted if not fusion.is_meaning(term))
+    terms = analyze_terms(wanted)
+    dates = find_date_hits(wanted, index.segments, scope.columns, scope.now)
+    match = match_terms(index, terms, dates, as_written=query.as_written) if wanted else None
+    if semantic is None or cosines is None:
+        return match, terms, dates
+    allowed = passed.passing
+    if negated := tuple(term for term in query.wanted_terms if term.negated):
+        allowed = allowed & match_terms(index, analyze_terms(negated)).found
+    if match is None or fusion.is_meaning_only(query.wanted_terms):
+        match = fusion.match_by_meaning(cosines, allowed, semantic.floor)
+    else:
+        if any(term.kind is TermKind.PHRASE and not term.negated for term in query.terms):
+            allowed = allowed & match.found
+        weight, floor = scope.weights.meaning, semantic.floor
+        match = fusion.fuse_scores(match, cosines, allowed, weight, floor)
+    return match, terms, dates
 
 
 def _meaning_hint(query: Query, match: Match | None, scope: Searchable) -> str:
@@ -327,7 +383,7 @@ def similar(
     return SimilarMemories(slots, scores, how, words, scope.rows)
 
 
-def _match_ids(query: Query, scope: Searchable, slots_of: Callable[[], RefSlots]) -> list[int]:
+def _match_ids(query: Query, scope: Searchable) -> list[int]:
     """Slots of memories whose id begins with the only word of the query."""
     if len(query.terms) != 1 or query.terms[0].negated or query.groups:
         return []
@@ -336,27 +392,24 @@ def _match_ids(query: Query, scope: Searchable, slots_of: Callable[[], RefSlots]
         return []
     if ":" not in term.text and not _ID.fullmatch(term.text):
         return []
-    return [
+    return sorted(
         slot
-        for ref, slot in slots_of().find(term.text)
-        if (ref == term.text or ref.partition(":")[2].startswith(term.text))
-        and slot < len(scope.columns)  # the row may be newer than the columns
-    ]
+        for ref, slot in scope.slot_of.items()
+        if term.text in ref and (ref == term.text or ref.partition(":")[2].startswith(term.text))
+    )
 
 
 _FACET_NAMES = ("status", "type", "importance", "entity", "store", "kind")
 
 
-def _hint(query: Query, hits: RankedHits) -> str:
+def _hint(found: SearchResult) -> str:
     """Name the filter that hides all matches, when nothing is shown."""
-    if len(hits.slots):
-        return ""
-    for name in _FACET_NAMES:
-        hidden: Mapping[str, int] = getattr(hits.facets, name)
-        if hidden and (name == "status" or any(c.field == name for c in query.conditions)):
+    for name in () if found.slots else _FACET_NAMES:
+        hidden: Mapping[str, int] = getattr(found.facets, name)
+        if hidden and (name == "status" or any(c.field == name for c in found.query.conditions)):
             count = sum(hidden.values())
             if name == "entity":
-                count -= sum(hits.facets.entity_repeats.values())
+                count -= sum(found.facets.entity_repeats.values())
             return f"{name} hides {counted(count, 'match')}"
     return ""
 
@@ -377,7 +430,7 @@ def statistics(
     totals = aggregates.aggregate(columns, found.slots)
     weighed: Sequence[float] | Doubles = ()
     if counted:
-        weighed = sort_orders.salience_now(columns, to_array(found.slots), now, constants)
+        weighed = ordering.salience_now(columns, to_array(found.slots), now, constants)
     return Statistics(
         **order_counts(aggregates.count_values(columns, found.slots) if counted else {}),
         total=found.total,

@@ -14,12 +14,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit
+from memtui.changes import TEXTS, Edit, Kind
 from memtui.dataclass import replace
 from memtui.errors import RefError
 from memtui.files.git_history import GitHistory
 from memtui.insight.versions import FormerStates
-from memtui.journal import ActionStep, StoredStep, as_last_made
+from memtui.journal import ActionStep, as_last_made
 from memtui.library.former_versions import (
     FormerReader,
     open_like,
@@ -66,7 +66,7 @@ def find_former_states(
 # ---- the journal --------------------------------------------------------------------------------
 
 
-def _earliest(steps: Sequence[StoredStep], moment: float) -> list[StoredStep]:
+def _earliest(steps: Sequence[ActionStep], moment: float) -> list[ActionStep]:
     """Of the edits of each target since the moment the one that shows how it was then; of a
     database every edit."""
     # What was done since found how it was, also if it is undone now.
@@ -78,10 +78,10 @@ def _earliest(steps: Sequence[StoredStep], moment: float) -> list[StoredStep]:
         if step.action.time <= moment
     ]
     newest_first = [*since, *sorted(undone, key=lambda step: step.action.time)]
-    chosen: dict[tuple[object, ...], StoredStep] = {}
+    chosen: dict[tuple[object, ...], ActionStep] = {}
     for number, step in enumerate(newest_first):
-        outline = step.row.outline
-        is_row = isinstance(outline, RowEdit)
+        outline = step.edit
+        is_row = outline.kind is Kind.ROW
         chosen[(step.store, number) if is_row else (step.store, *_target(outline))] = step
     return list(chosen.values())
 
@@ -103,20 +103,20 @@ class _JournalStates:
         those of rows come newest first."""
         root = str(self._store.root)
         edits = [step.edit for step in steps if step.store == root]
-        rows = [edit for edit in edits if isinstance(edit, RowEdit)]
+        rows = [edit for edit in edits if edit.kind is Kind.ROW]
         if rows:
             self._read_rows(rows)
         for edit in edits:
-            if isinstance(edit, TextEdit):
+            if edit.kind in TEXTS:
                 self._read_file(edit)
         for edit in edits:
-            if isinstance(edit, RecordEdit):
+            if edit.kind is Kind.RECORD:
                 self._read_record(edit)
         for edit in edits:
-            if isinstance(edit, SidecarEdit):
+            if edit.kind is Kind.SIDECAR:
                 self._read_sidecar(edit)
 
-    def _read_file(self, edit: TextEdit) -> None:
+    def _read_file(self, edit: Edit) -> None:
         """All memories of a file that memtui made, replaced or removed."""
         before = {}
         if edit.before is not None and self._reader.is_possible:
@@ -128,7 +128,7 @@ class _JournalStates:
         for former in before.values():
             self.known[former.ref] = former
 
-    def _read_record(self, edit: RecordEdit) -> None:
+    def _read_record(self, edit: Edit) -> None:
         ref = f"{self._store.label}:{edit.id}"
         if edit.before is None:
             self.absent.add(ref)
@@ -139,7 +139,7 @@ class _JournalStates:
         memory = _get(self._library, ref)
         self.known[ref] = former if memory is None else _with_former_state(memory, former)
 
-    def _read_rows(self, edits: Sequence[RowEdit]) -> None:
+    def _read_rows(self, edits: Sequence[Edit]) -> None:
         """Rows of a database; a sidecar entry that stayed is laid over them again."""
         found = read_before(self._store, edits)
         if found is None:
@@ -150,7 +150,7 @@ class _JournalStates:
             self.known[ref] = replace(former, pinned=pinned)
         self.absent |= found[1]
 
-    def _read_sidecar(self, edit: SidecarEdit) -> None:
+    def _read_sidecar(self, edit: Edit) -> None:
         """An entry that gave the memory another status, or kept it when the store removed it."""
         ref = f"{self._store.label}:{edit.id}"
         memory = self.known.get(ref) or _get(self._library, ref)
@@ -164,9 +164,9 @@ class _JournalStates:
 
 def _target(edit: Edit) -> tuple[str, ...]:
     """What an edit changes, so that two edits of the same thing are found."""
-    if isinstance(edit, RecordEdit):
+    if edit.kind is Kind.RECORD:
         return "record", edit.path, edit.id
-    if isinstance(edit, SidecarEdit):
+    if edit.kind is Kind.SIDECAR:
         return "sidecar", edit.id
     return type(edit).__name__, edit.path
 
@@ -225,9 +225,7 @@ MAX_DATABASE_BYTES = 512 * 1024 * 1024
 """Bytes of a database that is copied."""
 
 
-def read_before(
-    store: Store, edits: Sequence[RowEdit]
-) -> tuple[dict[str, Memory], set[str]] | None:
+def read_before(store: Store, edits: Sequence[Edit]) -> tuple[dict[str, Memory], set[str]] | None:
     """Read the memories that differ from the present.
 
     Args:
@@ -278,7 +276,7 @@ def _memories(store: Store, shards: Sequence[Shard]) -> dict[str, Memory]:
     return {memory.ref: memory for shard in shards for memory in store.read(shard).memories}
 
 
-def _undo(copy: Path, edits: Sequence[RowEdit]) -> None:
+def _undo(copy: Path, edits: Sequence[Edit]) -> None:
     """Undo the edits in the copy, without running the triggers of the schema: it is untrusted."""
     with closing(sqlite3.connect(copy)) as db, db:
         db.execute("PRAGMA trusted_schema = OFF")
@@ -290,10 +288,10 @@ def _undo(copy: Path, edits: Sequence[RowEdit]) -> None:
                 _undo_row(db, edit)
 
 
-def _undo_row(db: sqlite3.Connection, edit: RowEdit) -> None:
+def _undo_row(db: sqlite3.Connection, edit: Edit) -> None:
     table = _quoted(edit.table)
-    where = " AND ".join(f"{_quoted(name)} IS ?" for name in edit.key)
-    keys = list(edit.key.values())
+    where = " AND ".join(f"{_quoted(name)} IS ?" for name in edit.row)
+    keys = list(edit.row.values())
     if edit.before is None:
         db.execute(f"DELETE FROM {table} WHERE {where}", keys)
         return

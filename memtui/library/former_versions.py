@@ -15,14 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit
+from memtui.changes import SHARED_TEXTS, TEXTS, Edit, Kind
 from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError
 from memtui.files.git_history import GitHistory
 from memtui.files.sidecar_lines import read_entries, sidecar_path
 from memtui.insight.lineage import Lineage
 from memtui.insight.versions import TextVersion, VersionHistory, VersionOrigin, version_history
-from memtui.journal import ActionState, ActionStep, Journal, StoredStep, as_last_made
+from memtui.journal import ActionState, ActionStep, Journal, as_last_made
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.stores import registry
@@ -138,9 +138,7 @@ class FormerReader:
 def open_like(store: Store, known: Format, root: Path) -> Store:
     """Open a copy of a store at another root, with its label and its rules."""
     opened = known.open(root, store.label)
-    take_rules = getattr(opened, "take_rules", None)
-    if take_rules is not None:
-        take_rules(store)
+    opened.take_rules(store)
     return opened
 
 
@@ -160,7 +158,7 @@ def with_former_text(memory: Memory, former: Memory) -> Memory:
 
 def read_steps(
     state: Path | None,
-    choose: Callable[[Sequence[StoredStep]], Sequence[StoredStep]],
+    choose: Callable[[Sequence[ActionStep]], Sequence[ActionStep]],
     *,
     since: float = float("-inf"),
     files: Collection[str] = (),
@@ -302,8 +300,8 @@ def journal_versions(memory: Memory, state: Path | None, reader: FormerReader) -
     undone: list[TextVersion] = []
     """Texts that came back by an undo, newest change first as they were undone."""
 
-    def choose(steps: Sequence[StoredStep]) -> list[StoredStep]:
-        return [s for s in as_last_made(steps) if concerns(s.row.outline, memory)]
+    def choose(steps: Sequence[ActionStep]) -> list[ActionStep]:
+        return [s for s in as_last_made(steps) if concerns(s.edit, memory)]
 
     for step in reversed(read_steps(state, choose, files=_files(memory))):
         before = former_memory(memory, step.edit, "before", reader)
@@ -331,13 +329,13 @@ def journal_versions(memory: Memory, state: Path | None, reader: FormerReader) -
 def concerns(edit: Edit, memory: Memory) -> bool:
     """Whether an edit is one of this memory's record, row or file."""
     files = _files(memory)
-    if isinstance(edit, RecordEdit):
+    if edit.kind is Kind.RECORD:
         return edit.id == memory.id and edit.path in files
-    if isinstance(edit, RowEdit):
-        return edit.path in files and memory.origin.key == f"{edit.table}.id={edit.key.get('id')}"
-    if not isinstance(edit, TextEdit) or edit.path not in files:
+    if edit.kind is Kind.ROW:
+        return edit.path in files and memory.origin.key == f"{edit.table}.id={edit.row.get('id')}"
+    if edit.kind not in TEXTS or edit.path not in files:
         return False
-    return memory.kind == "document" or edit.by_lines
+    return memory.kind == "document" or edit.kind in SHARED_TEXTS
 
 
 def _files(memory: Memory) -> set[str]:
@@ -349,24 +347,24 @@ def last_changes(state: Path | None) -> dict[tuple[str, str], datetime]:
     in use. A database's own rows are not listed: they say when they were deleted."""
     times: dict[tuple[str, str], datetime] = {}
 
-    def choose(steps: Sequence[StoredStep]) -> list[StoredStep]:
-        newest: dict[tuple[object, ...], StoredStep] = {}
+    def choose(steps: Sequence[ActionStep]) -> list[ActionStep]:
+        newest: dict[tuple[object, ...], ActionStep] = {}
         for number, step in enumerate(as_last_made(steps)):
-            edit = step.row.outline
-            if isinstance(edit, RecordEdit):
+            edit = step.edit
+            if edit.kind is Kind.RECORD:
                 newest.setdefault((step.store, edit.id), step)
-            elif isinstance(edit, SidecarEdit):  # only its texts say whether it is of the status
+            elif edit.kind is Kind.SIDECAR:  # only its texts say whether it is of the status
                 newest[step.store, edit.id, number] = step
         return list(newest.values())
 
     for step in read_steps(state, choose):
         edit = step.edit
-        if isinstance(edit, SidecarEdit):
+        if edit.kind is Kind.SIDECAR:
             before, after = edit.before or {}, edit.after or {}
             is_of_status = any(before.get(key) != after.get(key) for key in ("status", "kept"))
         else:
-            is_of_status = isinstance(edit, RecordEdit)
-        if is_of_status and isinstance(edit, SidecarEdit | RecordEdit):
+            is_of_status = edit.kind is Kind.RECORD
+        if is_of_status:
             time = datetime.fromtimestamp(step.action.changed, UTC)
             times.setdefault((step.store, edit.id), time)
     return times
@@ -374,7 +372,7 @@ def last_changes(state: Path | None) -> dict[tuple[str, str], datetime]:
 
 def _is_of_another(edit: Edit, before: Memory | None, after: Memory | None) -> bool:
     """Whether an edit of a file with several memories has changed others only."""
-    if not isinstance(edit, TextEdit) or not edit.by_lines or before is None or after is None:
+    if edit.kind not in SHARED_TEXTS or before is None or after is None:
         return False
     return (before.title, before.content) == (after.title, after.content)
 
@@ -384,34 +382,35 @@ def former_memory(memory: Memory, edit: Edit, side: str, reader: FormerReader) -
     value = getattr(edit, side)
     if value is None:
         return None
-    if isinstance(edit, RowEdit):
+    if edit.kind is Kind.ROW:
         texts = {
             name: value[name]
             for name in ("title", "content", "type")
             if isinstance(value.get(name), str)
         }
         return replace(memory, **texts) if "content" in texts or "title" in texts else None
-    if isinstance(edit, RecordEdit):
+    if edit.kind is Kind.RECORD:
         former = reader.read([(edit.path, record_file(edit, value))]).get(memory.id)
-    elif isinstance(edit, TextEdit):
+    elif edit.kind in TEXTS:
         former = reader.read([(edit.path, value.encode("utf-8", "surrogateescape"))]).get(memory.id)
     else:
         return None
     return None if former is None else with_former_text(memory, former)
 
 
-def record_file(edit: RecordEdit, *records: str) -> bytes:
+def record_file(edit: Edit, *records: str) -> bytes:
     """The file of a record with these raw records only; other values are as they are on disk."""
     try:
         top: Any = json.loads(Path(edit.path).read_bytes())
     except (OSError, ValueError, RecursionError):
         top = None
+    array: tuple[str, ...] = edit.key[0]
     items = "[" + ",".join(records) + "]"
-    if not edit.array:
+    if not array:
         return items.encode("utf-8", "surrogateescape")
-    own = top if isinstance(top, dict) and len(edit.array) == 1 else {}
-    head = json.dumps({name: value for name, value in own.items() if name != edit.array[0]})[1:-1]
-    for key in reversed(edit.array):
+    own = top if isinstance(top, dict) and len(array) == 1 else {}
+    head = json.dumps({name: value for name, value in own.items() if name != array[0]})[1:-1]
+    for key in reversed(array):
         items = "{" + json.dumps(key) + ":" + items + "}"
     text = "{" + (f"{head}," if head else "") + items[1:]
     return text.encode("utf-8", "surrogateescape")

@@ -8,7 +8,7 @@ unreadable with the reason; the traceback goes to the log.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,12 +27,8 @@ from memtui.stores.base import (
     Store,
     StoreView,
     Unreadable,
-    WritableStore,
     WriteRecorder,
     Written,
-    is_writable,
-    limits_loading,
-    loads_at_session_start,
 )
 from memtui.text import cut, cut_line, one_line
 
@@ -46,14 +42,13 @@ _REASON_CELLS = 160
 
 
 class GuardedStore:
-    """Wraps a store; one that can only be read refuses every act."""
+    """Wraps a store."""
 
     def __init__(self, store: Store) -> None:
         self.format: str = store.format
         self.label: str = store.label
         self.root: Path = store.root
         self._store = store
-        self._writable = store if is_writable(store) else None
         self._last: tuple[Shard, ...] = ()
 
     def __getattr__(self, name: str) -> Any:
@@ -62,18 +57,25 @@ class GuardedStore:
     @property
     def read_only(self) -> str:
         """Why nothing can be written; the error, where the store fails."""
-        if self._writable is None:
-            return f"memtui can only read {self.format}"
         try:
-            return self._writable.read_only
+            return self._store.read_only
         except Exception as error:
             return self._reason(error)
 
     @property
     def editable(self) -> frozenset[str]:
         """The fields that EDIT can change; none where the store fails."""
-        store = self._writable
-        return frozenset() if store is None else self._ask(lambda: store.editable, frozenset())
+        return self._ask(lambda: self._store.editable, frozenset())
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that links can have; (): any word."""
+        return self._ask(lambda: self._store.relations, ())
+
+    @property
+    def undo_note(self) -> str:
+        """How the store records an undone change."""
+        return self._ask(lambda: self._store.undo_note, "")
 
     def scan(self, cancelled: IsCancelled = never) -> Scan:
         """The store's scan; where it fails, its last shards and the reason. Raises Cancelled."""
@@ -88,8 +90,7 @@ class GuardedStore:
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
         """The shards with current stamps; none where the store fails, which `scan` reports."""
-        store = self._writable
-        return () if store is None else self._ask(lambda: store.look_again(shards), ())
+        return self._ask(lambda: self._store.look_again(shards), ())
 
     def read(self, shard: Shard) -> Reading:
         """The valid memories of a shard; the rest is listed as unreadable."""
@@ -108,19 +109,15 @@ class GuardedStore:
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
         """Why this act is not possible; the error, where the store fails."""
-        if self._writable is None:
-            return self.read_only
         try:
-            return self._writable.refusal(act, memory)
+            return self._store.refusal(act, memory)
         except Exception as error:
             return self._reason(error)
 
     def plan(self, change: Change, view: StoreView) -> Plan:
         """The exact edits. Raises Refused, also where the store fails."""
-        if self._writable is None:
-            raise Refused(self.read_only, where=change.ref or str(self.root))
         try:
-            return self._writable.plan(change, view)
+            return self._store.plan(change, view)
         except MemtuiError:
             raise
         except Exception as error:
@@ -128,20 +125,19 @@ class GuardedStore:
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Apply the edits; errors pass through, since the journal recovers failed writes."""
-        if self._writable is None:
-            raise Refused(self.read_only, where=str(self.root))
-        return self._writable.apply(edits, recorder)
+        return self._store.apply(edits, recorder)
+
+    def plan_accesses(self, memories: Sequence[Memory], now: datetime) -> Sequence[Edit]:
+        """The edits that count one access of each memory. Raises Refused."""
+        return self._store.plan_accesses(memories, now)
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:
         """What the store's program loads into a session; () if it loads nothing.
 
         Raises Refused where the store fails: an empty text would say that nothing is loaded.
         """
-        store = self._store
-        if not loads_at_session_start(store):
-            return ()
         try:
-            return store.session_start(view, entity, now)
+            return self._store.session_start(view, entity, now)
         except MemtuiError:
             raise
         except Exception as error:
@@ -149,8 +145,15 @@ class GuardedStore:
 
     def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
         """How much of its limits the store's program uses; () if it has none, or fails."""
-        store = self._store
-        return self._ask(lambda: store.limit_uses(view, now), ()) if limits_loading(store) else ()
+        return self._ask(lambda: self._store.limit_uses(view, now), ())
+
+    def place_facts(self) -> Mapping[str, Any]:
+        """What the location of the store tells about it."""
+        return self._store.place_facts()
+
+    def take_rules(self, other: Any) -> None:
+        """Read as this other store of the format is read."""
+        self._store.take_rules(other)
 
     def _ask(self, ask: Callable[[], Answer], otherwise: Answer) -> Answer:
         """What `ask` returns; `otherwise`, where the store fails."""
@@ -168,7 +171,7 @@ class GuardedStore:
         return cut(f"memtui failed at it ({type(error).__name__}{detail})", _REASON_CELLS)
 
 
-def guarded(store: Store) -> WritableStore:
+def guarded(store: Store) -> Store:
     """Wrap the store, unless it is wrapped already."""
     return store if isinstance(store, GuardedStore) else GuardedStore(store)
 
@@ -189,13 +192,3 @@ def _list_faults(shard: Shard, faults: Sequence[tuple[Memory, str]]) -> Iterator
         yield Unreadable(where if isinstance(where, str) and where else file, named)
     if len(faults) > MAX_NAMED:
         yield Unreadable(file, f"{len(faults) - MAX_NAMED} more memories like these")
-
-
-def link_relations(store: object) -> tuple[str, ...]:
-    """The relations that links of a store can have (its optional `relations`); (): any word."""
-    return tuple(getattr(store, "relations", ()))
-
-
-def undo_note(store: object) -> str:
-    """How the store records an undone change (its optional `undo_note`); "" if as it was before."""
-    return str(getattr(store, "undo_note", ""))

@@ -1,15 +1,14 @@
 """The search index of all open stores: load it, build what is missing, cover changed rows.
 
-`IndexUpdates` keeps index and vectors in step with the loaded rows, and compacts dead rows.
+`IndexUpdates` keeps index and vectors in step with the loaded rows.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from threading import Condition, Lock, RLock, local
-from typing import TYPE_CHECKING
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, NamedTuple
 
 from memtui.dataclass import dataclass, replace
 from memtui.library.loaded_stores import LoadedStores
@@ -18,14 +17,14 @@ from memtui.library.snapshot import Rows
 from memtui.library.store_cache import StoreCache
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Report, never
-from memtui.query import Term
 from memtui.search import postings, segment_files
-from memtui.search.array_types import Mask
-from memtui.search.columns import Slots, to_sorted_array
+from memtui.search.array_types import Mask, to_mask
 from memtui.search.documents import IndexedDocument, to_document
-from memtui.search.index_worker import build_index
-from memtui.search.numbering import renumber_slot
+from memtui.search.index_worker import build_index, whoosh_rows
+from memtui.search.matching import ExactAnswer
 from memtui.search.postings import Segment
+from memtui.search.query_terms import QueryTerm
+from memtui.search.saved_rows import has_secret
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,13 +35,12 @@ log = logging.getLogger(__name__)
 
 NO_DOCUMENT = IndexedDocument("")
 """Stands in an overlay for a dead row."""
-SlotsOf = Callable[[], Mapping[str, int]]
 
 BUILT_IN_PROCESS = 3_000
 """Memories up to which an index is built in this process: a third of a second, less than starting
 another one costs."""
 MAX_OVERLAYS = 8
-"""Overlays before some are merged."""
+"""Overlays before they are made anew as one between two bases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +50,12 @@ class IndexState:
     bases: tuple[Segment, ...] = ()
     """The cached segment of each store."""
     overlays: tuple[Segment, ...] = ()
-    """Segments of rows that are newer than the cache, in slot order."""
+    """Segments of rows that are newer than the cache."""
     is_ready: bool = False
 
     @property
     def segments(self) -> tuple[Segment, ...]:
         return self.bases + self.overlays
-
-    @property
-    def base_slots(self) -> list[range]:
-        """The slots that the bases cover."""
-        return [range(base.first, base.first + base.count) for base in self.bases]
 
     def covering(self, row_at: Callable[[int], Memory], alive: Mask) -> IndexState:
         """Return this state with overlays for the rows it lacks; dead rows are not indexed.
@@ -71,30 +64,10 @@ class IndexState:
             row_at: Gives the row in a slot.
             alive: Of each slot whether its row is alive.
         """
-        overlays = list(self.overlays)
+        overlays = list(self.overlays) if len(self.overlays) < MAX_OVERLAYS else []
         for slots in _gaps([*self.bases, *overlays], len(alive)):
             overlays.append(_overlay(row_at, slots, alive))
-        overlays.sort(key=lambda segment: segment.first)
-        at = _first_to_merge(overlays)
-        if at < len(overlays):
-            slots = range(overlays[at].first, overlays[-1].first + overlays[-1].count)
-            parts = _gaps([*self.bases, *overlays[:at]], slots.stop)
-            overlays[at:] = [_overlay(row_at, part_slots, alive) for part_slots in parts]
         return replace(self, overlays=tuple(overlays), is_ready=True)
-
-    def renumbered(self, rows: Rows, alive: Mask, kept_slots: Slots) -> IndexState:
-        """Return the index for a table compacted to these slots.
-
-        Args:
-            rows: of the table before it is compacted.
-            alive: of the same rows.
-            kept_slots: slots that stay, those of all bases among them; ascending.
-        """
-        bases = [
-            replace(s, first=renumber_slot(kept_slots, s.first), cached_hits={}) for s in self.bases
-        ]
-        renumbered = IndexState(tuple(bases))
-        return renumbered.covering(lambda slot: rows[int(kept_slots[slot])], alive[kept_slots])
 
 
 PROVISIONAL_BATCH = 2_048
@@ -106,7 +79,7 @@ class ProvisionalIndex:
 
     Rows are indexed in batches that are kept: the first keystroke pays for what is loaded (1.25 s
     of CPU at 33,000), later ones for what was loaded since, and a cancelled one loses at most
-    one batch. Stems and frequent prefixes, which pay off only over a session, are left out. Any
+    one batch. Stems, which pay off only over a session, are left out. Any
     thread may use it.
     """
 
@@ -147,24 +120,20 @@ class Index:
         self.provisional = ProvisionalIndex()
         """Searched until the state is ready."""
         self._lock = Lock()
-        self._whoosh_lock = Lock()
-        """Whoosh's searchers are not thread-safe."""
-        self._whoosh: dict[str, Path] = {}
-        """Label of a store -> folder of the cached rows that Whoosh's index was made from."""
-        self._opened: dict[Path, WhooshIndex] = {}
-        """Those that were searched: Whoosh takes 5 MiB, and few searches need it."""
+        self.exact = ExactIndex()
 
     def add(self, cache: StoreCache, rows: Rows, report: Report, cancelled: IsCancelled) -> None:
         """Load or build the segment of one store's cached rows."""
-        if cache.base is None or cache.catalog is None or not len(cache.base):
+        base, folder = cache.base, cache.generation
+        if not base or folder is None:
             return
-        first = cache.base.start
+        self.exact.use(cache)
+        first = base.start
         if any(segment.first == first for segment in self.state.bases):
             return
-        folder = cache.catalog.folder
         segment = segment_files.load_segment(folder, folder.name, first)
         if segment is None:
-            if len(cache.base) > BUILT_IN_PROCESS:
+            if len(base) > BUILT_IN_PROCESS:
                 what = f"indexing {cache.store.label}"
                 build_index(
                     "arrays",
@@ -174,10 +143,10 @@ class Index:
                 )
                 segment = segment_files.load_segment(folder, folder.name, first)
             if segment is None and not cancelled():
-                documents = map(to_document, rows[first : cache.base.stop])
+                documents = map(to_document, rows[first : base.stop])
                 segment = postings.build(documents, first, cancelled)
-                _save(segment, cache)
-        if segment is not None and segment.count == len(cache.base):
+                _save(segment, folder)
+        if segment is not None and segment.count == len(base):
             with self._lock:
                 self.state = replace(self.state, bases=(*self.state.bases, segment))
 
@@ -187,49 +156,97 @@ class Index:
             self.state = self.state.covering(rows.__getitem__, alive)
             self.provisional = ProvisionalIndex()
 
-    def set(self, state: IndexState) -> None:
-        """Replace the state after slots were renumbered."""
-        with self._lock:
-            self.state = state
+    def share(self, state: IndexState) -> None:
+        """Take the index of another library, whose first rows have the same texts."""
+        self.state = state
 
     def save(self, cache: StoreCache, cancelled: IsCancelled) -> None:
-        """Bring one store's index on disk up to date, for the next start.
-
-        From then on, until the store changes, Whoosh answers its phrases, patterns and fuzzy terms.
-        """
-        if cache.catalog is None or cache.home is None or cancelled():
+        """Bring one store's index on disk up to date, for the next start, and Whoosh's for phrases,
+        patterns and fuzzy terms."""
+        folder = cache.generation
+        if folder is None or cancelled():
             return
-        folder = cache.catalog.folder
         if not segment_files.has_segment(folder):
             build_index("arrays", folder, cancelled=cancelled)
         if build_index("whoosh", folder, cancelled=cancelled):
+            self.exact.use(cache)
+
+
+class _Covered(NamedTuple):
+    """The memories that the Whoosh index of one store knows."""
+
+    rows: str
+    """What the index on disk is called by."""
+    slots: set[int]
+
+
+MAX_FOLLOWED = 500
+"""Changed memories of a store that are written into its Whoosh index at once: 2 ms each."""
+
+
+class ExactIndex:
+    """The Whoosh indexes of all stores; any thread may use them, one at a time."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        """Whoosh's searchers are not thread-safe."""
+        self._covered: dict[Path, _Covered] = {}
+        """By cache folder of the store."""
+        self._opened: dict[Path, WhooshIndex] = {}
+        """Those that were used: Whoosh takes 5 MiB, and few searches need it."""
+
+    def use(self, cache: StoreCache) -> None:
+        """Use the index of a store if it is of exactly the rows that are saved."""
+        folder, slots = cache.generation, set(cache.saved_slots)
+        if folder is not None and whoosh_rows(folder.parent) == folder.name:
             with self._lock:
-                self._whoosh[cache.store.label] = folder
+                if folder is cache.generation:  # no newer rows were saved meanwhile
+                    self._covered[folder.parent] = _Covered(folder.name, slots)
 
-    def search_whoosh(
-        self, term: Term, caches: Sequence[StoreCache], slots_of: SlotsOf
-    ) -> Slots | None:
-        """Look up a term that is more than words in the Whoosh indexes on disk.
+    def search(
+        self, term: QueryTerm, slot_of: Mapping[str, int], alive: Mask
+    ) -> ExactAnswer | None:
+        """Look up a phrase, a pattern or a fuzzy word; None where no memory is covered."""
+        found: list[int] = []
+        covered: list[int] = []
+        with self._lock:
+            for home, known in list(self._covered.items()):
+                refs = self._open(home).search(term, known.rows)
+                if refs is None:  # damaged, or replaced by another process
+                    del self._covered[home]
+                    continue
+                covered += (slot for slot in known.slots if slot < len(alive))
+                slots = (slot_of.get(ref, len(alive)) for ref in refs)
+                found += (slot for slot in slots if slot < len(alive))
+        if not covered:
+            return None
+        return ExactAnswer(to_mask(found, len(alive)), to_mask(covered, len(alive)) & alive)
 
-        None unless they were made from exactly the rows in memory and know such terms.
+    def follow(self, cache: StoreCache, rows: Rows) -> None:
+        """Write the changes of a store into its index, unless they are many.
+
+        A memory with a secret is in no file of the cache; the arrays answer for it.
         """
         with self._lock:
-            folders = [self._whoosh.get(cache.store.label) for cache in caches]
-        saved = [cache.saved_rows for cache in caches]
-        if None in saved or saved != folders:
-            return None
-        found: list[int] = []
-        known = slots_of()
-        for folder in filter(None, folders):
-            with self._whoosh_lock:
-                index = self._open_whoosh(folder.parent)
-                refs = index.search([replace(term, negated=False)], rows=folder.name)
-            if refs is None:
-                return None
-            found.extend(slot for ref in refs if (slot := known.get(ref, -1)) >= 0)
-        return to_sorted_array(found)
+            home = cache.home
+            known = self._covered.get(home) if home is not None else None
+            if home is None or known is None:
+                return
+            now = {slot for shard in cache.shards.values() for slot in shard.slots}
+            fresh = [slot for slot in sorted(now - known.slots) if not has_secret(rows[slot])]
+            gone = known.slots - now
+            if not (fresh or gone) or len(fresh) + len(gone) > MAX_FOLLOWED:
+                return
+            added, removed = (
+                [to_document(rows[slot]) for slot in fresh],
+                [rows[s].ref for s in gone],
+            )
+            if name := self._open(home).change(added, removed, known.rows):
+                self._covered[home] = _Covered(name, known.slots - gone | set(fresh))
+            else:
+                del self._covered[home]
 
-    def _open_whoosh(self, home: Path) -> WhooshIndex:
+    def _open(self, home: Path) -> WhooshIndex:
         from memtui.search.whoosh_index import WhooshIndex
 
         return self._opened.setdefault(home, WhooshIndex(home))
@@ -238,18 +255,6 @@ class Index:
 def _overlay(row_at: Callable[[int], Memory], slots: range, alive: Mask) -> Segment:
     documents = (to_document(row_at(slot)) if alive[slot] else NO_DOCUMENT for slot in slots)
     return postings.build(documents, slots.start)
-
-
-def _first_to_merge(overlays: Sequence[Segment]) -> int:
-    """Position of the first overlay that is no larger than all overlays after it together.
-
-    It is merged with those, so a row is indexed again only when the rows after it have doubled.
-    """
-    if len(overlays) <= MAX_OVERLAYS:
-        return len(overlays)
-    end = overlays[-1].first + overlays[-1].count
-    sizes = ((at, segment.count, end - segment.first) for at, segment in enumerate(overlays[:-1]))
-    return next((at for at, count, all_from in sizes if 2 * count <= all_from), len(overlays))
 
 
 def _gaps(segments: Iterable[Segment], size: int) -> Iterator[range]:
@@ -263,55 +268,11 @@ def _gaps(segments: Iterable[Segment], size: int) -> Iterator[range]:
         yield range(at, size)
 
 
-def _save(segment: Segment, cache: StoreCache) -> None:
-    if cache.catalog is None:
-        return
-    folder = cache.catalog.folder
+def _save(segment: Segment, folder: Path) -> None:
     try:
         segment_files.save_segment(segment, folder, folder.name)
     except OSError as error:
-        log.warning("the index of %s cannot be saved: %s", cache.store.label, error)
-
-
-class ReadWriteLock:
-    """A lock for many readers, who enter it and may nest, or one writer.
-
-    New readers wait for a writer that waits, or searches that overlap would keep it out for ever.
-    """
-
-    def __init__(self) -> None:
-        self._free = Condition(Lock())
-        self._readers = 0
-        self._writers = 0
-        self._entered = local()
-        """`depth`: how often this thread has entered; one that reads already never waits."""
-
-    def __enter__(self) -> None:
-        depth = getattr(self._entered, "depth", 0)
-        with self._free:
-            if not depth:
-                self._free.wait_for(lambda: not self._writers)
-            self._readers += 1
-        self._entered.depth = depth + 1
-
-    def __exit__(self, *error: object) -> None:
-        self._entered.depth -= 1
-        with self._free:
-            self._readers -= 1
-            if not self._readers:
-                self._free.notify_all()
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Hold the lock alone. Deadlocks if the same thread is reading."""
-        with self._free:
-            self._writers += 1
-            try:
-                self._free.wait_for(lambda: not self._readers)
-                yield
-            finally:
-                self._writers -= 1
-                self._free.notify_all()
+        log.warning("the index in %s cannot be saved: %s", folder, error)
 
 
 class IndexUpdates:
@@ -323,39 +284,21 @@ class IndexUpdates:
         self._semantic = semantic
         self._lock = RLock()
         """Held during an update."""
-        self.slots_lock = ReadWriteLock()
-        """Read while slots are used to look up rows or index entries; written to renumber them."""
 
     def start(self) -> None:
         """Cover the rows that the indexes loaded from disk lack."""
         with self._lock:
-            self._cover_new_rows()
+            self.update()
             self.load_vectors()
 
     def update(self) -> None:
-        """Cover new rows, and compact the table when it has many dead ones."""
+        """Cover new rows."""
         with self._lock:
-            self._compact()
-            self._cover_new_rows()
+            snapshot = self._loaded.snapshot
+            self._index.extend_to(snapshot.rows, snapshot.columns.alive)
+            self._semantic.extend_to(snapshot.rows)
 
     def load_vectors(self) -> None:
         """Load the cached vectors and compute those of a few new rows."""
         with self._lock:
-            rows = self._loaded.snapshot.rows
-            self._semantic.load(self._loaded.caches, len(rows))
-            self._semantic.extend_to(rows)
-
-    def _cover_new_rows(self) -> None:
-        loaded = self._loaded.state
-        self._index.extend_to(loaded.snapshot.rows, loaded.columns.alive)
-        self._semantic.extend_to(loaded.snapshot.rows)
-
-    def _compact(self) -> None:
-        loaded, index = self._loaded.state, self._index.state
-        kept_slots = self._loaded.slots_to_keep(loaded, index.base_slots)
-        if kept_slots is not None:
-            covered = index.renumbered(loaded.snapshot.rows, loaded.columns.alive, kept_slots)
-            with self.slots_lock.writing():
-                kept_slots = self._loaded.compact(loaded, kept_slots)
-                self._index.set(covered)
-                self._semantic.renumber(kept_slots)
+            self._semantic.load(self._loaded.caches, self._loaded.snapshot.rows)

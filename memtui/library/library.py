@@ -26,7 +26,7 @@ from memtui.text import cut_line, masked_always, one_line
 
 if TYPE_CHECKING:
     from memtui.bundle.restoring import Restoration
-    from memtui.insight.link_graph import Node
+    from memtui.insight.links import Node
     from memtui.insight.versions import VersionHistory
     from memtui.journal import Journal, JournalAction
     from memtui.journal.purging import OwnCopies
@@ -66,7 +66,6 @@ class Library(LibraryReader):
         labels: Sequence[str] = (),
         formats: Sequence[str] = (),
         weights: Weights = DEFAULTS,
-        rules: opening.Rules | None = None,
         embedding: Embedding = NO_EMBEDDING,
     ) -> Library:
         """Return a library of the stores at these paths; nothing is read yet.
@@ -76,7 +75,6 @@ class Library(LibraryReader):
             labels: wanted labels, in the order of `roots`; else the names of the formats.
             formats: names of the formats, or `name:profile`, in the order of `roots`; empty, or too
                 few: as they are recognised.
-            rules: constants of each format's rules, as the settings have them.
             cache, state, now, weights, embedding: see `Library`.
 
         Raises:
@@ -85,11 +83,11 @@ class Library(LibraryReader):
         """
         named = [*formats, *("" for _ in roots)]
         detected = [opening.detect_store(path, named[n]) for n, path in enumerate(roots)]
-        stores = opening.open_stores(detected, labels, rules)
+        stores = opening.open_stores(detected, labels)
         library = cls(
             stores, cache=cache, state=state, now=now, weights=weights, embedding=embedding
         )
-        library.sources = opening.sources_of(detected, stores, rules)
+        library.sources = opening.sources_of(detected, stores)
         return library
 
     def only(self, labels: Collection[str]) -> Library:
@@ -204,10 +202,6 @@ class Library(LibraryReader):
         counted = accesses.count_accesses(refs, self.stores, self, self.now(), self.state_folder)
         self.refresh()
         return counted
-
-    def accept_ownership(self, path: Path) -> None:
-        """Allow saves to change the owner of this file (see `ForeignOwner`) until `close`."""
-        self._change_writer.accept_ownership(path)
 
     def undo(
         self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
@@ -407,13 +401,13 @@ class Library(LibraryReader):
 
         rows = self.numbered_memories() if rows is None else rows
         texts = self.text_checks.of(rows, report, cancelled)
-        stores = self.loaded.state.snapshot.stores
+        stores = self.snapshot.stores
         unreadable = [item for state in stores for item in state.unreadable]
         reverted = reverted_edits.findings(self.peek_reverted())
         rules = {store.label: registry.upkeep_rules_of(store) for store in self.stores}
         return [*reverted, *checks.check_all(list(rows.values()), texts, unreadable, rules)]
 
     def numbered_memories(self) -> dict[int, Memory]:
-        """Every memory by the number of its row, which changes when the memory does."""
+        """Every memory by its slot, which changes when the memory does."""
         present = self.current_memories()
-        return present.rows.with_serials(present.serials.tolist())
+        return present.take(present.slots)

@@ -1,13 +1,8 @@
-"""The link index of the open stores: built when first asked for, then updated by what changed.
-
-What the cached rows state is kept beside them, so that no row is decoded for its links
-(`memtui.library.link_files`).
-"""
+"""The link index of the open stores: built when first asked for, then updated by what changed."""
 
 from __future__ import annotations
 
 import logging
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, KeysView
 from contextlib import contextmanager
 from datetime import datetime
@@ -15,27 +10,24 @@ from pathlib import Path
 from threading import RLock
 
 from memtui.errors import RefError
-from memtui.insight.link_graph import Node, NodeKind
 from memtui.insight.link_statements import (
     EdgeOrigin,
     LinkEntry,
     read_entry,
     source_refs,
 )
-from memtui.insight.links import LinkIndex, Names
-from memtui.library.link_files import LINKS_FILE, read_entries, write_entries
+from memtui.insight.links import LinkIndex, Names, Node, NodeKind
 from memtui.library.loaded_stores import LoadedStores
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
-from memtui.search import aggregates, numbering
+from memtui.search import aggregates
+from memtui.search.columns import NO_SLOTS, diff_slots, with_slots, without_slots
 from memtui.text import visible
 
 log = logging.getLogger(__name__)
 
 CHECK_EVERY = 24
 """Rows between two questions whether to go on: a millisecond, which a key may have to wait."""
-SAVED_FROM = 512
-"""Rows that had to be read for their links from which these are saved at once."""
 MAX_MISSING = 3000
 """Refs of missing sources that are noted. Sources that all memories share are few; the memories of
 others keep their entries."""
@@ -45,25 +37,23 @@ class StoreLinks:
     """Holds the link index and its lock; may be used from any thread."""
 
     def __init__(
-        self,
-        loaded: LoadedStores,
-        present: StoreLinks | None = None,
-        state: Path | None = None,
+        self, loaded: LoadedStores, state: Path | None = None, *, is_past: bool = False
     ) -> None:
         """
         Args:
             loaded: The open stores.
-            present: If `loaded` are the stores as of a time, the links as they are now.
             state: Folder of the journal; None if there is none.
+            is_past: Whether the stores are those of a former time.
         """
         self._loaded = loaded
-        self._present = present
+        self._is_past = is_past
         self._state = state
         self._lock = RLock()
         self._index = LinkIndex()
         self._successors: set[str] = set()
         """Refs of memories that replaced others: the others end when they came."""
-        self._serials = numbering.NO_SERIALS
+        self._slots = NO_SLOTS
+        """Of the memories that have been read."""
         self._revision = -1
         self._missing: frozenset[str] = frozenset()
         """Refs that sources of memories without an entry would mean. In many stores each memory
@@ -75,8 +65,6 @@ class StoreLinks:
 
         A cancelled build is completed by the next one; the index then lacks some memories.
 
-        Raises:
-            Cancelled: `cancelled` became true while what is saved was read.
         """
         with self._lock:
             self._update(cancelled)
@@ -85,7 +73,7 @@ class StoreLinks:
     @property
     def is_current(self) -> bool:
         """Whether the index is up to date, so that a question is answered at once."""
-        return self._revision == self._loaded.state.snapshot.revision
+        return self._revision == self._loaded.snapshot.revision
 
     def build(self, cancelled: IsCancelled = never) -> None:
         """Bring the index up to date now, so that the next question is answered at once."""
@@ -115,74 +103,46 @@ class StoreLinks:
         return {end.name for end in ends if end.kind == NodeKind.MEMORY}
 
     def _update(self, cancelled: IsCancelled) -> None:
-        with self._loaded.lock:
-            state = self._loaded.state
-            if state.snapshot.revision == self._revision:
-                return
-            caches = self._loaded.caches if self._present is None else ()
-            bases = {cache.catalog.folder: cache.base for cache in caches if cache.catalog}
-            slot_of = self._loaded.slots()
+        snapshot = self._loaded.snapshot
+        if snapshot.revision == self._revision:
+            return
+        slot_of, rows = snapshot.slot_of, snapshot.rows
         refs = slot_of.keys()
         if not refs.isdisjoint(self._missing):
-            self._index, self._serials = LinkIndex(), numbering.NO_SERIALS
+            self._index, self._slots = LinkIndex(), NO_SLOTS
             self._revision, self._missing = -1, frozenset()
-        is_first = self._revision < 0 and self._present is None
-        if self._present is not None and self._revision < 0:
-            with self._present.reading(cancelled) as index:
-                missing = self._present._missing
-                if refs.isdisjoint(missing):
-                    self._index, self._serials = index.copy(), self._present._serials
-                    self._missing = missing
-            self._index.is_past = True
-        rows = state.snapshot.rows
-        serials = numbering.living(rows.serials, state.columns.alive)
-        removed, added = numbering.diff_serials(self._serials, serials)
-        for serial in removed:
-            self._index.remove(serial)
-        self._serials = numbering.without_serials(self._serials, removed)
-        saved: dict[int, LinkEntry] = {}
-        read_bases = []
+        is_first = self._revision < 0 and not self._is_past
+        self._index.is_past = self._is_past
+        slots = snapshot.columns.live_slots()
+        removed, added = diff_slots(self._slots, slots)
+        for slot in removed.tolist():
+            self._index.remove(slot)
+        self._slots = without_slots(self._slots, removed)
         sources = _MissingSources(refs, self._missing)
-        for folder, base in bases.items() if is_first or len(added) >= SAVED_FROM else ():
-            if not base or (found := read_entries(folder, base, cancelled)) is None:
-                continue
-            if refs.isdisjoint(found.missing):
-                saved.update(found.entries)
-                sources.refs.update(found.missing)
-                read_bases.append(base)
-        read = 0
         changes: dict[tuple[str, str], datetime] | None = None
         roots = {cache.store.label: str(cache.store.root) for cache in self._loaded.caches}
-        slots = numbering.choose_slots(rows.serials, added, read_bases, saved)
-        for number, slot in enumerate(slots):
-            serial = rows.serial(slot)
+        for number, slot in enumerate(added.tolist()):
             if number % CHECK_EVERY == 0 and cancelled():
-                done = added[: bisect_left(added, serial)]
-                self._serials = numbering.with_serials(self._serials, done)
+                self._slots = with_slots(self._slots, added[:number])
                 self._missing = frozenset(sources.refs)
                 return
-            entry = saved.get(slot)
-            if entry is None:
-                entry = read_entry(rows[slot])
-                read += 1
+            entry = read_entry(rows[slot])
             if entry.ended is not None and entry.statements:
                 changes = self._last_changes() if changes is None else changes
                 changed = changes.get((roots[entry.store], entry.id))
                 if changed is not None:
                     entry = self._find_end(entry, changed)
             if not (is_first and sources.states_nothing(entry)):
-                self._index.add_entry(serial, entry)
+                self._index.add_entry(slot, entry)
                 self._successors.update(f"{entry.store}:{name}" for name in entry.successors)
         for ref in sorted(self._successors):
             if not self._index.has_entry(ref) and (at := slot_of.get(ref)) is not None:
-                self._index.add_entry(rows.serial(at), read_entry(rows[at]))
-        labels, entities = aggregates.list_stores(state.columns)
+                self._index.add_entry(at, read_entry(rows[at]))
+        labels, entities = aggregates.list_stores(snapshot.columns)
         self._index.set_names(Names(slot_of, entities, labels))
-        self._serials = serials
+        self._slots = slots
         self._missing = frozenset(sources.refs)
-        self._revision = state.snapshot.revision
-        if read >= SAVED_FROM:
-            self.save()
+        self._revision = snapshot.revision
 
     def _last_changes(self) -> dict[tuple[str, str], datetime]:
         from memtui.library.former_versions import last_changes
@@ -196,28 +156,6 @@ class StoreLinks:
         if entry.is_end_stated or entry.successors:
             return entry
         return entry._replace(ended=max(changed, entry.ended or changed))
-
-    def save(self) -> None:
-        """Write what the cached rows state beside them, where that is missing, if the index has
-        been built; a failure is logged only."""
-        if self._present is not None:
-            return
-        with self._lock, self._loaded.lock:
-            state = self._loaded.state
-            if self._revision != state.snapshot.revision:
-                return
-            for cache in self._loaded.caches:
-                if cache.catalog is None or (cache.catalog.folder / LINKS_FILE).exists():
-                    continue
-                slots = cache.slots_of_catalog()
-                if -1 in slots:  # the next generation will have them
-                    continue
-                found = map(self._index.entry, state.snapshot.rows.serials[slots])
-                entries = [(row, entry) for row, entry in enumerate(found) if entry is not None]
-                try:
-                    write_entries(cache.catalog.folder, len(slots), entries, self._missing)
-                except OSError as error:
-                    log.warning("links of %s are not cached: %s", cache.store.label, error)
 
     @staticmethod
     def resolve(text: str, find: Callable[[str], Memory], index: LinkIndex) -> Node:

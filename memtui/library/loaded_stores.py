@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from memtui.dataclass import dataclass
 from memtui.library import slots as slot_lookup
 from memtui.library.slots import SlotTable
-from memtui.library.snapshot import Snapshot, StoreState
+from memtui.library.snapshot import Rows, Snapshot, StoreState
 from memtui.library.store_cache import StoreCache, cache_home
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
-from memtui.search import numbering
-from memtui.search.columns import Columns, Slots
-from memtui.search.numbering import RefSlots
 from memtui.stores.base import (
     LimitUse,
     Reading,
@@ -26,29 +22,18 @@ from memtui.stores.base import (
     Shard,
     StoreView,
     WritableStore,
-    limits_loading,
 )
 
 if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage
     from memtui.insight.links import LinkIndex
 
-COMPACT_FROM = 1_024
-"""Dead rows from which a compaction is worth it."""
 PUBLISH_EVERY = 0.15
 """Seconds between two snapshots while stores load, so that the screen shows progress."""
 
 READING_SHARE = 3
 """Reading goes on for so many times as long as showing the last snapshot took: keys wait for that,
 half a second for 200,000 memories."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedState:
-    """A snapshot and the columns of exactly its rows."""
-
-    snapshot: Snapshot
-    columns: Columns
 
 
 class LoadedStores:
@@ -62,12 +47,9 @@ class LoadedStores:
         self.writes_cache = True
         """Loading writes the rows of a store that has no cache into one."""
         self._limit_uses: tuple[tuple[int, int], tuple[LimitUse, ...]] | None = None
-        self.state: LoadedState
+        self.snapshot: Snapshot
+        """The rows and store states as of now; replaced whole on every change."""
         self._publish()
-
-    @property
-    def snapshot(self) -> Snapshot:
-        return self.state.snapshot
 
     def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Fill the snapshot: cached rows at once, then every shard that is new or changed."""
@@ -89,7 +71,7 @@ class LoadedStores:
         with self.lock:
             if not cancelled():
                 cache.loading = False
-                if cache.catalog is None and self.writes_cache:
+                if cache.generation is None and self.writes_cache:
                     cache.save(self._table)
             self._publish()
 
@@ -102,11 +84,7 @@ class LoadedStores:
         for number, shard in enumerate(shards):
             if cancelled():
                 return
-            reading = cache.store.read(shard)
-            with self.lock:
-                is_unchanged = cache.has_reading(shard, reading, self._table)
-            if not is_unchanged:
-                batch.append((shard, reading))
+            batch.append((shard, cache.store.read(shard)))
             if time.monotonic() > due:
                 self._publish_batch(cache, batch)
                 batch = []
@@ -119,9 +97,8 @@ class LoadedStores:
     def _publish_batch(self, cache: StoreCache, batch: list[tuple[Shard, Reading]]) -> None:
         if batch:
             with self.lock:
-                cache.replace_shards(batch, self._table)
-                self._publish()
-            cache.spill(self._table, self.lock)
+                if cache.replace_shards(batch, self._table):
+                    self._publish()
 
     def refresh(self, cancelled: IsCancelled = never) -> bool:
         """Rescan the stores and read what changed; True when the snapshot changed.
@@ -131,10 +108,9 @@ class LoadedStores:
         revision, scans = self._scan_all(cancelled)
         for cache, scan in zip(self.caches, scans, strict=True):
             with self.lock:
-                missing = cache.drop_missing(scan, self._table)
-            changed = list(cache.stale_shards(scan))
-            self._read(cache, changed, silent, never)
-            if missing and not changed:
+                missing, before = cache.drop_missing(scan, self._table), self.snapshot.revision
+            self._read(cache, list(cache.stale_shards(scan)), silent, never)
+            if missing and self.snapshot.revision == before:
                 with self.lock:
                     self._publish()
         return self.snapshot.revision != revision
@@ -165,71 +141,31 @@ class LoadedStores:
             if cache.has_changes and not cache.loading:
                 cache.save(self._table)
 
-    def slots_to_keep(self, state: LoadedState, bases: Iterable[range]) -> Slots | None:
-        """Slots that a compaction would keep: live rows, and all rows of `bases`, whose index is on
-        disk. None while there are too few dead rows."""
-        alive = state.columns.alive
-        kept_slots = numbering.list_kept_slots(alive, [*bases, *state.snapshot.rows.cached])
-        dead = len(alive) - len(kept_slots)
-        return kept_slots if dead >= max(COMPACT_FROM, state.snapshot.count // 2) else None
-
-    def compact(self, state: LoadedState, kept_slots: Slots) -> Slots:
-        """Renumber the rows in these slots, drop all others, and publish the result.
-
-        Nobody may use slots to look up rows or index entries meanwhile.
-
-        Args:
-            state: the state that `kept_slots` was made from; newer rows are kept too.
-            kept_slots: slots of rows that stay, ascending.
-
-        Returns:
-            All slots that were kept, newer ones included.
-        """
-        with self.lock:
-            later = len(self._table) - len(state.columns)
-            kept_slots = numbering.append_range(kept_slots, len(state.columns), later)
-            self._table.compact(kept_slots)
-            for cache in self.caches:
-                cache.renumber(kept_slots)
-            self._publish()
-            return kept_slots
-
     def _publish(self) -> None:
         self._revision += 1
-        snapshot = Snapshot(
-            rows=self._table.rows(),
-            count=self._table.alive_count(),
+        table = self._table
+        self.snapshot = Snapshot(
+            rows=Rows(table.rows),
+            columns=table.columns,
+            slot_of=dict(table.slot_of),
             stores=tuple(_state_of(cache) for cache in self.caches),
             revision=self._revision,
         )
-        self.state = LoadedState(snapshot, self._table.columns)
-
-    def slots(self) -> RefSlots:
-        """Ref -> slot of all memories that are live now."""
-        with self.lock:
-            return self._table.slot_of.copied(self._table.rows(), self._table.columns.alive, {})
 
     def slot(self, ref: str) -> int:
         """The slot of the memory with exactly this ref. Raises RefError."""
-        with self.lock:
-            return slot_lookup.exact_slot(ref, self._table.slot_of)
+        return slot_lookup.exact_slot(ref, self.snapshot.slot_of)
 
     def resolve(self, text: str) -> Memory:
         """The memory that a full ref, an id or an unambiguous prefix names. Raises RefError."""
-        with self.lock:
-            return self._table.rows()[slot_lookup.slot_of(text, self._table.slot_of)]
+        snapshot = self.snapshot
+        return snapshot.rows[slot_lookup.slot_of(text, snapshot.slot_of)]
 
     def memories_of(self, label: str) -> list[Memory]:
-        """All memories of the store with this label, whatever their status."""
-        with self.lock:
-            rows = self.snapshot.rows
-            found = (cache for cache in self.caches if cache.store.label == label)
-            return [
-                rows[slot]
-                for cache in found
-                for shard in cache.shards.values()
-                for slot in shard.slots
-            ]
+        """All memories of the store with this label, whatever their status, in the order of
+        reading."""
+        snapshot = self.snapshot
+        return [snapshot.rows[slot] for slot in snapshot.columns.slots_of_store(label)]
 
     def lineage(self, memory: Memory, index: LinkIndex | None = None) -> Lineage:
         """Return what the memory replaced, what replaced it, and its links.
@@ -241,16 +177,15 @@ class LoadedStores:
         """
         from memtui.insight import lineage as lineages
 
-        with self.lock:
-            slots, rows = self._table.slot_of, self.snapshot.rows
+        slots, rows = self.snapshot.slot_of, self.snapshot.rows
 
-            def find(store: str, id: str) -> Memory | None:
-                slot = slots.get(f"{store}:{id}", slots.get(id))
-                return None if slot is None else rows[slot]
+        def find(store: str, id: str) -> Memory | None:
+            slot = slots.get(f"{store}:{id}", slots.get(id))
+            return None if slot is None else rows[slot]
 
-            if index is None:
-                return lineages.lineage(memory, _chain(memory, find), find)
-            return lineages.lineage_in(memory, index, find)
+        if index is None:
+            return lineages.lineage(memory, _chain(memory, find), find)
+        return lineages.lineage_in(memory, index, find)
 
     def memories_by_file(self) -> dict[str, dict[str, int]]:
         """Store label -> path of each file -> how many memories were read together with it."""
@@ -269,7 +204,7 @@ class LoadedStores:
         """
         key = (self.snapshot.revision, int(now.timestamp()) // 3600)
         if self._limit_uses is None or self._limit_uses[0] != key:
-            stores = [cache.store for cache in self.caches if limits_loading(cache.store)]
+            stores = [cache.store for cache in self.caches]
             self._limit_uses = key, tuple(u for s in stores for u in s.limit_uses(view, now))
         return self._limit_uses[1]
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from memtui.dataclass import dataclass
-from memtui.errors import ConfigError, MemtuiError, StoreError
+from memtui.errors import MemtuiError, StoreError
 from memtui.progress import IsCancelled, never
 from memtui.stores import registry
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
@@ -103,7 +102,7 @@ def stores_within(path: Path) -> list[tuple[Path, str]]:
 
 def reopen_stores(sources: Iterable[StoreSource]) -> tuple[Store, ...]:
     """Open stores as another process has opened them. Raises StoreError or ConfigError."""
-    found, labels, rules = [], [], {}
+    found, labels = [], []
     for source in sources:
         name, _, profile = source.format.partition(":")
         known = registry.format_of(name)
@@ -111,12 +110,7 @@ def reopen_stores(sources: Iterable[StoreSource]) -> tuple[Store, ...]:
             raise StoreError(f"there is no format {name!r}", where=source.root)
         found.append(FoundStore(known, Path(source.root), profile))
         labels.append(source.label)
-        rules[name] = source.rules
-    return open_stores(found, labels, rules)
-
-
-Rules = Mapping[str, Mapping[str, Any]]
-"""Name of a format -> constant of its rules -> value, as the settings have them."""
+    return open_stores(found, labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +121,9 @@ class StoreSource:
     format: str
     """Name of the format, or `name:profile`."""
     label: str
-    rules: Mapping[str, Any]
-    """Constants of its rules that were set."""
 
 
-def sources_of(
-    found: Sequence[FoundStore], stores: Iterable[Store], rules: Rules | None = None
-) -> tuple[StoreSource, ...]:
+def sources_of(found: Sequence[FoundStore], stores: Iterable[Store]) -> tuple[StoreSource, ...]:
     """How each of these stores was opened."""
     profiles = {(item.format.name, item.root): item.profile for item in reversed(found)}
     return tuple(
@@ -141,25 +131,18 @@ def sources_of(
             str(store.root),
             f"{store.format}:{profile}" if profile else store.format,
             store.label,
-            (rules or {}).get(store.format, {}),
         )
         for store in stores
         for profile in (profiles.get((store.format, store.root), ""),)
     )
 
 
-def open_stores(
-    found: Iterable[FoundStore], labels: Sequence[str] = (), rules: Rules | None = None
-) -> tuple[Store, ...]:
+def open_stores(found: Iterable[FoundStore], labels: Sequence[str] = ()) -> tuple[Store, ...]:
     """Open each store once, under a unique label.
 
     Args:
         found: the stores; a store that is listed twice is opened once.
         labels: wanted labels, in the same order; else the name of the format.
-        rules: constants to set.
-
-    Raises:
-        ConfigError: a rule is unknown or of the wrong type.
     """
     stores: list[Store] = []
     used: set[str] = set()
@@ -172,32 +155,23 @@ def open_stores(
         given_label = labels[number] if number < len(labels) else ""
         label = unique_label(_PLAIN.sub("-", given_label or item.format.name), used)
         used.add(label)
-        stores.append(_open_store(item, label, (rules or {}).get(item.format.name)))
+        stores.append(_open_store(item, label))
     return tuple(stores)
 
 
-def _open_store(item: FoundStore, label: str, rules: Mapping[str, Any] | None) -> Store:
+def _open_store(item: FoundStore, label: str) -> Store:
     """The open store; one that lists its fault when the format's own code fails."""
     try:
-        store = item.format.open(item.root, label)
-        if item.profile:
-            choose: Callable[[str], None] = getattr(store, "choose", lambda _: None)
-            choose(item.profile)
-        if rules:
-            if item.format.configure is None:
-                name = item.format.name
-                raise ConfigError(f"{name} has no constants to set", where=f"rules.{name}")
-            item.format.configure(store, rules)
+        return item.format.open(item.root, label, item.profile)
     except MemtuiError:
         raise
     except Exception as error:
         log.exception("a store of the format %s could not be opened", item.format.name)
         return FailedStore(item.format.name, label, item.root, one_line(repr(error)))
-    return store
 
 
 @dataclass(slots=True)
-class FailedStore:
+class FailedStore(Store):
     """Stands for a store that its format failed to open: it holds nothing but the reason."""
 
     format: str

@@ -6,17 +6,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from memtui.changes import (
+    TEXTS,
     Act,
     Change,
     Edit,
     FileDiff,
+    Kind,
     Outcome,
     Plan,
-    RowEdit,
-    SidecarEdit,
     StoreEdits,
-    TextEdit,
-    ValueEdit,
     edit_diffs,
 )
 from memtui.dataclass import dataclass, replace
@@ -100,8 +98,8 @@ class Planned:
         `report` is called with the files compared; Cancelled is raised when `cancelled` is true.
         """
         edits = [edit for store_edits in self.parts for edit in store_edits.edits]
-        files = [edit for edit in edits if not isinstance(edit, RowEdit)]
-        rows = [diff for edit in edits if isinstance(edit, RowEdit) for diff in edit_diffs(edit)]
+        files = [edit for edit in edits if edit.kind is not Kind.ROW]
+        rows = [diff for edit in edits if edit.kind is Kind.ROW for diff in edit_diffs(edit)]
         return [*preview(files, report, cancelled), *rows]
 
 
@@ -194,39 +192,28 @@ class _StoreEdits:
 
     def add(self, edits: Iterable[Edit]) -> None:
         for edit in edits:
-            if isinstance(edit, TextEdit | ValueEdit):
+            if edit.kind in TEXTS or edit.kind in (Kind.VALUE, Kind.COUNTER):
                 if edit in self._seen:
                     continue
                 self._seen.add(edit)
-            elif isinstance(edit, SidecarEdit | RowEdit):
-                place = _place(edit)
-                at = self._places.setdefault(place, len(self.edits))
-                if at < len(self.edits):
-                    known = self.edits[at]
-                    if isinstance(known, SidecarEdit | RowEdit) and _is_joinable(known, edit):
-                        self.edits[at] = _joined_edits(known, edit)
-                        continue
+            elif edit.kind in (Kind.SIDECAR, Kind.ROW):
+                at = self._places.setdefault(edit.target, len(self.edits))
+                if at < len(self.edits) and _is_joinable(self.edits[at], edit):
+                    self.edits[at] = _joined_edits(self.edits[at], edit)
+                    continue
             self.edits.append(edit)
 
 
-def _place(edit: SidecarEdit | RowEdit) -> tuple[object, ...]:
-    if isinstance(edit, SidecarEdit):
-        return edit.root, edit.id
-    return edit.path, edit.table, *sorted(edit.key.items())
-
-
-def _is_joinable(first: SidecarEdit | RowEdit, second: SidecarEdit | RowEdit) -> bool:
+def _is_joinable(first: Edit, second: Edit) -> bool:
     """Whether both were planned from the same values and neither removes the entry."""
     before, other = first.before or {}, second.before or {}
     is_equal = all(before[name] == other[name] for name in before.keys() & other.keys())
-    if isinstance(first, RowEdit) and (first.before is None or second.before is None):
+    if first.kind is Kind.ROW and (first.before is None or second.before is None):
         return False
     return is_equal and first.after is not None and second.after is not None
 
 
-def _joined_edits(
-    first: SidecarEdit | RowEdit, second: SidecarEdit | RowEdit
-) -> SidecarEdit | RowEdit:
+def _joined_edits(first: Edit, second: Edit) -> Edit:
     """One edit that makes the changes of both; of the same value, that of the second. What both
     add to or take from a list of the sidecar, such as links, is all added and taken."""
     before, after = dict(first.before or {}), dict(first.after or {})
@@ -236,14 +223,14 @@ def _joined_edits(
         if old == value:
             continue
         after[name] = value
-        if isinstance(first, SidecarEdit) and isinstance(value, list) and isinstance(other, list):
+        if first.kind is Kind.SIDECAR and isinstance(value, list) and isinstance(other, list):
             removed = [each for each in old or () if each not in value]
             new = [each for each in value if each not in (old or ())]
             left = [each for each in other if each not in removed]
             after[name] = left + [each for each in new if each not in left]
     for name in was.keys() - now.keys():
         after.pop(name, None)
-    if isinstance(first, SidecarEdit):
+    if first.kind is Kind.SIDECAR:
         return replace(first, after=after)
     return replace(first, before={**was, **before}, after={**now, **after})
 

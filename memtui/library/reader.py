@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,10 +21,10 @@ from memtui.library.snapshot import MemorySet, Snapshot
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Report, never, silent
 from memtui.query import Query
-from memtui.search import aggregates, numbering
+from memtui.search import aggregates
+from memtui.search.columns import NO_SLOTS, Slots, diff_slots
 from memtui.search.documents import to_document
 from memtui.search.embedding import embedded_text
-from memtui.search.finder import explain_hit
 from memtui.search.nearest_memories import NearWords, compare_to_slot
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.stores.base import Store, Unreadable, WritableStore
@@ -34,7 +33,7 @@ from memtui.text import Passage, find_passage, visible
 
 if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage
-    from memtui.insight.link_graph import Node
+    from memtui.insight.links import Node
     from memtui.insight.timeline import Timeline, Unit
     from memtui.insight.traversal import Direction, Neighbourhood
     from memtui.library.links import StoreLinks
@@ -149,10 +148,15 @@ class LibraryReader:
         """
         for cache in self.loaded.caches:
             self.loaded.save_changed(cache)
-        if self._links is not None:
-            self._links.save()
         for cache in self.loaded.caches:
             self._index.save(cache, cancelled)
+
+    def follow_changes(self) -> None:
+        """Write what changed since into the Whoosh index on disk; call it after a refresh, in a
+        background job. Nothing is written where nothing changed."""
+        rows = self.snapshot.rows
+        for cache in self.loaded.caches:
+            self._index.exact.follow(cache, rows)
 
     @property
     def can_embed(self) -> bool:
@@ -179,8 +183,8 @@ class LibraryReader:
         try:
             for cache in self.loaded.caches:
                 self.loaded.save_changed(cache)
-                if cache.catalog is not None and not cancelled():
-                    folder, label = cache.catalog.folder, cache.store.label
+                if cache.generation is not None and not cancelled():
+                    folder, label = cache.generation, cache.store.label
                     results.append(self.semantic.embed(folder, label, report, cancelled))
         except Cancelled:
             log.info("embedding was cancelled")
@@ -194,8 +198,7 @@ class LibraryReader:
         Raises:
             Cancelled: `cancelled` returned True.
         """
-        with self._updates.slots_lock:
-            return finding.find(query, self._searchable(), self.loaded.slots, cancelled)
+        return finding.find(query, self._searchable(), cancelled)
 
     def passage(self, found: SearchResult, position: int) -> Passage | None:
         """Return the passage of the hit of `found` at `position` with most of the words."""
@@ -204,8 +207,7 @@ class LibraryReader:
 
     def explain(self, found: SearchResult, position: int) -> tuple[ScorePart, ...]:
         """Return the parts of the score of the hit of `found` at `position`."""
-        slot, at = found.slots[position], found.ranked_at
-        return explain_hit(found.query, found.hits, found.columns, slot, at, self.weights)
+        return found.explain(position, self.weights)
 
     def near_words(self, found: SearchResult, position: int) -> NearWords:
         """Return the words that make the hit of `found` at `position` near in meaning, if any."""
@@ -232,34 +234,29 @@ class LibraryReader:
             RefError: no memory has this ref.
             Cancelled: `cancelled` returned True.
         """
-        with self._updates.slots_lock:
-            slot = self.loaded.slot(ref)
-            scope = self._searchable()
-            cosines = compare_to_slot(self.semantic.state, slot, len(scope.columns))
-            return finding.similar(slot, scope, cosines, limit, cancelled)
-
-    def keeping_slots(self) -> AbstractContextManager[None]:
-        """While it is entered, no row gets another slot, so that rows, index and vectors that are
-        taken one after the other belong together."""
-        return self._updates.slots_lock
+        scope = self._searchable()
+        slot = slots.exact_slot(ref, scope.slot_of)
+        cosines = compare_to_slot(self.semantic.state, slot, len(scope.columns))
+        return finding.similar(slot, scope, cosines, limit, cancelled)
 
     def _searchable(self) -> Searchable:
         index = self._index.state  # first: it may know fewer rows than there are, never more
-        loaded = self.loaded.state
+        snapshot = self.snapshot
         return Searchable(
-            rows=loaded.snapshot.rows,
-            columns=loaded.columns,
+            rows=snapshot.rows,
+            columns=snapshot.columns,
+            slot_of=snapshot.slot_of,
             segments=index.segments,
             is_indexed=index.is_ready,
             provisional=self._index.provisional,
-            exact=lambda term: self._index.search_whoosh(
-                term, self.loaded.caches, self.loaded.slots
+            exact=lambda term: self._index.exact.search(
+                term, snapshot.slot_of, snapshot.columns.alive
             ),
             weights=self.weights,
             semantic=self.semantic,
             linked_to=lambda name: self.links.linked_to(name),
             now=self.now(),
-            revision=loaded.snapshot.revision,
+            revision=snapshot.revision,
         )
 
     def statistics(self, found: SearchResult, *, counted: bool = True) -> Statistics:
@@ -291,8 +288,8 @@ class LibraryReader:
 
     def get(self, ref: str) -> Memory:
         """Return the memory with exactly this ref. Raises RefError."""
-        with self.loaded.lock:
-            return self.snapshot.rows[self.loaded.slot(ref)]
+        snapshot = self.snapshot
+        return snapshot.rows[slots.exact_slot(ref, snapshot.slot_of)]
 
     def resolve(self, text: str) -> Memory:
         """Return the memory named by a full ref, an id or an unambiguous prefix of an id.
@@ -309,7 +306,7 @@ class LibraryReader:
             RefError: nothing has that name.
         """
         candidates = self.loaded.memories_of(memory.store)
-        entities = aggregates.list_entities(self.loaded.state.columns)
+        entities = aggregates.list_entities(self.snapshot.columns)
         return slots.link_target(text, memory, candidates, entities, self.resolve)
 
     def lineage(self, memory: Memory, *, backlinks: bool = False) -> Lineage:
@@ -332,7 +329,7 @@ class LibraryReader:
             if self._links is None:
                 from memtui.library.links import StoreLinks
 
-                self._links = StoreLinks(self.loaded, state=self.state_folder)
+                self._links = StoreLinks(self.loaded, self.state_folder)
             return self._links
 
     def resolve_node(self, text: str) -> Node:
@@ -364,7 +361,7 @@ class LibraryReader:
 
         with self.links.reading() as index:
             return traversal.traverse(
-                index.graph,
+                index,
                 start,
                 depth=depth,
                 direction=direction or traversal.Direction.BOTH,
@@ -387,18 +384,14 @@ class LibraryReader:
 
     def current_memories(self) -> MemorySet:
         """The set of memories there are now, for `diff_memories`."""
-        loaded = self.loaded.state
-        rows = loaded.snapshot.rows
-        return MemorySet(rows, numbering.living(rows.serials, loaded.columns.alive))
+        snapshot = self.snapshot
+        return MemorySet(snapshot.rows, snapshot.columns.live_slots())
 
-    def diff_memories(
-        self, before: MemorySet | None, after: MemorySet
-    ) -> tuple[list[int], list[int]]:
+    def diff_memories(self, before: MemorySet | None, after: MemorySet) -> tuple[Slots, Slots]:
         """Compare the memories of `before` with those of `after`.
 
         Returns:
-            The serials removed and the serials added (all, without `before`);
-            `Rows.with_serials` gives their memories.
+            The slots removed and the slots added (all, without `before`); `MemorySet.take` gives
+            their memories.
         """
-        known = numbering.NO_SERIALS if before is None else before.serials
-        return numbering.diff_serials(known, after.serials)
+        return diff_slots(NO_SLOTS if before is None else before.slots, after.slots)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from threading import Lock
 
-from memtui.changes import Edit, Plan, RowEdit, SidecarEdit, StoreEdits, TextEdit
+from memtui.changes import TEXTS, Edit, Kind, Plan, StoreEdits
 from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError
 from memtui.files import backups
@@ -55,7 +55,7 @@ class RevertedEdit:
     @property
     def path(self) -> str:
         """Path of the file or database."""
-        return str(getattr(self.reapply, "path", ""))
+        return self.reapply.path
 
 
 RecoverLateWrites = Callable[[Path, Sequence[Edit]], None]
@@ -104,9 +104,9 @@ class RevertWatcher:
         edits = [edit for history in histories for edit in history.edits]
         files: dict[str, list[Edit]] = {}
         for edit in edits:
-            if not isinstance(edit, RowEdit | SidecarEdit):
+            if edit.kind not in (Kind.ROW, Kind.SIDECAR):
                 files.setdefault(edit.path, []).append(edit)
-        databases = dict.fromkeys(e.path for e in edits if isinstance(e, RowEdit))
+        databases = dict.fromkeys(e.path for e in edits if e.kind is Kind.ROW)
         copies: list[str] = []
         for name, ours in files.items():
             path = Path(name)
@@ -138,7 +138,7 @@ def find_reverted(histories: Sequence[EditHistory]) -> list[RevertedEdit]:
     longer exist are skipped."""
     present = [history for history in histories if os.path.lexists(history.steps[0].store)]
     edits = [history.edits for history in present]
-    rows = [each for each in edits if isinstance(each[0], RowEdit)]
+    rows = [each for each in edits if each[0].kind is Kind.ROW]
     statuses = [*find_statuses(edits), *registry.find_row_statuses(rows)]
     by_edit = {id(each[0]): status for each, status in statuses}
     found = []
@@ -149,7 +149,7 @@ def find_reverted(histories: Sequence[EditHistory]) -> list[RevertedEdit]:
         if status is not None and edit is not None:
             action = _responsible_action(history, edit)
             added = status.is_added or not edit.before or not newest.edit.before
-            target = edit.path if isinstance(edit, TextEdit) else history.target
+            target = edit.path if edit.kind in TEXTS else history.target
             found.append(RevertedEdit(action, newest.store, target, edit, added))
     return found
 
@@ -158,7 +158,7 @@ def _responsible_action(history: EditHistory, reapply: Edit) -> JournalAction:
     """The newest action that set what is to be reapplied; for a row, the same columns."""
     for step in history.steps:
         edit = step.edit
-        if not isinstance(edit, RowEdit) or not isinstance(reapply, RowEdit):
+        if edit.kind is not Kind.ROW or reapply.kind is not Kind.ROW:
             break
         if not edit.after or not reapply.after or edit.after.keys() & reapply.after.keys():
             return step.action

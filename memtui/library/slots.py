@@ -3,45 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from functools import lru_cache
 
+from memtui.dataclass import replace
 from memtui.errors import RefError, did_you_mean
-from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.search import columns as columns_of
-from memtui.search import numbering
-from memtui.search.catalog import Catalog
-from memtui.search.columns import Columns, Slots
-from memtui.search.numbering import HashedRefs, RefSlots, Serials, hash_refs, with_hashed
+from memtui.search.columns import Columns
+from memtui.search.documents import find_position
 from memtui.text import and_more, visible
 
-SPILLED_FROM = 1 << 15
-"""Rows in memory from which they are written to disk: 45 MB."""
-MAX_RECENT = 1 << 14
-"""Refs that are kept as texts: those of changed memories, and of a batch of new ones."""
+MAX_DEAD = 4_096
+"""Dead rows that stay readable at least; beyond as many as there are memories, older ones go."""
 
 
 class SlotTable:
     """Rows with their columns; not thread-safe, `LoadedStores` holds the lock.
 
-    A memory that changed is appended and its former row marked dead; `compact` drops dead rows.
+    A memory that changed is appended and its former row marked dead. Slots are never used again, so
+    a slot names the same row for as long as the library is open.
     """
 
     def __init__(self) -> None:
-        self._parts: list[Sequence[Memory]] = []
-        self._hashed: Sequence[HashedRefs] | None = ()
-        """See `RefSlots`; None: not read yet."""
-        self._recent: dict[str, int] = {}
-        self._serials = numbering.NO_SERIALS
-        self._given = 0
-        """How many serials have been given out."""
+        self.rows: list[Memory] = []
+        self.slot_of: dict[str, int] = {}
+        """Ref -> slot of every live memory."""
         self.columns: Columns = columns_of.build(())
-
-    def __len__(self) -> int:
-        return len(self.columns)
-
-    def rows(self) -> Rows:
-        return Rows(self._parts, self._serials)
+        self._dead: list[int] = []
+        """Dead slots whose memory is still there, oldest first."""
 
     def append(self, memories: Sequence[Memory], *, shard_of: Sequence[str]) -> list[int]:
         """Add memories, and make their refs unique.
@@ -55,135 +44,75 @@ class SlotTable:
         Returns:
             The slots of memories whose ref was taken, and of those that had it.
         """
-        first = len(self)
-        used = self.slot_of.extended(len(memories))
-        self._recent = used.recent
-        unique = list(memories)
+        first = len(self.rows)
         shared: list[int] = []
-        may_have = used.may_have([memory.ref for memory in unique])
-        for at, (memory, is_hashed) in enumerate(zip(unique, may_have, strict=True)):
-            ref = memory.ref
-            if (is_hashed or ref in self._recent) and ref in used:
-                shared += (used[ref], first + at)
-                ref = _free_ref(f"{memory.ref}@{shard_of[at]}", used)
-                unique[at] = replace(memory, ref=ref)
-            self._recent[ref] = first + at
-        self._parts = _joined([*self._parts, tuple(unique)])
-        self._number(len(unique))
-        self.columns = columns_of.concat([self.columns, columns_of.build(unique)])
+        for memory, shard in zip(memories, shard_of, strict=True):
+            slot, ref = len(self.rows), memory.ref
+            if ref in self.slot_of:
+                shared += (self.slot_of[ref], slot)
+                ref = _free_ref(f"{ref}@{shard}", self.slot_of)
+            self.rows.append(memory if ref == memory.ref else replace(memory, ref=ref))
+            self.slot_of[ref] = slot
+        new = columns_of.build(self.rows[first:])
+        self.columns = columns_of.concat([self.columns, new])
         return shared
 
-    def keep_places(self, former_slots: Mapping[int, int]) -> None:
-        """Give slots (keys) the places of former ones, so that what was read again is not moved
-        among memories of the same time, or without one."""
-        if former_slots:
-            place = self.columns.place.copy()
-            place[[*former_slots]] = place[[*former_slots.values()]]
-            self.columns = replace(self.columns, place=place)
+    def append_cached(self, rows: Sequence[Memory], columns: Columns) -> range:
+        """Add the cached rows of a store, whose refs are unique; return their slots."""
+        slots = range(len(self.rows), len(self.rows) + len(rows))
+        self.rows += rows
+        self.slot_of.update(zip((memory.ref for memory in rows), slots, strict=True))
+        self.columns = columns_of.concat([self.columns, columns])
+        return slots
 
-    def append_cached(self, catalog: Catalog) -> int:
-        """Add the rows of a cached store; return the first slot."""
-        first = len(self)
-        self._parts.append(catalog.rows)
-        self._number(len(catalog.rows))
-        self._hashed = None
-        self.columns = columns_of.concat([self.columns, catalog.columns])
-        return first
+    def move(self, moved: Mapping[int, Memory]) -> None:
+        """Take these memories instead of those in the same slots, which lay elsewhere in the same
+        file and are equal in all else."""
+        for slot, memory in moved.items():
+            self.rows[slot] = memory
+        if moved:
+            positions = [find_position(memory.origin) for memory in moved.values()]
+            self.columns = self.columns.with_positions([*moved], positions)
 
-    def _number(self, count: int) -> None:
-        self._serials = numbering.append_range(self._serials, self._given, count)
-        self._given += count
+    def set_places(self, shards: Iterable[tuple[Sequence[int], Sequence[int]]]) -> None:
+        """Let the slots of each shard that was read again come where its former slots were.
 
-    def compact(self, kept_slots: Slots) -> None:
-        """Renumber the rows in these slots (ascending) and drop all others."""
-        parts: list[Sequence[Memory]] = []
-        first = 0
-        for rows in self._parts:
-            inside = numbering.find_kept_in_range(kept_slots, range(first, first + len(rows)))
-            first += len(rows)
-            parts.append(rows if len(inside) == len(rows) else tuple(rows[at] for at in inside))
-        self._parts = _joined(parts)
-        self._serials = self._serials[kept_slots]
-        self._hashed = None
-        self.columns = columns_of.take(self.columns, kept_slots)
+        Args:
+            shards: the slots, in the order of reading, and the former slots of each shard; one that
+                had none comes after all others.
+        """
+        if found := [(slots, former) for slots, former in shards if slots and former]:
+            self.columns = self.columns.with_places(found)
 
     def shared(self, label: str) -> list[int]:
         """Slots of memories whose ref was made unique, and of those with the plain ref."""
-        begin, rows, slot_of = f"{label}:", self.rows(), self.slot_of
+        begin = f"{label}:"
         found: list[int] = []
-        for ref, slot in slot_of.find("@"):
-            if ref.startswith(begin) and ref != (plain := plain_ref(rows[slot])):
-                found += (slot_of.get(plain, slot), slot)
+        for ref, slot in self.slot_of.items():
+            if "@" in ref and ref.startswith(begin):
+                plain = plain_ref(self.rows[slot])
+                if ref != plain:
+                    found += (self.slot_of.get(plain, slot), slot)
         return found
 
     def mark_dead(self, slots: Iterable[int]) -> None:
         """Mark the rows in these slots dead."""
         if dead := list(slots):
             self.columns = self.columns.without(dead)
-
-    def replace_all(
-        self, parts: Sequence[Sequence[Memory]], serials: Serials, columns: Columns, slots: RefSlots
-    ) -> None:
-        """Take all of this instead of what the table has; see `memtui.library.past_library`."""
-        self._parts = list(parts)
-        self._serials = serials
-        self.columns = columns
-        self._hashed, self._recent = slots.hashed, {**slots.recent}
-
-    def rows_in_memory(self) -> tuple[int, Sequence[Memory]] | None:
-        """The first slot and the rows of a part with at least `SPILLED_FROM` rows that were read
-        from files; None if there is none."""
-        first = 0
-        for rows in self._parts:
-            if isinstance(rows, tuple) and len(rows) >= SPILLED_FROM:
-                return first, rows
-            first += len(rows)
-        return None
-
-    def replace_rows(self, first: int, rows: Sequence[Memory]) -> None:
-        """Take these rows instead of the equal ones from slot `first` on."""
-        parts: list[Sequence[Memory]] = []
-        begin, stop = 0, first + len(rows)
-        for old in self._parts:
-            end = begin + len(old)
-            if end <= first or stop <= begin:
-                parts.append(old)
-            else:
-                parts += [old[: first - begin]] if begin < first else []
-                parts += [rows] if begin <= first < end else []
-                parts += [old[stop - begin :]] if stop < end else []
-            begin = end
-        self._parts = parts
-
-    @property
-    def slot_of(self) -> RefSlots:
-        """The slot of each ref, for as long as the table is not changed."""
-        rows, alive = self.rows(), self.columns.alive
-        if self._hashed is None:
-            live = ((slot, ref) for slot, ref in rows.find_refs() if alive[slot])
-            self._hashed, self._recent = (hash_refs(live, self.alive_count()),), {}
-        elif len(self._recent) > MAX_RECENT:
-            new = hash_refs(((at, ref) for ref, at in self._recent.items()), len(self._recent))
-            self._hashed, self._recent = with_hashed(self._hashed, new), {}
-        return RefSlots(rows, alive, self._hashed, self._recent)
-
-    def alive_count(self) -> int:
-        return int(self.columns.alive.sum())
+            for slot in dead:
+                if self.slot_of.get(ref := self.rows[slot].ref) == slot:
+                    del self.slot_of[ref]
+            self._dead += dead
+            if len(self._dead) > max(MAX_DEAD, len(self.slot_of)):
+                for slot in self._dead[:-MAX_DEAD]:
+                    self.rows[slot] = _forgotten(self.rows[slot].store)
+                del self._dead[:-MAX_DEAD]
 
 
-def _joined(parts: Iterable[Sequence[Memory]]) -> list[Sequence[Memory]]:
-    """Merge parts in memory of similar length, so that their number grows with the logarithm of the
-    rows and no row is copied often."""
-    joined: list[Sequence[Memory]] = []
-    for rows in parts:
-        new = rows
-        while joined and isinstance(new, tuple) and isinstance(joined[-1], tuple):
-            if len(joined[-1]) > 2 * len(new):
-                break
-            new = (*joined.pop(), *new)
-        if len(new):
-            joined.append(new)
-    return joined
+@lru_cache
+def _forgotten(store: str) -> Memory:
+    """What a dead row of a store has when its memory is let go."""
+    return Memory("", "", store, "note")
 
 
 def plain_ref(memory: Memory) -> str:
@@ -209,7 +138,7 @@ SHORTEST_PREFIX = 4
 """Characters of an id that must be given at least."""
 
 
-def exact_slot(ref: str, slots: RefSlots) -> int:
+def exact_slot(ref: str, slots: Mapping[str, int]) -> int:
     """Return the slot of exactly this ref. Raises RefError."""
     try:
         return slots[ref]
@@ -217,14 +146,15 @@ def exact_slot(ref: str, slots: RefSlots) -> int:
         raise RefError(f"no memory has the ref {visible(ref)!r}") from None
 
 
-def slot_of(text: str, slots: RefSlots) -> int:
+def slot_of(text: str, slots: Mapping[str, int]) -> int:
     """Return the slot named by a ref, an id or an unambiguous id prefix. Raises RefError."""
     if text in slots:
         return slots[text]
     label, colon, rest = text.partition(":")
     exact: list[str] = []
     begins: list[str] = []
-    for ref, _ in slots.find(rest if colon else text):
+    part = rest if colon else text
+    for ref in (ref for ref in slots if part in ref):
         store, _, id = ref.partition(":")
         for name in {text, rest if colon and store == label else text}:
             if id == name:

@@ -6,13 +6,11 @@ import contextlib
 import hashlib
 import logging
 import os
-from array import array
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import RLock
 
-from memtui.dataclass import replace
+from memtui.dataclass import dataclass, replace
 from memtui.errors import UnreadableFile
 from memtui.files import backups
 from memtui.files.reading import read_bytes, real_path
@@ -20,10 +18,9 @@ from memtui.library.slots import SlotTable, plain_ref
 from memtui.model import Memory
 from memtui.paths import private_folder
 from memtui.progress import IsCancelled
-from memtui.search import catalog as catalogs
-from memtui.search.catalog import Catalog, ShardEntry, encode_row
-from memtui.search.columns import Slots, take
-from memtui.search.numbering import renumber_slot
+from memtui.search import saved_rows
+from memtui.search.columns import take
+from memtui.search.saved_rows import SavedShard
 from memtui.stores.base import Reading, Scan, Shard, Unreadable, WritableStore
 
 log = logging.getLogger(__name__)
@@ -39,23 +36,41 @@ def cache_home(cache: Path, store: WritableStore) -> Path:
     return cache / "stores" / hashlib.sha256(name).hexdigest()[:20]
 
 
+@dataclass(frozen=True, slots=True)
+class LoadedShard:
+    """A shard whose memories are in the table."""
+
+    key: str
+    stamp: str
+    slots: Sequence[int]
+    """Of its memories, in the order of reading."""
+    unreadable: tuple[Unreadable, ...] = ()
+    is_whole: bool = True
+    """False if memories with a secret are not in the cache, and still to be read."""
+
+    @property
+    def has_missing_file(self) -> bool:
+        """Whether a file of it vanished between scan and read."""
+        return any(file.gone for file in self.unreadable)
+
+
 class StoreCache:
     """The part of the slot table that one store fills, and its cache on disk."""
 
     def __init__(self, store: WritableStore, home: Path | None) -> None:
         self.store = store
         self.home = home
-        self.shards: dict[str, ShardEntry] = {}
-        """Those in the table, by key, with their slots there."""
+        self.shards: dict[str, LoadedShard] = {}
+        """Those in the table, by key."""
         self.loading = True
         self.version = 0
         """Raised with every change of this store's rows in the table."""
-        self.catalog: Catalog | None = None
-        """The generation on disk."""
-        self._catalog_version = 0
-        """The `version` whose rows `catalog` has."""
-        self.base: range | None = None
-        """The slots of the rows of `catalog`, in its order; None where they are not contiguous."""
+        self.generation: Path | None = None
+        """The folder of the rows on disk."""
+        self.saved_slots: Sequence[int] = ()
+        """The slots of those rows, in their order; a range where they are contiguous."""
+        self._saved_version = 0
+        """The `version` whose rows are on disk."""
         self._saved: dict[str, str] = {}
         """Stamp of each shard on disk."""
         self._clean: dict[str, str] = {}
@@ -81,9 +96,9 @@ class StoreCache:
 
     @property
     def count(self) -> int:
-        return sum(loaded.total for loaded in self.shards.values())
+        return sum(len(loaded.slots) for loaded in self.shards.values())
 
-    def _in_reading_order(self) -> Iterator[ShardEntry]:
+    def _in_reading_order(self) -> Iterator[LoadedShard]:
         """The shards in the order of the last scan, in which a new start reads them."""
         return (self.shards[key] for key in self._files if key in self.shards)
 
@@ -99,34 +114,18 @@ class StoreCache:
 
     @property
     def saved_rows(self) -> Path | None:
-        """The folder of `catalog` if it has exactly the rows of the table, else None."""
-        catalog = self.catalog
-        is_saved = catalog is not None and self._catalog_version == self.version
-        return catalog.folder if catalog is not None and is_saved else None
+        """The folder of the rows on disk if they are exactly those of the table, else None."""
+        return self.generation if self._saved_version == self.version else None
 
-    def slots_of_catalog(self) -> Sequence[int]:
-        """The slot of each row of `catalog`; -1 where the table has a newer row."""
-        slots: array[int] = array("q")
-        for shard in self.catalog.shards if self.catalog is not None else ():
-            loaded = self.shards.get(shard.key)
-            is_unchanged = loaded is not None and (
-                loaded.stamp == self._saved.get(shard.key) == shard.stamp
-            )
-            cached = self._cached_slots(loaded, shard.left_out) if loaded and is_unchanged else ()
-            slots.extend(cached if len(cached) == shard.count else [-1] * shard.count)
-        return slots
-
-    def _cached_slots(self, loaded: ShardEntry, left_out: Collection[int]) -> Sequence[int]:
-        """The slots of the memories of a shard that are written into the catalog."""
-        if not left_out or loaded.lacks_rows:
-            return loaded.slots
-        omitted = frozenset(left_out)
-        return [slot for at, slot in enumerate(loaded.slots) if at not in omitted]
+    @property
+    def base(self) -> range | None:
+        """The slots of the rows on disk, where they are contiguous."""
+        return self.saved_slots if isinstance(self.saved_slots, range) else None
 
     def memories_by_file(self) -> dict[str, int]:
         """Path of each file -> memories of its shard, as of the last scan."""
         return {
-            file: loaded.total
+            file: len(loaded.slots)
             for key, files in self._files.items()
             if (loaded := self.shards.get(key)) is not None
             for file in files
@@ -155,7 +154,7 @@ class StoreCache:
             self._backed_up = backups.read_stamps(root, state)
         before = dict(self._backed_up)
         for key, loaded in list(self.shards.items()):
-            if loaded.unreadable or not loaded.total or before.get(key) == loaded.stamp:
+            if loaded.unreadable or not loaded.slots or before.get(key) == loaded.stamp:
                 continue
             if cancelled():
                 break
@@ -169,19 +168,20 @@ class StoreCache:
 
     def load(self, table: SlotTable) -> bool:
         """Append the cached rows of this store to the table; False where there are none."""
-        catalog = catalogs.load(self.home) if self.home else None
-        if catalog is None:
+        saved = saved_rows.load(self.home) if self.home else None
+        if saved is None:
             return False
-        first = table.append_cached(catalog)
-        self.base = range(first, first + len(catalog.rows))
-        self.catalog = catalog
-        self._saved = {shard.key: shard.stamp for shard in catalog.shards}
-        self._clean = {s.key: s.stamp for s in catalog.shards if not s.left_out}
-        self._doubtful = {shard.key for shard in catalog.shards if shard.unreadable}
-        self.shards = {
-            shard.key: replace(shard, first=first + shard.first) if first else shard
-            for shard in catalog.shards
-        }
+        self.saved_slots = table.append_cached(saved.rows, saved.columns)
+        self.generation = saved.folder
+        at = self.saved_slots.start
+        for shard in saved.shards:
+            slots = range(at, at := at + shard.size)
+            self.shards[shard.key] = LoadedShard(
+                shard.key, shard.stamp, slots, shard.unreadable, shard.is_whole
+            )
+        self._saved = {shard.key: shard.stamp for shard in saved.shards}
+        self._clean = {shard.key: shard.stamp for shard in saved.shards if shard.is_whole}
+        self._doubtful = {shard.key for shard in saved.shards if shard.unreadable}
         return True
 
     def shards_of_files(self, paths: Collection[str]) -> list[Shard]:
@@ -203,21 +203,10 @@ class StoreCache:
                 loaded is None
                 or loaded.stamp != shard.stamp
                 or loaded.has_missing_file
-                or loaded.lacks_rows
+                or not loaded.is_whole
                 or shard.key in doubtful
             ):
                 yield shard
-
-    def has_reading(self, shard: Shard, reading: Reading, table: SlotTable) -> bool:
-        """Whether the table already has this reading; memories are compared only where the stamp is
-        the same, since comparing costs."""
-        loaded = self.shards.get(shard.key)
-        if loaded is None or loaded.stamp != shard.stamp or loaded.unreadable != reading.unreadable:
-            return False
-        if loaded.lacks_rows:
-            return False
-        rows = table.rows()
-        return [rows[slot] for slot in loaded.slots] == list(reading.memories)
 
     def drop_missing(self, scan: Scan, table: SlotTable) -> bool:
         """Drop shards that the scan no longer lists; True when something changed."""
@@ -235,52 +224,65 @@ class StoreCache:
         self.version += bool(missing)
         return changed
 
-    def replace_shards(self, batch: Sequence[tuple[Shard, Reading]], table: SlotTable) -> None:
-        """Replace the memories of these shards."""
-        for shard, _ in batch:
-            self._sizes.pop(shard.key, None)
-            self._saved.pop(shard.key, None)
-        self.version += 1
+    def replace_shards(self, batch: Sequence[tuple[Shard, Reading]], table: SlotTable) -> bool:
+        """Replace the memories of these shards; returns whether anything changed."""
         sharing = self._shards_sharing_ids(table)
-        shared = self._append_shards(
-            [(shard.key, shard.stamp, reading) for shard, reading in batch], table
-        )
-        if shared or not sharing.isdisjoint(shard.key for shard, _ in batch):
+        read = [(shard.key, shard.stamp, reading) for shard, reading in batch]
+        before = {key: self.shards.get(key) for key, _, _ in read}
+        shared = self._put_shards(read, table, sharing)
+        if shared or not sharing.isdisjoint(before):
             self._sharing = sharing | self._shards_of(shared)
             self._assign_refs(table)
+        changed = False
+        for key, former in before.items():
+            self._sizes.pop(key, None)
+            now = self.shards[key]
+            is_same = former is not None and list(former.slots) == list(now.slots)
+            if former is None or not is_same or former.unreadable != now.unreadable:
+                self._saved.pop(key, None)
+                changed = True
+            self.version += not is_same
+        return changed
 
-    def _append_shards(
-        self, shards: Sequence[tuple[str, str, Reading]], table: SlotTable
+    def _put_shards(
+        self,
+        shards: Sequence[tuple[str, str, Reading]],
+        table: SlotTable,
+        anew: Collection[str] = (),
     ) -> list[int]:
-        """Append these shards (key, stamp, reading) to the table; returns as `SlotTable.append`."""
-        removed: list[int] = []
-        memories: list[Memory] = []
+        """Put these shards (key, stamp, reading) into the table; memories that did not change keep
+        their slots, but in shards of which `anew` has the key.
+
+        Returns as `SlotTable.append`.
+        """
+        dead: list[int] = []
+        new: list[Memory] = []
         shard_of: list[str] = []
-        new_of: list[Sequence[Memory]] = []
-        for key, stamp, reading in shards:
-            former: ShardEntry | None = self.shards.get(key)
-            new: Sequence[Memory] = reading.memories
-            if former is not None and _completes(former, stamp, reading):
-                new = tuple(new[at] for at in former.left_out)
-            elif former is not None:
-                removed.extend(former.slots)
-            new_of.append(new)
-            memories.extend(new)
-            shard_of.extend([key] * len(new))
-        table.mark_dead(removed)
-        first = len(table)
-        shared = table.append(memories, shard_of=shard_of)
-        places: dict[int, int] = {}
-        for (key, stamp, reading), new in zip(shards, new_of, strict=True):
+        slots_of: list[tuple[Sequence[int], Sequence[int]]] = []
+        moved: dict[int, Memory] = {}
+        for key, _, reading in shards:
             former = self.shards.get(key)
-            if former is not None and _completes(former, stamp, reading):
-                self.shards[key] = replace(former, apart=first)
-            else:
-                self.shards[key] = ShardEntry(key, stamp, first, len(new), reading.unreadable)
-            if former is not None and former.count:
-                places |= dict.fromkeys(range(first, first + len(new)), former.first)
-            first += len(new)
-        table.keep_places(places)
+            known = {table.rows[slot].ref: slot for slot in former.slots} if former else {}
+            kept = {} if key in anew else known
+            slots: list[int] = []
+            for memory in reading.memories:
+                slot = kept.pop(memory.ref, -1)
+                if slot < 0 or not _is_same(table.rows[slot], memory):
+                    slot = len(table.rows) + len(new)
+                    new.append(memory)
+                    shard_of.append(key)
+                elif table.rows[slot] != memory:
+                    moved[slot] = memory
+                slots.append(slot)
+            former_slots = former.slots if former else ()
+            dead += set(former_slots).difference(slots)
+            slots_of.append((slots, former_slots))
+        table.move(moved)
+        table.mark_dead(dead)
+        shared = table.append(new, shard_of=shard_of)
+        table.set_places(slots_of)
+        for (key, stamp, reading), (now, _) in zip(shards, slots_of, strict=True):
+            self.shards[key] = LoadedShard(key, stamp, now, reading.unreadable)
         return shared
 
     def _assign_refs(self, table: SlotTable) -> None:
@@ -289,13 +291,14 @@ class StoreCache:
         Refs must depend on what is on disk and not on which file changed last, so that a long
         session and a new start name the same memory by the same ref.
         """
-        rows, sharing = table.rows(), self._shards_sharing_ids(table)
+        sharing = self._shards_sharing_ids(table)
         shards = []
         for key in (key for key in self._files if key in sharing and key in self.shards):
             loaded = self.shards[key]
-            plain = (replace(rows[slot], ref=plain_ref(rows[slot])) for slot in loaded.slots)
-            shards.append((key, loaded.stamp, Reading(tuple(plain), loaded.unreadable)))
-        self._sharing = self._shards_of(self._append_shards(shards, table))
+            rows = [table.rows[slot] for slot in loaded.slots]
+            plain = tuple(replace(memory, ref=plain_ref(memory)) for memory in rows)
+            shards.append((key, loaded.stamp, Reading(plain, loaded.unreadable)))
+        self._sharing = self._shards_of(self._put_shards(shards, table, sharing))
 
     def _shards_sharing_ids(self, table: SlotTable) -> set[str]:
         if self._sharing is None:
@@ -310,83 +313,45 @@ class StoreCache:
             return set()
         return {key for key, loaded in self.shards.items() if not slot_set.isdisjoint(loaded.slots)}
 
-    def renumber(self, kept_slots: Slots) -> None:
-        """Follow a compaction of the table to these slots."""
-        for key, loaded in self.shards.items():
-            first = renumber_slot(kept_slots, loaded.first)
-            apart = loaded.apart if loaded.apart < 0 else renumber_slot(kept_slots, loaded.apart)
-            self.shards[key] = replace(loaded, first=first, apart=apart)
-        if self.base is not None:
-            first = renumber_slot(kept_slots, self.base.start)
-            moved = range(first, first + len(self.base))
-            # A base that has no index may have lost rows.
-            self.base = moved if renumber_slot(kept_slots, self.base.stop) == moved.stop else None
-
-    def spill(self, table: SlotTable, lock: RLock) -> None:
-        """Write rows that were read from files to disk, until all of them make a cache."""
-        if self.home is None or self.catalog is not None:
-            return
-        with lock:
-            largest = table.rows_in_memory()
-        if largest is None:
-            return
-        first, rows = largest
-        try:
-            spilled = catalogs.spill(private_folder(self.home), map(encode_row, rows), len(rows))
-        except OSError as error:
-            log.warning("rows of %s stay in memory: %s", self.store.label, error)
-            return
-        with lock:
-            now = table.rows_in_memory()
-            if now is not None and now[0] == first and now[1] is rows:
-                table.replace_rows(first, spilled)
-
     def save(self, table: SlotTable) -> None:
         """Write the rows to disk as a new generation; a failure is logged only."""
         if self.home is None:
             return
-        rows = table.rows()
-        shards: list[ShardEntry] = []
+        shards: list[SavedShard] = []
         slots: list[int] = []
         for loaded in self._in_reading_order():
-            left_out = self._find_secrets(loaded, rows)
-            cached = self._cached_slots(loaded, left_out)
+            plain = self._slots_without_secrets(loaded, table.rows)
+            is_whole = loaded.is_whole and len(plain) == len(loaded.slots)
             shards.append(
-                replace(loaded, first=len(slots), count=len(cached), left_out=left_out, apart=-1)
+                SavedShard(loaded.key, loaded.stamp, len(plain), loaded.unreadable, is_whole)
             )
-            slots.extend(cached)
-        first = slots[0] if slots else 0
-        together = range(first, first + len(slots))
-        is_together = slots == list(together)
-        lines = rows.lines(together) if is_together else map(rows.line, slots)
+            slots.extend(plain)
+        rows = (table.rows[slot] for slot in slots)
         try:
-            self.catalog = catalogs.save(
-                private_folder(self.home), shards, lines, take(table.columns, slots)
-            )
+            home = private_folder(self.home)
+            self.generation = saved_rows.save(home, shards, rows, take(table.columns, slots))
         except OSError as error:
             log.warning("the cache of %s cannot be written: %s", self.store.label, error)
             return
         self._saved = {shard.key: shard.stamp for shard in shards}
-        self._catalog_version = self.version
-        self.base = together if is_together else None
-        if self.base:  # what was read from files takes 1.3 KB a memory
-            table.replace_rows(first, self.catalog.rows)
+        self._saved_version = self.version
+        first = slots[0] if slots else 0
+        together = range(first, first + len(slots))
+        self.saved_slots = together if slots == list(together) else slots
 
-    def _find_secrets(self, loaded: ShardEntry, rows: Sequence[Memory]) -> tuple[int, ...]:
-        """The positions in a shard of the memories with a secret."""
-        if loaded.left_out or self._clean.get(loaded.key) == loaded.stamp:
-            return loaded.left_out
-        slots = loaded.slots
-        found = tuple(at for at, slot in enumerate(slots) if catalogs.has_secret(rows[slot]))
-        if not found:
+    def _slots_without_secrets(self, loaded: LoadedShard, rows: Sequence[Memory]) -> Sequence[int]:
+        """The slots of the memories of a shard without a secret."""
+        if self._clean.get(loaded.key) == loaded.stamp:
+            return loaded.slots
+        plain = [slot for slot in loaded.slots if not saved_rows.has_secret(rows[slot])]
+        if len(plain) == len(loaded.slots):
             self._clean[loaded.key] = loaded.stamp
-        return found
+        return plain
 
 
-def _completes(former: ShardEntry, stamp: str, reading: Reading) -> bool:
-    """Whether a reading has what the cache lacks of a shard, and all else as it is there."""
-    is_same = former.stamp == stamp and len(reading.memories) == former.total
-    return former.lacks_rows and is_same
+def _is_same(row: Memory, memory: Memory) -> bool:
+    """Whether two readings of a memory differ in nothing but where it lies."""
+    return row == memory or row == replace(memory, origin=row.origin, also=row.also)
 
 
 def _back_up_file(path: Path, root: Path, state: Path) -> None:

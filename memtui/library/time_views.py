@@ -10,15 +10,16 @@ from memtui.dataclass import dataclass, field, replace
 from memtui.insight import timeline
 from memtui.insight.comparison import Difference, compare
 from memtui.insight.timeline import TimeSpan
-from memtui.journal import StoredStep
+from memtui.journal import ActionStep
 from memtui.library.finding import SearchResult
 from memtui.library.former_versions import concerns, read_steps
 from memtui.library.library import Library
 from memtui.library.past_library import PastViews
+from memtui.library.snapshot import Snapshot
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.query import Query, with_filter_values
-from memtui.search import aggregates, past_columns
+from memtui.search import aggregates
 
 MEMTUI = "memtui"
 """Who made a change that is in the journal."""
@@ -42,22 +43,12 @@ def compare_times(
     """
     present = views.library
     until_seconds = (until or present.now()).timestamp()
-    while True:
-        before = views.at(since, cancelled)
-        after: Library = present if until is None else views.at(until, cancelled)
-        old, new, now = before.loaded.state, after.loaded.state, present.loaded.state
-        if old.snapshot.revision == new.snapshot.revision == now.snapshot.revision:
-            break  # else the stores were read again in between: slots differ
-    slots = past_columns.find_differences(
-        old.columns, new.columns, len(now.columns), since.timestamp(), until_seconds
-    )
-    first = {memory.ref: memory for memory in map(old.snapshot.rows.__getitem__, slots[0])}
-    second = {memory.ref: memory for memory in map(new.snapshot.rows.__getitem__, slots[1])}
-    for ref in first.keys() ^ second.keys():  # a row of its own on one side only
-        for library, found in ((before, first), (after, second)):
-            at = library.loaded.slots().get(ref) if ref not in found else None
-            if at is not None:
-                found[ref] = library.loaded.state.snapshot.rows[at]
+    before = views.at(since, cancelled)
+    after: Library = present if until is None else views.at(until, cancelled)
+    first, second = _by_ref(before.snapshot), _by_ref(after.snapshot)
+    for ref in first.keys() & second.keys():
+        if first[ref] == second[ref]:
+            del first[ref], second[ref]
     if query is not None:
         matching = _matching(before, query) | _matching(after, query)
         first = {ref: memory for ref, memory in first.items() if ref in matching}
@@ -69,6 +60,10 @@ def compare_times(
         since=since,
         by=lambda memory: MEMTUI if memory.ref in own else memory.source,
     )
+
+
+def _by_ref(snapshot: Snapshot) -> dict[str, Memory]:
+    return {ref: snapshot.rows[slot] for ref, slot in snapshot.slot_of.items()}
 
 
 def _matching(library: Library, query: Query) -> set[str]:
@@ -84,8 +79,8 @@ def _changed_by_memtui(
 ) -> set[str]:
     edits: list[Edit] = []
 
-    def note(steps: Sequence[StoredStep]) -> list[StoredStep]:
-        edits.extend(step.row.outline for step in steps if step.action.changed <= until)
+    def note(steps: Sequence[ActionStep]) -> list[ActionStep]:
+        edits.extend(step.edit for step in steps if step.action.changed <= until)
         return []  # no text of them is needed
 
     read_steps(library.state_folder, note, since=since.timestamp())

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memtui.dataclass import dataclass, field
 from memtui.model import KINDS
-from memtui.search.array_types import sort_unique
-from memtui.search.columns import COUNTED_FIELDS, Columns, DayCodes, entities_at, to_array
-from memtui.search.filters import FilteredSlots
+from memtui.search.array_types import Longs, sort_unique
+from memtui.search.columns import Columns, DayCodes, entities_at, to_array
+from memtui.search.filters import Filters
 
 COUNTED = ("type", "importance", "status", "kind", "entity", "store")
 """Fields whose values are counted."""
@@ -66,10 +65,6 @@ def aggregate(columns: Columns, slots: Sequence[int]) -> Aggregates:
 def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[str, int]]:
     """Count the values of these slots.
 
-    Args:
-        columns: The columns of all slots.
-        slots: The slots to count, in any order.
-
     Returns:
         Field -> value -> count; the fields are those of `COUNTED`.
     """
@@ -104,10 +99,6 @@ def list_stores(columns: Columns) -> tuple[set[str], dict[str, set[str]]]:
 def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], int]:
     """Count these slots by day.
 
-    Args:
-        columns: The columns of all slots.
-        slots: The slots to count, in any order.
-
     Returns:
         Day since 1970 (UTC) -> count, and how many slots have no time.
     """
@@ -129,39 +120,6 @@ def slots_of_kinds(columns: Columns, slots: Sequence[int], kinds: Sequence[str])
     return found
 
 
-class FacetCounts(Mapping[str, int]):
-    """Value -> count, most frequent first; sorted and named when first read.
-
-    There may be thousands of entities, and the facets of most keystrokes are never read.
-    """
-
-    def __init__(self, counts: NDArray[np.int64], names: Sequence[str]) -> None:
-        self._counts, self._names = counts, names
-
-    @cached_property
-    def _named(self) -> dict[str, int]:
-        return named_counts(self._counts, self._names)
-
-    def __getitem__(self, name: str) -> int:
-        return self._named[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._named)
-
-    def __len__(self) -> int:
-        return len(self._named)
-
-    # Mapping's own two methods look up each name: 1 ms of each letter at 3,000 entities.
-
-    def items(self) -> ItemsView[str, int]:
-        """Return the names with their counts."""
-        return self._named.items()
-
-    def values(self) -> ValuesView[int]:
-        """Return the counts."""
-        return self._named.values()
-
-
 @dataclass(frozen=True, slots=True)
 class Facets:
     """How many memories a filter on each value would find, most frequent first.
@@ -180,21 +138,22 @@ class Facets:
     """Path -> how often the sum of `entity` counts a memory twice, there and at each path above."""
 
 
-def count_facets(filtered: FilteredSlots) -> Facets:
+def count_facets(columns: Columns, filters: Filters, matching: Longs | None) -> Facets:
     """Return how many slots that pass the filters have each value.
 
-    Slots are counted by combination of values, then the combinations by value.
+    Args:
+        matching: The slots that match its text; None: all.
     """
-    columns = filtered.filters.columns
-    of, passed = filtered.combinations, filtered.slot_mask
-    counts = np.bincount(of if passed is None else of[passed])
-    occurring = counts.nonzero()[0]
-    values = columns.combinations
-    times = filtered.filters.values.lifted.take(occurring, axis=1) * counts.take(occurring)
-    numbers = values.counted.take(occurring, axis=1)
-    sums = np.bincount(numbers.ravel(), times.ravel(), values.ends[-1]).astype(np.int64)
-    entities, repeats = filtered.entities()
-    found = {"entity": FacetCounts(np.bincount(entities), columns.entities)}
-    for name, first, end in zip(COUNTED_FIELDS, (0, *values.ends), values.ends, strict=False):
-        found[name] = FacetCounts(sums[first:end], columns.values_of(name))
-    return Facets(**found, entity_repeats=FacetCounts(np.bincount(repeats), columns.entities))
+    found = {}
+    for name in COUNTED:
+        lifted = filters.over(name)
+        passing = filters.passing_without(*lifted) if lifted else filters.passing
+        at = passing if matching is None else passing.take(matching)
+        slots = at.nonzero()[0] if matching is None else matching[at]
+        if name == "entity":
+            codes, repeats = entities_at(columns, slots)
+            found["entity_repeats"] = named_counts(np.bincount(repeats), columns.entities)
+        else:
+            codes = getattr(columns, name).take(slots)
+        found[name] = named_counts(np.bincount(codes), columns.values_of(name))
+    return Facets(**found)

@@ -36,3 +36,9 @@ def to_mask(members: Sequence[int] | Longs, size: int) -> Mask:
     mask = np.zeros(size, np.bool_)
     mask[members] = True
     return mask
+
+
+def slots_in(members: Sequence[int], mask: Mask | None = None) -> Longs:
+    """Return the `members` and the numbers that the `mask` has, as an array."""
+    numbers = np.array(members, np.int64)
+    return numbers if mask is None else np.concatenate([numbers, mask.nonzero()[0]])

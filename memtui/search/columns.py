@@ -1,9 +1,8 @@
 """The fields that filters, orders and counts need of every memory, as arrays over slots.
 
 A **slot** is the number of a memory's row in the table. A changed memory gets a new slot, and its
-old one is no longer alive; now and then dead slots are removed and slots are renumbered
-(`memtui.search.numbering`). Columns are immutable; a change makes new ones with `concat`, which
-copies the arrays and reads no memory.
+old one is no longer alive; no slot is used again. Columns are immutable; a change makes new ones
+with `concat`, which copies the arrays and reads no memory.
 """
 
 from __future__ import annotations
@@ -23,10 +22,11 @@ from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.search import salience
 from memtui.search.array_types import Ints, Mask, to_mask
 from memtui.search.documents import find_context, find_position, find_speaker
-from memtui.search.ordering import ArraySlots
 from memtui.search.salience import DAY_SECONDS as DAY_SECONDS
 
 Slots = NDArray[np.int64]
+
+NO_SLOTS: Slots = np.empty(0, np.int64)
 
 FIXED_VALUES: Mapping[str, Sequence[str]] = {
     "status": STATUSES,
@@ -50,8 +50,8 @@ class Columns:
     """Arrays with one value per slot; codes are indices into the vocabularies."""
 
     alive: Mask
-    place: Ints
-    """The order of reading: a shard that was read again keeps the place of its first slot then."""
+    place: NDArray[np.float64]
+    """The order of reading: what was read again has fractions after the place that it had."""
     when: NDArray[np.float64]
     """Seconds since 1970 of the last change, else of creation; nan if neither is known."""
     created: NDArray[np.float64]
@@ -107,11 +107,6 @@ class Columns:
         """The day of `when`."""
         return code_days(self.when)
 
-    @cached_property
-    def combinations(self) -> ValueCombinations:
-        """The combinations of the fields with few values."""
-        return find_combinations(self)
-
     def values_of(self, name: str) -> Sequence[str]:
         """The values that the codes of a field stand for."""
         fixed = FIXED_VALUES.get(name)
@@ -123,6 +118,33 @@ class Columns:
         alive = self.alive.copy()
         alive[np.asarray(slots, np.int64)] = False
         return replace(self, alive=alive)
+
+    def with_positions(self, slots: Sequence[int], positions: Sequence[int]) -> Columns:
+        """Return columns in which these slots have these positions."""
+        position = self.position.copy()
+        position[np.asarray(slots, np.int64)] = positions
+        return replace(self, position=position)
+
+    def with_places(self, shards: Iterable[tuple[Sequence[int], Sequence[int]]]) -> Columns:
+        """Return columns in which the slots of each pair come, in their order, where its second
+        slots were."""
+        place = self.place.copy()
+        for slots, former in shards:
+            first = np.floor(place[np.asarray(former, np.int64)].min())
+            place[np.asarray(slots, np.int64)] = first + np.arange(len(slots)) / len(slots)
+        return replace(self, place=place)
+
+    def slots_of_store(self, label: str) -> list[int]:
+        """The live slots of the store with this label, in the order of reading."""
+        if label not in self.stores:
+            return []
+        slots = np.flatnonzero(self.alive & (self.store == self.stores.index(label)))
+        found: list[int] = slots[np.argsort(self.place[slots], kind="stable")].tolist()
+        return found
+
+    def live_slots(self) -> Slots:
+        """The slots that are alive, ascending."""
+        return np.flatnonzero(self.alive)
 
 
 class DayCodes(NamedTuple):
@@ -146,59 +168,6 @@ def code_days(times: NDArray[np.float64]) -> DayCodes:
 
 ARRAYS = tuple(one.name for one in fields(Columns) if one.default is one.default_factory)
 """The arrays with one value per slot: the fields without a default."""
-COMBINED_FIELDS = ("alive", "type", "importance", "status", "kind", "store", "pinned")
-"""Fields with few values: thousands of memories share one combination of them."""
-COUNTED_FIELDS = ("type", "importance", "status", "kind", "store")
-"""Those whose values are counted for each query."""
-_MAX_DIRECT = 1 << 21
-"""Up to this many possible combinations, a table finds those that occur; beyond, a sort."""
-
-
-@dataclass(frozen=True)
-class ValueCombinations:
-    """The combinations of values that occur, and the combination of each slot.
-
-    A filter is evaluated once for each combination instead of each memory, and the counts of the
-    combinations give the counts of every field.
-    """
-
-    of_slot: NDArray[np.int32]
-    """The combination of each slot."""
-    values: Mapping[str, NDArray[np.int64]]
-    """Field -> the code of each combination."""
-
-    @cached_property
-    def ends(self) -> list[int]:
-        """Return where the codes of each of `COUNTED_FIELDS` end if all are numbered in one row."""
-        sizes = [int(self.values[name].max(initial=-1)) + 1 for name in COUNTED_FIELDS]
-        return list(accumulate(sizes))
-
-    @cached_property
-    def counted(self) -> NDArray[np.int64]:
-        """Return for each of `COUNTED_FIELDS` each combination's value, numbered in that row."""
-        firsts = (0, *self.ends[:-1])
-        each = [self.values[name] + f for name, f in zip(COUNTED_FIELDS, firsts, strict=True)]
-        return np.array(each)
-
-
-def find_combinations(columns: Columns) -> ValueCombinations:
-    """Return the combinations of values that occur in these columns."""
-    sizes = {name: int(getattr(columns, name).max(initial=0)) + 1 for name in COMBINED_FIELDS}
-    every = np.zeros(len(columns), np.int64)
-    for name, size in sizes.items():
-        every *= size
-        every += getattr(columns, name)
-    possible = math.prod(sizes.values())
-    if possible <= _MAX_DIRECT:
-        occurs = np.zeros(possible, np.bool_)
-        occurs[every] = True
-        combinations = np.flatnonzero(occurs)
-        of = (np.cumsum(occurs, dtype=np.int32) - np.int32(1))[every]
-    else:
-        combinations, inverse = np.unique(every, return_inverse=True)
-        of = inverse.astype(np.int32)
-    codes = np.unravel_index(combinations, tuple(sizes.values()))
-    return ValueCombinations(of, dict(zip(sizes, codes, strict=True)))
 
 
 def build(memories: Sequence[Memory]) -> Columns:
@@ -233,7 +202,7 @@ def build(memories: Sequence[Memory]) -> Columns:
             known.append(other)
     return Columns(
         alive=np.ones(size, np.bool_),
-        place=np.arange(size, dtype=np.int32),
+        place=np.arange(size, dtype=np.float64),
         when=np.array(when, np.float64),
         created=np.array([_seconds(memory.created) for memory in memories], np.float64),
         position=np.array([find_position(memory.origin) for memory in memories], np.int32),
@@ -312,7 +281,7 @@ def concat(parts: Sequence[Columns]) -> Columns:
         joined[vocabulary] = tuple(known)
     joined["place"] = np.concatenate(
         [
-            part.place + np.int32(first)
+            part.place + first
             for part, first in zip(parts, accumulate(map(len, parts), initial=0), strict=False)
         ]
     )
@@ -332,6 +301,22 @@ def concat(parts: Sequence[Columns]) -> Columns:
     )
 
 
+def diff_slots(before: Slots, after: Slots) -> tuple[Slots, Slots]:
+    """The slots only in `before`, and those only in `after`; both ascend."""
+    removed = np.setdiff1d(before, after, assume_unique=True)
+    return removed, np.setdiff1d(after, before, assume_unique=True)
+
+
+def without_slots(slots: Slots, removed: Slots) -> Slots:
+    """Return the `slots` without the `removed` ones; all ascend."""
+    return np.setdiff1d(slots, removed, assume_unique=True)
+
+
+def with_slots(slots: Slots, added: Slots) -> Slots:
+    """Return the `slots` and the `added` ones, ascending."""
+    return np.union1d(slots, added)
+
+
 def take(columns: Columns, selection: Sequence[int] | Slots) -> Columns:
     """Select and renumber slots; unused values leave the vocabularies.
 
@@ -349,7 +334,6 @@ def take(columns: Columns, selection: Sequence[int] | Slots) -> Columns:
     also = columns.also[moved[columns.also[:, 0]] >= 0]
     also[:, 0] = moved[also[:, 0]]
     taken: dict[str, Any] = {name: getattr(columns, name)[slots] for name in ARRAYS}
-    taken["place"] = np.unique(taken["place"], return_inverse=True)[1].astype(np.int32)
     for name, vocabulary in VOCABULARY_OF.items():
         used = taken[name]
         if vocabulary == "entities":
@@ -369,7 +353,6 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
     """The entity codes of these slots, and the paths at and above which one is counted twice.
 
     Args:
-        columns: The columns of all slots.
         slots: Their further entities are included.
     """
     codes = columns.entity.take(slots)
@@ -380,8 +363,8 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
 
 
 def to_array(slots: Sequence[int] | Slots) -> Slots:
-    """Return slots as an array; those of a search result come in no order."""
-    return slots.unsorted if isinstance(slots, ArraySlots) else np.asarray(slots, np.int64)
+    """Return slots as an array."""
+    return np.asarray(slots, np.int64)
 
 
 def to_sorted_array(numbers: Sequence[int]) -> Slots:

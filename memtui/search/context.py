@@ -20,8 +20,9 @@ its window `MIN_TERMS_AROUND` of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,12 +30,11 @@ from memtui.search import analysis, hits
 from memtui.search.array_types import Floats, Ints, Longs, Mask, sort_unique, to_mask
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.date_matches import Span, find_dates
-from memtui.search.groups import REACH, Context, Groups, find_groups
-from memtui.search.hits import Match, ScoredTerm
-from memtui.search.matching import K1
+from memtui.search.groups import REACH, Groups, find_groups
+from memtui.search.matching import K1, Match, ScoredTerm
 from memtui.search.ordering import positions_of_highest
 from memtui.search.postings import Segment
-from memtui.search.ranking import Weights
+from memtui.search.ranking import AddedScore, Weights
 
 MIN_TERMS = 2
 """Terms from which context is scored: one word says nothing about a session that it does not say
@@ -64,85 +64,86 @@ def asks_when(words: Iterable[str]) -> bool:
     return not _ASK_WHEN.isdisjoint([word.casefold().strip("?,") for word in words])
 
 
-def find_time_words(segments: Sequence[Segment]) -> Longs:
-    """The slots with a word that tells a time, see `TIME_WORDS`."""
-    return hits.concat_hits(hits.read_words(each, TIME_WORDS) for each in segments).slots
+class Context(NamedTuple):
+    """The matches with what their context adds."""
+
+    match: Match
+    """The matches that pass the filters, and the memories that only their context finds."""
+    matching: Longs
+    """The slots that match or that their context finds, whether they pass the filters or not."""
+    parts: tuple[AddedScore, ...] = ()
 
 
 def add_context(
-    shown: Match,
-    whole: Match,
+    match: Match,
+    passing: Mask,
     columns: Columns,
+    segments: Sequence[Segment],
     words: Sequence[str],
     now: datetime,
     weights: Weights,
-    admit: Callable[[Longs], Mask],
-) -> Match:
+) -> Context:
     """Score the context of the best matches, and add memories that only their context finds.
 
     Args:
-        shown: The matches by text that pass the filters.
-        whole: All matches by text.
-        columns: The columns of all slots.
+        match: All matches by text.
+        passing: For each slot whether it passes the filters.
         words: The words of the query, as they were typed.
         now: What `yesterday` is counted from.
-        weights: The weights of the parts.
-        admit: Says which of the slots that are added pass the filters.
 
     Returns:
-        `shown` unchanged for a query of fewer than `MIN_TERMS` terms.
+        Only the matches that pass, for a query of fewer than `MIN_TERMS` terms.
     """
+    shown = match.narrowed(passing)
     terms, found = shown.terms, len(shown.slots)
-    if len(terms) < MIN_TERMS or not len(whole.slots):
-        return shown
+    if len(terms) < MIN_TERMS or not len(match.slots):
+        return Context(shown, match.slots)
     groups = find_groups(columns)
     spans = find_dates(" ".join(words), now)
     by_session = _score_sessions(terms, groups, weights.session)
     session = by_session.take(groups.of_slot.take(shown.slots))
-    worth = session + shown.text
-    worth += shown.all_words
+    worth = session + shown.text + shown.all_words
     if spans:
         worth += np.float32(weights.date) * _near_dates(columns, spans, shown.slots)
     at = _find_best(worth, MAX_SCORED)
-    slots, session = shown.slots.take(at), session.take(at)
+    slots = shown.slots.take(at)
     count = len(slots)
     near = groups.windows(slots)
     whole_terms = sum(not term.is_open for term in terms)
     if shown.is_plain and whole_terms >= MIN_TERMS_TO_JOIN:
         leads = near.take(_find_best(worth.take(at), MAX_LEADS), axis=1)
-        if len(beside := _find_beside(whole, leads)):
-            slots = np.concatenate([slots, beside])
-            session = np.concatenate([session, by_session.take(groups.of_slot.take(beside))])
-            near = np.concatenate([near, groups.windows(beside)], axis=1)
-    window, around = _score_windows(terms, whole.size, near, count)
-    window *= np.float32(weights.window)
-    text = whole.text_by_slot
-    neighbours = np.maximum(text.take(near[REACH - 1]), text.take(near[REACH + 1]))
-    neighbours *= np.float32(weights.neighbours)
-    parts: dict[str, Floats] = {"session": session, "window": window, "neighbours": neighbours}
-    total = session + window
-    total += neighbours
-    for name, weight, values in (
-        ("question", weights.asks, columns.asks.take(slots) if groups.has_questions else None),
+        beside = _find_beside(match, leads)
+        slots = np.concatenate([slots, beside])
+        near = np.concatenate([near, groups.windows(beside)], axis=1)
+    session = by_session.take(groups.of_slot.take(slots))
+    window, around = _score_windows(terms, match.size, near)
+    text = np.zeros(match.size + 1, np.float32)
+    text[match.slots] = match.text
+    beside_text = np.maximum(text.take(near[REACH - 1]), text.take(near[REACH + 1]))
+    parts = [
+        ("session", 1.0, session),
+        ("window", weights.window, window),
+        ("neighbours", weights.neighbours, beside_text),
+        ("question", weights.asks, columns.asks.take(slots)),
         ("subject", weights.subject, _are_subjects(groups, words, slots)),
         ("date", weights.date, _near_dates(columns, spans, slots) if spans else None),
-        ("time words", weights.time_words, _have_time_words(shown, slots)),
-    ):
-        if values is not None:
-            parts[name] = values * np.float32(weight)
-            total += parts[name]
-    if len(slots) > count:
-        new = (around >= MIN_TERMS_AROUND).nonzero()[0] + count
-        if len(new) > MAX_JOINED:
-            new = new[np.argsort(-total[new], kind="stable")[:MAX_JOINED]]
-        if len(new):
-            new = new[admit(slots.take(new))]
-        positions = np.concatenate([np.arange(count), new])
-        slots, total = slots.take(positions), total.take(positions)
-        parts = {name: values.take(positions) for name, values in parts.items()}
-        shown = shown.with_fresh_slots(slots[count:])
-        at = np.concatenate([at, np.arange(found, len(shown.slots))])
-    return shown.changed(context=Context(slots, at, parts, total))
+        ("time words", weights.time_words, _have_time_words(segments, words, match.size, slots)),
+    ]
+    weighted = {
+        name: values * np.float32(weight) for name, weight, values in parts if values is not None
+    }
+    joining = (around[count:] >= MIN_TERMS_AROUND).nonzero()[0] + count
+    if len(joining) > MAX_JOINED:
+        total = sum(values.take(joining) for values in weighted.values())
+        joining = joining[np.argsort(-total, kind="stable")[:MAX_JOINED]]
+    joined = joining[passing.take(slots.take(joining))]
+    kept = np.concatenate([np.arange(count), joined])
+    fresh = slots.take(joined)
+    order = np.argsort(fresh)  # as `with_slots` adds them
+    at = np.concatenate([at, found + np.argsort(order)])
+    added = (AddedScore(name, at, values.take(kept)) for name, values in weighted.items())
+    matching = np.concatenate([match.slots, slots.take(joining)])
+    return Context(shown.with_slots(fresh), matching, tuple(added))
 
 
 def _find_best(worth: Floats, limit: int) -> Longs:
@@ -157,53 +158,35 @@ def _find_beside(match: Match, near: Ints) -> Longs:
     return sort_unique(near[~match.found.take(near)].astype(np.int64))
 
 
-def _score_windows(
-    terms: Sequence[ScoredTerm], size: int, near: Ints, first: int
-) -> tuple[Floats, Ints]:
-    """BM25 of each window, 0..1; how many terms each window from the first on has."""
+def _score_windows(terms: Sequence[ScoredTerm], size: int, near: Ints) -> tuple[Floats, Ints]:
+    """BM25 of each window, 0..1, and how many terms each has."""
     scores = np.zeros(near.shape[1], np.float32)
-    around = np.zeros(near.shape[1] - first, np.int32)
+    around = np.zeros(near.shape[1], np.int32)
     whole = sum([term.highest for term in terms])
     for term in terms:
-        if len(term.hits.slots):
-            times = np.add.reduce(term.by_slot(size).take(near), axis=0)
-            if len(around):
-                around += times[first:] > 0
-            saturated = times + np.float32(_half(term))
-            np.divide(times, saturated, out=saturated)
-            saturated *= np.float32(term.highest / whole)
-            scores += saturated
+        by_slot = np.zeros(size + 1, np.float32)
+        by_slot[term.hits.slots] = term.hits.weights
+        times = by_slot.take(near).sum(axis=0)
+        around += times > 0
+        scores += times / (times + np.float32(_half(term))) * np.float32(term.highest / whole)
     return scores, around
 
 
 def _score_sessions(terms: Sequence[ScoredTerm], groups: Groups, weight: float) -> Floats:
     """BM25 of each group, 0..`weight`; a last one, 0, for memories outside of groups."""
     count = groups.count
-    scores: Floats | None = None
+    scores = np.zeros(count + 1, np.float32)
     whole = 0.0
     for term in terms:
-        known = term.cache.get("session")
-        if known is None or known[0] is not groups:
-            known = term.cache["session"] = _score_session(term, groups)
-        _, saturated, rarity = known
+        of = groups.of_slot.take(term.hits.slots)
+        times = np.bincount(of, term.hits.weights, count + 1).astype(np.float32)
+        times[count] = 0
+        holders = int(np.count_nonzero(times))
+        rarity = math.log1p((count - holders + 0.5) / (holders + 0.5))
         whole += rarity
-        weighted = saturated * np.float32(rarity)
-        scores = weighted if scores is None else np.add(scores, weighted, out=scores)
-    if scores is None:
-        return np.zeros(count + 1, np.float32)
+        scores += times / (times + np.float32(_half(term))) * np.float32(rarity)
     scores *= np.float32(weight / whole)
     return scores
-
-
-def _score_session(term: ScoredTerm, groups: Groups) -> tuple[Groups, Floats, float]:
-    """How often each of the groups has the term, saturated; its rarity among groups."""
-    of = groups.of_slot.take(term.hits.slots)
-    times = np.bincount(of, term.hits.weights, groups.count + 1).astype(np.float32)
-    times[groups.count] = 0
-    holders = int(np.count_nonzero(times))
-    rarity = math.log1p((groups.count - holders + 0.5) / (holders + 0.5))
-    times /= times + np.float32(_half(term))
-    return groups, times, rarity
 
 
 def _half(term: ScoredTerm) -> float:
@@ -211,11 +194,14 @@ def _half(term: ScoredTerm) -> float:
     return K1 * term.highest / (K1 + 1)
 
 
-def _have_time_words(match: Match, slots: Longs) -> Mask | None:
+def _have_time_words(
+    segments: Sequence[Segment], words: Sequence[str], size: int, slots: Longs
+) -> Mask | None:
     """Whether each of these slots has one of `TIME_WORDS`; None if the query does not ask when."""
-    if not len(match.time_words):
+    if not asks_when(words):
         return None
-    return to_mask(match.time_words, match.size).take(slots)
+    found = hits.concat_hits(hits.read_words(each, TIME_WORDS) for each in segments).slots
+    return to_mask(found[found < size], size).take(slots)
 
 
 def _near_dates(columns: Columns, spans: Sequence[Span], slots: Longs) -> Floats:

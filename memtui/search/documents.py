@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from memtui.dataclass import dataclass
 from memtui.model import Memory, Place
@@ -47,19 +45,6 @@ def to_document(memory: Memory) -> IndexedDocument:
         "\n".join((memory.entity, *memory.also_entities)),
         memory.type,
         memory.source,
-    )
-
-
-def document_from_record(record: Mapping[str, Any]) -> IndexedDocument:
-    """Return the searchable text of a record of `model.to_record`. Raises KeyError, TypeError."""
-    return IndexedDocument(
-        record["ref"],
-        record["title"],
-        record["content"],
-        tuple(record["tags"]),
-        "\n".join((record["entity"], *record["also_entities"])),
-        record["type"],
-        record["source"],
     )
 
 

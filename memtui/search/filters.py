@@ -1,15 +1,15 @@
-"""Find the memories that pass the filters of a query.
+"""Find the memories that pass the filters of a query, and count them by value.
 
-Filters over fields with few values are evaluated once for each combination of values (see
-`columns.ValueCombinations`); tags, entities, times and groups for each slot. What is in no column
-is asked of `LeafMasks`, which reads memories and looks up terms.
+Each filter is evaluated for all slots: over the columns, or by what was read before of what is in
+no column (`memtui.search.row_filters`).
 """
 
 from __future__ import annotations
 
+import fnmatch
 import functools
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,242 +26,252 @@ from memtui.query import (
     Query,
     Term,
     TermKind,
-    TimeCondition,
     conditions_in,
+    entity_matches,
+    format_condition,
     has_terms,
 )
-from memtui.search.array_types import Mask
-from memtui.search.columns import COUNTED_FIELDS, Columns, Slots, ValueCombinations, entities_at
-from memtui.search.condition_masks import (
-    VALUES,
-    LeafMasks,
-    match_condition,
-    match_entities,
-    match_names,
-    match_values,
-)
+from memtui.search.array_types import Longs, Mask, to_mask
+from memtui.search.columns import FIXED_VALUES, Columns
 from memtui.text import one_line
 
+Read = Mapping[Node, Mask]
+"""Condition or term -> the slots for which it holds, whether it is negated or not."""
+VALUES = frozenset({"type", "store", *FIXED_VALUES})
+"""Fields with few values."""
+_TIMES = {
+    "created": "created",
+    **dict.fromkeys(("since", "until", "after", "before", "updated"), "when"),
+}
+"""Field of a time -> its column."""
 
-class NoLeaves:
-    """No memories to read: such filters find nothing."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+class Filter(NamedTuple):
+    """One filter of a query, evaluated."""
 
-    def condition(self, _part: Condition, /) -> Mask:
-        """Return a mask without any slot."""
-        return np.zeros(self._size, np.bool_)
-
-    def term(self, _term: Term, /) -> Mask:
-        """Return a mask without any slot."""
-        return np.zeros(self._size, np.bool_)
+    field: str
+    """The field that it is over; empty for a group."""
+    mask: Mask
+    """The slots that pass."""
+    name: str = ""
+    """As it is typed; `status` for the default, which shows current memories only."""
 
 
 @dataclass(frozen=True)
-class ValueFilters:
-    """The filters over fields with few values, evaluated for each combination of values."""
+class Filters:
+    """The filters of one query over all slots."""
 
-    combinations: ValueCombinations
-    masks: Mapping[str, Mask]
-    """Field -> the combinations that pass its filters."""
-
-    @cached_property
-    def passing(self) -> Mask:
-        """The combinations that pass."""
-        return self._passing_without("")
-
-    @cached_property
-    def lifted(self) -> Mask:
-        """Return for each of `COUNTED_FIELDS` the combinations that pass without its filters."""
-        return np.array([self._passing_without(name) for name in COUNTED_FIELDS])
-
-    def _passing_without(self, lifted: str) -> Mask:
-        passing = self.combinations.values["alive"] > 0
-        for name, mask in self.masks.items():
-            if name != lifted:
-                passing &= mask
-        return passing
-
-
-class Filters(NamedTuple):
-    """The filters of one query over these columns."""
-
-    columns: Columns
-    values: ValueFilters
-    entity: Mask | None
-    """The slots that pass the entity filters; None without any."""
-    rest: Mask | None
-    """The slots that pass all filters but those and the times, groups too; None without any."""
-    since: TimeCondition | None = None
-    until: TimeCondition | None = None
+    alive: Mask
+    each: tuple[Filter, ...]
     joining: Mask | None = None
     """The slots that groups with text find, which match also without a word outside of them."""
 
-    def slot_mask(self, slots: Slots | None, lifted: str = "") -> Mask | None:
-        """Apply the filters that are evaluated by slot: entities, tags, times and groups.
+    @functools.cached_property
+    def passing(self) -> Mask:
+        """The slots that pass all filters."""
+        return self.passing_without()
 
-        Args:
-            slots: The slots to filter; None: all.
-            lifted: `entity` to ignore the filters over entities.
+    def passing_without(self, *lifted: Filter) -> Mask:
+        """The slots that pass all filters but these."""
+        passing = self.alive.copy()
+        for one in self.each:
+            if not any(one is other for other in lifted):
+                passing &= one.mask
+        return passing
 
-        Returns:
-            For each of the slots whether it passes; None if all do.
-        """
-        masks = [self.rest, None if lifted == "entity" else self.entity]
-        slot_masks = [
-            mask if slots is None else mask.take(slots) for mask in masks if mask is not None
-        ]
-        if self.since is not None or self.until is not None:
-            when = self.columns.when if slots is None else self.columns.when.take(slots)
-            if self.since is not None:
-                slot_masks.append(when >= self.since.time.timestamp())
-            if self.until is not None:
-                slot_masks.append(when <= self.until.time.timestamp())
-        return functools.reduce(np.logical_and, slot_masks) if slot_masks else None
+    def over(self, field: str) -> tuple[Filter, ...]:
+        """The filters over a field."""
+        return tuple(one for one in self.each if one.field == field)
 
 
-class FilteredSlots:
-    """The filters of a query applied to some slots (None: to all)."""
-
-    def __init__(
-        self, filters: Filters, slots: Slots | None, before: FilteredSlots | None = None
-    ) -> None:
-        """`before`: the filters applied to the first ones of the slots."""
-        self.filters = filters
-        self.slots = slots
-        if before is not None and slots is not None:
-            slots = slots[len(before.combinations) :]
-        of = filters.columns.combinations.of_slot
-        combinations = of if slots is None else of.take(slots)
-        slot_mask = filters.slot_mask(slots)
-        if before is not None:
-            combinations = np.concatenate([before.combinations, combinations])
-            if before.slot_mask is not None and slot_mask is not None:
-                slot_mask = np.concatenate([before.slot_mask, slot_mask])
-        self.combinations: NDArray[np.int32] = combinations
-        """The combination of each slot."""
-        self.slot_mask: Mask | None = slot_mask
-        """Which pass the filters evaluated by slot; None: all do."""
-        self.mask = self._combine(slot_mask)
-        """Which of the slots pass all filters."""
-
-    @cached_property
-    def positions(self) -> Slots:
-        """The positions, in the slots, of those that pass all filters."""
-        return self.mask.nonzero()[0]
-
-    def entities(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return `entities_at` of the slots that pass all filters but those over entities."""
-        at = self.positions
-        if self.filters.entity is not None:
-            passed = self._combine(self.filters.slot_mask(self.slots, lifted="entity"))
-            at = passed.nonzero()[0]
-        slots = at if self.slots is None else self.slots.take(at)
-        return entities_at(self.filters.columns, slots)
-
-    def _combine(self, single: Mask | None) -> Mask:
-        passing = self.filters.values.passing.take(self.combinations)
-        return passing if single is None else passing & single
-
-
-def compile_filters(columns: Columns, query: Query, leaves: LeafMasks | None = None) -> Filters:
-    """Evaluate the conditions, times and groups of a query over these columns.
+def evaluate(columns: Columns, query: Query, read: Read | None = None) -> Filters:
+    """Evaluate the conditions, times and groups of a query for all slots.
 
     Without a filter over the status, only current memories pass. The text outside of groups is
     ignored.
 
     Args:
-        columns: The columns of all slots.
-        query: Its filters are evaluated.
-        leaves: Evaluates what is in no column; None: such filters find nothing.
-
-    Returns:
-        The filters, to be applied to slots with `FilteredSlots`.
+        read: The conditions that are in no column, and the terms of groups; one that is missing
+            finds nothing.
     """
-    leaves = leaves or NoLeaves(len(columns))
-    cached = _filter_columns(columns, query)
-    rest = [
-        match_condition(columns, part, leaves)
-        for part in query.conditions
-        if part.field not in _CACHED_FIELDS
-    ]
-    joining = None
-    if query.groups:
-        groups = [_match_node(columns, group, leaves) for group in query.groups]
-        rest += groups
-        joining = _joining(query, groups, leaves)
+    read = read or {}
+    found: list[Filter] = []
+    for part in query.conditions:
+        name = "is:marked" if part.field == "ref" else format_condition(part)
+        found.append(Filter(part.field, _match_condition(columns, part, read), name))
+    named = [*query.conditions, *(part for group in query.groups for part in conditions_in(group))]
+    if not any(part.field == "status" for part in named):
+        current = match_names(STATUSES, CURRENT.__contains__).take(columns.status)
+        found.append(Filter("status", current, "status"))
+    if query.since is not None:
+        after = columns.when >= query.since.time.timestamp()
+        found.append(Filter("since", after, f"since:{query.since.text}"))
+    if query.until is not None:
+        before = columns.when <= query.until.time.timestamp()
+        found.append(Filter("until", before, f"until:{query.until.text}"))
+    groups = [_match_node(columns, group, read) for group in query.groups]
+    found += (Filter("", mask) for mask in groups)
     if query.matches_nothing:
-        rest.append(np.zeros(len(columns), np.bool_))
-    whole = np.logical_and.reduce(rest) if rest else None
-    return Filters(columns, cached.values, cached.entity, whole, query.since, query.until, joining)
+        found.append(Filter("", np.zeros(len(columns), np.bool_)))
+    return Filters(columns.alive, tuple(found), _joining(query, groups, read))
 
 
-class _CachedFilters(NamedTuple):
-    """The result of the filters over values and entities, reused while letters are typed."""
-
-    columns: Columns
-    conditions: tuple[Condition, ...]
-    with_status: bool
-    """A group has a filter over the status, so that the default does not hold."""
-    values: ValueFilters
-    entity: Mask | None
+MAX_NAMED = 3
+"""Filters that are named, those that hide most first."""
 
 
-_CACHED_FIELDS = frozenset({*VALUES, "entity"})
-_cached: tuple[_CachedFilters, ...] = ()
-"""Of the last queries, what counts hidden matches included, the newest first; assigned as a whole,
-so any thread may read it."""
-_MAX_CACHED = 4
+@dataclass(frozen=True, slots=True)
+class HiddenMatches:
+    """Memories with all the words that one filter hides."""
+
+    filter: str
+    """As it is typed; `status` for the default, which shows current memories only."""
+    count: int
+    advice: str
+    """`1 more with status:all (retired)`."""
 
 
-def _filter_columns(columns: Columns, query: Query) -> _CachedFilters:
-    global _cached
-    with_status = bool(query.groups) and any(
-        part.field == "status" for group in query.groups for part in conditions_in(group)
-    )
-    key = (query.conditions, with_status)
-    for cached in _cached:
-        if cached.columns is columns and (cached.conditions, cached.with_status) == key:
-            return cached
-    made = _CachedFilters(columns, *key, *_match_columns(columns, *key))
-    others = [cached for cached in _cached if cached.columns is columns]
-    _cached = (made, *others[: _MAX_CACHED - 1])
-    return made
-
-
-def _match_columns(
-    columns: Columns, conditions: Sequence[Condition], with_status: bool
-) -> tuple[ValueFilters, Mask | None]:
-    """Evaluate the conditions over values and entities, and the default over the status."""
-    masks: dict[str, Mask] = {}
-    entity: Mask | None = None
-    codes = columns.combinations.values
-    for part in conditions:
-        if part.field in VALUES:
-            passed = match_values(part, codes.__getitem__, columns)
-            known = masks.get(part.field)
-            masks[part.field] = passed if known is None else known & passed
-        elif part.field == "entity":
-            passed = match_entities(columns, part)
-            entity = passed if entity is None else entity & passed
-    if not with_status and not any(part.field == "status" for part in conditions):
-        masks["status"] = match_names(STATUSES, CURRENT.__contains__)[codes["status"]]
-    return ValueFilters(columns.combinations, masks), entity
-
-
-def filter_mask(columns: Columns, query: Query, leaves: LeafMasks | None = None) -> Mask:
-    """Whether each slot passes all filters of the query.
+def count_hidden(columns: Columns, filters: Filters, complete: Longs) -> tuple[HiddenMatches, ...]:
+    """Return how many memories one filter alone hides, by filter.
 
     Args:
-        columns: The columns of all slots.
-        query: Its filters are applied; text outside of groups is ignored.
-        leaves: As in `compile_filters`.
+        complete: The slots with all words.
     """
-    return FilteredSlots(compile_filters(columns, query, leaves), None).mask
+    hidden = complete[~filters.passing.take(complete)]
+    found = []
+    for lifted, advice in _lift_each(filters) if len(hidden) else ():
+        passing = hidden[filters.passing_without(*lifted).take(hidden)]
+        if count := len(passing):
+            which = ""
+            if lifted[0].name == "status":
+                often = np.bincount(columns.status.take(passing)).nonzero()[0]
+                which = f" ({', '.join(STATUSES[code] for code in often.tolist())})"
+            advice = f"{count:,} more {advice}{which}"
+            found.append(HiddenMatches(lifted[0].name, count, advice))
+    found.sort(key=lambda one: -one.count)
+    return tuple(found[:MAX_NAMED])
 
 
-def _joining(query: Query, groups: Sequence[Mask], leaves: LeafMasks) -> Mask | None:
+def _lift_each(filters: Filters) -> Iterator[tuple[Sequence[Filter], str]]:
+    """Yield each filter, those over the status as one, with what to type to lift it."""
+    if statuses := filters.over("status"):
+        yield statuses, "with status:all"
+    for one in filters.each:
+        if one.name and one.field != "status":
+            yield (one,), f"without {one.name}"
+
+
+def _match_condition(columns: Columns, part: Condition, read: Read) -> Mask:
+    """The slots for which a condition holds; negated: those for which it does not."""
+    if part.field in VALUES:
+        return _match_values(part, columns)
+    if part.field == "entity":
+        return _match_entities(columns, part)
+    if part.field == "tag":
+        return _match_tags(columns, part)
+    if part.field in _TIMES:
+        found = _match_ranges(getattr(columns, _TIMES[part.field]), part)
+    elif part.field == "has" and part.values == ("tags",):
+        found = _slots_with(columns, columns.tags.values())
+    elif part.field == "is" and part.values == ("stale",):
+        current = match_names(STATUSES, CURRENT.__contains__)[columns.status]
+        found = _match_ranges(columns.when, part) & current & ~columns.pinned
+    elif part in read:
+        found = read[part]
+    else:
+        found = np.zeros(len(columns), np.bool_)
+    return ~found if part.negated else found
+
+
+def is_read(part: Condition) -> bool:
+    """Whether a condition is over what is in no column."""
+    if part.field in VALUES or part.field in ("entity", "tag") or part.field in _TIMES:
+        return False
+    return (part.field, part.values) not in (("has", ("tags",)), ("is", ("stale",)))
+
+
+def _match_ranges(values: NDArray[np.float64], part: Condition) -> Mask:
+    found = np.zeros(len(values), np.bool_)
+    for one in part.ranges:
+        found |= (values >= one.low) & (values < one.high)
+    return found
+
+
+def _slots_with(columns: Columns, slot_arrays: Iterable[NDArray[np.int64]]) -> Mask:
+    return to_mask(np.concatenate([np.empty(0, np.int64), *slot_arrays]), len(columns))
+
+
+def match_names(vocabulary: Sequence[str], is_match: Callable[[str], bool]) -> Mask:
+    """Whether each name of the `vocabulary` passes `is_match` when it is casefolded."""
+    return np.array([is_match(value.casefold()) for value in vocabulary] or [False], np.bool_)
+
+
+def _make_matcher(values: Collection[str]) -> Callable[[str], bool]:
+    """A predicate: whether a folded value is one of these, or matches one with `*`."""
+    patterns = [value for value in values if "*" in value]
+    if not patterns:
+        return frozenset(values).__contains__
+    either = "|".join(fnmatch.translate(value.replace("[", "[[]")) for value in patterns)
+    matches = re.compile(either).match
+    return lambda value: value in values or matches(value) is not None
+
+
+def _match_values(part: Condition, columns: Columns) -> Mask:
+    """Evaluate a condition over a field with few values.
+
+    A memory without a type is listed by its kind, so that its kind is found as its type too.
+    """
+    codes = getattr(columns, part.field)
+    passed: Mask = _allowed_values(part, columns.values_of(part.field)).take(codes)
+    kinds = [value for value in part.values if value]
+    if part.field != "type" or not kinds:
+        return passed
+    untyped = match_names(columns.types, lambda value: not value).take(columns.type)
+    listed = untyped & match_names(KINDS, _make_matcher(kinds)).take(columns.kind)
+    found: Mask = passed & ~listed if part.negated else passed | listed
+    return found
+
+
+def _allowed_values(part: Condition, vocabulary: Sequence[str]) -> Mask:
+    """Which values of a field with few values pass."""
+    if part.field == "status" and "all" in part.values:
+        return np.ones(len(vocabulary), np.bool_)
+    passed = match_names(vocabulary, _make_matcher(part.values))
+    return ~passed if part.negated else passed
+
+
+def _match_entities(columns: Columns, part: Condition) -> Mask:
+    """The slots for which a condition over entities (`part`) holds in these `columns`."""
+    entity_mask = np.zeros(max(1, len(columns.entities)), np.bool_)
+    for value in part.values:
+        entity_mask |= _match_entity_names(columns.entities, value)
+    passed = entity_mask.take(columns.entity)
+    passed[columns.also[entity_mask.take(columns.also[:, 1]), 0]] = True
+    return ~passed if part.negated else passed
+
+
+def _match_entity_names(entities: Sequence[str], value: str) -> Mask:
+    """The entities that a value names; if none is named so, those that have it in their path."""
+    if "*" in value:
+        matches = _make_matcher((value,))
+        return match_names(
+            entities, lambda path: matches(path) or any(map(matches, path.split("/")))
+        )
+    named = match_names(entities, lambda entity: entity_matches(entity, value))
+    return (
+        named if named.any() else match_names(entities, lambda path: bool(path) and value in path)
+    )
+
+
+def _match_tags(columns: Columns, part: Condition) -> Mask:
+    names: Iterable[str] = part.values
+    if any("*" in value for value in part.values):
+        names = filter(_make_matcher(part.values), columns.tags)
+    tagged = _slots_with(columns, (columns.tags[name] for name in names if name in columns.tags))
+    return ~tagged if part.negated else tagged
+
+
+def _joining(query: Query, groups: Sequence[Mask], read: Read) -> Mask | None:
     """See `Filters.joining`; None if words or phrases outside of the groups must match anyway."""
     with_text = [
         mask
@@ -271,19 +281,19 @@ def _joining(query: Query, groups: Sequence[Mask], leaves: LeafMasks) -> Mask | 
     phrases = any(t.kind is TermKind.PHRASE and not t.negated for t in query.terms)
     if not with_text or phrases:
         return None
-    excluded = [~leaves.term(term) for term in query.terms if term.negated]
+    excluded = [~read[term] for term in query.terms if term.negated and term in read]
     joined: Mask = np.logical_and.reduce([*with_text, *excluded])
     return joined
 
 
-def _match_node(columns: Columns, node: Node, leaves: LeafMasks) -> Mask:
+def _match_node(columns: Columns, node: Node, read: Read) -> Mask:
     """The slots for which a node of a group holds."""
     if isinstance(node, Condition):
-        return match_condition(columns, node, leaves)
+        return _match_condition(columns, node, read)
     if isinstance(node, Term):
-        found = leaves.term(node)
+        found = read.get(node, np.zeros(len(columns), np.bool_))
         return ~found if node.negated else found
-    masks = [_match_node(columns, part, leaves) for part in node.parts]
+    masks = [_match_node(columns, part, read) for part in node.parts]
     matched: Mask
     if node.operator is Operator.ANY:
         matched = np.logical_or.reduce(masks)
@@ -319,7 +329,6 @@ def describe_unknown_value(columns: Columns, query: Query, *, is_near: bool = Fa
     """Return the first value of a filter that no memory has, with the nearest that occurs; or ''.
 
     Args:
-        columns: The columns of all slots.
         query: Its filters are looked at.
         is_near: Name only a value that is near one that occurs.
     """

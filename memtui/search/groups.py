@@ -7,21 +7,14 @@ new slot, keeps its place.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memtui.dataclass import dataclass
-from memtui.model import KINDS
 from memtui.search import analysis
-from memtui.search.array_types import Floats, Ints, Longs
+from memtui.search.array_types import Ints, Longs
 from memtui.search.columns import Columns
-
-KINDS_IN_GROUPS = frozenset(KINDS)
-"""The kinds that take part."""
-
 
 Names = Mapping[str, Sequence[tuple[tuple[str, ...], int]]]
 """First word of a name -> the words and the code of each name that begins with it."""
@@ -42,18 +35,13 @@ class Groups:
     group: Ints
     """The group at each position, ascending from 0."""
     place: Ints
-    """The position of each slot; -1 if it does not take part."""
+    """The position of each slot; -1 if it is not alive."""
     of_slot: Ints
-    """The group of each slot; `count` if it does not take part."""
+    """The group of each slot; `count` if it is not alive."""
     count: int
     """How many groups there are."""
     speakers: Names
     entities: Names
-
-    @cached_property
-    def has_questions(self) -> bool:
-        """Whether any text ends with a question."""
-        return bool(self.columns.asks.any())
 
     def windows(self, slots: Longs) -> Ints:
         """The windows of these slots, one column each: the slots before, itself, those after.
@@ -86,15 +74,11 @@ def find_groups(columns: Columns) -> Groups:
 
 
 def _find_groups(columns: Columns) -> Groups:
-    joins = np.array([kind in KINDS_IN_GROUPS for kind in KINDS])[columns.kind]
-    slots = np.flatnonzero(joins & columns.alive)
+    slots = np.flatnonzero(columns.alive)
     key = columns.context[slots].astype(np.int64) * (len(columns.stores) + 1) + columns.store[slots]
     created = np.nan_to_num(columns.created[slots], nan=np.inf)
-    keys = key, created, columns.position[slots]
-    order = slots.astype(np.int32)
-    if not _are_in_order(keys):
-        ordered = np.lexsort(keys[::-1])
-        order, key = order[ordered], key[ordered]
+    ordered = np.lexsort((columns.position[slots], created, key))
+    order, key = slots[ordered].astype(np.int32), key[ordered]
     begins = np.ones(len(key), np.bool_)
     begins[1:] = key[1:] != key[:-1]
     group = np.cumsum(begins, dtype=np.int32) - np.int32(1)
@@ -108,20 +92,6 @@ def _find_groups(columns: Columns) -> Groups:
     return Groups(columns, order, group, place, of_slot, count, speakers, entities)
 
 
-def _are_in_order(keys: Sequence[NDArray[Any]]) -> bool:
-    """Whether rows are ascending by the first key, equal ones by the second, and so on.
-
-    A store that was read once mostly is; to sort a million takes 200 ms, to look at them 5.
-    """
-    is_tied = np.ones(max(0, len(keys[0]) - 1), np.bool_)
-    for key in keys:
-        before, after = key[:-1], key[1:]
-        if (is_tied & (after < before)).any():
-            return False
-        is_tied &= after == before
-    return True
-
-
 @lru_cache(maxsize=32_768)
 def _split_name(name: str) -> tuple[str, ...]:
     return tuple(analysis.list_words(name))
@@ -133,21 +103,3 @@ def _index_names(names: Sequence[str]) -> Names:
         if words := _split_name(name):
             found.setdefault(words[0], []).append((words, code))
     return found
-
-
-class Context(NamedTuple):
-    """What the memories around a match, and other marks of the query, add to its score."""
-
-    slots: Longs
-    """The slots that were looked at, unique, in no order."""
-    at: Longs
-    """The position of each in `Match.slots`."""
-    parts: Mapping[str, Floats]
-    """Name -> what the part adds to each of `slots`, weighted."""
-    total: Floats
-    """The sum of the parts for each of `slots`."""
-
-    def parts_of(self, slot: int) -> dict[str, float]:
-        """Return what each part adds to the score of a slot."""
-        at = np.flatnonzero(self.slots == slot)
-        return {name: float(values[at[0]]) for name, values in self.parts.items() if len(at)}

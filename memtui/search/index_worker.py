@@ -6,7 +6,7 @@
     python -m memtui.search.index_worker whoosh GENERATION    update the Whoosh index beside it
     python -m memtui.search.index_worker vectors GENERATION   embed what has no vector yet
 
-The process reads the rows of one catalog generation (see `memtui.search.catalog`) and prints the
+The process reads the rows of one generation (see `memtui.search.saved_rows`) and prints the
 lines of a worker (see `memtui.child_processes`). Arrays and index become valid only by a file that
 is renamed last, so those of a child that died are never used.
 """
@@ -31,8 +31,6 @@ log = logging.getLogger(__name__)
 WORKER = "memtui.search.index_worker"
 MAX_EMBEDDED_HERE = 1_000
 """Memories that are embedded without starting a process, in a third of a second."""
-_SMALL_SHARE = 0.2
-"""With more than this share changed, a new Whoosh index is built instead of a segment."""
 
 
 def build_index(
@@ -41,11 +39,10 @@ def build_index(
     report: Report = silent,
     cancelled: IsCancelled = never,
 ) -> bool:
-    """Build arrays, Whoosh index or vectors of one catalog generation, and wait for them.
+    """Build arrays, Whoosh index or vectors of one generation, and wait for them.
 
     Args:
         what: What to build.
-        generation: The folder of the generation.
         report: Is given the rows done and the rows there are.
         cancelled: Is asked five times a second; once it is true, the child is killed.
 
@@ -65,16 +62,23 @@ def build_index(
     return False
 
 
+def whoosh_rows(home: Path) -> str:
+    """The name of the rows that the Whoosh index in this folder is of; empty without an index."""
+    try:
+        return str(json.loads((home / "whoosh.json").read_bytes())["rows"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
 def update_vectors(
     generation: Path, embedder: Embedder, report: Report, cancelled: IsCancelled = never
 ) -> tuple[int, int]:
     """Embed what has no vector yet; long local work runs in a process of its own.
 
     Args:
-        generation: The folder of a catalog generation.
+        generation: The folder of a generation.
         embedder: What makes the vectors.
         report: Is given the texts embedded and the texts to embed.
-        cancelled: Is asked before each batch.
 
     Returns:
         How many texts were embedded, and how many different texts there are.
@@ -82,9 +86,9 @@ def update_vectors(
     Raises:
         Cancelled, EmbeddingError, OSError: The batches finished before are kept.
     """
-    from memtui.search import catalog, vector_building, vectors
+    from memtui.search import saved_rows, vector_building, vectors
 
-    if embedder.remote or len(catalog.load_generation(generation).rows) <= MAX_EMBEDDED_HERE:
+    if embedder.remote or len(saved_rows.load_rows(generation)) <= MAX_EMBEDDED_HERE:
         return vector_building.embed_missing(generation, embedder, report, cancelled)
 
     def count_vectors() -> int:
@@ -102,53 +106,28 @@ def update_vectors(
 
 def make_arrays(generation: Path, report: Report) -> None:
     """Build the arrays of a generation and save them in it. Raises almost anything."""
-    from memtui.search import catalog, documents, postings, segment_files
+    from memtui.search import documents, postings, saved_rows, segment_files
 
-    rows = catalog.load_generation(generation).rows
+    rows = saved_rows.load_rows(generation)
     total = len(rows)
 
     def read() -> Iterator[documents.IndexedDocument]:
         for at in range(total):
             if at % 1024 == 0:
                 report(Progress("indexing", at, total))
-            yield documents.document_from_record(json.loads(rows.raw(at)))
+            yield documents.to_document(rows[at])
 
     segment_files.save_segment(postings.build(read()), generation, generation.name)
 
 
 def make_whoosh(generation: Path, report: Report) -> None:
-    """Update the Whoosh index beside a generation, or build it. Raises almost anything."""
-    from memtui.search import catalog, documents, segment_files
+    """Bring the Whoosh index beside a generation to its rows. Raises almost anything."""
+    from memtui.search import documents, saved_rows
     from memtui.search.whoosh_index import WhooshIndex
 
-    rows = catalog.load_generation(generation).rows
-    by_ref = {
-        document.ref: document
-        for document in (
-            documents.document_from_record(json.loads(rows.raw(at))) for at in range(len(rows))
-        )
-    }
+    found = map(documents.to_document, saved_rows.load_rows(generation))
     with WhooshIndex(generation.parent) as index:
-        known = index.digests()
-        if known is not None:
-            changed = [
-                document
-                for ref, document in by_ref.items()
-                if known.get(ref) != documents.digest_document(document)
-            ]
-            removed = [ref for ref in known if ref not in by_ref]
-            if len(changed) + len(removed) <= _SMALL_SHARE * len(by_ref) and index.update(
-                changed, removed, report, generation.name
-            ):
-                return
-        segment = segment_files.load_segment(generation, generation.name)
-        same_rows = segment is not None and segment.count == len(by_ref)
-        index.build(
-            list(by_ref.values()),
-            report,
-            segment=segment if same_rows else None,
-            rows=generation.name,
-        )
+        index.update(found, generation.name, report)
 
 
 def make_vectors(generation: Path, report: Report) -> None:

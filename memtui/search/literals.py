@@ -1,37 +1,26 @@
 """Find text in memories exactly as it was typed: phrases, titles, symbols, punctuation.
 
-The index holds words only. Symbols are found by reading the texts: those in memory one by one,
-cached rows by a search through the bytes of their file, of which only the hits are decoded. White
-space matches any white space; case, accents and compatibility forms make no difference.
+The index holds words only. Symbols are found by reading the texts. White space matches any white
+space; case, accents and compatibility forms make no difference.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never, stoppable
 from memtui.search import analysis, hits
-from memtui.search.array_types import Ints, Longs, Mask, to_mask
+from memtui.search.array_types import Ints, Longs, Mask
 from memtui.search.documents import to_document
-from memtui.search.hits import NO_SLOTS, Match, TermHits
+from memtui.search.hits import NO_SLOTS, TermHits
 from memtui.search.postings import FIELD_END, Segment
-from memtui.search.query_terms import QueryTerm, QueryTerms
-
-
-class SearchedRows(Protocol):
-    """Memories by slot, with a way to search the bytes of those that are cached."""
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, index: int, /) -> Memory: ...
-    def candidate_slots(self, pattern: re.Pattern[bytes]) -> Iterable[int]:
-        """The slots whose cached record may match, ascending; all slots of rows not cached."""
+from memtui.search.query_terms import QueryTerm
 
 
 @lru_cache(maxsize=64)
@@ -41,7 +30,6 @@ def compile_literal(
     """Return a pattern for folded text that finds the text `typed`.
 
     Args:
-        typed: The text.
         is_prefix: Its end may be inside a word.
         whole_words: A letter or digit at its edge does not match inside a word.
     """
@@ -71,67 +59,10 @@ def _is_only_symbols(typed: str) -> bool:
     )
 
 
-def _record_pattern(typed: str) -> re.Pattern[bytes]:
-    """A pattern that every ASCII JSON record with this text matches; others may match it too.
-
-    Only the ASCII symbols and letters count, because accents may be written in several ways.
-    """
-    runs = re.findall(r"[!-~]+", typed)
-    longest = max(runs, key=len, default="")
-    if longest:
-        return re.compile(re.escape(json.dumps(longest)[1:-1].encode()), re.IGNORECASE)
-    symbols = [char for char in typed if not char.isspace() and not char.isalpha()]
-    escaped = json.dumps(symbols[0])[1:-1].encode() if symbols else b""
-    return re.compile(re.escape(escaped), re.IGNORECASE)
-
-
-_STRUCTURE = frozenset(":,{}[]-.+")
-"""Symbols that stand in every record, between its fields or in its times."""
-
-
-def _symbol_pattern(symbol: str) -> re.Pattern[bytes]:
-    """A pattern for the records with this symbol; one of `_STRUCTURE` must be in an indexed field.
-
-    Otherwise a search for a colon alone would decode every record: 1 s at 33,000.
-    """
-    if symbol not in _STRUCTURE:
-        return _record_pattern(symbol)
-    mark = re.escape(symbol.encode())
-    plain = rb'[^"\\%s]*+' % mark
-    before = rb"%s(?:\\.%s)*+" % (plain, plain)
-    listed = rb'\[(?:"(?:[^"\\]|\\.)*+",)*?"'
-    return re.compile(
-        rb'"(?:(?:title|content|entity|type|source)":"|(?:tags|also_entities)":%s)%s%s'
-        % (listed, before, mark)
-    )
-
-
-_folded: tuple[object, dict[int, list[str]]] = (None, {})
-"""The rows of the last query, and the folded texts of those that were read: the next letter mostly
-reads them again. Assigned as a whole, for any thread."""
-_MAX_FOLDED = 256
-_MAX_FOLDED_CHARS = 20_000
-"""Memories that are kept, and the longest."""
-
-
-def _fold_fields(rows: SearchedRows, slot: int) -> list[str]:
-    """The folded texts of a memory."""
-    global _folded
-    of, known = _folded
-    if of is not rows or len(known) >= _MAX_FOLDED:
-        known = {}
-        _folded = rows, known
-    if (texts := known.get(slot)) is None:
-        texts = [analysis.fold_text(text) for text in to_document(rows[slot]).fields()]
-        if sum(map(len, texts)) <= _MAX_FOLDED_CHARS:
-            known[slot] = texts
-    return texts
-
-
 class LiteralSearch(NamedTuple):
     """Searches the texts of a table's memories for literal text."""
 
-    rows: SearchedRows
+    rows: Sequence[Memory]
     alive: Mask | None = None
     cancelled: IsCancelled = never
 
@@ -139,7 +70,6 @@ class LiteralSearch(NamedTuple):
         """The slots of the living memories that hold this text as typed. Raises Cancelled.
 
         Args:
-            typed: The text.
             whole_words: Its edges may not be inside a word.
         """
         if not analysis.fold_text(typed).strip():
@@ -147,11 +77,9 @@ class LiteralSearch(NamedTuple):
         pattern = compile_literal(typed, whole_words=whole_words)
         if _is_only_symbols(typed):
             symbol = typed.strip()
-            slots = self.rows.candidate_slots(_symbol_pattern(symbol))
-            return np.array(
-                [at for at in self._iterate(slots) if self._has_symbol(at, symbol)], np.int64
-            )
-        return self._check(self.rows.candidate_slots(_record_pattern(typed)), pattern)
+            slots = self._iterate(range(len(self.rows)))
+            return np.array([at for at in slots if self._has_symbol(at, symbol)], np.int64)
+        return self._check(range(len(self.rows)), pattern, longest_run(typed))
 
     def has_begun(self, slots: Longs, typed: Sequence[str]) -> Mask:
         """Read the texts of memories for what is still being typed.
@@ -170,7 +98,7 @@ class LiteralSearch(NamedTuple):
         found = np.zeros((len(typed), len(slots)), np.bool_)
         numbers = {slot: number for number, slot in enumerate(slots.tolist())}
         for slot in self._iterate(numbers):
-            texts = _fold_fields(self.rows, slot)
+            texts = [analysis.fold_text(text) for text in to_document(self.rows[slot]).fields()]
             found[:, numbers[slot]] = [any(map(each.search, texts)) for each in patterns]
         return found
 
@@ -181,8 +109,8 @@ class LiteralSearch(NamedTuple):
         """
         return self._check(map(int, slots), compile_literal(typed, is_prefix=is_prefix))
 
-    def _check(self, slots: Iterable[int], pattern: re.Pattern[str]) -> Longs:
-        matching = [slot for slot in self._iterate(slots) if self._holds(slot, pattern)]
+    def _check(self, slots: Iterable[int], pattern: re.Pattern[str], run: str = "") -> Longs:
+        matching = [slot for slot in self._iterate(slots) if self._holds(slot, pattern, run)]
         return np.array(matching, np.int64)
 
     def _iterate(self, slots: Iterable[int]) -> Iterator[int]:
@@ -205,12 +133,23 @@ class LiteralSearch(NamedTuple):
             or any(symbol in text for text in (*memory.tags, *memory.also_entities))
         )
 
-    def _holds(self, slot: int, pattern: re.Pattern[str]) -> bool:
+    def _holds(self, slot: int, pattern: re.Pattern[str], run: str) -> bool:
         return any(
             pattern.search(analysis.fold_text(text)) is not None
             for text in to_document(self.rows[slot]).fields()
-            if text
+            if text and may_hold(text, run)
         )
+
+
+def longest_run(typed: str) -> str:
+    """The longest part of a text without white space or foreign letters, in small letters."""
+    return max(re.findall(r"[!-~]+", typed), key=len, default="").lower()
+
+
+def may_hold(text: str, run: str) -> bool:
+    """Whether a folded text may hold a `longest_run`: folding every text takes ten times as long,
+    but what is not ASCII may fold to anything."""
+    return not text.isascii() or run in text.lower()
 
 
 def word_ranges(
@@ -219,8 +158,6 @@ def word_ranges(
     """The range of word numbers for each word; None if the segment lacks one of them.
 
     Args:
-        segment: The postings.
-        parts: The words.
         last_is_prefix: The last word stands for all words that begin with it.
     """
     ranges = []
@@ -285,21 +222,3 @@ def _words_at(segment: Segment, memories: Longs, at: int) -> Ints:
     """The word of each of these memories that has so many before it."""
     words: Ints = segment.stream.take(segment.starts.take(memories) + at)
     return words
-
-
-def find_title_matches(segments: Sequence[Segment], query_terms: QueryTerms, found: Match) -> Longs:
-    """The matches whose title is exactly the words of the query.
-
-    Args:
-        segments: The postings of all memories.
-        query_terms: The analyzed query.
-        found: Its matches.
-    """
-    parts = [
-        find_titles(segment, query_terms.title_words, query_terms.last_is_prefix)
-        for segment in segments
-    ]
-    if not any(map(len, parts)):
-        return NO_SLOTS
-    titled: Longs = np.concatenate(parts)
-    return titled[to_mask(found.slots[found.all_words], found.size)[titled]]

@@ -13,28 +13,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from memtui.dataclass import dataclass, field, replace
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.query import Term, TermKind
+from memtui.query import TermKind
 from memtui.search import analysis, expansion, hits, literals
-from memtui.search.array_types import Ints, Longs, Mask, sort_unique, to_mask
+from memtui.search.array_types import Floats, Ints, Longs, Mask, sort_unique, to_mask
 from memtui.search.date_matches import DateHits
-from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHits, read_terms
-from memtui.search.literals import LiteralSearch, find_title_matches
-from memtui.search.match_bonuses import MatchBonuses
+from memtui.search.hits import NO_SLOTS, TermHits, count_once, read_terms
+from memtui.search.literals import LiteralSearch
 from memtui.search.postings import Segment
-from memtui.search.query_terms import (
-    QueryTerm,
-    analyze_terms,
-    get_whole_word,
-    has_just_begun,
-    join_neighbours,
-)
+from memtui.search.query_terms import QueryTerm, QueryTerms, has_just_begun, join_neighbours
 
 K1 = 1.2
 """BM25's saturation of repeated words; the usual value."""
@@ -43,18 +36,131 @@ OTHER_FORM_WEIGHT = 0.75
 MAX_HIGHLIGHTS = 64
 """Words of one pattern that are highlighted."""
 
-ExactLookup = Callable[[Term], Longs | None]
-"""Finds the slots with a phrase, pattern or fuzzy word in another index; None: use the postings."""
+
+class ExactAnswer(NamedTuple):
+    """What another index says of a phrase, a pattern or a misspelt word."""
+
+    found: Mask
+    """The slots of memories that hold it."""
+    covered: Mask
+    """The slots of the memories that it knows; of the others it says nothing."""
+
+
+ExactLookup = Callable[[QueryTerm], ExactAnswer | None]
+"""Looks up a term in another index; None where there is none."""
+
+
+MAX_SUBSTITUTES_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """A word of the query that no memory holds, and what was looked for instead."""
+
+    typed: str
+    words: tuple[str, ...]
+    """The best ones first; at most `MAX_SUBSTITUTES_NAMED`."""
+    count: int
+    """How many there are."""
+
+
+class ScoredTerm(NamedTuple):
+    """What one term of the query adds to the text score of each slot that has it."""
+
+    hits: TermHits
+    """The weights are scores, before the sum is divided by the best."""
+    highest: float
+    """The highest score that a slot could have for this term."""
+    is_open: bool = False
+    """Its last letter is still being typed."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """The slots that match the text of a query."""
+
+    size: int
+    """How many slots there are."""
+    slots: Longs
+    """The matching slots, unique."""
+    text: Floats
+    """The text score of each of `slots`, 0..1."""
+    all_words: Mask
+    """Whether each of `slots` has all words."""
+    title: Longs = field(default_factory=lambda: NO_SLOTS)
+    """Slots whose title is exactly the words of the query."""
+    words: tuple[str, ...] = ()
+    """Folded words to highlight, with the forms and completions in the index."""
+    missing: tuple[str, ...] = ()
+    """Terms that match nothing, as they were typed."""
+    terms: tuple[ScoredTerm, ...] = ()
+    """The terms that are looked for, for the scores of what stands around a memory."""
+    is_plain: bool = False
+    """All terms are words, none is excluded or required, so that memories with none of them may
+    join (`memtui.search.context`)."""
+    meaning: Floats | None = None
+    """The score that the vectors add to each of `slots`; None without vectors
+    (`memtui.search.fusion`)."""
+    too_far: float | None = None
+    """The best cosine, if the query asks for meaning and no memory is near enough."""
+    substituted: tuple[Substitution, ...] = ()
+    """Words that occur nowhere, with the words that were looked for instead."""
+
+    @cached_property
+    def found(self) -> Mask:
+        """Whether each of all slots matches."""
+        return to_mask(self.slots, self.size)
+
+    def narrowed(self, passing: Mask) -> Match:
+        """The match of those of its slots that pass; `passing` is over all slots."""
+        at = passing.take(self.slots).nonzero()[0]
+        return replace(
+            self,
+            slots=self.slots.take(at),
+            text=self.text.take(at),
+            all_words=self.all_words.take(at),
+            meaning=None if self.meaning is None else self.meaning.take(at),
+        )
+
+    def with_slots(self, slots: Longs) -> Match:
+        """The match with these slots added, with a text score of 0; those it has already stay."""
+        fresh = sort_unique(slots[~self.found.take(slots)])
+        none = np.zeros(len(fresh), np.float32)
+        return replace(
+            self,
+            slots=np.concatenate([self.slots, fresh]),
+            text=np.concatenate([self.text, none]),
+            all_words=np.concatenate([self.all_words, none > 0]),
+            meaning=None if self.meaning is None else np.concatenate([self.meaning, none]),
+        )
+
+
+def match_none(size: int, missing: Iterable[str] = ()) -> Match:
+    """Return a match without any of `size` slots; `missing` are the terms that matched nothing."""
+    none = np.empty(0, np.bool_)
+    return Match(size, NO_SLOTS, hits.NO_HITS.weights, none, missing=tuple(dict.fromkeys(missing)))
+
+
+class TextIndex(NamedTuple):
+    """What the terms of a query are looked up in."""
+
+    segments: Sequence[Segment]
+    """The postings of all memories."""
+    size: int
+    """How many slots there are."""
+    alive: Mask | None = None
+    """For each slot whether it may match and counts as holding a word; None: all."""
+    literals: LiteralSearch | None = None
+    """Reads the texts; without it terms without a word match nothing, and the punctuation of
+    phrases does not count."""
+    exact: ExactLookup | None = None
+    """Says which memories have a phrase, a pattern or a misspelt word."""
+    cancelled: IsCancelled = never
 
 
 def match_terms(
-    segments: Sequence[Segment],
-    slots: int,
-    terms: Sequence[Term],
-    exact: ExactLookup | None = None,
-    cancelled: IsCancelled = never,
-    alive: Mask | None = None,
-    literals: LiteralSearch | None = None,
+    index: TextIndex,
+    query_terms: QueryTerms,
     dates: DateHits | None = None,
     *,
     as_written: bool = False,
@@ -62,57 +168,50 @@ def match_terms(
     """Find the slots whose text matches the terms of a query, with their text scores.
 
     Args:
-        segments: The postings of all memories.
-        slots: How many slots there are.
-        terms: Of the query. Without one that is not negated, all slots match.
-        exact: Looks up phrases, patterns and fuzzy words in another index.
-        cancelled: Is asked once for each term and segment, and while patterns are expanded.
-        alive: For each slot whether it may match and counts as holding a word; None: all.
-        literals: Reads the texts; without it terms without a word match nothing, and the
-            punctuation of phrases does not count.
+        index: What to look them up in; `cancelled` is asked once for each term and segment, and
+            while patterns are expanded.
+        query_terms: Of the query. Without one that is not negated, all slots match.
         dates: The memories with the dates of the query; they count as holding their words.
         as_written: Do not replace words that no memory holds.
 
     Returns:
-        The matches, in no order, with scores in 0..1.
+        The matches, with scores in 0..1.
 
     Raises:
         Cancelled: `cancelled` became true.
     """
-    count = slots if alive is None else int(np.count_nonzero(alive))
-    if alive is not None and count == len(alive):
-        alive = None
-    search = _Search(segments, slots, exact, cancelled, alive, literals)
-    query_terms = analyze_terms(terms)
+    size, alive = index.size, index.alive
+    count = size if alive is None else int(np.count_nonzero(alive))
+    search = _Search(index, alive if count < size else None)
     positive = (*query_terms.optional, *query_terms.required)
-    if not positive and any(not term.negated for term in terms):
-        return hits.match_none(slots, (term.text for term in terms if not term.negated))
+    if not positive and query_terms.unusable:
+        return match_none(size, query_terms.unusable)
+    excluded = [search.mask(term) for term in query_terms.excluded]
     if not positive:
-        none = np.zeros(slots, np.bool_)
-        every = Match(slots, np.arange(slots), np.zeros(slots, np.float32), none)
-        return _exclude(every, [search.mask(term) for term in query_terms.excluded])
+        none = np.zeros(size, np.float32)
+        return _exclude(Match(size, np.arange(size), none, none > 0), excluded)
     words: dict[str, None] = {}
     scored: list[ScoredTerm] = []
     joined = join_neighbours(query_terms.optional)
     for number, term in enumerate(positive):
-        added = list(search.find_joined(joined.get(number, ())))
+        ways = [*search.find_ways(term, words), *search.find_joined(joined.get(number, ()))]
         if dates is not None and term.term.text in dates.terms:
-            added += dates.tiers
-        if not added and (known := search.score_word(term, words, count)) is not None:
-            scored.append(known)
-            continue
-        tiers = [*search.find_tiers(term, words), *added]
-        if not as_written and not any(len(tier.slots) for tier in tiers):
-            tiers = list(search.find_substitutes(term, words))
-        score, word = _score(tiers, slots, count), get_whole_word(term)
-        scored.append(ScoredTerm(*score, word, is_open=term.last_is_prefix))
-    scores = [each.hits for each in scored]
-    sums = hits.sum_hits(scores, slots, 1 / sum([each.highest for each in scored]))
-    missing = [n.term.text for n, s in zip(positive, scores, strict=True) if not len(s.slots)]
-    found = hits.make_match(
-        sums,
+            ways += [count_once(dates.written), count_once(dates.timed)]
+        if not as_written and not any(len(way.slots) for way in ways):
+            ways = list(search.find_substitutes(term, words))
+        scored.append(ScoredTerm(*_score(ways, size, count), is_open=term.last_is_prefix))
+    share = np.float32(1 / sum(each.highest for each in scored))
+    text, held = np.zeros(size, np.float32), np.zeros(size, np.uint16)
+    for each in scored:
+        text[each.hits.slots] += each.hits.weights * share
+        held[each.hits.slots] += np.uint16(1)
+    slots = held.nonzero()[0]
+    missing = [n.term.text for n, s in zip(positive, scored, strict=True) if not len(s.hits.slots)]
+    found = Match(
+        size,
         slots,
-        all_words=sums.term_counts == len(positive),
+        text.take(slots),
+        held.take(slots) == len(positive),
         words=tuple(words),
         missing=tuple(dict.fromkeys(missing)),
         substituted=tuple(search.substituted),
@@ -120,170 +219,116 @@ def match_terms(
             [each for term, each in zip(positive, scored, strict=True) if not has_just_begun(term)]
         ),
         is_plain=not query_terms.required and not query_terms.excluded,
-        bonuses=MatchBonuses(query_terms, segments, literals, dates),
     )
-    required = scores[len(query_terms.optional) :]
-    excluded = [~to_mask(part.slots, slots) for part in required]
-    found = _exclude(found, [*excluded, *(search.mask(term) for term in query_terms.excluded)])
-    titled = find_title_matches(segments, query_terms, found)
-    return found.changed(title=titled) if len(titled) else found
+    required = scored[len(query_terms.optional) :]
+    found = _exclude(found, [*(~to_mask(each.hits.slots, size) for each in required), *excluded])
+    return replace(found, title=_find_titles(index.segments, query_terms, found))
 
 
 def _exclude(found: Match, excluded: Sequence[Mask]) -> Match:
     """Remove from the match the slots that are in one of these masks."""
-    if not excluded:
-        return found
-    is_left = ~np.logical_or.reduce(excluded)[found.slots]
-    slots, text, all_words = found.slots[is_left], found.text[is_left], found.all_words[is_left]
-    return replace(found, slots=slots, text=text, all_words=all_words)
+    return found.narrowed(~np.logical_or.reduce(excluded)) if excluded else found
 
 
-def _score(tiers: Iterable[TermHits], slots: int, count: int) -> tuple[TermHits, float]:
-    """The score of the best tier for each slot, and the highest score that a slot could have.
+def _find_titles(segments: Sequence[Segment], query_terms: QueryTerms, found: Match) -> Longs:
+    """The matches with all words whose title is exactly the words of the query."""
+    parts = [
+        literals.find_titles(segment, query_terms.title_words, query_terms.last_is_prefix)
+        for segment in segments
+    ]
+    titled: Longs = np.concatenate([NO_SLOTS, *parts])
+    return titled[to_mask(found.slots[found.all_words], found.size)[titled]]
+
+
+def _score(ways: Iterable[TermHits], size: int, count: int) -> tuple[TermHits, float]:
+    """The score of the best way to hold a term for each slot, and the highest possible score.
 
     `count` is the number of memories, from which the rarity of a word is computed.
     """
     best = hits.NO_HITS
     highest = 0.0
-    for tier in tiers:
-        frequency = len(tier.slots)
+    for way in ways:
+        frequency = len(way.slots)
         if frequency:
             rarity = math.log1p((count - frequency + 0.5) / (frequency + 0.5)) * (K1 + 1)
             highest = max(highest, rarity)
-            scores = tier.weights * np.float32(rarity)
-            scores /= tier.weights + np.float32(K1)
-            scored = TermHits(tier.slots, scores)
-            best = hits.take_maximum(best, scored, slots) if len(best.slots) else scored
+            scores = way.weights * np.float32(rarity)
+            scores /= way.weights + np.float32(K1)
+            scored = TermHits(way.slots, scores)
+            best = hits.take_maximum(best, scored, size) if len(best.slots) else scored
     return best, highest or math.log1p(2.0 * count + 1.0) * (K1 + 1)
-
-
-class _CachedScore(NamedTuple):
-    """The score of a word and its highlights, and the segments, slots and mask it is from."""
-
-    table: tuple[object, ...]
-    alive: Mask | None
-    term: ScoredTerm
-    words: dict[str, None]
 
 
 @dataclass(slots=True)
 class _Search:
     """One query over all segments."""
 
-    segments: Sequence[Segment]
-    slots: int
-    exact: ExactLookup | None
-    cancelled: IsCancelled
+    index: TextIndex
     alive: Mask | None
-    literals: LiteralSearch | None
     substituted: list[Substitution] = field(default_factory=list)
-    _joined: dict[tuple[str, bool], TermHits | None] = field(default_factory=dict)
-
-    def score_word(self, term: QueryTerm, words: dict[str, None], count: int) -> ScoredTerm | None:
-        """The score of a single word, kept while the next is typed.
-
-        That of a word that is being typed is kept too, as most letters leave it the same
-        completions. None for other terms, and for words that no memory holds. Adds the words to
-        highlight.
-        """
-        if not (self.segments and term.has_forms and len(term.parts) == 1):
-            return None
-        word, forms = term.parts[0], hits.NO_HITS
-        key = ("score", word)
-        if term.last_is_prefix:
-            words.update(dict.fromkeys(term.highlights))
-            forms = self._forms(word, words)
-            ranges = [segment.terms.prefix_range(word) for segment in self.segments]
-            key = ("begun", word if len(forms.slots) else str(ranges))
-
-        def compute() -> _CachedScore:
-            found: dict[str, None] = {}
-            begun = (forms, self._completions(word)) if term.last_is_prefix else ()
-            score = _score(begun or self.find_tiers(term, found), self.slots, count)
-            scored = ScoredTerm(*score, get_whole_word(term), is_open=term.last_is_prefix)
-            return _CachedScore(table, self.alive, scored, found)
-
-        first, table = self.segments[0], (*self.segments, self.slots)
-        known = hits.get_cached(first, key, compute)
-        if known.table != table or known.alive is not self.alive:
-            first.cached_hits.pop(key, None)
-            known = hits.get_cached(first, key, compute)
-        if not len(known.term.hits.slots):
-            return None
-        words.update(known.words)
-        return known.term
 
     def mask(self, term: QueryTerm) -> Mask:
         """Whether each slot holds the term."""
-        found = [tier.slots for tier in self.find_tiers(term, {})]
-        return to_mask(np.concatenate([NO_SLOTS, *found]), self.slots)
+        found = [way.slots for way in self.find_ways(term, {})]
+        return to_mask(np.concatenate([NO_SLOTS, *found]), self.index.size)
 
-    def find_tiers(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
+    def find_ways(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
         """The memories that hold the term, by each way to hold it: the word, then its completions.
 
         Each way is scored by its own rarity. Adds the words to highlight to `words`.
         """
         words.update(dict.fromkeys(term.highlights))
         if not term.parts:
-            if self.literals is not None:
-                yield _count_once(self.literals.find(term.literal))
+            if self.index.literals is not None:
+                yield count_once(self.index.literals.find(term.literal))
             return
-        found = None
-        if self.exact is not None and term.kind is not TermKind.WORD:
-            found = self._look_up(self.exact(term.term))
         match term.kind:
             case TermKind.PHRASE:
-                yield self._phrases(term, found)
-            case _ if found is not None:
-                yield found
+                yield self._phrases(term)
             case TermKind.WILDCARD:
-                yield self._expand(term, expansion.expand_wildcard, words)
+                yield self._check(term, self._expand(term, expansion.expand_wildcard, words))
             case TermKind.FUZZY:
-                yield self._expand(term, expansion.expand_fuzzy, words)
+                yield self._check(term, self._expand(term, expansion.expand_fuzzy, words))
             case _:
                 yield from self._words(term, words)
 
-    def _look_up(self, slots: Longs | None) -> TermHits | None:
-        """What another index has found, of living memories only."""
-        if slots is None:
-            return None
-        slots = sort_unique(slots[slots < self.slots])
-        return _count_once(slots if self.alive is None else slots[self.alive[slots]])
+    def _check(self, term: QueryTerm, found: TermHits) -> TermHits:
+        """The hits without those that the other index knows and does not find."""
+        answer = self.index.exact(term) if self.index.exact is not None else None
+        return found if answer is None else hits.filter_hits(found, answer.found | ~answer.covered)
 
-    def _phrases(self, term: QueryTerm, found: TermHits | None) -> TermHits:
+    def _phrases(self, term: QueryTerm) -> TermHits:
         """Memories with the words in this order and with the punctuation as typed."""
-        if found is None:
-            found = self._gather(lambda segment: literals.find_phrase(segment, term))
-        if self.literals is None or not _has_punctuation(term.literal):
+        found = self._gather(lambda segment: literals.find_phrase(segment, term))
+        found = self._check(term, found)
+        if self.index.literals is None or not _has_punctuation(term.literal):
             return found
-        slots = self.literals.filter(found.slots, term.literal, is_prefix=term.last_is_prefix)
+        slots = self.index.literals.filter(found.slots, term.literal, is_prefix=term.last_is_prefix)
         return hits.TermHits(slots, found.weights[np.searchsorted(found.slots, slots)])
 
     def find_joined(self, joined: Sequence[tuple[str, bool]]) -> Iterator[TermHits]:
         """The memories with words written together that the query has apart."""
         for each in joined:
-            if each not in self._joined:
-                self._joined[each] = self._look_up_joined(*each)
-            if (found := self._joined[each]) is not None:
+            if (found := self._look_up_joined(*each)) is not None:
                 yield found
 
     def _look_up_joined(self, word: str, is_prefix: bool) -> TermHits | None:
-        begun = [segment.first_completion(word) for segment in self.segments]
+        begun = [segment.first_completion(word) for segment in self.index.segments]
         if is_prefix and any(begun):
             return self._completions(word)
         return self._forms(word, {}) if word in begun else None
 
     def find_substitutes(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
         """The memories with words in place of one that occurs nowhere (see `expansion`)."""
-        if term.kind is TermKind.PHRASE and self.literals is not None:
-            yield _count_once(self.literals.find(term.literal, whole_words=False))
+        if term.kind is TermKind.PHRASE and self.index.literals is not None:
+            yield count_once(self.index.literals.find(term.literal, whole_words=False))
             return
         if term.kind is not TermKind.WORD or not term.parts:
             return
         if len(analysis.find_chunks(term.term.text)) > 1:  # an address or a path is exact
             return
         word = term.compound or term.parts[0]
-        for parts in expansion.split_word(word, self.segments):
+        for parts in expansion.split_word(word, self.index.segments):
             apart = term._replace(kind=TermKind.PHRASE, parts=parts, compound="")
             found = self._gather(partial(literals.find_phrase, term=apart))
             if len(found.slots):
@@ -292,10 +337,10 @@ class _Search:
                 return
         others = expansion.find_substitutes(
             word,
-            self.segments,
+            self.index.segments,
             self.alive,
             is_prefix=term.last_is_prefix,
-            cancelled=self.cancelled,
+            cancelled=self.index.cancelled,
         )
         if others:
             self._note(term, others, words)
@@ -305,7 +350,7 @@ class _Search:
         for other in term.highlights:
             words.pop(other, None)
         words.update(dict.fromkeys(others))
-        named = tuple(others[: hits.MAX_SUBSTITUTES_NAMED])
+        named = tuple(others[:MAX_SUBSTITUTES_NAMED])
         self.substituted.append(Substitution(term.term.text, named, len(others)))
 
     def _words(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
@@ -337,12 +382,9 @@ class _Search:
         return self._gather(of)
 
     def _completions(self, start: str) -> TermHits:
-        def of(segment: Segment) -> TermHits:
-            return hits.get_cached(
-                segment, ("prefix", start), lambda: hits.read_prefix(segment, start)
-            )
-
-        return self._gather(of)
+        return self._gather(
+            lambda segment: hits.read_range(segment, *segment.terms.prefix_range(start))
+        )
 
     def _all_parts(
         self, parts: Sequence[str], *, last_is_prefix: bool, words: dict[str, None]
@@ -360,7 +402,7 @@ class _Search:
         words: dict[str, None],
     ) -> TermHits:
         def of(segment: Segment) -> TermHits:
-            numbers = expand(segment, term.parts[0], self.cancelled).tolist()
+            numbers = expand(segment, term.parts[0], self.index.cancelled).tolist()
             for number in numbers[: max(0, MAX_HIGHLIGHTS - len(words))]:
                 words[segment.terms[number]] = None
             return read_terms(segment, numbers)
@@ -370,16 +412,12 @@ class _Search:
     def _gather(self, of: Callable[[Segment], TermHits]) -> TermHits:
         """The hits of all segments, of living memories only. Raises Cancelled."""
         found = []
-        for segment in self.segments:
-            if self.cancelled():
+        for segment in self.index.segments:
+            if self.index.cancelled():
                 raise Cancelled
             found.append(of(segment))
         gathered = found[0] if len(found) == 1 else hits.concat_hits(found)
         return gathered if self.alive is None else hits.filter_hits(gathered, self.alive)
-
-
-def _count_once(slots: Longs) -> TermHits:
-    return TermHits(slots, np.ones(len(slots), np.float32))
 
 
 def _has_punctuation(text: str) -> bool:

@@ -1,27 +1,93 @@
-"""Sort found slots by score, only as far as they are read.
+"""Put what was found in order: by score, time, importance, priority, use.
 
-A short word finds tens of thousands of memories, of which a screen shows some fifty. The first
-`SORTED_FIRST` are selected by one partition and sorted; the rest is sorted when it is read: when
-a person jumps to the end, or a command wants everything.
+Simple Memory's priority is made of recency, importance and frequency (RIF): 0.5 x recency
++ 0.3 x importance + 0.2 x frequency, its recency exp(-age / tau) (white paper, Scoring &
+Forgetting). A pinned memory counts as used as often as can be.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from typing import Any, TypeVar, overload
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memtui.search.array_types import Doubles, Floats, Longs
+from memtui.query import Sort
+from memtui.search.array_types import Doubles, Floats, Longs, Mask
+from memtui.search.columns import Columns
+from memtui.search.salience import DEFAULTS as CONSTANTS
+from memtui.search.salience import ScoreConstants, base_salience, days_since, decayed_salience
 
-SORTED_FIRST = 128
-"""Some screens; a partition takes nearly the same time for any number, the sort after it not."""
+
+def order_by_score(columns: Columns, slots: Longs, scores: Doubles) -> tuple[Longs, Doubles]:
+    """Return slots and their scores, the highest first; of equal ones the newest first.
+
+    Args:
+        slots: Unique slots, in any order.
+    """
+    by_slot = np.full(len(columns), np.nan)
+    by_slot[slots] = scores
+    found = np.zeros(len(columns), np.bool_)
+    found[slots] = True
+    newest = columns.newest_first
+    slots = newest[found.take(newest)]
+    slots = slots[np.argsort(-by_slot.take(slots), kind="stable")]
+    return slots, by_slot.take(slots)
 
 
-_Number = TypeVar("_Number", int, float)
+def order_slots(
+    columns: Columns,
+    found: Mask,
+    sort: Sort,
+    now: datetime,
+    then: Sequence[Sort] = (),
+    constants: ScoreConstants = CONSTANTS,
+) -> Longs:
+    """Return the slots of a mask in an order; RELEVANCE, which needs scores, gives newest first.
+
+    Args:
+        found: Which slots to sort.
+        now: What the priority counts recency from.
+        then: The orders of slots that are equal in `sort`, and so on; at last, newest first.
+        constants: Of salience and priority.
+    """
+    newest = columns.newest_first
+    slots = newest[found[newest]]
+    keys = [sort, *then]
+    if keys[-1] is Sort.NEW:  # they are in this order
+        keys.pop()
+    elif keys[-1] is Sort.OLD:  # the reverse, also of equal times; undated ones stay last
+        keys.pop()
+        dated = ~np.isnan(columns.when[slots])
+        slots = np.concatenate([slots[dated][::-1], slots[~dated]])
+    for key in reversed(keys):
+        if values := _sort_values(columns, slots, key, now, constants):
+            slots = slots[np.lexsort(values[::-1])]
+    return slots
+
+
+def _sort_values(
+    columns: Columns, slots: Longs, sort: Sort, now: datetime, constants: ScoreConstants
+) -> tuple[Doubles, ...]:
+    """What the slots are sorted by, the most significant first; the least value first, nan last."""
+    sign = -1.0 if sort.startswith("-") else 1.0
+    match sort.removeprefix("-"):
+        case Sort.NEW:
+            return (-columns.when.take(slots),)
+        case Sort.OLD:
+            return (columns.when.take(slots),)
+        case Sort.IMPORTANCE:
+            return ((sign * columns.importance.take(slots)).astype(np.float64),)
+        case Sort.PRIORITY:
+            return (-sign * priority_parts(columns, slots, now, constants).total,)
+        case Sort.SALIENCE:
+            return (-sign * salience_now(columns, slots, now, constants),)
+        case Sort.USED:
+            accesses = (-sign * columns.accesses.take(slots)).astype(np.float64)
+            return accesses, -sign * np.nan_to_num(columns.accessed.take(slots))
+        case _:
+            return ()
 
 
 def positions_of_highest(values: Floats | Doubles, count: int) -> Longs:
@@ -42,8 +108,6 @@ def best_positions(
 
     Args:
         scores: The score of each of the `slots`.
-        slots: Their slots.
-        when: The time of every slot there is.
         count: How many are wanted.
         at: The positions to choose from; None: all.
     """
@@ -55,112 +119,52 @@ def best_positions(
     return chosen
 
 
-class _ArrayView(Sequence[_Number]):
-    """Numbers in the order of an array, which is never copied whole: as a list, and an array again
-    for each count, 300,000 of them would keep every other thread waiting for 20 ms."""
+def salience_now(
+    columns: Columns, slots: Longs, now: datetime, constants: ScoreConstants = CONSTANTS
+) -> Doubles:
+    """The salience of these slots, see `memtui.search.salience.decayed_salience`.
 
-    @abstractmethod
-    def _in_order(self, stop: int) -> NDArray[Any]:
-        """The numbers in order, at least the first `stop` of them."""
-
-    @overload
-    def __getitem__(self, index: int) -> _Number: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[_Number]: ...
-    def __getitem__(self, index: int | slice) -> _Number | Sequence[_Number]:
-        found: _Number | Sequence[_Number]
-        if isinstance(index, slice):
-            indices = range(len(self))[index]
-            stop = max(indices[0], indices[-1]) + 1 if indices else 0
-            found = self._in_order(stop)[index].tolist() if indices else []
-        else:
-            at = range(len(self))[index]
-            found = self._in_order(at + 1)[at].item()
-        return found
-
-    def __iter__(self) -> Iterator[_Number]:
-        return iter(self._in_order(len(self)).tolist())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({list(self[:8])}, {len(self)} in all)"
-
-    __hash__ = None  # type: ignore[assignment]  # equal to lists, which have none
-
-
-class ArraySlots(_ArrayView[int]):
-    """Slots in the order of an array."""
-
-    def __init__(self, slots: Longs) -> None:
-        self.unsorted = slots
-        """The slots, in any order."""
-
-    def _in_order(self, stop: int) -> Longs:  # noqa: ARG002
-        return self.unsorted
-
-    def __len__(self) -> int:
-        return len(self.unsorted)
-
-    def index(self, value: int, start: int = 0, stop: int | None = None) -> int:
-        """Return the place of the slot `value`, from `start` and before `stop`."""
-        if (self.unsorted == value).any():
-            for at in (self._in_order(len(self)) == value).nonzero()[0].tolist():
-                if at in range(len(self))[start:stop]:
-                    return int(at)
-        raise ValueError(f"{value} is not among the slots")
-
-
-class OrderedSlots(ArraySlots):
-    """Slots from the highest score to the lowest; newest first if equal, then in slot order.
-
-    `slots` and their `scores` come in any order; `when` is the time of every slot there is.
+    Args:
+        now: The time until which the salience decays.
     """
-
-    def __init__(self, slots: Longs, scores: Doubles, when: Doubles) -> None:
-        super().__init__(slots)
-        self.unsorted_scores, self._when = scores, when
-        first = positions_of_highest(scores, SORTED_FIRST)
-        self._first_positions = self._sorted(first)[:SORTED_FIRST]
-        self._first_slots = slots.take(self._first_positions)
-
-    def _sorted(self, at: Longs) -> Longs:
-        falling = -self.unsorted_scores.take(at)
-        order = falling.argsort()
-        falling = falling.take(order)
-        if np.logical_and.reduce(falling[1:] > falling[:-1]):  # no two are equal
-            return at.take(order)
-        slots = self.unsorted.take(at)
-        when = self._when.take(slots)  # undated is nan, which sorts behind everything
-        return at.take(np.lexsort((slots, -when, -self.unsorted_scores.take(at))))
-
-    @cached_property
-    def _all_positions(self) -> Longs:
-        if len(self._first_positions) == len(self.unsorted):
-            return self._first_positions
-        return self._sorted(np.arange(len(self.unsorted)))
-
-    def positions(self, stop: int) -> Longs:
-        """The positions in the slots as they were given, in order, at least `stop` of them."""
-        return self._first_positions if stop <= len(self._first_positions) else self._all_positions
-
-    @cached_property
-    def _all_slots(self) -> Longs:
-        return self.unsorted.take(self._all_positions)
-
-    def _in_order(self, stop: int) -> Longs:
-        return self._first_slots if stop <= len(self._first_positions) else self._all_slots
+    revisions = columns.revisions[slots].astype(np.float64)
+    return decayed_salience(
+        base_salience(columns.types, columns.type[slots], revisions, constants),
+        columns.accesses[slots].astype(np.float64),
+        columns.accessed[slots],
+        now,
+        constants,
+    )
 
 
-class OrderedScores(_ArrayView[float]):
-    """The scores of ordered slots."""
+IMPORTANCE = (1.0, 0.5, 0.0)
+"""What high, medium and low are worth; memtui's own, the white paper says only 0 to 1."""
 
-    def __init__(self, of: OrderedSlots) -> None:
-        self._of = of
 
-    def _in_order(self, stop: int) -> Doubles:
-        return self._of.unsorted_scores.take(self._of.positions(stop))
+class PriorityParts(NamedTuple):
+    """The three parts, weighted; they add up to the priority."""
 
-    def __len__(self) -> int:
-        return len(self._of)
+    recency: Doubles
+    importance: Doubles
+    frequency: Doubles
+
+    @property
+    def total(self) -> Doubles:
+        return self.recency + self.importance + self.frequency
+
+
+def priority_parts(
+    columns: Columns, slots: Longs, now: datetime, constants: ScoreConstants = CONSTANTS
+) -> PriorityParts:
+    """The parts of the priority of slots, in their order.
+
+    Args:
+        constants: Weights of the parts, and tau of the recency.
+    """
+    used = np.maximum(columns.salience[slots], columns.pinned[slots]).astype(np.float64)
+    return PriorityParts(
+        constants.priority_recency
+        * np.nan_to_num(np.exp(-days_since(columns.when[slots], now) / constants.tau_days)),
+        constants.priority_importance * np.array(IMPORTANCE)[columns.importance[slots]],
+        constants.priority_frequency * used,
+    )

@@ -11,26 +11,17 @@ small segment.
     stream     the words of every text in order, as word numbers, -1 after each field: for phrases
     starts     where the stream of each memory begins
     first_words   the first token of each memory's stream: to look there would map all of it
-    prefixes   merged postings of frequent prefixes
     stems      stems that several words share, sorted; stem_ptr, stem_terms: which words
 
 The frequency of a word is summed over all segments at search time, so a memory in a small segment
 is scored as one in a large segment.
-
-Thousands of words begin with `de`, and merging their postings is most of the work for that
-keystroke. So each prefix of two or three letters with many postings is stored merged, which takes
-nearly as much space again as the postings. Longer or rarer prefixes are merged when they are asked
-for, and so are single letters, which would take half as much space once more and are rarely
-searched alone.
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,84 +31,14 @@ from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.search import analysis
 from memtui.search.array_types import Ints, Longs
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
-from memtui.search.word_list import LAST_CHARACTER, WordList
+from memtui.search.word_list import WordList
 
 QUARTERS = np.array([round(4 * weight) for weight in FIELD_WEIGHTS], np.uint16)
 LENGTH_WORDS = 8.0
 """Words from which a memory counts as long; see `memtui.search.match_bonuses`."""
 FIELD_END = -1
-PREFIX_LENGTHS = (2, 3)
-"""In letters; longer prefixes have few words."""
-SHARE_DIVISOR = 32
-"""A prefix is stored if it has more postings than the number of memories divided by this ..."""
-MIN_POSTINGS = 256
-"""... and more than this."""
 MAX_WEIGHT = 255
 """Cap of a weight, in quarters: 64 occurrences score within 2 % of infinitely many."""
-
-
-@dataclass(frozen=True, eq=False)
-class PrefixPostings:
-    """Sorted prefixes; for each the memories, ascending, and their weights."""
-
-    names: WordList
-    ptr: Longs
-    ids: Ints
-    weights: NDArray[np.uint8]
-
-    def find(self, prefix: str) -> tuple[Ints, NDArray[np.uint8]] | None:
-        """The memories and their weights; None where the prefix is not stored."""
-        at = self.names.find(prefix)
-        if at is None:
-            return None
-        begin, end = int(self.ptr[at]), int(self.ptr[at + 1])
-        return self.ids[begin:end], self.weights[begin:end]
-
-
-def _merge_prefixes(
-    terms: Sequence[str], indptr: Longs, ids: Ints, weights: NDArray[np.uint8], count: int
-) -> PrefixPostings:
-    """The merged postings of the frequent prefixes, from those of the words of a `Segment`."""
-    least = max(MIN_POSTINGS, count // SHARE_DIVISOR)
-    found: list[tuple[str, Ints, NDArray[np.uint8]]] = []
-    for start, begin, end in _frequent(terms, indptr, least):
-        sums = np.bincount(ids[begin:end], weights[begin:end], count)
-        memories = np.flatnonzero(sums)
-        often = np.minimum(sums[memories], MAX_WEIGHT).astype(np.uint8)
-        found.append((start, memories.astype(np.int32), often))
-    found.sort(key=lambda entry: entry[0])
-    ptr = np.zeros(len(found) + 1, np.int64)
-    np.cumsum([len(memories) for _, memories, _ in found], out=ptr[1:])
-    return PrefixPostings(
-        WordList.of(start for start, _, _ in found),
-        ptr,
-        np.concatenate([np.empty(0, np.int32), *(memories for _, memories, _ in found)]),
-        np.concatenate([np.empty(0, np.uint8), *(often for _, _, often in found)]),
-    )
-
-
-def _frequent(terms: Sequence[str], indptr: Longs, least: int) -> Iterator[tuple[str, int, int]]:
-    """Prefixes of several words with more than `least` postings, and the range of those."""
-    ranges = [(0, len(terms))]
-    for length in range(1, max(PREFIX_LENGTHS) + 1):
-        longer: list[tuple[int, int]] = []
-        for first, last in ranges:
-            longer += _split(terms, first, last, length)
-        ranges = [(a, b) for a, b in longer if b - a > 1 and indptr[b] - indptr[a] > least]
-        for first, last in ranges if length in PREFIX_LENGTHS else ():
-            yield terms[first][:length], int(indptr[first]), int(indptr[last])
-
-
-def _split(terms: Sequence[str], first: int, last: int, length: int) -> Iterator[tuple[int, int]]:
-    """Split a range of words by their first `length` letters; shorter words are left out."""
-    while first < last:
-        start = terms[first][:length]
-        end = bisect_left(terms, start + LAST_CHARACTER, first, last)
-        if len(start) == length:
-            yield first, end
-            first = end
-        else:
-            first += 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,13 +57,10 @@ class Segment:
     stems: WordList
     stem_ptr: Ints
     stem_terms: Ints
-    prefixes: PrefixPostings
     is_complete: bool = True
-    """Whether stems and prefixes were computed; if not, stems are computed when asked for."""
+    """Whether stems were computed; if not, they are when asked for."""
     release: Callable[[], None] = field(default=lambda: None, repr=False)
     """Gives back the memory in which a search has read the arrays, where they are mapped files."""
-    cached_hits: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
-    """Hits of the last words; see `memtui.search.hits.get_cached`."""
 
     @cached_property
     def titles(self) -> tuple[Longs, Ints]:
@@ -215,8 +133,7 @@ def build(
     Args:
         documents: In the order of their slots.
         first: The slot of the first one.
-        cancelled: Is asked once for 256 documents.
-        is_complete: False for a provisional segment, without stems and prefixes.
+        is_complete: False for a provisional segment, without stems.
 
     Raises:
         Cancelled: `cancelled` became true.
@@ -243,11 +160,10 @@ def build(
     lengths = np.diff(part_table[0])[texts.numbers]
     before = np.concatenate([[0], np.cumsum(lengths)])
     stems, stem_ptr, stem_terms = _stem_classes(vocabulary if is_complete else ())
-    prefixes = _merge_prefixes(vocabulary if is_complete else (), indptr, ids, weights, texts.count)
     starts = before[texts.starts]
     return Segment(
         first, texts.count, WordList.of(vocabulary), indptr, ids, weights, stream, starts,
-        stream[starts[:-1]], WordList.of(stems), stem_ptr, stem_terms, prefixes, is_complete,
+        stream[starts[:-1]], WordList.of(stems), stem_ptr, stem_terms, is_complete,
     )  # fmt: skip
 
 

@@ -78,6 +78,8 @@ class QueryTerms(NamedTuple):
     """All words that are looked for, question words too, to compare with titles."""
     last_is_prefix: bool = False
     """The last of `title_words` is still being typed."""
+    unusable: tuple[str, ...] = ()
+    """The wanted terms, where there are some and none of them can be looked up."""
     typed: tuple[str, ...] = ()
     """What earns a bonus where it stands as typed: tokens with punctuation inside or around, and
     the whole text of several terms."""
@@ -85,15 +87,6 @@ class QueryTerms(NamedTuple):
 
 def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
     """Return what to look up for each term; only patterns without a letter or digit are dropped."""
-    words = [term.text for term in terms]
-    if words and all(
-        term.kind in _WORDS
-        and not term.negated
-        and analysis.is_plain(term.text)
-        and len(term.text) <= analysis.MAX_WORD_CHARS
-        for term in terms
-    ):
-        return _analyze_plain_words(terms, words)
     optional: list[QueryTerm] = []
     required: list[QueryTerm] = []
     excluded: list[QueryTerm] = []
@@ -107,28 +100,15 @@ def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
             optional += found
     significant = [query_term for query_term in optional if not _is_question_word(query_term)]
     positive = [term for term in terms if not term.negated]
+    is_usable = bool(optional or required)
     return QueryTerms(
         _drop_repeated(significant if significant or required else optional),
         tuple(required)[:MAX_TERMS],
         tuple(excluded)[:MAX_TERMS],
         tuple(word for term in positive for word in analysis.list_words(term.text)),
         bool(positive) and positive[-1].kind is TermKind.PREFIX,
+        () if is_usable else tuple(term.text for term in positive),
         _list_typed(positive),
-    )
-
-
-def _analyze_plain_words(terms: Sequence[Term], words: Sequence[str]) -> QueryTerms:
-    """Return what `analyze_terms` does for words of one token each, in a third of the time."""
-    significant = [term for term in terms if term.text not in analysis.QUESTION_WORDS] or terms
-    optional = [
-        QueryTerm(term, TermKind.WORD, (term.text,), last_is_prefix=term.kind is TermKind.PREFIX)
-        for term in significant
-    ]
-    return QueryTerms(
-        _drop_repeated(optional),
-        title_words=tuple(words),
-        last_is_prefix=terms[-1].kind is TermKind.PREFIX,
-        typed=(" ".join(words),) if len(words) > 1 else (),
     )
 
 
@@ -225,12 +205,6 @@ def _analyze_words(term: Term) -> Iterable[QueryTerm]:
     if found and typing:
         found[-1] = found[-1]._replace(last_is_prefix=True)
     return found
-
-
-def get_whole_word(term: QueryTerm) -> str:
-    """The word of a term of one word that is not still being typed; else empty."""
-    is_word = term.kind is TermKind.WORD and len(term.parts) == 1
-    return term.parts[0] if is_word and not term.last_is_prefix else ""
 
 
 def has_just_begun(term: QueryTerm) -> bool:

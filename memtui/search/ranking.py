@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memtui.dataclass import dataclass, fields, replace
-from memtui.search.array_types import Doubles, Longs, to_mask
+from memtui.search.array_types import Doubles, Floats, Longs, to_mask
 from memtui.search.columns import DAY_SECONDS, Columns
-from memtui.search.hits import AddedScore, Match
+from memtui.search.matching import Match
 from memtui.search.salience import DEFAULTS as SCORE_DEFAULTS
 from memtui.search.salience import ScoreConstants
 
@@ -120,84 +120,89 @@ class ScorePart(NamedTuple):
     value: float
 
 
+class AddedScore(NamedTuple):
+    """A named part of the scores of some matches."""
+
+    name: str
+    """As `--explain` shows it."""
+    at: Longs | slice
+    """The positions of these in `Match.slots`; a slice for all."""
+    values: Floats | Doubles
+    least: float = 0.0
+    most: float = 0.0
+    """Between which the values are, where `Weights.tier` does not count them; 0 is between them."""
+
+
+@dataclass(frozen=True)
+class RankedHits:
+    """Slots in display order, with what is needed to explain the score of each."""
+
+    slots: list[int]
+    scores: list[float] | None
+    """One per slot if the order is by relevance, else None."""
+    match: Match | None
+    """The matches of the text that pass the filters; None if the query has no text."""
+    added: tuple[AddedScore, ...] = ()
+    """The parts of the scores beside those of `_list_parts` itself."""
+    id_matches: tuple[int, ...] = ()
+    """Slots whose id is the text of the query."""
+
+
+def _list_parts(
+    match: Match,
+    columns: Columns,
+    now: datetime,
+    weights: Weights,
+    preferred_types: Collection[str],
+    id_matches: Collection[int],
+    added: Collection[AddedScore],
+) -> Iterator[AddedScore]:
+    """The parts of the scores; one at a time, since those of 200,000 memories take 1.6 MB each."""
+    slots, every = match.slots, slice(None)
+    if match.meaning is not None:
+        most = float(match.meaning.max(initial=0.0))
+        meaning = AddedScore("meaning", every, match.meaning, most=most)
+        around = [part for part in added if not part.most - part.least]
+        added = [*around, meaning, *(part for part in added if part.most - part.least)]
+    tier = weights.tier + sum(part.most - part.least for part in added)
+    for name, special, worth in (
+        ("exact id", list(id_matches), ID_TIERS),
+        ("exact title", match.title, TITLE_TIERS),
+    ):
+        if len(special):
+            is_special = to_mask(special, match.size).take(slots)
+            yield AddedScore(name, every, worth * tier * is_special)
+    yield AddedScore("all words", every, tier * match.all_words)
+    yield AddedScore("text", every, match.text)
+    for name, factor in _each_factor(columns, slots, now, weights, preferred_types):
+        yield AddedScore(name, every, match.text * factor)
+    yield from added
+
+
 def _each_factor(
-    columns: Columns, at: Longs | slice, minute: int, weights: Weights, types: Collection[str]
-) -> Iterator[tuple[str, Any]]:
-    """The name of each factor, and its values for the slots `at`; one at a time, since those of a
-    million memories take 8 MB each."""
-    age = np.maximum(0.0, 60.0 * minute - columns.when[at]) / (DAY_SECONDS * weights.half_life_days)
-    yield "recency", np.nan_to_num(weights.recency * np.exp2(-age))
+    columns: Columns, slots: Longs, now: datetime, weights: Weights, types: Collection[str]
+) -> Iterator[tuple[str, Floats | Doubles]]:
+    """The name of each factor of the text score, and its values for these slots."""
+    minute = 60.0 * (now.timestamp() // 60)
+    age = np.maximum(0.0, minute - columns.when.take(slots)) / DAY_SECONDS
+    yield "recency", np.nan_to_num(weights.recency * np.exp2(-age / weights.half_life_days))
     importance = np.array([weights.importance_high, 0.0, weights.importance_low])
-    yield "importance", importance[columns.importance[at]]
-    yield "type", _type_factors(columns, weights, types)[columns.type[at]]
+    yield "importance", importance.take(columns.importance.take(slots))
+    folded = frozenset(map(str.casefold, types))
+    if folded:
+        by_type = [
+            weights.type_wanted
+            if name.casefold() in folded
+            else weights.type_other
+            if name
+            else 0.0
+            for name in columns.types
+        ]
+        yield "type", np.array(by_type or [0.0]).take(columns.type.take(slots))
     status = np.array([0.0, weights.proposed, weights.superseded, weights.retired, weights.deleted])
-    yield "status", status[columns.status[at]]
-    yield "pinned", weights.pinned * columns.pinned[at]
-    yield "salience", weights.salience * columns.salience[at].astype(np.float64)
-
-
-def _type_factors(columns: Columns, weights: Weights, types: Collection[str]) -> Doubles:
-    """The factor of each type."""
-    if not types:
-        return np.zeros(max(1, len(columns.types)))
-    by_code = [
-        weights.type_wanted if name.casefold() in types else weights.type_other if name else 0.0
-        for name in columns.types
-    ]
-    return np.array(by_code or [0.0])
-
-
-@dataclass(frozen=True, slots=True)
-class _Factors:
-    """The factors of the text score for every slot; computed once a minute."""
-
-    columns: Columns
-    weights: Weights
-    preferred_types: frozenset[str]
-    minute: int
-    whole: Doubles
-    """One plus the sum of all."""
-    tier: float
-    """`Weights.tier`."""
-
-    def of_slot(self, slot: int) -> Iterator[tuple[str, float]]:
-        """The name and the value of each factor of one slot."""
-        key = (self.minute, self.weights, self.preferred_types)
-        for name, values in _each_factor(self.columns, np.array([slot]), *key):
-            yield name, float(values[0])
-
-
-_known: tuple[_Factors, ...] = ()
-"""Of the last keystrokes, the newest first: with a filter by type and without, as people switch.
-Assigned as a whole, so any thread may read it."""
-_MAX_KNOWN = 2
-
-
-def _factors(
-    columns: Columns, now: datetime, weights: Weights, preferred_types: Collection[str]
-) -> _Factors:
-    global _known
-    key = (int(now.timestamp() // 60), weights, frozenset(map(str.casefold, preferred_types)))
-    alike = []
-    for factors in _known:
-        if factors.columns is columns and (factors.minute, factors.weights) == key[:2]:
-            if factors.preferred_types == key[2]:
-                return factors
-            alike.append(factors)
-    each = (values for _, values in _each_factor(columns, slice(None), *key))
-    whole = next(each)
-    for values in each:
-        whole += values
-    whole += 1.0
-    made = _Factors(columns, weights, key[2], key[0], whole, weights.tier)
-    _known = (made, *alike[: _MAX_KNOWN - 1])
-    return made
-
-
-def _tier(match: Match, factors: _Factors) -> float:
-    """`Weights.tier` plus the most that vectors and added parts make a difference."""
-    meaning = 0.0 if match.meaning is None else float(match.meaning.max(initial=0.0))
-    return factors.tier + meaning + match.added_range
+    yield "status", status.take(columns.status.take(slots))
+    yield "pinned", weights.pinned * columns.pinned.take(slots)
+    yield "salience", weights.salience * columns.salience.take(slots).astype(np.float64)
 
 
 def score_matches(
@@ -207,35 +212,21 @@ def score_matches(
     weights: Weights = DEFAULTS,
     preferred_types: Collection[str] = (),
     id_matches: Collection[int] = (),
+    added: Collection[AddedScore] = (),
 ) -> Doubles:
     """Compute the scores of matches.
 
     Args:
-        match: The matches.
-        columns: The columns of all slots.
-        now: The time from which recency is counted.
-        weights: The weights of the parts.
         preferred_types: Types that the query prefers, else those that it filters by.
         id_matches: Slots whose id is the text of the query.
+        added: The parts from the context, then those that only matches with all words have.
 
     Returns:
         One score for each of `match.slots`.
     """
-    factors = _factors(columns, now, weights, preferred_types)
-    tier = _tier(match, factors)
-    slots = match.slots
-    score = factors.whole.take(slots, mode="clip")
-    score *= match.text
-    score += tier * match.all_words
-    if match.meaning is not None:
-        score += match.meaning
-    for part in match.added:
+    score = np.zeros(len(match.slots))
+    for part in _list_parts(match, columns, now, weights, preferred_types, id_matches, added):
         score[part.at] += part.values
-    if match.context is not None:
-        score[match.context.at] += match.context.total
-    for special, worth in ((match.title, TITLE_TIERS), (list(id_matches), ID_TIERS)):
-        if len(special):
-            score += worth * tier * to_mask(special, match.size).take(slots)
     return score
 
 
@@ -247,38 +238,13 @@ def explain_score(
     weights: Weights = DEFAULTS,
     preferred_types: Collection[str] = (),
     id_matches: Collection[int] = (),
+    added: Collection[AddedScore] = (),
 ) -> tuple[ScorePart, ...]:
-    """The parts of a slot's score that are not 0; they add up to what `score_matches` gives.
-
-    Args:
-        match: The match; the slot is in it.
-        columns: The columns of all slots.
-        slot: The slot to explain.
-        now: The time from which recency is counted.
-        weights: The weights of the score.
-        preferred_types: As in `score_matches`.
-        id_matches: Slots whose id is the text of the query.
-    """
-    factors = _factors(columns, now, weights, preferred_types)
-    tier = _tier(match, factors)
+    """The parts of a slot's score that are not 0; they add up to what `score_matches` gives."""
     at = int(np.flatnonzero(match.slots == slot)[0])
-    text = float(match.text[at])
-    around = {} if match.context is None else match.context.parts_of(slot)
-    found = [
-        ScorePart("exact id", ID_TIERS * tier * (slot in id_matches)),
-        ScorePart("exact title", TITLE_TIERS * tier * (slot in match.title)),
-        ScorePart("all words", tier * bool(match.all_words[at])),
-        ScorePart("text", text),
-        *(ScorePart(name, text * value) for name, value in factors.of_slot(slot)),
-        *(ScorePart(name, value) for name, value in around.items()),
-        ScorePart("meaning", 0.0 if match.meaning is None else float(match.meaning[at])),
-        *(ScorePart(part.name, _value_at(part, at, len(match.slots))) for part in match.added),
-    ]
+    found: list[ScorePart] = []
+    for part in _list_parts(match, columns, now, weights, preferred_types, id_matches, added):
+        values = np.zeros(len(match.slots))
+        values[part.at] = part.values
+        found.append(ScorePart(part.name, float(values[at])))
     return tuple(part for part in found if part.value)
-
-
-def _value_at(part: AddedScore, at: int, count: int) -> float:
-    """What the part adds to the match at a position, of so many."""
-    values = np.zeros(count)
-    values[part.at] = part.values
-    return float(values[at])

@@ -1,7 +1,6 @@
 """Evaluate filters over what is in no column by reading the memories: texts, links, patterns.
 
-Cached rows are searched in their bytes first (`Rows.candidate_slots`); only those that may pass are
-decoded. The masks of the last queries are kept while the rows stay the same.
+The masks of the last queries are kept while the rows stay the same.
 
 A regular expression is matched in a child process, which is killed at a time limit: Python's `re`
 may take exponential time for a pattern such as `(a+)+$`, holds the interpreter lock meanwhile and
@@ -16,41 +15,23 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.query import REGEX, Condition
 from memtui.search import analysis
-from memtui.search.array_types import Mask
+from memtui.search.array_types import Mask, to_mask
 from memtui.search.documents import to_document
-from memtui.search.literals import SearchedRows
 
 if TYPE_CHECKING:
     import subprocess
 
-SlotsOf = Callable[[], Mapping[str, int]]
-"""Gives ref -> slot of all living memories."""
-HasSecret = Callable[[str], bool]
-LinkedTo = Callable[[str], Iterable[str] | None]
-"""Gives the refs of the memories linked to or from what a folded name means; None: nothing has
-that name."""
-
 _MAX_CACHED = 16
 """Masks that are cached."""
-# Fields of a cached row as `search.catalog.encode_row` writes them: inside texts the quotes are
-# escaped, so nothing else looks like this before `extra`, the last field.
-_HAS_LINKS = re.compile(rb'"links":\[\{')
-_HAS_HISTORY = re.compile(rb'"supersede(?:s|d_by)":\["')
-_HAS_CONFIDENCE = re.compile(rb'"confidence":[^n]')
-_ALL = re.compile(rb"\{")
-"""The beginning of every record."""
-
 _TEXTS: Mapping[str, Callable[[Memory], tuple[str, ...]]] = {
     "title": lambda memory: (memory.title or memory.headline,),
     "content": lambda memory: (memory.content,),
@@ -59,61 +40,82 @@ _TEXTS: Mapping[str, Callable[[Memory], tuple[str, ...]]] = {
 }
 
 _cached: tuple[object, dict[Condition, Mask]] = (None, {})
-"""The rows of the last query, and masks over them; assigned as a whole, for any thread."""
+"""The rows of the last query, and masks over them, which the next letters need too: to look for
+secrets in 33,000 memories takes seconds. Assigned as a whole, for any thread."""
 
 
-class RowFilters(NamedTuple):
-    """The memories of one table, read for the filters of one query."""
+class RowsRead(NamedTuple):
+    """What was read for the filters of one query."""
 
-    rows: SearchedRows
-    alive: Mask
-    slots_of: SlotsOf
-    has_secret: HasSecret
-    cancelled: IsCancelled
-    linked_to: LinkedTo
-    remarks: list[str]
+    masks: Mapping[Condition, Mask]
+    """The slots with one of the values, whether the condition is negated or not."""
+    remarks: Sequence[str]
     """What the person should know about the result."""
 
-    def mask(self, part: Condition) -> Mask:
-        """Return which slots have one of the values, negated or not. Raises Cancelled."""
-        global _cached
-        rows, masks = _cached
-        if rows is not self.rows:
-            masks = {}
-        known = masks.get(part)
-        if known is None or len(known) != len(self.alive):
-            known = np.zeros(len(self.alive), np.bool_)
-            for slot in self._find(part):
-                known[slot] = True
-            if not self.remarks:
-                newest = dict(list(masks.items())[-_MAX_CACHED + 1 :])
-                _cached = (self.rows, {**newest, part: known})
-        return known
 
-    def _find(self, part: Condition) -> Iterator[int]:
+def read_conditions(
+    conditions: Iterable[Condition],
+    rows: Sequence[Memory],
+    alive: Mask,
+    slot_of: Mapping[str, int],
+    linked: Mapping[str, Iterable[str] | None],
+    cancelled: IsCancelled = never,
+) -> RowsRead:
+    """Read the memories for conditions over what is in no column.
+
+    Args:
+        alive: For each slot whether its memory is alive.
+        slot_of: Ref -> slot of all living memories.
+        linked: Value of a `linked:` filter -> the refs of the memories linked to or from what it
+            means; None: nothing has that name.
+
+    Raises:
+        Cancelled: `cancelled` became true.
+    """
+    global _cached
+    of, known = _cached
+    if of is not rows:
+        known = {}
+    reader = _Reader(rows, alive, slot_of, linked, cancelled, [])
+    masks: dict[Condition, Mask] = {}
+    for part in conditions:
+        mask = known.get(part)
+        if mask is None or len(mask) != len(alive):
+            mask = to_mask(list(reader.find(part)), len(alive))
+        masks[part] = mask
+    if not reader.remarks:
+        _cached = (rows, {**dict(list(known.items())[-_MAX_CACHED:]), **masks})
+    return RowsRead(masks, reader.remarks)
+
+
+class _Reader(NamedTuple):
+    """Reads the memories of one table."""
+
+    rows: Sequence[Memory]
+    alive: Mask
+    slot_of: Mapping[str, int]
+    linked: Mapping[str, Iterable[str] | None]
+    cancelled: IsCancelled
+    remarks: list[str]
+
+    def find(self, part: Condition) -> Iterator[int]:
+        """The slots with one of the values. Raises Cancelled."""
         if part.field == REGEX:
             return self._find_regex(part.values[0])
         if part.field in ("id", "ref"):
             return self._find_ids(part)
         if part.field == "confidence":
-            return self._check(_HAS_CONFIDENCE, lambda memory: _in_ranges(memory, part))
+            return self._living(lambda memory: _in_ranges(memory, part))
         if part.field in _TEXTS:
             return self._find_texts(part)
         if part.field == "linked":
             return self._find_linked_to(part)
         return self._find_flags(part)
 
-    def _check(
-        self, candidates: re.Pattern[bytes], passes: Callable[[Memory], bool]
-    ) -> Iterator[int]:
-        for slot in self._living(candidates):
-            if passes(self.rows[slot]):
-                yield slot
-
-    def _living(self, candidates: re.Pattern[bytes]) -> Iterator[int]:
-        size = min(len(self.rows), len(self.alive))
-        for slot in stoppable(self.rows.candidate_slots(candidates), self.cancelled):
-            if slot < size and self.alive[slot]:
+    def _living(self, passes: Callable[[Memory], bool] = bool) -> Iterator[int]:
+        """The living slots whose memory passes. Raises Cancelled."""
+        for slot in stoppable(range(len(self.alive)), self.cancelled):
+            if self.alive[slot] and passes(self.rows[slot]):
                 yield slot
 
     def _find_texts(self, part: Condition) -> Iterator[int]:
@@ -124,65 +126,64 @@ class RowFilters(NamedTuple):
             folded = [analysis.fold_text(text) for text in texts_of(memory)]
             return any(matcher(text) is not None for matcher in matchers for text in folded)
 
-        return self._check(_candidates(part.values), passes)
+        return self._living(passes)
 
     def _find_ids(self, part: Condition) -> Iterator[int]:
-        size, slots = len(self.alive), self.slots_of()
         if part.field == "ref":
-            yield from (at for ref in part.values if (at := slots.get(ref, size)) < size)
+            yield from (self.slot_of[ref] for ref in part.values if ref in self.slot_of)
             return
-        for ref, slot in slots.items():
+        for ref, slot in self.slot_of.items():
             folded = ref.casefold()
             names = (folded, folded.partition(":")[2])
-            if slot < size and any(n.startswith(value) for value in part.values for n in names):
+            if any(n.startswith(value) for value in part.values for n in names):
                 yield slot
 
     def _find_flags(self, part: Condition) -> Iterator[int]:
         for value in part.values:
             match value:
                 case "links":
-                    yield from self._check(_HAS_LINKS, lambda memory: bool(memory.links))
+                    yield from self._living(lambda memory: bool(memory.links))
                 case "history":
-                    yield from self._check(
-                        _HAS_HISTORY, lambda memory: bool(memory.supersedes or memory.superseded_by)
+                    yield from self._living(
+                        lambda memory: bool(memory.supersedes or memory.superseded_by)
                     )
                 case "secret":
-                    yield from self._check(_ALL, self._holds_secret)
+                    yield from self._living(self._holds_secret)
                 case "linked":
                     yield from self._find_linked()
                 case "marked":
                     self.remarks.append("is:marked is for the screen, where space marks")
 
     def _holds_secret(self, memory: Memory) -> bool:
-        return any(self.has_secret(text) for text in to_document(memory).fields() if text)
+        from memtui.text.secrets import find_secrets  # 20 ms, for `has:secret`
+
+        texts = filter(None, to_document(memory).fields())
+        return any(next(find_secrets(text), None) is not None for text in texts)
 
     def _find_linked(self) -> Iterator[int]:
         """Memories with a link or a version, and those that such a link or version names."""
-        slots_of = self.slots_of()
-        for pattern in (_HAS_LINKS, _HAS_HISTORY):
-            for slot in self._living(pattern):
-                memory = self.rows[slot]
-                targets = {link.target for link in memory.links}
-                targets.update(memory.supersedes, memory.superseded_by)
-                if targets:
-                    yield slot
-                for target in targets:
-                    other = slots_of.get(f"{memory.store}:{target}", len(self.alive))
-                    if other < len(self.alive):
-                        yield other
+        for slot in self._living():
+            memory = self.rows[slot]
+            targets = {link.target for link in memory.links}
+            targets.update(memory.supersedes, memory.superseded_by)
+            if targets:
+                yield slot
+            for target in targets:
+                other = self.slot_of.get(f"{memory.store}:{target}", -1)
+                if other >= 0:
+                    yield other
 
     def _find_linked_to(self, part: Condition) -> Iterator[int]:
-        slots_of = self.slots_of()
         for value in part.values:
-            refs = self.linked_to(value)
+            refs = self.linked[value]
             if refs is None:
                 self.remarks.append(f"no memory and no entity is called {value!r}")
             for ref in refs or ():
-                if slots_of.get(ref, len(self.alive)) < len(self.alive):
-                    yield slots_of[ref]
+                if ref in self.slot_of:
+                    yield self.slot_of[ref]
 
     def _find_regex(self, pattern: str) -> Iterator[int]:
-        slots = list(self._living(_ALL))
+        slots = list(self._living())
         memories = (self.rows[slot] for slot in slots)
         texts = ("\n".join(filter(None, (m.title, m.content))) for m in memories)
         found = scan(pattern, texts, self.cancelled)
@@ -202,18 +203,6 @@ def _compile_text(value: str) -> Callable[[str], object]:
     if "*" in folded or "?" in folded:
         return re.compile(fnmatch.translate(f"*{folded.replace('[', '[[]')}*")).match
     return re.compile(re.escape(folded)).search
-
-
-def _candidates(values: tuple[str, ...]) -> re.Pattern[bytes]:
-    """A pattern that the ASCII JSON record of every memory with one of these texts matches.
-
-    Every record with an escape does: an accent or a sign may fold to what was typed.
-    """
-    runs = [max(re.findall(r"[!-)+->@-~]+", value), key=len, default="") for value in values]
-    if not all(runs):
-        return _ALL
-    escaped = [re.escape(json.dumps(run)[1:-1].encode()) for run in runs]
-    return re.compile(b"|".join([rb"\\u", *escaped]), re.IGNORECASE)
 
 
 CPU_LIMIT = 2
@@ -256,7 +245,6 @@ def scan(
     Args:
         pattern: A valid pattern of Python's `re`.
         texts: The texts, one item each.
-        cancelled: Is asked while waiting.
         time_limit: Seconds after which the child is killed.
 
     Raises:

@@ -3,7 +3,7 @@
 Recency is 1 for today and falls towards 0. agent-memory halves it every 30 days,
 `exp(-ln 2 / H x days)`, and counts whole days (retrieve-memory.sh, `recency_score`; its README's
 table says 0.871 for a week, the script and the formula give 0.851). Simple Memory divides by e
-every tau days (see `memtui.search.sort_orders`).
+every tau days (see `memtui.search.ordering`).
 
 Frequency is Simple Memory's log(1 + uses) / K. The white paper leaves K open; here it is
 log(1 + `MAX_USES`), so that the value lies in 0..1.
@@ -92,7 +92,6 @@ def base_salience(
     """The salience of each memory by type and revisions; accesses and decay come on top.
 
     Args:
-        types: All types.
         codes: The number of each memory's type in `types`.
         revisions: How often each was revised, see `count_revisions`.
         constants: Type weights, and what revisions add.
@@ -117,7 +116,6 @@ def decayed_salience(
         base: See `base_salience`.
         accesses: How often each was accessed.
         last: Seconds since 1970 of the last access, else change; nan counts as just now.
-        now: The time.
         constants: What an access adds, and the half-life.
     """
     days = np.nan_to_num(days_since(last, now))

@@ -21,12 +21,12 @@ from memtui import __version__
 from memtui.sealed_lines import seal, unseal
 from memtui.search import analysis, cache_files
 from memtui.search.documents import FIELD_WEIGHTS
-from memtui.search.postings import PrefixPostings, Segment
+from memtui.search.postings import Segment
 from memtui.search.word_list import WordList
 
 log = logging.getLogger(__name__)
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 """Incremented when the arrays or their meaning change."""
 _ARRAYS = {
     "indptr": np.int64,
@@ -37,11 +37,8 @@ _ARRAYS = {
     "first_words": np.int32,
     "stem_ptr": np.int32,
     "stem_terms": np.int32,
-    "prefix_ptr": np.int64,
-    "prefix_ids": np.int32,
-    "prefix_weights": np.uint8,
 }
-_WORDS = ("terms", "stems", "prefix_names")
+_WORDS = ("terms", "stems")
 _HEADER = "segment.json"
 
 
@@ -60,23 +57,14 @@ def save_segment(segment: Segment, folder: Path, stamp: str) -> None:
 
     Args:
         segment: A complete one.
-        folder: The folder of the catalog generation.
+        folder: The folder of the generation.
         stamp: Identifies what was indexed; `load_segment` must be given the same.
 
     Raises:
         OSError: It could not be written; there is then no segment.
     """
-    prefixes = segment.prefixes
-    prefix_arrays: dict[str, NDArray[Any]] = {
-        "prefix_ptr": prefixes.ptr,
-        "prefix_ids": prefixes.ids,
-        "prefix_weights": prefixes.weights,
-    }
-    words = {"terms": segment.terms, "stems": segment.stems, "prefix_names": prefixes.names}
-    arrays = {
-        name: prefix_arrays[name] if name in prefix_arrays else getattr(segment, name)
-        for name in _ARRAYS
-    }
+    words = {"terms": segment.terms, "stems": segment.stems}
+    arrays = {name: getattr(segment, name) for name in _ARRAYS}
     for name, listed in words.items():
         arrays[name] = np.frombuffer(listed.joined, np.uint8)
     sums = {}
@@ -118,13 +106,9 @@ def load_segment(folder: Path, stamp: str, first: int = 0) -> Segment | None:
         for name in _WORDS:
             values[name] = WordList(arrays[name].tobytes())
         _release(buffers.values())
-        prefixes = PrefixPostings(
-            *(values.pop(f"prefix_{name}") for name in ("names", "ptr", "ids", "weights"))
-        )
         return Segment(
             first=first,
             count=int(header["count"]),
-            prefixes=prefixes,
             release=lambda: _release([buffers[name] for name in _ARRAYS]),
             **values,
         )

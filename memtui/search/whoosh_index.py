@@ -1,38 +1,171 @@
-"""Build, update and search the Whoosh index of one store; a damaged index is discarded.
+"""The Whoosh index of one store: which memories hold a phrase, a pattern or a misspelt word.
 
 It is in a private folder, `whoosh/`, beside a stamp `whoosh.json` with the versions that it was
-made with and the checksum of each of its files. If anything is wrong (a version, a checksum, a
-link, an exception from Whoosh), the folder is removed: it is a cache, and is built again. Whoosh
-answers phrases, patterns, misspelt words and the rest of the query language; a keystroke is
-answered by `memtui.search.postings`, which finds the same (a test compares them).
+made with, the generation of rows that it covers and the checksum of each of its files. `update`
+brings it to exactly the given documents by their digests, in a worker process, and does nothing
+where nothing changed. If anything is wrong (a version, a checksum, a link, an exception from
+Whoosh), the folder is removed: it is a cache, and is built again.
+
+A document has a ref, a digest of its text, and its words with positions. Filters, order, scores and
+counts come from the arrays (`memtui.search.columns`, `postings`), which also answer for memories
+that the index does not cover yet, so that no result depends on what was indexed when.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import logging
+import pickle
 import platform
 import secrets
-import shutil
 import sys
-from collections.abc import Callable, Collection, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import IO, Any, TypeVar
 
-from whoosh import query as wq
+import numpy as np
 
 from memtui import __version__
-from memtui.progress import IsCancelled, Report, never, silent
-from memtui.query import Term, TermKind
+from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
+from memtui.query import TermKind
 from memtui.search import analysis, cache_files, expansion
-from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
-from memtui.search.postings import Segment
-from memtui.search.query_terms import QueryTerm, analyze_terms
-from memtui.search.whoosh_format import TEXT
+from memtui.search.documents import IndexedDocument, digest_document
+from memtui.search.query_terms import QueryTerm
+
+with warnings.catch_warnings():
+    # Whoosh's own regular expressions, on the first import under Python 3.12 and later.
+    warnings.simplefilter("ignore", SyntaxWarning)
+    from whoosh import columns, fields, formats, index, legacy, scoring
+    from whoosh import query as wq
+    from whoosh.codec import whoosh3
+    from whoosh.filedb import structfile
+    from whoosh.util import loading
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+# Whoosh keeps its tables as pickles, which could run code: only classes of an index are read.
+
+ALLOWED = frozenset(
+    {
+        ("whoosh.codec.whoosh3", "W3Segment"),
+        ("whoosh.codec.whoosh3", "W3Codec"),
+        ("collections", "defaultdict"),
+        ("builtins", "int"),
+        ("builtins", "set"),
+    }
+)
+"""The only globals in a pickle of our index; the schema is passed in, so its own is never read."""
+
+
+class _Restricted(pickle.Unpickler):
+    def find_class(self, module_name: str, global_name: str, /) -> Any:
+        if (module_name, global_name) not in ALLOWED:
+            raise pickle.UnpicklingError(f"the index asks for {module_name}.{global_name}")
+        return super().find_class(module_name, global_name)
+
+
+def load(file: IO[bytes]) -> Any:
+    """Return as `pickle.load`, but only classes of an index. Raises UnpicklingError."""
+    return _Restricted(file).load()
+
+
+def loads(data: bytes) -> Any:
+    """Return as `pickle.loads`, but only classes of an index. Raises UnpicklingError."""
+    return load(io.BytesIO(data))
+
+
+def _refuse(*_: Any, **__: Any) -> Any:
+    raise pickle.UnpicklingError("an index of an older Whoosh")
+
+
+structfile.load_pickle = load
+whoosh3.loads = columns.loads = formats.loads = loads
+# At least protocol 4: protocol 2, which Whoosh asks for, writes bytes as a function call.
+whoosh3.dumps = lambda value, protocol: pickle.dumps(value, max(protocol, 4))
+index.pickle = SimpleNamespace(loads=loads, dumps=pickle.dumps, PicklingError=pickle.PicklingError)
+index.toc_loaders = {}
+legacy.RenamingUnpickler = loading.RenamingUnpickler = _refuse
+
+
+# The documents
+
+FORMAT_VERSION = 3
+"""Incremented when documents or terms are written differently."""
+REF, SUM, TEXT = "ref", "sum", "text"
+_NO_POSITION = b"-"
+"""Compounds have no position in a phrase, but a posting's value may not be empty."""
+
+
+class _Positions(formats.Positions):  # type: ignore[misc]
+    """Positions as four bytes each, smaller and safer to read than Whoosh's pickles."""
+
+    def decode_positions(self, valuestring: bytes) -> list[int]:
+        """Return the positions in the value of a posting; none if its length is wrong."""
+        if len(valuestring) % 4:
+            return []
+        places: list[int] = np.frombuffer(valuestring, "<u4").tolist()
+        return places
+
+
+class _Words(fields.FieldType):  # type: ignore[misc]
+    """A field with the words of a document, as `memtui.search.analysis` splits its texts."""
+
+    def __init__(self) -> None:
+        self.format = _Positions()
+        self.analyzer = self.vector = self.column_type = None
+        self.scorable = self.stored = self.unique = self.spelling = False
+        self.indexed = True
+        self.multitoken_query = "default"
+
+    def index(self, value: IndexedDocument, **_: Any) -> Iterator[tuple[bytes, int, float, bytes]]:
+        """The postings of a document; between two fields one position is left out."""
+        places: dict[str, list[int]] = {}
+        at = 0
+        for text in value.fields():
+            for chunk in analysis.find_chunks(text):
+                parts, compounds = analysis.cached_split_chunk(chunk)
+                for word in parts:
+                    at += 1
+                    places.setdefault(word, []).append(at)
+                for word in compounds:
+                    places.setdefault(word, [])
+            at += 1
+        for word, found in places.items():
+            value_bytes = np.array(found, "<u4").tobytes() or _NO_POSITION
+            yield word.encode("utf-8", "surrogatepass"), max(1, len(found)), 1.0, value_bytes
+
+
+def make_schema() -> Any:
+    """The schema; Whoosh is always given it, so that it does not unpickle that of the index."""
+    return fields.Schema(
+        **{REF: fields.ID(unique=True, stored=True), SUM: fields.STORED(), TEXT: _Words()}
+    )
+
+
+MAX_SEGMENTS = 8
+"""Commits before small segments are merged; with 16, an OR query took twice the time."""
+MEMORY_MB = 512
+_SMALL_SHARE = 0.2
+"""With more than this share changed, a new index is built instead of a segment."""
+
+
+def _versions() -> dict[str, Any]:
+    """The versions that the meaning of the files depends on."""
+    from whoosh import versionstring
+
+    return {
+        "form": FORMAT_VERSION,
+        "memtui": __version__,
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        "whoosh": versionstring(),
+        "analysis": analysis.VERSION,
+        "byteorder": sys.byteorder,
+    }
 
 
 class WhooshIndex:
@@ -46,7 +179,6 @@ class WhooshIndex:
         self._searcher: Any = None
         self._read_stamp = ""
         self._rows = ""
-        self._checked: dict[str, tuple[object, ...]] = {}
 
     def __enter__(self) -> WhooshIndex:
         return self
@@ -64,22 +196,11 @@ class WhooshIndex:
                     log.debug("closing the index: %r", error)
         self._searcher = self._index = None
 
-    # Asking
-
-    def search(
-        self,
-        terms: Sequence[Term],
-        *,
-        every: bool = False,
-        limit: int | None = None,
-        rows: str | None = None,
-    ) -> list[str] | None:
-        """Find the refs of the memories that match, unranked.
+    def search(self, term: QueryTerm, rows: str | None = None) -> list[str] | None:
+        """Find the refs of the memories that hold a term.
 
         Args:
-            terms: The terms of the query.
-            every: Whether all terms must match, not only one.
-            limit: The most refs to return; None: all.
+            term: A phrase, a pattern or a fuzzy word; of words, all must be there as they are.
             rows: The generation that the index must have been made from; None: any.
 
         Returns:
@@ -91,21 +212,8 @@ class WhooshIndex:
             searcher = self._open()
             if rows is not None and self._rows != rows:
                 return None
-            looked_for, left_out = build_queries(terms, searcher.reader(), every=every)
-            hidden = frozenset(searcher.docs_for_query(left_out))
-            found = searcher.docs_for_query(looked_for)
-            numbers = (number for number in found if number not in hidden)
-            refs = (searcher.stored_fields(number)["ref"] for number in numbers)
-            return [ref for _, ref in zip(range(limit or sys.maxsize), refs, strict=False)]
-
-        return self._discard_on_error(ask)
-
-    def digests(self) -> dict[str, str] | None:
-        """The digest of each indexed document by ref; None as in `search`."""
-
-        def ask() -> dict[str, str]:
-            stored = (fields for _, fields in self._open().reader().iter_docs())
-            return {fields["ref"]: fields["sum"] for fields in stored}
+            found = searcher.docs_for_query(_build_query(term))
+            return [searcher.stored_fields(number)[REF] for number in found]
 
         return self._discard_on_error(ask)
 
@@ -132,11 +240,8 @@ class WhooshIndex:
         if {name: stamped[name] for name in _versions()} != _versions():
             raise ValueError("made by other versions")
         for name, expected in stamped["files"].items():
-            self._check(self.folder / name, expected)
-        from whoosh import index, scoring
-
-        from memtui.search.whoosh_format import make_schema
-
+            if cache_files.checksum(self.folder / name) != expected:
+                raise ValueError(f"{name} is damaged")
         self._index = index.open_dir(str(self.folder), schema=make_schema())
         if self._index.latest_generation() != stamped["generation"]:
             raise ValueError("a commit was cut short")
@@ -144,119 +249,112 @@ class WhooshIndex:
         self._read_stamp, self._rows = stamp, stamped["rows"]
         return self._searcher
 
-    def _check(self, file: Path, expected: str) -> None:
-        """Check the checksum of a file, once while it is unchanged. Raises ValueError, OSError."""
-        status = file.lstat()
-        times = status.st_mtime_ns, status.st_ctime_ns
-        fingerprint = (expected, status.st_ino, status.st_size, *times)
-        if self._checked.get(file.name) != fingerprint:
-            if cache_files.checksum(file) != expected:
-                raise ValueError(f"{file.name} is damaged")
-            self._checked[file.name] = fingerprint
-
-    # Writing
-
     def discard(self) -> None:
-        """Remove the index; `build` makes a new one."""
+        """Remove the index; `update` makes a new one."""
         self.close()
-        self._checked.clear()
         try:
             self._stamp.unlink(missing_ok=True)
             cache_files.remove_tree(self.folder)
         except OSError as error:
             log.warning("the index in %s cannot be removed: %s", self.home, error)
 
-    def build(
+    def update(
         self,
-        documents: Sequence[IndexedDocument],
+        documents: Iterable[IndexedDocument],
+        rows: str = "",
         report: Report = silent,
         cancelled: IsCancelled = never,
-        segment: Segment | None = None,
-        rows: str = "",
     ) -> bool:
-        """Build a new index beside the old one, then replace that.
+        """Bring the index to exactly these documents: only those with another digest are written.
 
         Args:
-            documents: All documents of the index.
-            report: Is given the postings written and the postings there are.
-            cancelled: Is asked as often.
-            segment: The postings of exactly these documents, if they are already built.
-            rows: The name of the generation that the documents are from.
+            documents: All documents of the store; of several with one ref the last counts.
+            rows: The name of the generation that they are from.
+            report: Is given the documents written and those to write.
 
         Returns:
             False if another process is writing.
 
         Raises:
-            Cancelled, OSError: The old index is unchanged.
+            Cancelled, OSError: There is the old index, or none.
         """
+        by_ref = {document.ref: document for document in documents}
         with cache_files.try_lock(self.home / "whoosh.lock") as alone:
-            if alone:
-                self._build(documents, report, cancelled, segment, rows)
-            return alone
+            if not alone:
+                return False
+            known = self._discard_on_error(self._read_digests) or {}
+            fresh = [
+                document
+                for ref, document in by_ref.items()
+                if known.get(ref, (0, ""))[1] != digest_document(document)
+            ]
+            changed = {document.ref for document in fresh}
+            outdated = [
+                number for ref, (number, _) in known.items() if ref in changed or ref not in by_ref
+            ]
+            if not known or len(fresh) + len(outdated) > _SMALL_SHARE * len(by_ref):
+                self.discard()
+                self.folder.mkdir(mode=0o700)
+                self._index = index.create_in(str(self.folder), make_schema())
+                fresh, outdated = list(by_ref.values()), []
+            if fresh or outdated:
+                self._commit(fresh, outdated, report, cancelled)
+            if fresh or outdated or rows != self._rows:
+                self._write_stamp(rows)
+        return True
 
-    def _build(
-        self,
-        documents: Sequence[IndexedDocument],
-        report: Report,
-        cancelled: IsCancelled,
-        segment: Segment | None,
-        rows: str,
-    ) -> None:
-        from whoosh import index
-
-        from memtui.search.whoosh_format import commit, make_schema
-
-        for left in self.home.glob("whoosh.*-*"):  # by a process that was killed
-            cache_files.remove_tree(left)
-        draft = self.home / f"whoosh.new-{secrets.token_hex(4)}"
-        draft.mkdir(mode=0o700)
-        try:
-            made = index.create_in(str(draft), make_schema())
-            commit(made, documents, (), report, cancelled, segment, whole=True)
-            generation = made.latest_generation()
-            made.close()
-            self.discard()
-            draft.rename(self.folder)
-            self._write_stamp(generation, rows)
-        finally:
-            if draft.exists():
-                shutil.rmtree(draft, ignore_errors=True)
-
-    def update(
-        self,
-        added: Sequence[IndexedDocument],
-        removed: Collection[str] = (),
-        report: Report = silent,
-        rows: str = "",
-    ) -> bool:
-        """Index new and changed documents and remove others.
-
-        Args:
-            added: Documents that are new or changed.
-            removed: Refs of documents to remove.
-            report: Is given the postings written.
-            rows: The name of the generation that the index then covers.
+    def change(self, added: Sequence[IndexedDocument], removed: Collection[str], rows: str) -> str:
+        """Write a few new or changed documents, and take out those with the `removed` refs.
 
         Returns:
-            False if nothing was done: there is no index, or another process is writing it.
+            The name of what the index then covers; empty if nothing was done, because it is not of
+            `rows`, or another process is writing.
         """
-        from memtui.search.whoosh_format import commit
 
-        latest = {document.ref: document for document in added}
-
-        def change() -> bool:
-            self._open()
-            outdated = {*removed, *latest}
-            if outdated:
-                commit(self._index, list(latest.values()), outdated, report)
-            if outdated or rows != self._rows:
-                self._write_stamp(self._index.latest_generation(), rows)
-            return True
+        def act() -> str:
+            searcher = self._open()
+            if self._rows != rows:
+                return ""
+            refs = {*removed, *(document.ref for document in added)}
+            outdated = [n for ref in refs for n in searcher.docs_for_query(wq.Term(REF, ref))]
+            self._commit(list(added), outdated, silent, never)
+            name = secrets.token_hex(8)
+            self._write_stamp(name)
+            return name
 
         with cache_files.try_lock(self.home / "whoosh.lock") as alone:
-            return alone and bool(self._discard_on_error(change))
+            return self._discard_on_error(act) or "" if alone else ""
 
-    def _write_stamp(self, generation: int, rows: str) -> None:
+    def _read_digests(self) -> dict[str, tuple[int, str]]:
+        """The number and the digest of each document, by ref. Raises anything."""
+        stored = self._open().reader().iter_docs()
+        return {values[REF]: (number, values[SUM]) for number, values in stored}
+
+    def _commit(
+        self,
+        added: list[IndexedDocument],
+        outdated: list[int],
+        report: Report,
+        cancelled: IsCancelled,
+    ) -> None:
+        codec = whoosh3.W3Codec(compression=0)  # uncompressed blocks are a tenth faster to write
+        codec.length_stats = False
+        writer = self._index.writer(codec=codec, limitmb=MEMORY_MB)
+        try:
+            for number in outdated:
+                writer.delete_document(number)
+            for at, document in enumerate(stoppable(added, cancelled)):
+                if at % 1024 == 0:
+                    report(Progress("indexing", at, len(added)))
+                fields = {REF: document.ref, SUM: digest_document(document), TEXT: document}
+                writer.add_document(**fields)
+            writer.commit(merge=len(writer.segments) >= MAX_SEGMENTS)
+        except BaseException:
+            if not writer.is_closed:
+                writer.cancel()
+            raise
+
+    def _write_stamp(self, rows: str) -> None:
         """Write the stamp of what the folder holds now. Raises OSError."""
         known = {}
         if self._stamp.exists():
@@ -266,101 +364,26 @@ class WhooshIndex:
             path.chmod(0o600)
             if path.suffix in (".seg", ".toc"):
                 files[path.name] = known.get(path.name) or cache_files.checksum(path)
+        generation = self._index.latest_generation()
         stamped = {**_versions(), "generation": generation, "rows": rows, "files": files}
         draft = self._stamp.with_suffix(f".{secrets.token_hex(4)}")
         cache_files.write_text(draft, json.dumps(stamped))
         draft.replace(self._stamp)
 
 
-def _versions() -> dict[str, Any]:
-    """The versions that the meaning of the files depends on."""
-    from whoosh import versionstring
-
-    from memtui.search.whoosh_format import FORMAT_VERSION
-
-    return {
-        "form": FORMAT_VERSION,
-        "memtui": __version__,
-        "python": ".".join(platform.python_version_tuple()[:2]),
-        "whoosh": versionstring(),
-        "analysis": analysis.VERSION,
-        "weights": list(FIELD_WEIGHTS),
-        "byteorder": sys.byteorder,
-    }
-
-
-def build_queries(terms: Sequence[Term], reader: Any, *, every: bool = False) -> tuple[Any, Any]:
-    """Return the Whoosh queries for what the terms look for, and for what they exclude.
-
-    They are two queries because AndNot over several segments was seen to let excluded ones through.
-
-    Args:
-        terms: The terms of the query.
-        reader: A Whoosh reader, to expand word forms.
-        every: Whether all terms must match, not only one.
-    """
-    query_terms = analyze_terms(terms)
-    optional = [_build_query(query_term, reader) for query_term in query_terms.optional]
-    required = [_build_query(query_term, reader) for query_term in query_terms.required]
-    excluded = [_build_query(query_term, reader) for query_term in query_terms.excluded]
-    if every:
-        required, optional = [*required, *optional], []
-    if required:
-        found = wq.And(required)
-    elif optional:
-        found = wq.Or(optional)
-    else:
-        is_asked = any(not term.negated for term in terms)
-        found = wq.NullQuery if every or is_asked else wq.Every()
-    return found, wq.Or(excluded) if excluded else wq.NullQuery
-
-
-def _build_query(query_term: QueryTerm, reader: Any) -> Any:
-    if not query_term.parts:  # no word, only signs, which the index does not have
+def _build_query(term: QueryTerm) -> Any:
+    if not term.parts:  # no word, only signs, which the index does not have
         return wq.NullQuery
-    match query_term.kind:
-        case TermKind.PHRASE:
-            return _phrase(query_term)
+    *before, last = term.parts
+    match term.kind:
         case TermKind.WILDCARD:
-            return wq.Wildcard(TEXT, query_term.parts[0])
-        case TermKind.FUZZY:
-            word, most = query_term.parts[0], expansion.max_edit_distance(query_term.parts[0])
-            fuzzy = wq.FuzzyTerm(TEXT, word, maxdist=most, prefixlength=1)
-            return fuzzy if most else wq.Term(TEXT, word)
-        case _:
-            return _words(query_term, reader)
-
-
-def _phrase(query_term: QueryTerm) -> Any:
-    if query_term.last_is_prefix:
-        *before, last = query_term.parts
-        parts = [wq.Term(TEXT, word) for word in before]
-        prefix = wq.Prefix(TEXT, last)
-        return wq.Sequence([*parts, prefix]) if parts else prefix
-    if len(query_term.parts) == 1:
-        return wq.Term(TEXT, query_term.parts[0])
-    return wq.Phrase(TEXT, list(query_term.parts))
-
-
-def _words(query_term: QueryTerm, reader: Any) -> Any:
-    *before, last = query_term.parts
+            return wq.Wildcard(TEXT, last)
+        case TermKind.FUZZY if most := expansion.max_edit_distance(last):
+            return wq.FuzzyTerm(TEXT, last, maxdist=most, prefixlength=1)
+        case TermKind.PHRASE if before and not term.last_is_prefix:
+            return wq.Phrase(TEXT, list(term.parts))
+    parts = [wq.Term(TEXT, word) for word in before]
+    parts.append((wq.Prefix if term.last_is_prefix else wq.Term)(TEXT, last))
     if not before:
-        ways = [_forms(last, reader)] if query_term.has_forms else []
-        ways += [wq.Prefix(TEXT, last)] if query_term.last_is_prefix else []
-        return wq.Or(ways)
-    parts = [_forms(word, reader) for word in before]
-    ways = [_forms(query_term.compound, reader), wq.And([*parts, _forms(last, reader)])]
-    ways = ways if query_term.has_forms else []
-    if query_term.last_is_prefix:
-        ways += [wq.Prefix(TEXT, query_term.compound), wq.And([*parts, wq.Prefix(TEXT, last)])]
-    return wq.Or(ways)
-
-
-def _forms(word: str, reader: Any) -> Any:
-    """A query for all words in the index with the stem of this one."""
-    stem = analysis.stem(word)
-    if stem == word and not analysis.has_forms(word):
-        return wq.Term(TEXT, word)
-    words = (text.decode() for text in reader.expand_prefix(TEXT, analysis.shared_prefix(word)))
-    found = [other for other in words if other == word or analysis.stem(other) == stem]
-    return wq.Or([wq.Term(TEXT, other) for other in found]) if found else wq.NullQuery
+        return parts[0]
+    return (wq.Sequence if term.kind is TermKind.PHRASE else wq.And)(parts)

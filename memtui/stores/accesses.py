@@ -21,9 +21,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeGuard
+from typing import Any
 
-from memtui.changes import Edit, TextEdit, ValueEdit
+from memtui.changes import Edit, text_edit, value_edit
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, RefError, Refused
 from memtui.files.json.editing import raw_value
@@ -32,7 +32,7 @@ from memtui.files.reading import decode, read_bytes
 from memtui.files.save_hooks import NullRecorder
 from memtui.files.sidecar_lines import FOLDER
 from memtui.model import Memory
-from memtui.stores.base import Scan, Shard, Store, StoreView, WritableStore
+from memtui.stores.base import Scan, Shard, Store, StoreView
 from memtui.stores.scanning import CachedFile
 from memtui.stores.values import parse_json, parse_object, text_of, to_iso_seconds, whole_number
 
@@ -72,19 +72,6 @@ class AccessLog:
 NO_ACCESSES = AccessLog()
 
 
-class CountsAccesses(WritableStore, Protocol):
-    """A store that can count accesses."""
-
-    def plan_accesses(self, memories: Sequence[Memory], now: datetime) -> Sequence[Edit]:
-        """The edits that count one access of each of these memories. Raises Refused."""
-        ...
-
-
-def counts_accesses(store: Store) -> TypeGuard[CountsAccesses]:
-    """Whether the store can count accesses."""
-    return callable(getattr(store, "plan_accesses", None))
-
-
 class AccessFile:
     """The counts of one store, read again when their file changes."""
 
@@ -107,7 +94,7 @@ class AccessFile:
             groups: dict[str, dict[str, Any]] = {}
             for key, entry in entries.items():
                 groups.setdefault(key.group, {})[key.key] = entry
-            return (TextEdit(str(self.path), None, f"{_to_json(groups, 0)}\n"),)
+            return (text_edit(str(self.path), None, f"{_to_json(groups, 0)}\n"),)
         text = decode(read_bytes(self.path, self._root))
         top = parse_json(text)
         if not isinstance(top, dict):
@@ -127,8 +114,8 @@ class AccessFile:
                 edits.append(self._edit((group, name), before, _to_json(entry, 2)))
         return tuple(edits)
 
-    def _edit(self, pointer: tuple[str, ...], before: str, after: str) -> ValueEdit:
-        return ValueEdit(str(self.path), pointer, before, after)
+    def _edit(self, pointer: tuple[str, ...], before: str, after: str) -> Edit:
+        return value_edit(str(self.path), pointer, before, after)
 
     def _entry(self, key: AccessKey, log: AccessLog, now: datetime) -> dict[str, Any]:
         known = log.counts.get((key.group, key.key))
@@ -210,7 +197,7 @@ LOCK_NAME = "accesses"
 
 def count_accesses(
     refs: Iterable[str],
-    stores: Sequence[WritableStore],
+    stores: Sequence[Store],
     view: StoreView,
     now: datetime,
     state: Path,
@@ -234,20 +221,24 @@ def count_accesses(
     counted = 0
     for store in stores:
         memories = by_store.get(store.label)
-        if memories and counts_accesses(store):
+        if memories:
             # Two that add one to the same count in the same second would write the same bytes, and
             # the second would be taken for written.
             with locked(store.root / LOCK_NAME, state):
-                _count(store, memories, now, state)
-            counted += len(memories)
+                counted += _count(store, memories, now, state)
     return counted
 
 
-def _count(store: CountsAccesses, memories: Sequence[Memory], now: datetime, state: Path) -> None:
-    for left in reversed(range(MAX_TRIES)):
+def _count(store: Store, memories: Sequence[Memory], now: datetime, state: Path) -> int:
+    """How many memories were counted: all, or none if the store counts none."""
+    tries = 0
+    while True:
+        tries += 1
         try:
-            store.apply(store.plan_accesses(memories, now), NullRecorder(state))
-            return
+            edits = store.plan_accesses(memories, now)
+            if edits:
+                store.apply(edits, NullRecorder(state))
+            return len(memories) if edits else 0
         except Conflict:
-            if not left:
+            if tries == MAX_TRIES:
                 raise

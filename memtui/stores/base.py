@@ -1,12 +1,11 @@
-"""The protocols of a store: `Store` is read, `WritableStore` also changed; two more are optional.
+"""The protocol of a store, and the values that a store answers with.
 
 A **shard** is the unit of reading and caching: a set of files that must be read together because
 their memories refer to each other (an entity folder, a project, one document). A shard whose stamp
 did not change is not read again.
 
-A store may also say what its program puts into an agent's context by itself when a session starts
-(`LoadsAtSessionStart`, `LimitsLoading`). Which files and limits is the store's rule; where a limit
-falls is worked out here, the same way for all.
+What a program puts into an agent's context when a session starts, and within which limits, is the
+store's rule (`session_start`); where a limit falls is worked out here, the same way for all.
 """
 
 from __future__ import annotations
@@ -14,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from typing import Any, NamedTuple, Protocol
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.dataclass import dataclass
+from memtui.errors import Refused
 from memtui.files.save_hooks import WriteRecorder as WriteRecorder
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
@@ -92,10 +92,11 @@ class StoreView(Protocol):
 
 
 class Store(Protocol):
-    """One place on disk in one format, to be read.
+    """One place on disk in one format.
 
-    A class may inherit from this protocol or only have its members. Methods are called from one
-    thread at a time. Paths are absolute.
+    `scan` and `read` are all that a store must have. A class that inherits from this protocol and
+    has no more can be read only; the other members say what else its format can do. Methods are
+    called from one thread at a time. Paths are absolute.
     """
 
     format: str
@@ -104,6 +105,8 @@ class Store(Protocol):
     """Unique among the open stores; the first part of every ref."""
     root: Path
     """Where the store lies, as `Format.detect` gave it."""
+
+    # ---- reading --------------------------------------------------------------------------------
 
     def scan(self, cancelled: IsCancelled = never) -> Scan:
         """List the shards without reading them.
@@ -134,21 +137,29 @@ class Store(Protocol):
         """
         ...
 
-
-class WritableStore(Store, Protocol):
-    """A store whose memories can be changed."""
+    # ---- changing -------------------------------------------------------------------------------
 
     @property
     def read_only(self) -> str:
         """Why nothing can be written here at present, such as missing permissions; "" if it can."""
-        return ""
+        return f"memtui can only read {self.format}"
 
     @property
     def editable(self) -> frozenset[str]:
         """Names of the `Memory` fields that `Act.EDIT` can change."""
-        ...
+        return frozenset()
 
-    def refusal(self, act: Act, memory: Memory | None) -> str:
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that links can have; (): any word."""
+        return ()
+
+    @property
+    def undo_note(self) -> str:
+        """How the store records an undone change; "" if everything is as it was before."""
+        return ""
+
+    def refusal(self, act: Act, memory: Memory | None) -> str:  # noqa: ARG002
         """Say whether an act is possible, before the person is asked for its details.
 
         Args:
@@ -158,9 +169,9 @@ class WritableStore(Store, Protocol):
         Returns:
             Why it is not possible, as half a sentence for people; "" if it is.
         """
-        ...
+        return self.read_only
 
-    def plan(self, change: Change, view: StoreView) -> Plan:
+    def plan(self, change: Change, view: StoreView) -> Plan:  # noqa: ARG002
         """Work out the exact edits of a change. Writes nothing.
 
         Args:
@@ -175,9 +186,9 @@ class WritableStore(Store, Protocol):
             Conflict: The files are no longer what the view shows.
             RefError: The change names a memory that does not exist.
         """
-        ...
+        raise Refused(self.read_only, where=change.ref or str(self.root))
 
-    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
+    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:  # noqa: ARG002
         """Make edits that `plan` gave, or that undo such edits.
 
         Args:
@@ -192,7 +203,7 @@ class WritableStore(Store, Protocol):
             Conflict: A file changed since, and the edit cannot be merged into it.
             SaveError: It could not be written. No file is half written in either case.
         """
-        ...
+        raise Refused(self.read_only, where=str(self.root))
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
         """Stamp these shards anew after a write, without looking at the rest of the store.
@@ -207,10 +218,43 @@ class WritableStore(Store, Protocol):
         keys = {shard.key for shard in shards}
         return [shard for shard in self.scan().shards if shard.key in keys]
 
+    def plan_accesses(self, memories: Sequence[Memory], now: datetime) -> Sequence[Edit]:  # noqa: ARG002
+        """The edits that count one access of each of these memories; () if none can be counted.
+        Raises Refused."""
+        return ()
 
-def is_writable(store: Store) -> TypeGuard[WritableStore]:
-    """Whether the store has the writing half of the protocol."""
-    return callable(getattr(store, "plan", None)) and callable(getattr(store, "apply", None))
+    # ---- what its program does ------------------------------------------------------------------
+
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
+        """Say what the program puts into the context of a session that starts now.
+
+        Args:
+            view: The memories of the open stores, as they were last read.
+            entity: The project, branch or entity of the session, as in `Memory.entity`; empty: what
+                every session is given, or all there are where the program asks for one.
+            now: The time of the session.
+
+        Returns:
+            The texts in the order they are loaded; () if the program loads nothing by itself.
+        """
+        return ()
+
+    def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:  # noqa: ARG002
+        """How much of its limit each loaded text uses; `view` and `now` as in `session_start`."""
+        return ()
+
+    def place_facts(self) -> Mapping[str, Any]:
+        """Facts about the store that its location tells and its files do not, such as a folder's
+        name: a bundle stores them as JSON in `.memtui/place.json` of the restored store, where
+        `memtui.stores.scanning.read_place_facts` finds it."""
+        return {}
+
+    def take_rules(self, other: Any) -> None:  # noqa: ARG002
+        """Read as this other store of the format is read; for a copy of some of its files."""
+        return
+
+
+WritableStore = Store  # the name that most of the program still uses
 
 
 # ---- what is loaded when a session starts --------------------------------------------------------
@@ -330,42 +374,6 @@ def limit_uses(store: str, texts: Iterable[LoadedText]) -> tuple[LimitUse, ...]:
                 LimitUse(store, text.title, text.file, measures, text.cut_line, not_loaded)
             )
     return tuple(found)
-
-
-class LoadsAtSessionStart(Store, Protocol):
-    """A store whose program loads memories into each new session by itself."""
-
-    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:
-        """Say what the program would load now.
-
-        Args:
-            view: The memories of the open stores, as they were last read.
-            entity: The project, branch or entity of the session, as in `Memory.entity`; empty: what
-                every session is given, or all there are where the program asks for one.
-            now: The time of the session.
-
-        Returns:
-            The texts in the order they are loaded; () if nothing would be.
-        """
-        ...
-
-
-class LimitsLoading(Store, Protocol):
-    """A store whose program limits the size of what it loads."""
-
-    def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
-        """How much of its limit each loaded text uses; `view` and `now` as in `session_start`."""
-        ...
-
-
-def limits_loading(store: Store) -> TypeGuard[LimitsLoading]:
-    """Whether the store says what its program's limits are."""
-    return callable(getattr(store, "limit_uses", None))
-
-
-def loads_at_session_start(store: Store) -> TypeGuard[LoadsAtSessionStart]:
-    """Whether the store says what its program loads."""
-    return callable(getattr(store, "session_start", None))
 
 
 def find_cut(text: str, limit: LoadLimit) -> int:

@@ -1,4 +1,4 @@
-"""Base classes of stores made of files: of any files, of text files, of files of listed texts.
+"""Base classes of stores made of files: of any files, of text files.
 
 A format lists its shards, reads one of them, gives the context of planning and the handlers of its
 acts (`ActionSupport`). `FileStore` does the rest: stamps, the sidecar laid over the memories, acts
@@ -8,7 +8,7 @@ whose result lies only in the sidecar, refusals, saving.
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Generic, cast
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused, UnreadableFile
-from memtui.files.reading import decode, read_bytes, safe_join
+from memtui.files.reading import IS_EMPTY, decode, read_bytes
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.stores.accesses import (
@@ -29,9 +29,17 @@ from memtui.stores.accesses import (
     sidecar_access_file,
     with_accesses,
 )
-from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder, Written
+from memtui.stores.base import (
+    Reading,
+    Scan,
+    Shard,
+    Store,
+    StoreView,
+    Unreadable,
+    WriteRecorder,
+    Written,
+)
 from memtui.stores.importing import is_import
-from memtui.stores.listed_texts import ListContext, ListFile
 from memtui.stores.plans import (
     SIDECAR_ACTS,
     ActionSupport,
@@ -54,7 +62,7 @@ from memtui.stores.values import utc_now
 NO_PROPOSALS = "its program has no proposals to decide on"
 
 
-class FileStore(ABC, Generic[AnyContext]):
+class FileStore(Store, Generic[AnyContext]):
     """A store made of files, at a root, under a label."""
 
     format: str
@@ -215,12 +223,13 @@ class FileStore(ABC, Generic[AnyContext]):
 class TextFileStore(FileStore[AnyContext]):
     """A store whose shards are one text file each, read whole; a format parses the text."""
 
-    empty = ""
-    """Why a file without text is listed as unreadable; "" if it is not listed."""
-
     @abstractmethod
     def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
         """The memories in the text of a shard's file."""
+
+    def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
+        """Whether a file with this text is unreadable, because its program never writes one."""
+        return False
 
     @property
     def folder(self) -> Path:
@@ -231,11 +240,11 @@ class TextFileStore(FileStore[AnyContext]):
         path = Path(shard.files[0])
         try:
             text = decode(read_bytes(path, self.folder))
+            if self.is_cut_off(shard.key, text):
+                raise UnreadableFile(IS_EMPTY)
+            return self.read_text(shard.key, path, text, sidecar)
         except UnreadableFile as error:
             return Reading((), (as_unreadable(error, path),))
-        if self.empty and not text.strip():
-            return Reading((), (Unreadable(str(path), self.empty),))
-        return self.read_text(shard.key, path, text, sidecar)
 
     def text_of(self, path: str) -> str | None:
         """The text of a file, named relative to the root; None if it cannot be read."""
@@ -243,24 +252,6 @@ class TextFileStore(FileStore[AnyContext]):
             return decode(read_bytes(self.root / path, self.root))
         except UnreadableFile:
             return None
-
-
-class ListedTextStore(TextFileStore[ListContext]):
-    """A store whose files are lists of texts; see `memtui.stores.listed_texts`."""
-
-    @abstractmethod
-    def open_list(self, key: str, view: StoreView) -> ListFile:
-        """The file of a shard as planning changes it."""
-
-    def plan_context(self, view: StoreView) -> ListContext:
-        return ListContext(**self.context_fields(view), open_list=self.open_list)
-
-    def file_of(self, path: str) -> Path:
-        """The file that a path relative to the root names. Raises Refused if it leads outside."""
-        file = self.root
-        for name in path.split("/"):
-            file = safe_join(file, name)
-        return file
 
 
 def explain_read_only_file(memory: Memory) -> str:

@@ -1,9 +1,7 @@
 """Describe a format to the registry: how its stores are found, opened, exported and imported.
 
-A format is one value of `Format`. Only name, title, places, detect and open are required; what a
-format has beyond reading and changing memories is given by one optional value each: `database`
-(it is a SQLite file), `transfer` (what bundles and imports need to know), `document` (its own
-program writes and reads an exchange file).
+A format is one value of `Format`, which is all that is imported to find stores. What it can do with
+them is one value of `FormatSupport`, imported with the first store that is opened.
 """
 
 from __future__ import annotations
@@ -11,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from memtui.changes import Plan
-from memtui.dataclass import dataclass, field, fields, is_dataclass, replace
-from memtui.errors import ConfigError
+from memtui.dataclass import dataclass, field
 from memtui.files.reading import decode, digest
 from memtui.model import Link, Memory
 from memtui.stores.base import Store
@@ -39,8 +35,8 @@ class Format:
     detect: Callable[[Path], Path | None]
     """The store's root if this path is, or directly holds, a store of this format; else None.
     Costs a few stat calls; never raises."""
-    open: Callable[[Path, str], Store]
-    """Open the store at a detected root under a label. Reads nothing yet. May raise StoreError."""
+    load: Callable[[], FormatSupport]
+    """What the format can do, imported when a store of it is opened."""
     nearby: tuple[str, ...] = (".",)
     """Paths that are tried, relative to a folder that is searched for stores."""
     configured: Callable[[Path, Path, Mapping[str, str]], Iterable[Path]] | None = None
@@ -54,18 +50,35 @@ class Format:
     """Name of the program that writes the store at a root, where several write this format; costs
     a few stat calls. None: the title up to its colon."""
     profiles: tuple[str, ...] = ()
-    """Names of the variants that a person can choose instead of the one that is recognised. The
-    stores then have a method `choose(name)`, which raises ConfigError."""
-    configure: Callable[[Store, Mapping[str, Any]], None] | None = None
-    """Set constants of an open store's rules by name. Raises ConfigError. None: there are none."""
-    database: DatabaseSupport | None = None
-    """For a store in one SQLite file; None for text files."""
-    transfer: TransferSupport | None = None
-    """What bundles and imports need beyond the shards; None: nothing."""
+    """Names of the variants that a person can choose instead of the one that is recognised, see
+    `FormatSupport.open_profile`."""
+    is_database: bool = False
+    """Whether a store is one SQLite file, see `FormatSupport.database`."""
     document: ExchangeDocument | None = None
     """The export file of the format's own program; None: it has none that memtui handles."""
-    upkeep: Callable[[Store], UpkeepRules] | None = None
-    """The rules by which memories of an open store are tidied; None: the general ones."""
+
+    def open(self, root: Path, label: str, profile: str = "") -> Store:
+        """Open the store at a detected root under a label. Reads nothing yet. May raise
+        StoreError."""
+        support = self.load()
+        if profile and support.open_profile is not None:
+            return support.open_profile(root, label, profile)
+        return support.open(root, label)
+
+    @property
+    def database(self) -> DatabaseSupport | None:
+        """For a store in one SQLite file; None for text files."""
+        return self.load().database if self.is_database else None
+
+    @property
+    def transfer(self) -> TransferSupport:
+        """What bundles and imports need beyond the shards."""
+        return self.load().transfer
+
+    @property
+    def upkeep(self) -> UpkeepRules:
+        """The rules by which memories are tidied."""
+        return self.load().upkeep
 
 
 # ---- bundles and imports ------------------------------------------------------------------------
@@ -82,10 +95,6 @@ class TransferSupport:
     """Key of `Memory.extra` that names a memory across stores, if the id is only a row number."""
     convert: Callable[[Memory], ConvertedMemory] | None = None
     """What a memory of another format becomes here; None: its fields as they are."""
-    place_facts: Callable[[Store], Mapping[str, Any]] | None = None
-    """Facts about a store that its location tells and its files do not, such as a folder's name: a
-    bundle stores them as JSON in `.memtui/place.json` of the restored store, where
-    `memtui.stores.scanning.read_place_facts` finds it. None: nothing."""
     local_keys: tuple[str, ...] = ()
     """Keys of `Memory.extra` that name files beside the store: left out of a bundle's records."""
 
@@ -218,56 +227,6 @@ class DatabaseSupport:
     """Copy the database as it is now into a new file. Raises sqlite3.Error."""
 
 
-Rules = TypeVar("Rules")
-
-
-def configure(store: Any, table: Mapping[str, Any]) -> None:
-    """Override rules of an open store with a table of config.toml. Raises ConfigError."""
-    store.rules = overridden(store.rules, table, f"rules.{store.format}")
-
-
-def overridden(rules: Rules, table: Mapping[str, Any], where: str = "") -> Rules:
-    """Override fields of a rules dataclass; each value must be of the kind it replaces.
-
-    A list takes the place of a list as a whole. Raises ConfigError for a name that is no constant
-    and for a value of another kind.
-    """
-    if not is_dataclass(rules) or isinstance(rules, type):
-        raise TypeError("rules are a dataclass")
-    known = {f.name: getattr(rules, f.name) for f in fields(rules)}
-    changed: dict[str, Any] = {}
-    for name, value in table.items():
-        if name not in known:
-            raise ConfigError(
-                f"there is no constant {name!r}", where=where, do=f"known: {', '.join(known)}"
-            )
-        changed[name] = _checked_value(known[name], value, f"{where}.{name}" if where else name)
-    return replace(rules, **changed)
-
-
-def _checked_value(default: object, value: object, where: str) -> object:
-    if isinstance(default, tuple | frozenset):
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return type(default)(value)
-        raise ConfigError("it must be a list of texts", where=where)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError("it must be a number", where=where)
-    if isinstance(default, int) and not isinstance(value, int):
-        raise ConfigError("it must be a whole number", where=where)
-    if value < 0:
-        raise ConfigError("it must not be negative", where=where)
-    return type(default)(value) if isinstance(default, int | float) else value
-
-
-def lazy_function(module: str, name: str) -> Callable[..., Any]:
-    """A function that imports `module` when it is called and calls `name` there."""
-
-    def call(*arguments: Any) -> Any:
-        return getattr(import_module(module), name)(*arguments)
-
-    return call
-
-
 # ---- rules for tidying --------------------------------------------------------------------------
 
 
@@ -299,8 +258,7 @@ class Expiry:
 class UpkeepRules:
     """What a format's own documents say about tidying its memories.
 
-    The findings of `memtui.upkeep` ask these rules and know no format by name. A format that gives
-    none (`Format.upkeep`) is tidied by the general rules alone.
+    The findings of `memtui.upkeep` ask these rules and know no format by name.
     """
 
     scope: Callable[[Memory], str] = field(default=lambda memory: memory.entity)
@@ -324,3 +282,19 @@ class UpkeepRules:
 
 
 GENERAL_RULES = UpkeepRules()
+
+
+# ---- what a format can do ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FormatSupport:
+    """All that memtui can do with the stores of a format, beside finding them."""
+
+    open: Callable[[Path, str], Store]
+    """Open the store at a root under a label."""
+    open_profile: Callable[[Path, str, str], Store] | None = None
+    """The same by one of `Format.profiles`."""
+    database: DatabaseSupport | None = None
+    transfer: TransferSupport = field(default=TransferSupport())
+    upkeep: UpkeepRules = GENERAL_RULES

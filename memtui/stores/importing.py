@@ -12,17 +12,12 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
-from memtui.changes import Change, Outcome, Plan
-from memtui.model import CURRENT, Link, Memory, Place
-from memtui.stores.format import ConvertedMemory
-from memtui.stores.listed_texts import TEXT_KEY, AnyList, ListFile
-from memtui.stores.plans import plan_duplicate
-from memtui.stores.sidecar import kept_value, link_to_json
-from memtui.stores.values import RATING_OF, content_of, to_iso_seconds
+from memtui.changes import Change
+from memtui.dataclass import replace
+from memtui.model import Link, Memory
+from memtui.stores.sidecar import link_to_json
 
 MEMTUI_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable"})
 """Of `extra`: what memtui says there, of whatever format."""
@@ -186,80 +181,3 @@ def _has_value(memory: Memory, name: str) -> bool:
     if name == "status":
         return bool(value != "active")
     return value not in (None, "", (), False)
-
-
-# ---- formats whose memories are listed texts ----------------------------------------------------
-
-
-def plan_listed_import(
-    change: Change, context: AnyList, file: ListFile, group: str, kind: str = "fact"
-) -> Plan:
-    """Plan the import of one text. Raises Refused.
-
-    One that is no longer current goes into the sidecar only: what stands in the file is given to
-    agents.
-    """
-    text = file.fit(content_of(change))
-    if twin := file.find_twin(group, text):
-        return plan_duplicate(change, "the same text", context.ref(twin.id))
-    natural = file.natural_id(group, text)
-    id = natural if CONVERTED in extra_in(change) else str(change.fields["id"])
-    known = context.sidecar.entry(id)
-    if any(item.id == id for item in file.items) or known.get("kept"):
-        return plan_duplicate(change, "a memory with this id", context.ref(id))
-    values = _sidecar_values(change)
-    if str(change.fields.get("status") or "active") not in CURRENT:
-        status = "superseded" if change.fields.get("status") == "superseded" else "retired"
-        memory = described_memory(change, context.ref(id), kind, text)
-        memory = replace(memory, status=status, origin=Place(str(file.path)))
-        values["kept"] = kept_value(memory)
-        entry = context.entry_edits(id, file.shard, **values)
-        return Plan((change,), entry, Outcome.ADDED, "Kept beside the store", (memory.ref,))
-    after = file.insert(group, text, str(change.fields.get("type") or ""))
-    values[TEXT_KEY] = None if id == natural else file.key(group, text)
-    edits = (*file.edit(after), *context.entry_edits(id, file.shard, **values))
-    refs = (context.ref(id), *context.other_refs(file, after))
-    return Plan((change,), edits, Outcome.ADDED, f"Added to {file.path.name}", refs)
-
-
-def _sidecar_values(change: Change) -> dict[str, Any]:
-    values = sidecar_values(change)
-    for name in ("created", "updated"):
-        time = change.fields.get(name)
-        values[name] = to_iso_seconds(time) if isinstance(time, datetime) else time or None
-    importance = str(change.fields.get("importance") or "medium")
-    if importance != "medium" and not values["rating"]:
-        values["rating"] = RATING_OF.get(importance)
-    return values
-
-
-def convert_to_text(
-    memory: Memory, entity: str, changes: Iterable[tuple[object, str]] = (), **more: Any
-) -> ConvertedMemory:
-    """A memory of another format as one text of this entity.
-
-    `changes` as in `lost_names`; `more`: further fields of the ADD, of which a `type` is kept by
-    the format itself.
-    """
-    fields = {
-        "id": memory.id,
-        "content": text_with_title(memory),
-        "entity": entity,
-        "importance": memory.importance,
-        "created": memory.created,
-        "updated": memory.updated,
-        "status": memory.status,
-        "tags": memory.tags,
-        "pinned": memory.pinned,
-        "extra": {CONVERTED: True},
-        **more,
-    }
-    changes = (
-        *changes,
-        (memory.status == "proposed", "status proposed (becomes active)"),
-        (memory.status == "deleted", "status deleted (becomes retired)"),
-        kind_change(memory, "fact"),
-    )
-    names = ["confidence", "source", "supersedes", "superseded_by", "links"]
-    names += [] if "type" in more else ["type"]
-    return ConvertedMemory(fields, lost_names(memory, changes, *names))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, RecordEdit, TextEdit
+from memtui.changes import Edit, record_edit, text_edit
 from memtui.dataclass import dataclass, field
 from memtui.errors import UnreadableFile
 from memtui.files.json.editing import new_record, put_member
@@ -39,12 +39,12 @@ class JsonFile:
         """The path of a record in the file: `[3]`, `events[12]`."""
         return f"{'.'.join(self.array)}[{index}]"
 
-    def edit(self, named: NamedRecord, after: str | None) -> RecordEdit:
+    def edit(self, named: NamedRecord, after: str | None) -> Edit:
         """The edit that gives a record this text (None: removes it); undoing restores its place."""
         before, index = named.record.raw, named.index
-        return RecordEdit(str(self.path), self.array, "id", named.id, before, after, index)
+        return record_edit(str(self.path), self.array, "id", named.id, before, after, index)
 
-    def put(self, named: NamedRecord, values: Mapping[str, Any]) -> tuple[RecordEdit, ...]:
+    def put(self, named: NamedRecord, values: Mapping[str, Any]) -> tuple[Edit, ...]:
         """The edit that sets these keys of a record and changes no other byte; none if they are
         set."""
         raw = with_members(named.record.raw, values)
@@ -62,8 +62,8 @@ class JsonFile:
     def insert_raw(self, id: str, raw: str, index: int | None = None) -> tuple[Edit, ...]:
         """The edits that insert a record's raw text; a missing file is created first."""
         path = str(self.path)
-        creation = () if self.exists else (TextEdit(path, None, self.text),)
-        return (*creation, RecordEdit(path, self.array, "id", id, None, raw, index))
+        creation = () if self.exists else (text_edit(path, None, self.text),)
+        return (*creation, record_edit(path, self.array, "id", id, None, raw, index))
 
 
 def read_json(path: Path, root: Path, array: tuple[str, ...] = ()) -> JsonFile:

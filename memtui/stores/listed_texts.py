@@ -1,37 +1,51 @@
-"""Name the texts of a file that gives them no ids, and plan every act on them.
+"""The engine of stores whose files are lists of texts: entries, observations, bullets of Markdown.
 
-A format says how its file is parsed, and how a text is replaced, removed and inserted
-(`ListFile`). Such a format has no word for a status, so a retired or superseded text is removed
-from the file and stored in the sidecar; an agent is given what the file holds.
-
-The id of a text is derived from the text, so it changes when the text does. When memtui itself
-edits a text, the sidecar stores the id for the new text (key `text`), so that tags, links and undo
-stay with it. A text that another program edits becomes another memory.
+A file is parsed to texts without ids and times, and a change gives a whole text in which every
+other byte stays. A format has a `ListFile`, the syntax of its files, and a `ListStore`, which says
+where they lie and what a text becomes. What the format cannot hold lies in the sidecar: the id of
+an edited text, the importance and the tags that a person chose, and the memories that were taken
+out of a file, such as retired ones.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, text_edit
 from memtui.dataclass import dataclass, field, replace
-from memtui.errors import Conflict, Refused
-from memtui.model import IMPORTANCES, Memory
-from memtui.stores.base import StoreView
+from memtui.errors import Conflict, Refused, UnreadableFile
+from memtui.files.reading import IS_EMPTY, safe_join
+from memtui.model import CURRENT, IMPORTANCES, Memory, Place
+from memtui.stores.base import Reading, StoreView, Unreadable
+from memtui.stores.file_store import TextFileStore
+from memtui.stores.format import ConvertedMemory
+from memtui.stores.importing import (
+    CONVERTED,
+    described_memory,
+    extra_in,
+    kind_change,
+    lost_names,
+    sidecar_values,
+    text_with_title,
+)
 from memtui.stores.plans import (
     SIDECAR_ACTS,
     ActHandler,
+    ActionSupport,
     PlanContext,
     plan_duplicate,
     plan_merge,
     plan_one,
     successor_warnings,
 )
+from memtui.stores.scanning import FoundShard, as_refused, planned_text
 from memtui.stores.sidecar import Sidecar, entry_links, is_kept, kept_value
 from memtui.stores.values import (
     RATING_OF,
@@ -40,68 +54,145 @@ from memtui.stores.values import (
     checked_importance,
     content_of,
     importance_of_rating,
+    memory_name,
     tag_words,
     to_iso_seconds,
+    word_of,
 )
 
 EDITABLE = frozenset({"content", "importance", "tags"})
 _KEPT_ACTS = frozenset({Act.RESTORE, Act.DELETE}) | SIDECAR_ACTS
 
 
-@dataclass(frozen=True, slots=True)
-class ListedText:
+# ---- the syntax of a file -----------------------------------------------------------------------
+
+
+class ListedText(NamedTuple):
     """One text of a file."""
 
-    id: str
     text: str
-    group: str
+    start: int
+    """Offset of its first character in the file."""
+    end: int
+    line: int = 1
+    """1-based."""
+    group: str = ""
     """The list it stands in: an entity, a heading; empty where the file has one list."""
-    at: tuple[int, ...]
-    """Where it stands, by the format's own count."""
+    native: Any = None
+    """What else the syntax knows of it."""
+    id: str = ""
+    """Given by `ListFile`."""
 
 
 class ListFile(ABC):
-    """One parsed file. Nothing is written: each method returns the whole text it would have."""
+    """One parsed file, and how it is changed. Nothing is written: each method returns a whole text.
 
-    path: Path
-    shard: str
-    before: str | None
-    """The whole text; None where there is no file."""
-    items: Sequence[ListedText]
-    form = ""
-    """How other programs' changes are merged, see `TextEdit.items`."""
+    A syntax whose texts stand on lines of their own gives `parse` and `line_of`, and has all the
+    others.
+    """
+
+    form = Kind.LINES
+    """How other programs' changes are merged, see `memtui.changes.Kind`."""
+    unreadable = "this text would not be read as one item", "put it on fewer lines"
+    """What is said of a text that the syntax cannot hold, and what to do."""
+
+    def __init__(self, key: str, path: Path, before: str | None, sidecar: Sidecar) -> None:
+        """`key`: of its shard; `before`: its whole text, None where there is no file."""
+        self.key, self.path, self.before, self.sidecar = key, path, before, sidecar
+        found = list(self.parse(before or ""))
+        texts = [(self.digest(each.group, each.text), self.id_of(each)) for each in found]
+        ids = name_texts(texts, self.prefix, sidecar, key)
+        self.items: Sequence[ListedText] = [
+            each._replace(id=id) for each, id in zip(found, ids, strict=True)
+        ]
 
     @abstractmethod
-    def replace(self, item: ListedText, new_text: str) -> str:
-        """Replace a text. Raises Refused."""
+    def parse(self, text: str) -> Iterable[ListedText]:
+        """The texts of a file in order, without ids. Raises UnreadableFile."""
 
-    @abstractmethod
-    def remove(self, removed: Sequence[ListedText]) -> str:
-        """Remove texts. Raises Refused."""
+    def spelled(self, text: str) -> str:
+        """A text as it is written in the file, where line feeds and the like have a form of their
+        own."""
+        return text
 
-    @abstractmethod
-    def insert(self, group: str, new_text: str, type: str = "") -> str:
-        """Insert a text at the end of a list. Raises Refused."""
+    def line_of(self, text: str, group: str) -> str:
+        """The line that holds a new text, which is `spelled` already."""
+        raise NotImplementedError
 
-    @abstractmethod
+    def head_of(self, group: str) -> str:  # noqa: ARG002
+        """The line above the first text of a list; "" where lists have none."""
+        return ""
+
+    @property
+    def prefix(self) -> str:
+        """What every id of the file begins with."""
+        return f"{self.key}#"
+
     def natural_id(self, group: str, text: str) -> str:
         """The id that the text itself gives."""
+        return self.prefix + self.digest(group, text)
 
-    def key(self, group: str, text: str) -> str:  # noqa: ARG002
+    def id_of(self, item: ListedText) -> str:
+        """The natural id of a text that stands in the file."""
+        return self.natural_id(item.group, item.text)
+
+    def digest(self, group: str, text: str) -> str:  # noqa: ARG002
         """The key by which a text is recognised in the file, see `name_texts`."""
         return text_key(text)
 
     def fit(self, text: str) -> str:
         """The text as the file can hold it. Raises Refused."""
-        return text
+        return text.strip()
 
-    def group_of(self, memory: Memory) -> str:  # noqa: ARG002
+    def group_of(self, memory: Memory) -> str:
         """The list that a memory belongs to, also when it is not in the file now."""
-        return ""
+        return memory.entity
 
     def other_ids(self, text: str) -> set[str]:  # noqa: ARG002
         """Ids of memories that a text of the file gives rise to and that are no items."""
         return set()
+
+    def replace(self, item: ListedText, new_text: str) -> str:
+        """Replace a text. Raises Refused."""
+        text = self.before or ""
+        expected = [new_text if each is item else each.text for each in self.items]
+        after = text[: item.start] + self.spelled(new_text) + text[item.end :]
+        return self.checked(after, expected)
+
+    def remove(self, removed: Sequence[ListedText]) -> str:
+        """Remove texts. Raises Refused."""
+        text = self.before or ""
+        for item in sorted(removed, reverse=True, key=lambda each: each.start):
+            start, end = text.rfind("\n", 0, item.start) + 1, text.find("\n", item.end) + 1
+            text = text[:start] + (text[end:] if end else "")
+        return self.checked(text, [each.text for each in self.items if each not in removed])
+
+    def insert(self, group: str, new_text: str, type: str = "") -> str:  # noqa: ARG002
+        """Insert a text at the end of a list, or of the file. Raises Refused."""
+        text = self.before or ""
+        own = [number for number, each in enumerate(self.items, 1) if each.group == group]
+        number = own[-1] if own else len(self.items)
+        end = text.find("\n", self.items[number - 1].end) + 1 if own else len(text)
+        head, tail = (text[:end], text[end:]) if end else (text, "")
+        head += "\n" if head and not head.endswith("\n") else ""
+        if not own and (title := self.head_of(group)):
+            head += f"\n{title}\n" if head else f"{title}\n"
+        expected = [each.text for each in self.items]
+        after = f"{head}{self.line_of(self.spelled(new_text), group)}\n{tail}"
+        self.checked(after, [*expected[:number], new_text, *expected[number:]])
+        if list(self.parse(after))[number].group != group:
+            raise Refused("the file cannot hold a list of this name", where=group)
+        return after
+
+    def checked(self, after: str, expected: Sequence[str]) -> str:
+        """The text, if exactly these texts are read from it. Raises Refused."""
+        try:
+            is_read = [each.text for each in self.parse(after)] == list(expected)
+        except UnreadableFile:
+            is_read = False
+        if not is_read:
+            raise Refused(self.unreadable[0], do=self.unreadable[1])
+        return after
 
     def find(self, memory: Memory, new_text: str | None = None) -> ListedText:
         """The item of a memory, unchanged since it was read. Raises Conflict."""
@@ -122,26 +213,114 @@ class ListFile(ABC):
         """The edit that gives the file this text."""
         if after == self.before:
             return ()
-        return (TextEdit(str(self.path), self.before, after, by_lines=True, items=self.form),)
+        return (text_edit(str(self.path), self.before, after, kind=self.form),)
+
+
+# ---- a store of such files ----------------------------------------------------------------------
+
+
+class ListStore(TextFileStore["ListContext"]):
+    """A store whose files are lists of texts, one shard each."""
+
+    syntax: ClassVar[type[ListFile]]
+    acts: ActionSupport[Any]
+
+    @abstractmethod
+    def list_files(self, faults: list[Unreadable]) -> Iterable[str]:
+        """The files that exist, as keys of their shards; folders that cannot be listed go to
+        `faults`."""
+
+    def place_new(self, change: Change, context: ListContext) -> tuple[str, str]:  # noqa: ARG002
+        """The file and the list of an ADD. Raises Refused."""
+        return next(iter(self.list_files([]))), str(change.fields.get("entity") or "").strip()
+
+    def place_imported(self, change: Change, context: ListContext) -> tuple[str, str]:
+        """The file and the list of an import. Raises Refused."""
+        return self.place_new(change, context)
+
+    def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:  # noqa: ARG002
+        """What the memory of an item has besides name, text, place and chosen importance."""
+        return {"entity": item.group}
+
+    def file_of(self, key: str) -> Path:
+        """The file of a shard, which need not exist."""
+        return self.root / key
+
+    def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
+        return not text.strip()
+
+    def parse(self, key: str, path: Path, text: str | None, sidecar: Sidecar) -> ListFile:
+        """Parse the text of a file."""
+        return self.syntax(key, path, text, sidecar)
+
+    # ---- common to all ------------------------------------------------------------------------
+
+    def open_list(self, key: str, view: StoreView) -> ListFile:
+        """The file as it is after the changes planned so far. Raises Refused."""
+        file = self.file_of(key)
+        try:
+            path = self.folder
+            for name in file.relative_to(path).parts:
+                path = safe_join(path, name)
+            text = planned_text(path, self.folder, view)
+            if text is not None and self.is_cut_off(key, text):
+                raise UnreadableFile(IS_EMPTY)
+            return self.parse(key, path, text, self.sidecar.current())
+        except UnreadableFile as error:
+            raise as_refused(error, file) from None
+
+    def plan_context(self, view: StoreView) -> ListContext:
+        return ListContext(**self.context_fields(view), store=self)
+
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
+        faults: list[Unreadable] = []
+        for key in self.list_files(faults):
+            yield FoundShard(key, (str(self.file_of(key)),), self.mark_of(key))
+        yield from faults
+
+    def mark_of(self, key: str) -> str:  # noqa: ARG002
+        """A stamp of the file that other files are part of; "": its own."""
+        return ""
+
+    def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
+        file = self.parse(key, path, text, sidecar)
+        return Reading(tuple(self.memories(file)), tuple(self.faults(file)))
+
+    def faults(self, file: ListFile) -> Iterable[Unreadable]:  # noqa: ARG002
+        """What is wrong with a file that could be read."""
+        return ()
+
+    def memories(self, file: ListFile) -> Iterator[Memory]:
+        """The memories of one file."""
+        for item in file.items:
+            fields = {
+                "kind": "fact",
+                "content": item.text,
+                "importance": importance_in(file.sidecar, item.id),
+                "origin": Place(str(file.path), item.line),
+                **self.describe(file, item),
+            }
+            yield Memory(**memory_name(self.label, item.id), **fields)
 
 
 @dataclass(frozen=True, slots=True)
 class ListContext(PlanContext):
     """The context of planning a change in a store of listed texts."""
 
-    open_list: Callable[[str, StoreView], ListFile] = field(repr=False)
-    """The file of a shard as it is after the changes planned so far. Raises Refused."""
+    store: ListStore = field(repr=False)
+
+    def open_list(self, key: str) -> ListFile:
+        """The file of a shard as it is after the changes planned so far. Raises Refused."""
+        return self.store.open_list(key, self.view)
 
     def file_of(self, memory: Memory) -> ListFile:
-        return self.open_list(self.shard_of(memory), self.view)
+        """The file of a memory."""
+        return self.open_list(self.shard_of(memory))
 
     def other_refs(self, file: ListFile, after: str) -> tuple[str, ...]:
         """Refs of memories that come or go along with a change of the file."""
         changed = file.other_ids(file.before or "") ^ file.other_ids(after)
         return tuple(self.ref(id) for id in sorted(changed))
-
-
-AnyList = TypeVar("AnyList", bound=ListContext)
 
 
 def not_on(act: Act, memory: Memory, program: str = "its program") -> str:
@@ -161,9 +340,11 @@ def importance_in(sidecar: Sidecar, id: str) -> str:
 # ---- acts ---------------------------------------------------------------------------------------
 
 
-def plan_edit(change: Change, memory: Memory, context: AnyList) -> Plan:
+def plan_edit(
+    change: Change, memory: Memory, context: ListContext, editable: Collection[str] = EDITABLE
+) -> Plan:
     """Another text in the same place; importance and tags are kept in the sidecar."""
-    changed = changed_values(change, memory, EDITABLE)
+    changed = changed_values(change, memory, editable)
     values: dict[str, Any] = {}
     edits: tuple[Edit, ...] = ()
     others: tuple[str, ...] = ()
@@ -187,7 +368,7 @@ def plan_edit(change: Change, memory: Memory, context: AnyList) -> Plan:
     return plan_one(change, memory, edits, others=others)
 
 
-def _own_tags(value: object, memory: Memory, context: AnyList) -> list[str]:
+def _own_tags(value: object, memory: Memory, context: ListContext) -> list[str]:
     """The tags that the sidecar holds: without those that the text itself gives."""
     native = set(memory.tags).difference(context.sidecar.entry(memory.id).get("tags", ()))
     return [tag for tag in tag_words(value) if tag not in native]
@@ -200,10 +381,10 @@ def _refuse_twin(file: ListFile, group: str, text: str) -> None:
 
 def _kept_name(file: ListFile, id: str, group: str, text: str) -> str | None:
     """The key that the sidecar stores so that the text keeps this id; None: not needed."""
-    return None if file.natural_id(group, text) == id else file.key(group, text)
+    return None if file.natural_id(group, text) == id else file.digest(group, text)
 
 
-def plan_delete(change: Change, memory: Memory, context: AnyList) -> Plan:
+def plan_delete(change: Change, memory: Memory, context: ListContext) -> Plan:
     forgotten = context.sidecar_entry(memory).removal()
     if is_kept(memory):
         return plan_one(change, memory, forgotten)
@@ -213,7 +394,7 @@ def plan_delete(change: Change, memory: Memory, context: AnyList) -> Plan:
     return plan_one(change, memory, edits, others=context.other_refs(file, after))
 
 
-def plan_retire(change: Change, memory: Memory, context: AnyList) -> Plan:
+def plan_retire(change: Change, memory: Memory, context: ListContext) -> Plan:
     file = context.file_of(memory)
     after = file.remove([file.find(memory)])
     entry_edits = context.sidecar_entry(memory).set(**_kept_values(memory, context, "retired"))
@@ -223,7 +404,7 @@ def plan_retire(change: Change, memory: Memory, context: AnyList) -> Plan:
     return Plan((change,), edits, Outcome.DONE, reason, refs, (memory.ref,))
 
 
-def _kept_values(memory: Memory, context: AnyList, status: str, by: str = "") -> dict[str, Any]:
+def _kept_values(memory: Memory, context: ListContext, status: str, by: str = "") -> dict[str, Any]:
     """Keys of the sidecar entry of a memory that is taken out of its file."""
     entry = context.sidecar.entry(memory.id)
     sidecar_links = entry_links(entry)
@@ -238,7 +419,7 @@ def _kept_values(memory: Memory, context: AnyList, status: str, by: str = "") ->
     return {"kept": kept_value(former), TEXT_KEY: None, "pinned": None, **after}
 
 
-def plan_restore(change: Change, memory: Memory, context: AnyList) -> Plan:
+def plan_restore(change: Change, memory: Memory, context: ListContext) -> Plan:
     file = context.file_of(memory)
     group = file.group_of(memory)
     _refuse_twin(file, group, memory.content)
@@ -249,7 +430,7 @@ def plan_restore(change: Change, memory: Memory, context: AnyList) -> Plan:
     return plan_one(change, memory, edits, successor_warnings(memory), others=others)
 
 
-def plan_supersede(change: Change, memory: Memory, context: AnyList) -> Plan:
+def plan_supersede(change: Change, memory: Memory, context: ListContext) -> Plan:
     """The new text takes the place of the old one, which the sidecar keeps."""
     file = context.file_of(memory)
     new_text = file.fit(content_of(change))
@@ -269,13 +450,13 @@ def plan_supersede(change: Change, memory: Memory, context: AnyList) -> Plan:
     edits = (
         *file.edit(after),
         *context.sidecar_entry(memory).set(**_kept_values(memory, context, "superseded", new)),
-        *context.entry_edits(new, file.shard, **entry, kept=None),
+        *context.entry_edits(new, file.key, **entry, kept=None),
     )
     refs = (context.ref(new), memory.ref, *context.other_refs(file, after))
     return Plan((change,), edits, Outcome.SUPERSEDED, f"Supersedes {memory.id}", refs, refs[1:2])
 
 
-def plan_merging(change: Change, memory: Memory, context: AnyList) -> Plan:
+def plan_merging(change: Change, memory: Memory, context: ListContext) -> Plan:
     """The others are taken out of their files and kept as superseded by this one."""
     others = context.others(change, memory)
     if any(is_kept(other) for other in others):
@@ -283,7 +464,7 @@ def plan_merging(change: Change, memory: Memory, context: AnyList) -> Plan:
     edits: list[Edit] = [*context.sidecar_entry(memory).superseding(others)]
     refs: list[str] = []
     for shard in dict.fromkeys(context.shard_of(other) for other in others):
-        file = context.open_list(shard, context.view)
+        file = context.open_list(shard)
         same_shard = [other for other in others if context.shard_of(other) == shard]
         after = file.remove([file.find(other) for other in same_shard])
         edits += file.edit(after)
@@ -302,23 +483,27 @@ def _rating(change: Change) -> dict[str, int]:
     return {"rating": RATING_OF[str(importance)]} if is_rated else {}
 
 
-def plan_listed_add(
-    change: Change, context: AnyList, file: ListFile, group: str, type: str = ""
-) -> Plan:
+def plan_listed_add(change: Change, context: ListContext, file: ListFile, group: str) -> Plan:
     """One more text. Raises Refused."""
     text = file.fit(content_of(change))
     if twin := file.find_twin(group, text):
         return plan_duplicate(change, "the same text", context.ref(twin.id))
-    after = file.insert(group, text, type)
+    after = file.insert(group, text, word_of(change, "type", ""))
     id = file.natural_id(group, text)
     if any(item.id == id for item in file.items):
         raise Refused("another memory has the name of this text", do="reword it")
     values: dict[str, Any] = {"created": to_iso_seconds(context.now), "kept": None}
     if change.fields.get("tags"):
         values["tags"] = tag_words(change.fields["tags"])
-    edits = (*file.edit(after), *context.entry_edits(id, file.shard, **values, **_rating(change)))
+    edits = (*file.edit(after), *context.entry_edits(id, file.key, **values, **_rating(change)))
     refs = (context.ref(id), *context.other_refs(file, after))
     return Plan((change,), edits, Outcome.ADDED, f"Added to {file.path.name}", refs)
+
+
+def plan_add(change: Change, context: ListContext) -> Plan:
+    """One more text where the store puts it. Raises Refused."""
+    key, group = context.store.place_new(change, context)
+    return plan_listed_add(change, context, context.open_list(key), group)
 
 
 LIST_HANDLERS: Mapping[Act, ActHandler[Any]] = {
@@ -330,6 +515,127 @@ LIST_HANDLERS: Mapping[Act, ActHandler[Any]] = {
     Act.MERGE: plan_merging,
 }
 """The handlers of every act that listed texts can hold."""
+
+
+def shard_of(memory: Memory) -> str:
+    """The key of the file that a memory is named after."""
+    return memory.id.partition("#")[0]
+
+
+def list_acts(
+    unsupported: Mapping[Act, str],
+    handlers: Mapping[Act, ActHandler[Any]] = MappingProxyType({}),
+    **more: Any,
+) -> ActionSupport[ListContext]:
+    """What stores of listed texts can do.
+
+    Args:
+        unsupported: Why the format has no way to do an act.
+        handlers: Of acts that it does in its own way, or that others have not.
+        more: Other values of `ActionSupport`.
+    """
+    usual: dict[str, Any] = {
+        "editable": EDITABLE,
+        "add": plan_add,
+        "add_imported": plan_listed_import,
+        "shard_of": shard_of,
+        "not_on": not_on,
+    }
+    return ActionSupport(
+        handlers={**LIST_HANDLERS, **handlers}, unsupported=unsupported, **(usual | more)
+    )
+
+
+# ---- imports ------------------------------------------------------------------------------------
+
+
+def plan_listed_import(change: Change, context: ListContext, kind: str = "fact") -> Plan:
+    """Plan the import of one text. Raises Refused.
+
+    One that is no longer current goes into the sidecar only: what stands in the file is given to
+    agents.
+    """
+    key, group = context.store.place_imported(change, context)
+    file = context.open_list(key)
+    text = file.fit(content_of(change))
+    if twin := file.find_twin(group, text):
+        return plan_duplicate(change, "the same text", context.ref(twin.id))
+    natural = file.natural_id(group, text)
+    id = natural if CONVERTED in extra_in(change) else str(change.fields["id"])
+    known = context.sidecar.entry(id)
+    if any(item.id == id for item in file.items) or known.get("kept"):
+        return plan_duplicate(change, "a memory with this id", context.ref(id))
+    values = _sidecar_values(change)
+    if str(change.fields.get("status") or "active") not in CURRENT:
+        status = "superseded" if change.fields.get("status") == "superseded" else "retired"
+        memory = described_memory(change, context.ref(id), kind, text)
+        memory = replace(memory, status=status, origin=Place(str(file.path)))
+        values["kept"] = kept_value(memory)
+        entry = context.entry_edits(id, file.key, **values)
+        return Plan((change,), entry, Outcome.ADDED, "Kept beside the store", (memory.ref,))
+    after = file.insert(group, text, str(change.fields.get("type") or ""))
+    values[TEXT_KEY] = None if id == natural else file.digest(group, text)
+    edits = (*file.edit(after), *context.entry_edits(id, file.key, **values))
+    refs = (context.ref(id), *context.other_refs(file, after))
+    return Plan((change,), edits, Outcome.ADDED, f"Added to {file.path.name}", refs)
+
+
+def _sidecar_values(change: Change) -> dict[str, Any]:
+    values = sidecar_values(change)
+    for name in ("created", "updated"):
+        time = change.fields.get(name)
+        values[name] = to_iso_seconds(time) if isinstance(time, datetime) else time or None
+    importance = str(change.fields.get("importance") or "medium")
+    if importance != "medium" and not values["rating"]:
+        values["rating"] = RATING_OF.get(importance)
+    return values
+
+
+def convert_with_entity(
+    memory: Memory, entity: str, own: Collection[str], **more: Any
+) -> ConvertedMemory:
+    """A memory of another format as a text of this entity that begins with the entity it had.
+
+    `own`: the entities of the format, which are not repeated; `more` as in `convert_to_text`.
+    """
+    text = text_with_title(memory).strip()
+    if memory.entity and memory.entity not in own and memory.entity not in text:
+        text = f"{memory.entity}: {text}"
+    becomes = f"entity (becomes {entity}; it stands in the text)"
+    changes = [(memory.entity not in ("", entity), becomes)]
+    return convert_to_text(memory, entity, changes, content=text, **more)
+
+
+def convert_to_text(
+    memory: Memory, entity: str, changes: Iterable[tuple[object, str]] = (), **more: Any
+) -> ConvertedMemory:
+    """A memory of another format as one text of this entity.
+
+    `changes` as in `lost_names`; `more`: further fields of the ADD, of which a `type` is kept by
+    the format itself.
+    """
+    fields = {
+        "id": memory.id,
+        "content": text_with_title(memory),
+        "entity": entity,
+        "importance": memory.importance,
+        "created": memory.created,
+        "updated": memory.updated,
+        "status": memory.status,
+        "tags": memory.tags,
+        "pinned": memory.pinned,
+        "extra": {CONVERTED: True},
+        **more,
+    }
+    changes = (
+        *changes,
+        (memory.status == "proposed", "status proposed (becomes active)"),
+        (memory.status == "deleted", "status deleted (becomes retired)"),
+        kind_change(memory, "fact"),
+    )
+    names = ["confidence", "source", "supersedes", "superseded_by", "links"]
+    names += [] if "type" in more else ["type"]
+    return ConvertedMemory(fields, lost_names(memory, changes, *names))
 
 
 # ---- ids of texts -------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, SidecarEdit
+from memtui.changes import Act, Change, Edit, Outcome, Plan, sidecar_edit
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import RefError, Refused
 from memtui.model import ENDED_LINKS, Link, Memory
@@ -41,26 +41,26 @@ class SidecarEntry:
     shard: str
     """Key of the shard that holds the memory."""
 
-    def set(self, **values: object) -> tuple[SidecarEdit, ...]:
+    def set(self, **values: object) -> tuple[Edit, ...]:
         """The edit that sets these keys of the entry; () if it has these values already."""
         return sidecar_edits(self.root, self.sidecar, self.memory.id, self.shard, **values)
 
-    def superseding(self, others: Iterable[Memory]) -> tuple[SidecarEdit, ...]:
+    def superseding(self, others: Iterable[Memory]) -> tuple[Edit, ...]:
         """The edit that adds these memories to those that this one supersedes."""
         known = texts_of(self.sidecar.entry(self.memory.id).get("supersedes"))
         return self.set(supersedes=list(dict.fromkeys([*known, *(o.id for o in others)])))
 
-    def removal(self) -> tuple[SidecarEdit, ...]:
+    def removal(self) -> tuple[Edit, ...]:
         """The edit that removes the entry, for a memory that is deleted."""
         before = self.sidecar.entries.get(self.memory.id)
         if before is None:
             return ()
-        return (SidecarEdit(str(self.root), self.memory.id, before, None),)
+        return (sidecar_edit(str(self.root), self.memory.id, before, None),)
 
 
 def tag_edits(
     entry: SidecarEntry, new_tags: object, native: Iterable[str] = ()
-) -> tuple[SidecarEdit, ...]:
+) -> tuple[Edit, ...]:
     """The edit that sets the tags, without `native` ones, which the store's files give."""
     own = set(native)
     return entry.set(tags=[tag for tag in tag_words(new_tags) if tag not in own])
@@ -87,7 +87,7 @@ def leads_to_other_store(change: Change, memory: Memory, view: StoreView) -> boo
         return False
 
 
-def _link(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:
+def _link(change: Change, entry: SidecarEntry) -> tuple[Edit, ...]:
     relation, target = requested_link(change, entry.memory)
     if not RELATION.fullmatch(relation):
         raise Refused(
@@ -114,7 +114,7 @@ def _time_of(value: object) -> datetime | None:
     return value if isinstance(value, datetime) else from_iso(value)
 
 
-def _unlink(change: Change, entry: SidecarEntry, now: datetime) -> tuple[SidecarEdit, ...]:
+def _unlink(change: Change, entry: SidecarEntry, now: datetime) -> tuple[Edit, ...]:
     """End a link now; the sidecar stores it as ended, so that former links can be shown."""
     relation, target = requested_link(change, entry.memory)
     known = entry.sidecar.entry(entry.memory.id)
@@ -132,7 +132,7 @@ def _ended(entry: SidecarEntry, links: Iterable[Link], now: datetime) -> dict[st
     return {ENDED_LINKS: [link_to_json(link) for link in every]}
 
 
-def ended_link_edits(change: Change, entry: SidecarEntry, now: datetime) -> tuple[SidecarEdit, ...]:
+def ended_link_edits(change: Change, entry: SidecarEntry, now: datetime) -> tuple[Edit, ...]:
     """The edit that stores a removed link as ended, where the format cannot record its end."""
     relation_and_target = requested_link(change, entry.memory)
     links = [
@@ -141,7 +141,7 @@ def ended_link_edits(change: Change, entry: SidecarEntry, now: datetime) -> tupl
     return entry.set(**_ended(entry, links, now))
 
 
-def _rate(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:
+def _rate(change: Change, entry: SidecarEntry) -> tuple[Edit, ...]:
     rating = change.fields.get("rating")
     if rating in (None, 0):
         return entry.set(rating=None)
@@ -335,7 +335,7 @@ class PlanContext:
         """The memory and its entry in the sidecar."""
         return SidecarEntry(memory, self.root, self.sidecar, self.shard_of(memory))
 
-    def entry_edits(self, id: str, shard: str, **values: Any) -> tuple[SidecarEdit, ...]:
+    def entry_edits(self, id: str, shard: str, **values: Any) -> tuple[Edit, ...]:
         """The edit that sets these keys of a memory's entry; () if it has these values already.
 
         For a memory that does not exist yet, or whose shard is known.

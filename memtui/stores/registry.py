@@ -136,8 +136,8 @@ def _checked(loaded: object, used_names: Iterable[str]) -> Format:
     for paths in (loaded.places, loaded.nearby):
         if not isinstance(paths, tuple) or not all(isinstance(path, str) for path in paths):
             raise TypeError("places and nearby must be tuples of texts")
-    if not callable(loaded.detect) or not callable(loaded.open):
-        raise TypeError("detect and open must be functions")
+    if not callable(loaded.detect) or not callable(loaded.load):
+        raise TypeError("detect and load must be functions")
     return loaded
 
 
@@ -165,7 +165,7 @@ def format_of(name: str) -> Format | None:
 def upkeep_rules_of(store: Store) -> UpkeepRules:
     """The rules for tidying what an open store holds; the general ones if its format has none."""
     known = format_of(store.format)
-    return GENERAL_RULES if known is None or known.upkeep is None else known.upkeep(store)
+    return GENERAL_RULES if known is None else known.upkeep
 
 
 def detect(path: Path) -> tuple[Format, Path] | None:

@@ -8,7 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from memtui.changes import TextEdit
+from memtui.changes import TEXTS
 from memtui.dataclass import dataclass
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.locating import BYTE_ORDER_MARK
@@ -123,8 +123,8 @@ def planned_text(path: Path, root: Path, view: StoreView) -> str | None:
     """
     for plan in reversed(planned_before(view)):
         for edit in reversed(plan.edits):
-            if isinstance(edit, TextEdit) and edit.path == str(path):
-                return edit.after
+            if edit.kind in TEXTS and edit.path == str(path):
+                return None if edit.after is None else str(edit.after)
     return read_text(path, root) if os.path.lexists(path) else None
 
 

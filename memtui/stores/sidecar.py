@@ -45,7 +45,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from memtui.changes import SidecarEdit
+from memtui.changes import Edit, sidecar_edit
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
@@ -214,7 +214,7 @@ def link_to_json(link: Link) -> dict[str, Any]:
 
 def sidecar_edits(
     root: Path, sidecar: Sidecar, id: str, shard: str, **values: Any
-) -> tuple[SidecarEdit, ...]:
+) -> tuple[Edit, ...]:
     """The edit that sets these keys of one entry (None or empty removes a key).
 
     Returns () if the entry has these values already. An entry that names another shard gets the
@@ -234,7 +234,7 @@ def sidecar_edits(
     entry = {**after, "shard": shard} if after or moved else None
     if entry == (None if before is None else dict(before)):
         return ()
-    return (SidecarEdit(str(root), id, before, entry),)
+    return (sidecar_edit(str(root), id, before, entry),)
 
 
 def _joined(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:

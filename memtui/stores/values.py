@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict, TypeGuard
 
 from memtui.changes import Change
+from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused
 from memtui.model import IMPORTANCES, Memory
 

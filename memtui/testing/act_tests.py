@@ -11,7 +11,6 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Set
-from dataclasses import fields, replace
 from datetime import datetime
 from multiprocessing.connection import Connection
 from operator import attrgetter
@@ -21,6 +20,7 @@ from typing import Any
 import pytest
 
 from memtui.changes import Act, Change
+from memtui.dataclass import replace
 from memtui.errors import Conflict, MemtuiError, RefError, SaveError
 from memtui.files.sidecar_lines import FOLDER, read_entries
 from memtui.journal.action import ActionState
@@ -46,7 +46,7 @@ LONGEST_REASON = 120
 BOOKKEEPING = {"updated_at", "revision_count", "last_seen_at", "versions", "valid_to"}
 """What a database counts or dates with every write, an undoing one too. Of the end of a link,
 which doing it again dates anew, `plain` compares that there is one."""
-LASTING = attrgetter(*(field.name for field in fields(Memory) if field.name != "updated"))
+LASTING = attrgetter(*(name for name in Memory.__struct_fields__ if name != "updated"))
 """The fields of a memory that a write which is undone leaves as they were."""
 ROW_NUMBER = "id"
 """Of a row beside the memory's own, which comes back under the next number."""

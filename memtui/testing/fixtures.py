@@ -232,20 +232,14 @@ def plant_unknown(library: Library) -> bool:
     has_keys = False
     for name in sorted({memory.origin.file for memory in found}):
         path = Path(name)
-        has_keys = (
-            has_keys
-            or path.suffix not in (".md", ".patch")
-            or path.read_bytes().startswith(b"---\n")
-        )
-        if path.suffix == ".patch":
-            continue
+        start = path.read_bytes()[:16]
         if path.suffix == ".json":
             _rewrite(path, lambda text: _ID.sub(rf"\1, {_escaped(_IN_JSON)}", text))
         elif path.suffix == ".jsonl":
             _rewrite(path, lambda text: _FIRST_KEY.sub(rf"{{{_escaped(_IN_JSON)}, ", text))
-        elif path.suffix == ".md":
-            _rewrite(path, _in_frontmatter)
-        else:
+        elif path.suffix == ".md" and start.startswith(b"---\n"):
+            _rewrite(path, lambda text: text.replace("---\n", f"---\n{_IN_YAML}", 1))
+        elif start.startswith(b"SQLite format 3"):
             keys = [memory.origin.key for memory in found if memory.origin.file == name]
             for table in sorted({key.partition(".")[0] for key in keys}):
                 _sql(path, f"ALTER TABLE {table} ADD COLUMN {UNKNOWN} TEXT")
@@ -253,15 +247,14 @@ def plant_unknown(library: Library) -> bool:
                     _sql(path, f"ALTER TABLE {table} DROP COLUMN {UNKNOWN}")
                 else:
                     _sql(path, f"UPDATE {table} SET {UNKNOWN} = 'as it is ' || rowid")
+        else:
+            continue  # a text without keys
+        has_keys = True
     return has_keys
 
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\")
-
-
-def _in_frontmatter(text: str) -> str:
-    return text.replace("---\n", f"---\n{_IN_YAML}", 1) if text.startswith("---\n") else text
 
 
 def _rewrite(path: Path, change: Callable[[str], str]) -> None:

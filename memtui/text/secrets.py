@@ -299,24 +299,6 @@ _HINTS = re.compile(
 """Every text with a secret that a name announces has one of these, in lower case."""
 
 
-_VALUE_HINTS = re.compile(r"\d|://|authorization|[\"'`][a-z]+(?: [a-z]+){3}")
-"""Every text with such a secret has one of these: see `_is_secret`."""
-
-
-_ISSUED_HINTS = re.compile(
-    r"A(?:KIA|SIA|BIA|CCA|Iza|ccountKey=|TATT3|TCTT3|3-|GE-SECRET)"
-    r"|g(?:h[pousr]_|ithub_pat_|l[a-z]{1,5}[-_]|sk_)|x(?:ox|app-|ai-)"
-    r"|h(?:ooks\.slack|f_|v[bsr]\.)|w(?:ebhooks/|hsec_)|k(?:_live_|_test_|ey-[0-9a-f]{32})"
-    r"|s(?:k-|bp_|b_secret_|hp[a-z]{2}_|q0|ecret_|ntry)|r(?:8_|ubygems_)"
-    r"|p(?:plx-|ypi-|scale_|at[A-Za-z0-9]{14}\.|ul-)|GOCSPX-|ya29\.|1//0|n(?:pm_|fp_|tn_)"
-    r"|cio[A-Za-z0-9]{32}|d(?:ckr_|o[opr]_v1_|api|p\.)|api_org_|S(?:G\.|K[0-9a-f]{32})|HRKU-"
-    r"|f(?:m\d|igd_|igo_|igu_)|8Q~|:AA|\.(?:[A-Za-z0-9_-]{6}\.|atlasv1\.)|-(?:us\d|----BEGIN)"
-    r"|lin_|NRAK-|P(?:MAK-|uTTY)|ops_eyJ|eyJ|LS0tLS1"
-)
-"""Every text with a secret in the format of its issuer has one of these; those with the
-same first letter are together, since each place is tried for every group."""
-
-
 def find_secrets(text: str) -> Iterator[Secret]:
     """Every credential in the text, from left to right, not overlapping."""
     known = list(_find_issued(text))
@@ -328,9 +310,7 @@ def find_secrets(text: str) -> Iterator[Secret]:
 
 def _find_issued(text: str) -> Iterator[Secret]:
     """Only long words are searched, for what they may be; most texts have none."""
-    words: list[re.Match[str]] = []
-    if any(_ISSUED_HINTS.search(word) for word in text.split() if len(word) >= MIN_CHARS):
-        words = [word for word in _LONG.finditer(text) if _ISSUED_HINTS.search(word[0])]
+    words = list(_LONG.finditer(text))
     numbers = _ISSUED_FILTER.candidates(fold(" ".join(word[0] for word in words))) if words else ()
     pattern = _issued(tuple(numbers))
     for word in words:
@@ -387,16 +367,12 @@ def _find_near_hints(text: str, folded: str) -> Iterator[re.Match[str]]:
             start = near.pop()[0]
         near.append((start, end))
     for start, end in near:
-        part = folded[start:end]
-        if _VALUE_HINTS.search(part):
-            yield from _named(tuple(_NAMED_FILTER.candidates(part))).finditer(text, start, end)
+        numbers = _NAMED_FILTER.candidates(folded[start:end])
+        yield from _named(tuple(numbers)).finditer(text, start, end)
 
 
 def _find_named(text: str) -> Iterator[Secret]:
-    folded = fold(text)
-    if not _VALUE_HINTS.search(folded):
-        return
-    for found in _find_near_hints(text, folded):
+    for found in _find_near_hints(text, fold(text)):
         group = found.lastgroup or ""
         value = found[group]
         if _is_secret(value, strict=group not in _LOOSE, is_bare=group == "bare"):

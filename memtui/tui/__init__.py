@@ -9,7 +9,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -23,54 +22,6 @@ FRAMES = "250"
 """Frames a second that Textual may draw: halves the wait for the second frame after a key."""
 SWITCH_INTERVAL = 0.0005
 """Seconds a worker may keep the interpreter from the screen: echo stays quick while it searches."""
-
-
-HASHES = ("_md5", "_sha1", "_sha3", "_sha2" if sys.version_info >= (3, 12) else "_sha256")
-"""Python's own hashes; distributions that use OpenSSL's instead leave them out."""
-
-
-def import_without_openssl() -> None:
-    """Import what would bring OpenSSL without it, which takes 4 MiB.
-
-    The screen opens no TLS connection; what does imports `ssl` later and gets it.
-    """
-    if "asyncio" in sys.modules:
-        return
-    absent = [name for name in ("ssl", "_hashlib") if name not in sys.modules]
-    try:
-        for name in HASHES:
-            import_module(name)
-        # None: importing it fails (docs.python.org/3/reference/import.html#the-module-cache).
-        sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
-        for name in ("asyncio", "hashlib", "hmac"):
-            import_module(name)
-    except ImportError:  # no hashes of its own
-        return
-    finally:
-        for name in absent:
-            if name in sys.modules and sys.modules[name] is None:
-                del sys.modules[name]
-
-
-ARENA_MAX, MMAP_THRESHOLD, TRIM_THRESHOLD = -8, -3, -1
-"""`M_ARENA_MAX` and the others of glibc's malloc.h."""
-MAPPED_FROM = 4 << 20
-"""Bytes of an array that is given back to the system when it is freed: one over half a million
-memories. By itself glibc keeps up to 32 MiB of each (mallopt(3)): 74 MiB at a million."""
-
-
-def share_arenas() -> None:
-    """Let all threads allocate from the same arenas of glibc, where it would make one for each.
-
-    Each keeps what its thread has freed, and Python's threads take turns anyway: 20 MiB at 100,000.
-    """
-    import ctypes  # 4 ms; numpy would import it anyway
-
-    with contextlib.suppress(AttributeError, OSError):  # another C library
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(ARENA_MAX, 1)
-        mallopt(MMAP_THRESHOLD, MAPPED_FROM)
-        mallopt(TRIM_THRESHOLD, 2 * MAPPED_FROM)
 
 
 GARBAGE = (10_000, 500, 100)
@@ -118,7 +69,6 @@ def start(
         roots: The stores that were named, to tell their session from others'.
         catalog: Gives the stores to choose from; called in a background job.
     """
-    import_without_openssl()
     import asyncio
     import gc
 
@@ -131,11 +81,9 @@ def start(
     from memtui.tui import first_frame
 
     roots = roots or ([] if callable(library) else [store.root for store in library.stores])
-    with first_frame.shown(paths.cache_folder(), roots) as attributes:
-        share_arenas()  # before there are threads
+    with first_frame.shown(paths.cache_folder(), roots) as terminal:
         from memtui import config, themes
-        from memtui.tui.app import MemtuiApp
-        from memtui.tui.app_interface import Launch
+        from memtui.tui.app import Launch, MemtuiApp
 
         loaded = config.load(paths.config_file())
         launch = Launch(
@@ -148,7 +96,7 @@ def start(
             sixteen_colours=themes.has_sixteen_colours(os.environ),
             catalog=catalog,
             roots=roots,
-            attributes=attributes,
+            terminal=terminal,
         )
         app = MemtuiApp(launch)
         # Not `app.run`: closing its loop would wait for every thread that still reads.

@@ -326,8 +326,6 @@ ACTIONS: tuple[Action, ...] = (
     _action("pack.open", "enter", "open", "Open the memory in the list", (PACK,), palette=False),
     _action("pack.page_in", "space", "whole",
         "Page in: the whole text of this memory / one line", (PACK,), palette=False),
-    _action("pack.page_in.id", "a", "page in", "Page in a memory by its id", (PACK,),
-        palette=False),
     _action("pack.less", "- left h", "less", "Smaller budget", (PACK,), palette=False),
     _action("pack.more", "+ = right l", "more", "Larger budget", (PACK,), palette=False),
     _action("pack.recipe.next", "]", "next recipe", "Next recipe", (PACK,), palette=False),

@@ -5,48 +5,59 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import signal
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from textual import events
-from textual._compositor import CompositorUpdate
 from textual.app import App, ScreenStackError
 from textual.binding import Binding
 from textual.css.query import NoMatches
 from textual.filter import LineFilter
+from textual.strip import Strip
 from textual.widgets import Input
 from textual.worker import WorkerFailed
 
 from memtui import text
-from memtui.config import Settings
+from memtui.config import LoadedSettings, Settings
+from memtui.dataclass import replace
 from memtui.themes import MONO
-from memtui.tui import actions, key_bindings
-from memtui.tui.app_interface import AppInterface, Choice, CopyOutcome, Launch
+from memtui.tui import actions, first_frame, key_bindings
+from memtui.tui.actions import BY_ID
 from memtui.tui.appearance import ThemeRegistry
-from memtui.tui.changed_cells import BLANK_TERMINAL, ScreenBuffer
 from memtui.tui.controllers.session import SessionState
 from memtui.tui.jobs import KEY_REST
-from memtui.tui.key_queue import KeyQueue
+from memtui.tui.key_queue import LONGEST_HOLD, KeyQueue
+from memtui.tui.output import (
+    BLANK_TERMINAL,
+    CompositorUpdate,
+    NearestColours,
+    ShownLines,
+    draw_lines,
+)
 from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
-from memtui.tui.terminal_output import erases_background
 from memtui.tui.widgets.line_api import SelectableText, SelectingScreen, ThemedWidget
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from textual.driver import Driver
+    from textual.geometry import Size
     from textual.notifications import SeverityLevel
     from textual.screen import Screen
 
     from memtui.config.settings import Setting
     from memtui.errors import ConfigError, MemtuiError
     from memtui.library import Library
+    from memtui.library.store_catalog import StoreCatalog
+    from memtui.tui.appearance import Palette
+    from memtui.tui.choices import Choice
+    from memtui.tui.first_frame import TakenTerminal
 
+Answer = TypeVar("Answer")
 CLOSED_DIALOGS = 10
 """Closed dialogs after which their memory, 0.3 MiB each, is collected, which takes 30 ms."""
 LONGEST_PAINT = 0.5
@@ -58,11 +69,42 @@ NOT_SAVED = "memtui: bookmarks and past searches were not saved: the state folde
 TOAST_CELLS, TOAST_LINES = 57, 6
 """Columns of a toast's text, and lines that it may have in a low window too."""
 log = logging.getLogger(__name__)
+REFUSAL_SECONDS = 4.0
+"""Seconds for which a toast says why something cannot be done."""
 _FOLDER = Path(__file__).parent
 STYLE_SHEETS = (_FOLDER / "app.tcss", _FOLDER / "screens" / "browse.tcss")
 
 
-class MemtuiApp(AppInterface):
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Launch(NamedTuple):
+    """What the app is started with."""
+
+    open_library: Callable[[], Library]
+    """Called once, in a worker."""
+    loaded: LoadedSettings = LoadedSettings()
+    config_file: Path | None = None
+    """None: settings changed on the screen are not saved."""
+    state: Path | None = None
+    """Folder of the session; None: nothing is remembered, and nothing can be written."""
+    cache: Path | None = None
+    """Folder of what can be made again; None: the screen is not kept for the next start."""
+    themes: Sequence[Path] = ()
+    """Folders of theme files, later ones over earlier ones."""
+    sixteen_colours: bool = False
+    """The terminal has no more: the theme of its own colours is used."""
+    catalog: Callable[[], StoreCatalog] | None = None
+    """The stores to choose from; called in a worker. None: there is nothing to choose."""
+    roots: Sequence[Path] = ()
+    """The stores, to tell their session from others'."""
+    now: Callable[[], datetime] = _utc_now
+    terminal: TakenTerminal | None = None
+    """As `first_frame` has left it."""
+
+
+class MemtuiApp(App[None]):
     """memtui on a terminal."""
 
     TITLE = "memtui"
@@ -74,11 +116,20 @@ class MemtuiApp(AppInterface):
     ]
     ENABLE_COMMAND_PALETTE = False
     PAUSE_GC_ON_SCROLL = True
+    key_overrides: Mapping[str, tuple[str, ...]]
+    """Action id -> its keys."""
+    is_ending = False
+    """The screens are about to be taken down: results of jobs are dropped."""
 
     def __init__(self, launch: Launch) -> None:
         self.backstop = OutputFilter()
         """What it catches a call of `visible` has missed; tests expect nothing."""
-        self._screen_buffer = ScreenBuffer(erases=erases_background(os.environ))
+        self.shown_lines = ShownLines()
+        self.is_starting = True
+        """The first rows are not there yet; keys wait for them."""
+        self._shows_kept_frame = launch.terminal is not None and launch.terminal.has_frame
+        """The terminal shows the last session's last frame until then."""
+        self._start_size: Size | None = None
         self.launch = launch
         self.settings = launch.loaded.settings
         text.reveal_secrets(False)
@@ -87,7 +138,8 @@ class MemtuiApp(AppInterface):
         # Textual decides about NO_COLOR when it is made, before it knows our themes.
         super().__init__(ansi_color=True if first_theme == MONO else None)
         self.now = launch.now
-        self.key_queue = KeyQueue(self, super().on_event, self._draw_frame)
+        self.key_queue = KeyQueue(self, super().on_event, self.give_up)
+        self._release_keys: Callable[[], None] = lambda: None
         problems = self._use_keys()
         for theme in self.colours.textual_themes():
             self.register_theme(theme)
@@ -99,6 +151,8 @@ class MemtuiApp(AppInterface):
         self.browse: BrowseScreen
         self.fault: Exception | None = None
         self._is_painted = False
+        self._refused = ("", 0.0)
+        """The last refusal, and when it was shown."""
         self._closed_dialogs = 0
         """Since garbage was collected."""
         self.has_draft = False
@@ -114,8 +168,9 @@ class MemtuiApp(AppInterface):
         return self.browse
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return Textual's own line filters and `OutputFilter`."""
-        return [*super().get_line_filters(), self.backstop]
+        """Return Textual's own line filters and ours."""
+        filters = [*super().get_line_filters(), self.backstop]
+        return [*filters, NearestColours()] if self.console.color_system == "256" else filters
 
     def notify(
         self,
@@ -140,6 +195,10 @@ class MemtuiApp(AppInterface):
             screen.query("ToastRack").set_styles(f"margin-bottom: {above if below <= most else 1};")
         super().notify(words, title=title, severity=severity, timeout=timeout, markup=False)
 
+    def watch_theme(self, name: str) -> None:
+        if not hasattr(self.current_theme, "ansi"):  # Textual before 8.2.5
+            self.ansi_color = self.colours.is_ansi(name)
+
     # Output to the terminal
 
     def get_driver_class(self) -> type[Driver]:
@@ -148,38 +207,43 @@ class MemtuiApp(AppInterface):
         return TerminalDriver
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        if isinstance(renderable, CompositorUpdate):
-            renderable = self._screen_buffer.reduced(renderable)
-        super()._display(screen, renderable)
+        # The only place where Textual hands over what it is about to write.
+        if not self._shows_kept_frame:
+            if isinstance(renderable, CompositorUpdate):
+                renderable = self.shown_lines.reduced(renderable)
+            super()._display(screen, renderable)
 
-    def _draw_frame(self) -> None:
-        """Draw what has changed, now: Textual draws at the next sixtieth of a second."""
-        screen = self.screen
-        for widget in screen._compositor.visible_widgets:
-            if widget._repaint_required:
-                widget._repaint_required = False
-                screen._dirty_widgets.add(widget)
-        screen._on_timer_update()
+    def end_start(self) -> None:
+        """Draw the screen in place of the kept frame, and deliver the keys typed meanwhile."""
+        self.is_starting = False
+        if self._shows_kept_frame:
+            self._shows_kept_frame = False
+            self._draw_whole()
+        self._release_keys()
 
-    def on_resize(self) -> None:
-        self._screen_buffer.forget()
+    def _draw_whole(self) -> None:
+        self.shown_lines.forget()
+        self.screen.refresh()
+
+    def on_resize(self, event: events.Resize) -> None:
+        if self._start_size not in (None, event.size):
+            self.end_start()  # the kept frame was for another size
+        self._start_size = event.size
+        self.shown_lines.forget()
 
     def _resumed(self, _: App[Any]) -> None:
-        self._screen_buffer.forget()
-        self.refresh()
+        self._draw_whole()
 
     def redraw(self) -> None:
         """Draw every widget and write every cell anew: another program may have written on the
         terminal, and nothing that was drawn before is trusted."""
-        self._screen_buffer.forget()
+        self.shown_lines.forget(BLANK_TERMINAL)
         for screen in self.screen_stack:
             for widget in screen.walk_children():
                 if isinstance(widget, ThemedWidget):
                     widget.recolour()
                 widget.refresh()
-        if self._driver is not None and not self.is_headless:
-            self._driver.write(BLANK_TERMINAL)
-        self.refresh()
+        self.screen.refresh()
 
     def action_act(self, action_id: str) -> None:
         """Run an action that works in dialogs too."""
@@ -206,6 +270,8 @@ class MemtuiApp(AppInterface):
 
     def on_mount(self) -> None:
         self.app_resume_signal.subscribe(self, self._resumed)
+        self._release_keys = self.key_queue.hold()
+        self.set_timer(LONGEST_HOLD, self.end_start)
         for problem in self._problems:
             self.notify(str(problem), title="Settings", severity="warning", timeout=12)
         self.call_after_refresh(self._painted)
@@ -240,9 +306,9 @@ class MemtuiApp(AppInterface):
         former = self.browse
         self._keep_session(last=False)
         self.sessions = SessionState(self.launch)
-        self.browse = BrowseScreen(open_library, self.sessions, self.now(), shows_cached=False)
+        self.browse = BrowseScreen(open_library, self.sessions, self.now())
         former.worker.close()
-        # Textual takes away a callback of the former screen, which the first screen has not.
+        # `switch_screen` takes a callback off the former screen; only the first screen has none.
         former._push_result_callback(former, None)
         self.switch_screen(self.browse)
         self.call_after_refresh(self.browse.worker.open)
@@ -267,8 +333,22 @@ class MemtuiApp(AppInterface):
     def _keep_session(self, *, last: bool = True) -> bool:
         """Save what the next start begins with; False when it could not be written."""
         is_saved = self.sessions.keep(self.browse, self.theme)
-        self.browse.cached_screen.keep(last=last and self.screen is self.browse)
+        if last and self.launch.cache is not None:
+            self._keep_frame(self.launch.cache)
         return is_saved
+
+    def _keep_frame(self, cache: Path) -> None:
+        """Keep what the main screen shows for the next start, unless that will show another."""
+        launch, lines = self.launch, list[Strip]()
+        if self.screen is self.browse and launch.loaded.settings.restore:
+            lines = self.browse.draw_for_next_start()
+        library = self.browse.worker.library
+        stores = [store.root for store in library.stores] if library is not None else []
+        files = [folder / f"{self.theme}.toml" for folder in launch.themes]
+        if launch.config_file is not None:
+            files.append(launch.config_file)
+        frame = draw_lines(lines, self.console)
+        first_frame.save(cache, launch.roots, frame, self.size, stores, files)
 
     def exit(
         self,
@@ -278,15 +358,10 @@ class MemtuiApp(AppInterface):
     ) -> None:
         self.is_ending = True
         self.key_queue.stop()
-        super().exit(result, return_code, message)
-
-    async def _shutdown(self) -> None:
-        """Close what is open; called at every end of the app, while its screens still exist."""
-        self.is_ending = True
         self._keep_drafts()
         if hasattr(self, "browse"):
             self.browse.worker.end_watching()
-        await super()._shutdown()
+        super().exit(result, return_code, message)
 
     def wait_for_writes(self) -> None:
         """Wait for jobs that write, once the screens are gone."""
@@ -294,7 +369,7 @@ class MemtuiApp(AppInterface):
             self.browse.worker.jobs.wait()
 
     def _keep_drafts(self) -> None:
-        for screen in self._screen_stacks.get(self._current_mode, ()):
+        for screen in self.screen_stack:
             if isinstance(screen, SelectingScreen):
                 try:
                     self.has_draft |= screen.keep_draft(last=True)
@@ -319,14 +394,101 @@ class MemtuiApp(AppInterface):
     def _handle_exception(self, error: Exception) -> None:
         """Pass an exception to `give_up`; Textual would print all variables, thus memories."""
         cause = error.error if isinstance(error, WorkerFailed) else error
-        if self._exception is None:  # where Textual's own test frame looks
-            self._exception = error
-            self._exception_event.set()
         if self.is_ending and isinstance(cause, NoMatches | ScreenStackError):
             return  # a dialog that was just being made lost its widgets
         self.give_up(cause if isinstance(cause, Exception) else error)
 
-    # Clipboard, settings and session
+    # Toasts and dialogs
+
+    def ask(self, dialog: Screen[Answer], then: Callable[[Answer], object]) -> None:
+        """Open a dialog; `then` gets its answer, unless it was cancelled."""
+
+        def answered(answer: Answer | None) -> None:
+            if answer is not None:
+                then(answer)
+
+        self.push_screen(dialog, answered)
+
+    def clear_notifications(self) -> None:
+        """Clear the toasts, also those of the screens behind a dialog, which Textual leaves."""
+        super().clear_notifications()
+        self._refused = ("", 0.0)
+        for screen in self.screen_stack[:-1]:
+            screen.query("ToastRack").set(display=False)
+
+    def report(self, words: str, action_id: str = "undo") -> None:
+        """Say in a toast, in place of earlier ones, what was done, and the key of an action."""
+        self.clear_notifications()
+        self.notify(f"{words}{self.hint(action_id)}", timeout=4)
+
+    def report_refusal(self, reason: str) -> None:
+        """Say in a toast why something cannot be done; once, while the same is being said."""
+        words = f"{reason[:1].upper()}{reason[1:].rstrip('. ')}."
+        if self._refused[0] != words or monotonic() - self._refused[1] > REFUSAL_SECONDS:
+            self._refused = (words, monotonic())
+            self.notify(words, timeout=REFUSAL_SECONDS)
+
+    def report_error(self, error: MemtuiError) -> None:
+        """Say in a toast what failed."""
+        self.notify(str(error), severity="error", timeout=8)
+
+    def key_of(self, action_id: str) -> str:
+        """The key of an action as the footer shows it; empty when it has none."""
+        keys = self.key_overrides[action_id]
+        return key_bindings.show_key(keys[0]) if keys else ""
+
+    def hint(self, action_id: str) -> str:
+        """The end of a toast that names a key: ` · u undo`; empty if the action has none."""
+        key = key_bindings.spell_first_key(action_id, self.key_overrides)
+        return f" · {key} {BY_ID[action_id].label}" if key else ""
+
+    def press(self, *purposes: tuple[str, str]) -> str:
+        """A sentence that names the keys of (action id, purpose) pairs; empty without keys."""
+        return key_bindings.press(self.key_overrides, *purposes)
+
+    @property
+    def palette(self) -> Palette:
+        return self.colours.palette(self.theme)
+
+    def keep_theme(self, name: str) -> None:
+        """Use a theme now and in later sessions. Raises ConfigError."""
+        self.theme = name
+        self.save_value("theme", name)
+
+    @property
+    def saved(self) -> Mapping[str, str]:
+        """Name -> query of each saved filter, as last read."""
+        return self.settings.saved
+
+    def read_saved(self) -> Mapping[str, str]:
+        """Return the saved filters; another memtui may have saved one in config.toml."""
+        if self.launch.config_file is not None:
+            from memtui.config import load
+
+            loaded = load(self.launch.config_file)
+            if loaded.settings.saved or not loaded.problems:
+                self.settings = replace(self.settings, saved=loaded.settings.saved)
+        return self.saved
+
+    def save_filter(self, name: str, query: str) -> None:
+        """Save a search under a name. Raises ConfigError."""
+        self.save_value(("saved", name), query)
+        self.settings = replace(self.settings, saved={**self.saved, name: query})
+
+    def remove_filter(self, name: str) -> None:
+        """Delete a saved search. Raises ConfigError."""
+        self.save_value(("saved", name), None)
+        others = {other: query for other, query in self.saved.items() if other != name}
+        self.settings = replace(self.settings, saved=others)
+
+    def save_value(self, key: str | tuple[str, ...], value: Any) -> None:
+        """Save a value in config.toml, where there is one. Raises ConfigError."""
+        if self.launch.config_file is not None:
+            from memtui.config import save_value
+
+            save_value(self.launch.config_file, key, value)
+
+    # Clipboard and settings
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let the keys that copy or leave a line act only where they can."""
@@ -359,7 +521,7 @@ class MemtuiApp(AppInterface):
         picker = Picker(title, choices, several=False, **labels)
         self.ask(picker, lambda values: then(values[0]) if values else None)
 
-    def copy_text(self, words: str, done: Callable[[CopyOutcome], None]) -> None:
+    def copy_text(self, words: str, done: Callable[[bool], None]) -> None:
         from memtui.tui.terminal import copy_with_tools
 
         self.copy_to_clipboard(words)

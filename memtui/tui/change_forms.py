@@ -82,7 +82,10 @@ def tags_of(words: str) -> tuple[str, ...]:
 
 def value_of(memory: Memory, name: str) -> str:
     """A field of a memory as the form shows it."""
-    value = getattr(memory, name)
+    return _words(getattr(memory, name))
+
+
+def _words(value: Any) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value or "")
 
 
@@ -145,16 +148,24 @@ def resumed(form: Form, values: Values, before: Values) -> Form:
 TAGS_HINT, TAG_CHANGES_HINT = "comma-separated tags", "tag, -tag to remove"
 UNCHANGED = "unchanged"
 _ORDER = ("title", "content", "type", "importance", "entity", "tags")
+_KINDS = {"content": Kind.PROSE, **dict.fromkeys(("importance", "pin", "rating"), Kind.ONE_OF)}
+_CHOICES = {
+    "importance": IMPORTANCES,
+    "pin": ("pin", "unpin"),
+    "rating": ("none", "1", "2", "3", "4", "5"),
+}
+_OTHER_LABELS = {"pin": "Pin", "rating": "Rating"}
+"""Labels of what only the form about several memories, and a form of its own, can change."""
 
 
 def _field(
     name: str, value: str, known: Mapping[str, Sequence[str]], *, locked: str = ""
 ) -> FormField:
-    kind = {"content": Kind.PROSE, "importance": Kind.ONE_OF}.get(name, Kind.LINE)
-    offered = IMPORTANCES if name == "importance" else tuple(known.get(name, ()))
+    offered = _CHOICES.get(name) or tuple(known.get(name, ()))
     hint = TAGS_HINT if name == "tags" else ""
     shown = value or (empty_word(name) if locked else "")
-    return FormField(name, LABELS[name], kind, shown, offered, locked, hint)
+    label = LABELS.get(name) or _OTHER_LABELS[name]
+    return FormField(name, label, _KINDS.get(name, Kind.LINE), shown, offered, locked, hint)
 
 
 def _form(
@@ -167,17 +178,9 @@ def _form(
 ) -> Form:
     """A form about memories; the first field has the focus unless there is a text."""
     names = [field.name for field in fields]
-    focus = "content" if "content" in names else names[0]
-    return Form(
-        title,
-        tuple(fields),
-        changes,
-        focus=focus,
-        act=act,
-        store=about[0].store,
-        about=tuple(about),
-        **more,
-    )
+    focus, store = "content" if "content" in names else names[0], about[0].store
+    more |= {"focus": focus, "act": act, "store": store, "about": tuple(about)}
+    return Form(title, tuple(fields), changes, **more)
 
 
 def _change(act: Act, memory: Memory, fields: Mapping[str, Any], force: bool) -> Change:
@@ -220,6 +223,12 @@ def edit(
 
 SEVERAL = ("importance", "type", "tags", "entity", "pin")
 """The fields of the form about several memories."""
+_ONE_FIELD = {
+    Act.TAG: ("Change tags", "tags"),
+    Act.RETYPE: ("Change type", "type"),
+    Act.RATE: ("Rating", "rating"),
+}
+"""Acts that change one field -> title of the form and the field."""
 
 
 def several(
@@ -227,52 +236,92 @@ def several(
     known: Mapping[str, Sequence[str]],
     able: Mapping[str, Sequence[Memory]],
 ) -> Form:
-    """Change importance, type, tags, entity and pin of several memories; empty fields stay.
+    """Change fields of several memories; empty fields stay.
 
     `able`: the memories that each field can be changed in; a field of none is left out. What a
     memory cannot have is left out for that memory and counted.
     """
-
-    def changes(values: Values, force: bool) -> list[Change]:
-        values = {name: value for name, value in values.items() if value != UNCHANGED}
-        new_values = {
-            n: value
-            for n in ("importance", "type", "entity")
-            if (value := values.get(n, "").strip())
-        }
-        tag_words = tags_of(values.get("tags", ""))
-        pin = {"pin": Act.PIN, "unpin": Act.UNPIN}.get(values.get("pin", ""))
-        made = []
-        for memory in memories:
-            fields: dict[str, Any] = {
-                n: value for n, value in new_values.items() if value != getattr(memory, n)
-            }
-            tags = _retagged(memory.tags, tag_words)
-            if tag_words and tags != memory.tags:
-                fields["tags"] = tags
-            if fields:
-                made.append(_change(Act.EDIT, memory, fields, force))
-            if pin is not None and memory.pinned != (pin is Act.PIN):
-                made.append(_change(pin, memory, {}, force))
-        return made
-
-    def field(name: str, can: Sequence[Memory]) -> FormField:
-        label = LABELS.get(name, "Pin")
-        share = f"{text.number(len(can))} of {text.number(len(memories))}"
-        note = share if len(can) < len(memories) else ""
-        if name in ("importance", "pin"):
-            choices = (UNCHANGED, *(IMPORTANCES if name == "importance" else ("pin", "unpin")))
-            return FormField(name, label, Kind.ONE_OF, UNCHANGED, choices, note=note)
-        if name == "tags":
-            return FormField(name, label, hint=TAG_CHANGES_HINT, note=note)
-        values = {value_of(memory, name) for memory in can}
-        now = f"{len(values)} different" if len(values) > 1 else text.one_line(values.pop())
-        hint = f"{UNCHANGED}: {now or empty_word(name)}"
-        return FormField(name, label, known=tuple(known.get(name, ())), hint=hint, note=note)
-
-    fields = [field(name, able[name]) for name in SEVERAL if able[name]]
+    fields = [_shared(name, able[name], len(memories), known) for name in SEVERAL if able[name]]
     title = f"Edit {text.counted(len(memories), 'memory')}"
+    changes = partial(_change_shared, Act.EDIT, memories)
     return _form(title, fields, changes, memories, Act.EDIT, as_possible=True)
+
+
+def one_field(act: Act, memories: Sequence[Memory], known: Mapping[str, Sequence[str]]) -> Form:
+    """Change tags, type or rating; the type of documents also by a path pattern."""
+    words, name = _ONE_FIELD[act]
+    first, count = memories[0], len(memories)
+    title = words if count == 1 else f"{words} of {text.number(count)} memories"
+    fields = [_shared(name, memories, count, known)]
+    if act is Act.RETYPE and first.kind == "document" and count == 1:
+        hint = "this document, or a glob such as knowledge/**/*.md"
+        fields.append(FormField("pattern", "Documents", value=first.id, hint=hint))
+    base = first if count == 1 else None
+    return _form(title, fields, partial(_change_shared, act, memories), memories, act, base=base)
+
+
+def _shared(
+    name: str, can: Sequence[Memory], count: int, known: Mapping[str, Sequence[str]]
+) -> FormField:
+    """A field of one memory with its value, or of several, where it is at first unchanged."""
+    if count == 1:
+        value = _current(can[0], name)
+        return _field(name, _words(value) or ("none" if name == "rating" else ""), known)
+    field = _field(name, "", known)
+    note = f"{text.number(len(can))} of {text.number(count)}" if len(can) < count else ""
+    if field.kind is Kind.ONE_OF:
+        return replace(field, value=UNCHANGED, known=(UNCHANGED, *field.known), note=note)
+    if name == "tags":
+        return replace(field, hint=TAG_CHANGES_HINT, note=note)
+    values = {value_of(memory, name) for memory in can}
+    now = f"{len(values)} different" if len(values) > 1 else text.one_line(values.pop())
+    return replace(field, hint=f"{UNCHANGED}: {now or empty_word(name)}", note=note)
+
+
+def _change_shared(
+    act: Act, memories: Sequence[Memory], values: Values, force: bool
+) -> list[Change]:
+    """The changes of memories to these values; what several memories leave empty stays."""
+    first, is_one = memories[0], len(memories) == 1
+    pattern = values.get("pattern", "").strip()
+    if pattern and pattern != first.id:
+        fields = {"type": values["type"].strip(), "pattern": pattern}
+        return [_change(act, first, fields, force)]
+    made = []
+    for memory in memories:
+        changed = {
+            name: new
+            for name, words in values.items()
+            if name != "pattern" and words != UNCHANGED and (is_one or words.strip())
+            if (new := _new_value(memory, name, words, is_one=is_one)) != _current(memory, name)
+        }
+        pin = changed.pop("pin", None)
+        if changed:
+            made.append(_change(act, memory, changed, force))
+        if pin is not None:
+            made.append(_change(Act.PIN if pin else Act.UNPIN, memory, {}, force))
+    return made
+
+
+def _current(memory: Memory, name: str) -> Any:
+    if name == "rating":
+        return memory.extra.get("rating") or 0
+    return memory.pinned if name == "pin" else getattr(memory, name)
+
+
+def _new_value(memory: Memory, name: str, words: str, *, is_one: bool) -> Any:
+    if name == "tags":
+        changes = tags_of(words)
+        return changes if is_one else _retagged(memory.tags, changes)
+    if name == "rating":
+        return 0 if words == "none" else int(words)
+    return words == "pin" if name == "pin" else words.strip()
+
+
+def _retagged(tags: Sequence[str], tag_words: Sequence[str]) -> tuple[str, ...]:
+    removed = {word[1:].strip() for word in tag_words if word.startswith("-")}
+    added = [word.removeprefix("+") for word in tag_words if not word.startswith("-")]
+    return tuple(dict.fromkeys([*(tag for tag in tags if tag not in removed), *added]))
 
 
 def supersede(memory: Memory, store: WritableStore, known: Mapping[str, Sequence[str]]) -> Form:
@@ -315,74 +364,6 @@ def add(
         fields.insert(0, FormField("kind", LABELS["kind"], Kind.ONE_OF, kinds[0], tuple(kinds)))
     title = f"New memory in {store.label}"
     return Form(title, tuple(fields), changes, save="add", act=Act.ADD, store=store.label)
-
-
-def tag(memories: Sequence[Memory]) -> Form:
-    """Replace the tags of one memory; for several, add tags and (with a minus) remove them."""
-    one = memories[0] if len(memories) == 1 else None
-
-    def changes(values: Values, force: bool) -> list[Change]:
-        tag_words = tags_of(values["tags"])
-        retagged = [(m, tag_words if one else _retagged(m.tags, tag_words)) for m in memories]
-        return [
-            _change(Act.TAG, memory, {"tags": tags}, force)
-            for memory, tags in retagged
-            if tags != memory.tags
-        ]
-
-    value, hint = (", ".join(one.tags), TAGS_HINT) if one else ("", TAG_CHANGES_HINT)
-    field = FormField("tags", LABELS["tags"], value=value, hint=hint)
-    return _form(_of("Change tags", memories), [field], changes, memories, Act.TAG, base=one)
-
-
-def _of(what: str, memories: Sequence[Memory]) -> str:
-    return what if len(memories) == 1 else f"{what} of {text.number(len(memories))} memories"
-
-
-def _retagged(tags: Sequence[str], tag_words: Sequence[str]) -> tuple[str, ...]:
-    removed = {word[1:].strip() for word in tag_words if word.startswith("-")}
-    added = [word.removeprefix("+") for word in tag_words if not word.startswith("-")]
-    return tuple(dict.fromkeys([*(tag for tag in tags if tag not in removed), *added]))
-
-
-def retype(memories: Sequence[Memory], known: Sequence[str]) -> Form:
-    """Change the type; of documents also by a path pattern, previewed before saving."""
-    first = memories[0]
-    by_pattern = first.kind == "document" and len(memories) == 1
-
-    def changes(values: Values, force: bool) -> list[Change]:
-        new_type = values["type"].strip()
-        pattern = values.get("pattern", "").strip()
-        if by_pattern and pattern and pattern != first.id:
-            return [_change(Act.RETYPE, first, {"type": new_type, "pattern": pattern}, force)]
-        return [
-            _change(Act.RETYPE, memory, {"type": new_type}, force)
-            for memory in memories
-            if new_type != memory.type
-        ]
-
-    fields = [FormField("type", LABELS["type"], value=first.type, known=tuple(known))]
-    if by_pattern:
-        hint = "this document, or a glob such as knowledge/**/*.md"
-        fields.append(FormField("pattern", "Documents", value=first.id, hint=hint))
-    return _form(_of("Change type", memories), fields, changes, memories, Act.RETYPE)
-
-
-def rate(memories: Sequence[Memory]) -> Form:
-    """Rate memories from 1 to 5, or remove the rating."""
-
-    def changes(values: Values, force: bool) -> list[Change]:
-        rating = 0 if values["rating"] == "none" else int(values["rating"])
-        return [
-            _change(Act.RATE, memory, {"rating": rating}, force)
-            for memory in memories
-            if rating != (memory.extra.get("rating") or 0)
-        ]
-
-    known = ("none", "1", "2", "3", "4", "5")
-    now = str(memories[0].extra.get("rating"))
-    field = FormField("rating", "Rating", Kind.ONE_OF, now if now in known else "none", known)
-    return _form(_of("Rating", memories), [field], changes, memories, Act.RATE)
 
 
 def merge(memories: Sequence[Memory]) -> Form:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, TypeVar
 from memtui import text
 from memtui.changes import Change, Outcome
 from memtui.dataclass import dataclass, field, replace
-from memtui.errors import ForeignOwner, MemtuiError, RefError, Refused
+from memtui.errors import MemtuiError, RefError, Refused
 from memtui.library.planning import Planned
 from memtui.model import Memory
 from memtui.progress import Cancelled, Progress, Report, stoppable
 from memtui.tui.diff_lines import DiffLine, diff_files, name_below
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.library_worker import LibraryWorker
-from memtui.tui.messages import Progressed
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
@@ -111,16 +110,11 @@ class ChangeWorker:
         worker: LibraryWorker,
         search_again: Callable[[], None],
         on_written: Callable[[], None],
-        ask_owner: Callable[[ForeignOwner, Callable[[bool], None]], None],
     ) -> None:
-        """`search_again` is called after each write, `on_written` after one that succeeded.
-
-        `ask_owner` asks whether a file may get another owner, and calls back with the answer.
-        """
+        """`search_again` is called after each write, `on_written` after one that succeeded."""
         self.worker = worker
         self._search_again = search_again
         self._on_written = on_written
-        self._ask_owner = ask_owner
         self._waiting: deque[Callable[[], None]] = deque()
         self._planning: Job | None = None
 
@@ -181,16 +175,8 @@ class ChangeWorker:
 
         def stuck(error: MemtuiError) -> None:
             self._ended()
-            if isinstance(error, ForeignOwner):
-                self._ask_owner(error, lambda agreed: again(error) if agreed else failed(error))
-            else:
-                failed(error)
+            failed(error)
             self._next()
-
-        def again(error: ForeignOwner) -> None:
-            if self.library is not None:
-                self.library.accept_ownership(error.path)
-            self.write(work, done, failed)
 
         self.worker.run("write", run, written, stuck, replaces=False)
 
@@ -204,7 +190,7 @@ def _ending_progress(work: Callable[[Library, Job], Answer], library: Library, j
     try:
         return work(library, job)
     finally:
-        job.post(Progressed(None))
+        job.end_progress()
 
 
 # ---- what a plan does, as lines ------------------------------------------------------------------

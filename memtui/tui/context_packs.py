@@ -159,6 +159,25 @@ def _unbudgeted(request: PackRequest) -> PackRequest:
     return replace(request, budget=None, other="")
 
 
+BUDGET_STEPS = 40
+"""Steps of the budget from the smallest to the whole pack, about."""
+
+
+def step_budget(budget: int | None, most: int, step: int) -> int | None:
+    """The budget one step up or down, of 10, 20, 50, 100 and so on tokens.
+
+    `most`: tokens of the pack without a budget; from them on there is none.
+    """
+    size = 10
+    for factor in (2, 2.5, 2) * 6:
+        if most <= size * BUDGET_STEPS:
+            break
+        size = int(size * factor)
+    now = -(-most // size) if budget is None else budget // size
+    tokens = max(1, now + step) * size
+    return tokens if tokens < most else None
+
+
 class ItemKind(StrEnum):
     """The kinds of item; frames and entries together are the text of the pack."""
 

@@ -1,18 +1,17 @@
-"""The first frame, kept from the last session and written before Textual is imported.
+"""The last frame of the main screen, written at the next start before Textual is imported.
 
-Textual takes a fifth of a second to import. Until then the terminal shows the frame that the next
-start is expected to draw, made when the app ended: drawn lines, for one size and one terminal. It
-is marked as not yet checked, as `screen_cache` is, whose values the app draws next.
-
-A kept frame is ignored if anything differs that it depends on: memtui's version, what is opened,
-the size, the variables of the environment, the settings and the theme's file, the folders of the
-stores. It is data: nothing but text, colours and positions is written from it.
+Textual takes a fifth of a second to import. Until then, and until the stores' rows are there, the
+terminal shows what the screen showed when memtui was left: drawn lines, for one size and one
+terminal. A kept frame is ignored if anything differs that it depends on: memtui's version, what is
+opened, the size, the variables of the environment, the settings and the theme's file, the folders
+of the stores. It is data: nothing but text, colours and positions is written from it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import re
 import signal
@@ -21,26 +20,23 @@ import termios
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memtui import __version__, text
 from memtui.paths import write_private
-from memtui.sealed_lines import seal, unseal
 
 FOLDER = "frames"
 MAX_FILES = 20
 """Files kept; the oldest are deleted first."""
 MAX_BYTES = 1_000_000
 """memtui writes no larger file."""
-STORES_VARIABLE = "MEMTUI_STORES"
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 """The alternate screen."""
 VARIABLES = ("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
 PREFIXES = ("MEMTUI_", "TEXTUAL_")
 """Of the other variables that a frame depends on."""
-_ESCAPES = re.compile("\x1b\\[[0-9;]*[CDGHm]|[\b\v]")
-"""The sequences of a frame: moves to the right and to the left, columns, positions, colours
-(ECMA-48, 8.3.20, 8.3.18, 8.3.9, 8.3.21, 8.3.117), and a step back or down."""
+_ESCAPES = re.compile("\x1b\\[[0-9;]*[Hm]")
+"""The sequences of a frame: positions and colours (ECMA-48, 8.3.21, 8.3.117)."""
 _BLANK = " memtui /"
 """Shown where no frame is kept: where the search line will be."""
 
@@ -48,22 +44,13 @@ Attributes = list[Any]
 """Of a terminal, as `termios.tcgetattr` has them."""
 
 
-def key_for(roots: Sequence[Path], listed: str, folder: Path) -> str:
-    """Return the key of what is opened: the paths that were named, else the stores that are
-    `listed` by environment and settings, and the current folder, in which stores are looked for."""
-    names = sorted(str(root.absolute()) for root in roots) or [listed, str(folder)]
-    return hashlib.sha256("\0".join(names).encode("utf-8", "surrogateescape")).hexdigest()[:20]
+class TakenTerminal(NamedTuple):
+    """The terminal as `shown` leaves it to the app: its alternate screen, no echo."""
 
-
-def stamp_store(root: Path) -> list[int]:
-    """Return device and inode of a folder, [0, 0] for a file, which is replaced when written.
-
-    Raises OSError.
-    """
-    found = root.stat()
-    if not os.access(root, os.R_OK):
-        raise PermissionError(root)
-    return [found.st_dev, found.st_ino] if root.is_dir() else [0, 0]
+    attributes: Attributes | None
+    """Those before, to be restored; None if no terminal is read from."""
+    has_frame: bool
+    """It shows a kept frame."""
 
 
 def save(
@@ -85,19 +72,14 @@ def save(
             return
         values = {
             "for": _conditions(size),
-            "stores": {str(root): stamp_store(root) for root in stores},
+            "stores": {str(root): _stamp_store(root) for root in stores},
             "files": {str(file): _stamp_file(file) for file in files},
             "frame": frame,
         }
-        write_private(path, seal(values).decode("ascii"), durable=False)
-        delete_oldest(path.parent)
-
-
-def delete_oldest(folder: Path) -> None:
-    """Delete all but the newest files of a folder. Raises OSError."""
-    files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
-    for old in files[:-MAX_FILES]:
-        old.unlink()
+        write_private(path, json.dumps(values), durable=False)
+        kept = sorted(path.parent.glob("*.json"), key=lambda file: file.stat().st_mtime)
+        for old in kept[:-MAX_FILES]:
+            old.unlink()
 
 
 def load(cache: Path, roots: Sequence[Path], size: Sequence[int]) -> str:
@@ -108,10 +90,10 @@ def load(cache: Path, roots: Sequence[Path], size: Sequence[int]) -> str:
         path = _path(cache, roots)
         if path.stat().st_size > MAX_BYTES:
             return ""
-        values = unseal(path.read_bytes())
+        values = json.loads(path.read_bytes())
         if (
             values["for"] == _conditions(size)
-            and all(stamp_store(Path(name)) == was for name, was in values["stores"].items())
+            and all(_stamp_store(Path(name)) == was for name, was in values["stores"].items())
             and all(_stamp_file(Path(name)) == was for name, was in values["files"].items())
             and _is_plain(values["frame"])
         ):
@@ -120,7 +102,7 @@ def load(cache: Path, roots: Sequence[Path], size: Sequence[int]) -> str:
 
 
 @contextmanager
-def shown(cache: Path, roots: Sequence[Path]) -> Iterator[Attributes | None]:
+def shown(cache: Path, roots: Sequence[Path]) -> Iterator[TakenTerminal | None]:
     """Show the kept frame, in the alternate screen, while Textual is imported.
 
     What is typed from now on is not echoed and waits for the app, which takes the terminal over
@@ -128,7 +110,7 @@ def shown(cache: Path, roots: Sequence[Path]) -> Iterator[Attributes | None]:
     given back here.
 
     Yields:
-        The terminal's attributes before, which Textual restores; None if it is no terminal.
+        What the app takes over; None if the standard output is no terminal.
     """
     if not sys.stdout.isatty():
         yield None
@@ -151,7 +133,7 @@ def shown(cache: Path, roots: Sequence[Path]) -> Iterator[Attributes | None]:
         hidden = "\x1b[?25l\x1b[?7l" if frame else ""
         sys.stdout.write(f"{ENTER}{hidden}\x1b[2J\x1b[H{frame or _BLANK}")
         sys.stdout.flush()
-        yield attributes
+        yield TakenTerminal(attributes, bool(frame))
     except BaseException as error:
         with contextlib.suppress(OSError):
             sys.stdout.write(f"\x1b[?7h{LEAVE}\x1b[?25h")
@@ -184,8 +166,23 @@ def _read_silently() -> Attributes | None:
 
 
 def _path(cache: Path, roots: Sequence[Path]) -> Path:
-    listed = os.environ.get(STORES_VARIABLE, "")
-    return cache / FOLDER / f"{key_for(roots, listed, Path.cwd())}.json"
+    """The file for what is opened: the paths that were named, else the stores listed in the
+    environment and those of the current folder."""
+    names = sorted(str(root.absolute()) for root in roots)
+    names = names or [os.environ.get("MEMTUI_STORES", ""), str(Path.cwd())]
+    key = hashlib.sha256("\0".join(names).encode("utf-8", "surrogateescape")).hexdigest()[:20]
+    return cache / FOLDER / f"{key}.json"
+
+
+def _stamp_store(root: Path) -> list[int]:
+    """Return device and inode of a folder, [0, 0] for a file, which is replaced when written.
+
+    Raises OSError.
+    """
+    found = root.stat()
+    if not os.access(root, os.R_OK):
+        raise PermissionError(root)
+    return [found.st_dev, found.st_ino] if root.is_dir() else [0, 0]
 
 
 def _conditions(size: Sequence[int]) -> Mapping[str, Any]:

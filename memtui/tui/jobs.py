@@ -8,19 +8,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from textual.message import Message
 from textual.worker import get_current_worker
 
 from memtui.errors import MemtuiError
 from memtui.progress import Cancelled, Progress
-from memtui.tui import messages
 
 if TYPE_CHECKING:
     from textual.worker import Worker
 
-    from memtui.tui.app_interface import AppInterface
+    from memtui.tui.screens.browse import BrowseScreen
 
 
 Answer = TypeVar("Answer")
@@ -35,24 +33,16 @@ LONGEST_REST = 1.0
 """Seconds after which a piece of it is done all the same: a held key does not stop it forever."""
 
 
-class JobHost(Protocol):
-    """The part of a screen that the runner needs."""
-
-    @property
-    def app(self) -> AppInterface: ...
-
-    @property
-    def run_worker(self) -> Callable[..., Any]: ...
-
-    def post_message(self, message: Message) -> bool: ...
-
-
 class Job:
     """One piece of slow work: its function reports to it and asks it whether to go on."""
 
-    def __init__(self, host: JobHost, on_progress: Callable[[Progress], None] | None) -> None:
-        self._host = host
-        self._on_progress = on_progress
+    def __init__(
+        self, screen: BrowseScreen, on_progress: Callable[[Progress], None] | None
+    ) -> None:
+        self._screen = screen
+        self._on_progress = on_progress or screen.status_text.show_progress
+        self._progress: Progress | None = None
+        """Reported, and not shown yet."""
         self._is_stopped = False
         self._is_replaced = False
         self._worker: Worker[None] | None = None
@@ -81,7 +71,7 @@ class Job:
         until = monotonic() + LONGEST_REST
         while not self.is_cancelled():
             now = monotonic()
-            left = min(self._host.app.key_queue.last_input + KEY_REST, until) - now
+            left = min(self._screen.app.key_queue.last_input + KEY_REST, until) - now
             if left <= 0:
                 return False
             sleep(min(left, REST_STEP))
@@ -93,7 +83,7 @@ class Job:
         For work that somebody may wait for, in the place of `is_cancelled`: a program that writes
         all the time would replace each look at its files before the end.
         """
-        if monotonic() - self._host.app.key_queue.last_input < KEY_REST:
+        if monotonic() - self._screen.app.key_queue.last_input < KEY_REST:
             sleep(PAUSE)
         return False
 
@@ -102,19 +92,34 @@ class Job:
         self._is_stopped = True
 
     def report(self, progress: Progress) -> None:
-        """Report the progress of the work."""
-        if self._on_progress is None:
-            self.post(messages.Progressed(progress))
-        else:
-            self.call(self._on_progress, progress)
+        """Report the progress of the work; of several reports that wait only the last is shown."""
+        is_waiting, self._progress = self._progress is not None, progress
+        if not is_waiting:
+            self.call(self._show_progress)
 
-    def post(self, message: Message) -> None:
-        """Send a message to the screen."""
-        self._host.post_message(message)
+    def _show_progress(self) -> None:
+        progress, self._progress = self._progress, None
+        if progress is not None:
+            self._on_progress(progress)
 
-    def call(self, function: Callable[[Answer], object], answer: Answer) -> None:
+    def end_progress(self) -> None:
+        """Show no progress in the search line any more."""
+        self.call(self._screen.status_text.show_progress, None)
+
+    def call(self, function: Callable[..., object], *arguments: object) -> None:
         """Call a function on the screen's thread, unless the app ends."""
-        self.post(messages.ScreenCall(lambda: function(answer)))
+        call_soon(self._screen, function, *arguments)
+
+
+def call_soon(screen: BrowseScreen, function: Callable[..., object], *arguments: object) -> None:
+    """Call a function on the screen's thread, from any thread, unless the app ends."""
+
+    def call() -> None:
+        if not screen.app.is_ending:
+            function(*arguments)
+
+    with contextlib.suppress(RuntimeError):  # the app has ended meanwhile
+        screen.call_later(call)
 
 
 class JobRunner:
@@ -124,12 +129,12 @@ class JobRunner:
     programming error ends the app, which prints it as one line.
     """
 
-    def __init__(self, host: JobHost) -> None:
-        self._host = host
+    def __init__(self, screen: BrowseScreen) -> None:
+        self._screen = screen
         self._needed: set[Job] = set()
         """Jobs that run and must come to their end."""
-        self._untold: dict[str, list[Job]] = {}
-        """Group -> its jobs whose results have not been handled yet."""
+        self._latest: dict[str, Job] = {}
+        """Group -> its last job that replaced others."""
 
     def start(
         self,
@@ -155,54 +160,38 @@ class JobRunner:
             on_progress: Gets the progress; default: the end of the search line.
             only_reads: It writes nothing but the cache, so the program may end in its midst.
         """
-        job = Job(self._host, on_progress)
+        app = self._screen.app
+        job = Job(self._screen, on_progress)
         if not only_reads:
             self._needed = {other for other in self._needed if not other.ended.is_set()} | {job}
-        untold = self._untold.setdefault(group, [])
         if replaces:
-            for other in untold:
-                other.replace()
-            untold.clear()
-        untold.append(job)
-        release = self._host.app.key_queue.hold() if holds_keys else None
+            if group in self._latest:
+                self._latest[group].replace()
+            self._latest[group] = job
+        release = app.key_queue.hold() if holds_keys else None
 
-        def end(tell: Callable[[], object] | None) -> None:
-            def told() -> None:
-                if job in untold:
-                    untold.remove(job)
-                if tell is not None and not job.is_replaced:
-                    tell()
-                if release is not None:
-                    release()
-
-            job.post(messages.ScreenCall(told))
+        def end(tell: Callable[..., object] | None, *arguments: object) -> None:
+            if tell is not None and not job.is_replaced:
+                tell(*arguments)
+            if release is not None:
+                release()
 
         def run() -> None:
             job._worker = get_current_worker()
             try:
-                run_work()
+                answer = work(job)
+            except Cancelled as error:
+                job.call(end, failed, MemtuiError(str(error) or "stopped"))
+            except MemtuiError as error:
+                job.call(end, failed or app.report_error, error)
+            except Exception as error:
+                job.call(app.give_up, error)
+            else:
+                job.call(end, done, answer)
             finally:
                 job.ended.set()
 
-        def run_work() -> None:
-            try:
-                answer = work(job)
-            except (MemtuiError, Cancelled) as error:
-                if isinstance(error, Cancelled) and failed is None:
-                    end(None)
-                    return
-                words = str(error) or "stopped"
-                reason = error if isinstance(error, MemtuiError) else MemtuiError(words)
-                if failed is None:
-                    end(lambda: job.post(messages.WorkFailed(str(reason))))
-                else:
-                    end(lambda: failed(reason))
-            except Exception as error:
-                job.post(messages.Faulted(error))
-            else:
-                end(None if done is None else lambda: done(answer))
-
-        self._host.run_worker(run, group=group, exclusive=replaces, thread=True, name=group)
+        self._screen.run_worker(run, group=group, exclusive=replaces, thread=True, name=group)
         return job
 
     def wait(self) -> None:
@@ -210,11 +199,6 @@ class JobRunner:
         for job in self._needed:
             if job._worker is not None:  # its thread has begun
                 job.ended.wait()
-
-    def call_soon(self, function: Callable[[], object]) -> None:
-        """Call a function on the screen's thread, from any thread."""
-        with contextlib.suppress(RuntimeError):  # the app has ended meanwhile
-            self._host.post_message(messages.ScreenCall(function))
 
 
 SETTLE_MS = 100

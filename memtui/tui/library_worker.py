@@ -1,24 +1,25 @@
 """Background jobs that open, read, refresh and query the library for the screen.
 
-A job touches no widget: it posts messages. A newer job of a kind cancels the one before.
+A job touches no widget: it calls the screen on the screen's thread. A newer job of a kind cancels
+the one before.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from threading import Event
 from time import monotonic, thread_time
 from typing import TYPE_CHECKING, TypeVar
 
+from memtui.dataclass import replace
 from memtui.errors import EmbeddingBusy, MemtuiError, Refused
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent, stoppable
 from memtui.query import Condition, Query, TimeCondition
-from memtui.tui import messages, view_state
-from memtui.tui.jobs import Failed, FileWatcher, Job, JobRunner
+from memtui.tui import view_state
+from memtui.tui.jobs import Failed, FileWatcher, Job, JobRunner, call_soon
 
 if TYPE_CHECKING:
     from memtui.insight.timeline import Unit
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from memtui.library.broken_files import LossDetector
     from memtui.library.past_library import PastLibrary, PastViews
     from memtui.library.snapshot import MemorySet
+    from memtui.tui.screens.browse import BrowseScreen
 
 Answer = TypeVar("Answer")
 EDITING_MODULE = "memtui.tui.controllers.editing"
@@ -69,8 +71,9 @@ def read_slots(
 class LibraryWorker:
     """Asks the library in background jobs; `open_library` is called in one of them."""
 
-    def __init__(self, jobs: JobRunner, open_library: Callable[[], Library]) -> None:
-        self.jobs = jobs
+    def __init__(self, screen: BrowseScreen, open_library: Callable[[], Library]) -> None:
+        self._screen = screen
+        self.jobs = JobRunner(screen)
         self._open_library = open_library
         self.present: Library | None = None
         """The open stores as they are now."""
@@ -108,22 +111,21 @@ class LibraryWorker:
         """The shown library: the stores as they are now, or as of a time."""
         return self.past or self.present
 
-    def read_rows(self, serials: Iterable[int]) -> list[Memory]:
-        """The memories of the rows with these serials that are still there, in slot order."""
-        return self.reader(serials)()
+    def read_rows(self, slots: Iterable[int]) -> list[Memory]:
+        """The memories in these slots, in their order."""
+        return self.reader(slots)()
 
-    def reader(self, serials: Iterable[int]) -> Callable[..., list[Memory]]:
+    def reader(self, slots: Iterable[int]) -> Callable[..., list[Memory]]:
         """Return what reads the memories of these rows as they are now, in slot order.
 
         Reading thousands takes long, so it is done in a job; it takes `report` and `cancelled`.
         """
         if self.library is None:
             return lambda *_, **__: []
-        rows, wanted = self.library.snapshot.rows, frozenset(serials)
+        rows, wanted = self.library.snapshot.rows, sorted(slots)
 
         def read(report: Report = silent, cancelled: IsCancelled = never) -> list[Memory]:
-            slots = [slot for serial in sorted(wanted) if (slot := rows.slot(serial)) >= 0]
-            return read_slots(rows, slots, report, cancelled)
+            return read_slots(rows, wanted, report, cancelled)
 
         return read
 
@@ -135,10 +137,6 @@ class LibraryWorker:
             return None
 
     # As of a time
-
-    def prepare_past(self) -> None:
-        """Read ahead what `go_to` needs."""
-        self.run("past", lambda library, job: self.past_views(library, job).prepare(), present=True)
 
     def go_to(self, at: TimeCondition, done: Callable[[object], object]) -> None:
         """Show the stores as of a time; calls `done` once they are shown."""
@@ -175,48 +173,49 @@ class LibraryWorker:
     # Opening and reading
 
     def open(self) -> None:
-        """Open the stores, read their rows, build the index; posts progress messages."""
+        """Open the stores, read their rows, build the index."""
         self.jobs.start("open", self._open, only_reads=True)
 
     def _open(self, job: Job) -> None:
+        screen = self._screen
         try:
             library = self._open_library()
         except MemtuiError as error:
-            job.post(messages.LibraryFailed(str(error)))
+            job.call(screen.opening_failed, error)
             return
         self.present = library
-        job.post(messages.LibraryOpened())
+        job.call(screen.stores_opened)
 
         def report(progress: Progress) -> None:
             job.report(progress)
             self.shown.clear()
-            job.post(messages.RowsChanged())
+            job.call(screen.rows_changed)
             self.shown.wait(LONGEST_SHOWING)  # to read on meanwhile would make a key wait longer
 
         try:
             library.load(report, job.is_cancelled)
             self._is_read.set()
-            job.post(messages.RowsChanged(complete=True))
+            job.call(screen.all_read)
             self._last_memories = library.current_memories()
             from memtui.library.broken_files import LossDetector
 
             self._losses = LossDetector()
             self._losses.accept(library)
-            self._post_vocabulary(library, job)
+            self._offer_vocabulary(library, job)
             for module in (EDITING_MODULE, MARKDOWN_MODULE):  # neither screen nor rows wait for it
                 import_module(module)
-            job.post(messages.WritingReady())
+            job.call(screen.writing_ready)
             library.index(job.report, job.is_cancelled)
         except MemtuiError as error:
-            job.post(messages.WorkFailed(str(error)))
+            job.call(screen.app.report_error, error)
         self._is_read.set()  # as far as they could be
-        job.post(messages.Progressed(None))
+        job.end_progress()
         if not job.is_cancelled():
-            job.post(messages.IndexReady())
+            job.call(screen.index_ready)
             # Nobody waits for what follows.
             library.links.build(job.rest)
             self.has_links = not job.is_cancelled()
-            job.post(messages.LinksReady())
+            job.call(screen.links_ready)
             job.rest()
             library.save_index(cancelled=job.rest)
             library.back_up_files(job.rest)
@@ -230,7 +229,7 @@ class LibraryWorker:
             except EmbeddingBusy:
                 return
             except (MemtuiError, OSError) as error:
-                job.post(messages.WorkFailed(str(error)))
+                job.call(self._screen.app.report_error, error)
 
     def refresh(self) -> None:
         """Read what changed in the stores, at once."""
@@ -260,33 +259,35 @@ class LibraryWorker:
             news = True
         self._refreshed, self._refresh_cost = monotonic(), thread_time() - begun
         if self._losses is not None and (reports := self._losses.check(library)):
-            job.post(messages.LossesSeen(reports))
+            job.call(self._screen.show_losses, reports)
         if news:
             job.rest()
-            self._post_vocabulary(library, job)
+            self._offer_vocabulary(library, job)
         if news or self._has_own_change:
             self._has_own_change = False
+            library.follow_changes()
             library.back_up_files(job.rest)
 
     def _show_news(self, library: Library, job: Job) -> None:
-        """Post the present rows, and which of them are new."""
+        """Show the present rows, and which of them are new."""
         before, self._last_memories = self._last_memories, library.current_memories()
-        removed_serials, added_serials = library.diff_memories(before, self._last_memories)
-        removed = before.rows.with_serials(removed_serials) if before is not None else {}
-        added = self._last_memories.rows.with_serials(added_serials)
+        gone, come = library.diff_memories(before, self._last_memories)
+        removed = before.take(gone) if before is not None else {}
+        added = self._last_memories.take(come)
         fresh = view_state.find_changed(removed, added)
         again = view_state.map_replaced(removed, added)
-        job.post(messages.RowsChanged(complete=True, fresh=fresh, again=again))
+        job.call(self._screen.rows_changed, fresh, again)
 
-    def _post_vocabulary(self, library: Library, job: Job) -> None:
-        """Post the values for completion: those of all memories, tags of the newest."""
+    def _offer_vocabulary(self, library: Library, job: Job) -> None:
+        """Offer the values for completion: those of all memories, tags of the newest."""
         from memtui.tui.completion import Vocabulary
 
         everything = library.find(ALL)
         facets, rows = everything.facets, everything.rows
         tags = Counter(tag for slot in everything.slots[:MAX_TAGGED] for tag in rows[slot].tags)
         values = {"type": facets.type, "entity": facets.entity, "store": facets.store, "tag": tags}
-        job.post(messages.VocabularyReady(Vocabulary.of(values), dict(tags.most_common())))
+        learn = self._screen.search_bar.line.learn
+        job.call(learn, Vocabulary.of(values), dict(tags.most_common()))
 
     def accept_own_change(self, job: Job) -> None:
         """Take the present memories as known, since memtui wrote them; call it in a job."""
@@ -295,14 +296,14 @@ class LibraryWorker:
             self._has_own_change = True
             if self._losses is not None:
                 self._losses.accept(self.present)
-            self._post_vocabulary(self.present, job)
+            self._offer_vocabulary(self.present, job)
 
     def watch(self) -> None:
         """Refresh as soon as the system reports a change in the stores."""
         if self.present is not None and self._watcher is None:
             roots = [store.root for store in self.present.stores]
             self._watcher = FileWatcher(
-                roots, lambda files: self.jobs.call_soon(lambda: self.refresh_at_rest(files))
+                roots, lambda files: call_soon(self._screen, self.refresh_at_rest, files)
             )
 
     def end_watching(self) -> None:
@@ -345,7 +346,7 @@ class LibraryWorker:
         if job.is_cancelled():
             return
         _ = found.hint, len(found.facets.entity)  # counted here: the screen would wait for it
-        job.post(messages.FoundMemories(number, found))
+        job.call(self._screen.show_found, number, found)
         # The timeline shows what lies outside the chosen bar too, so that another can be chosen.
         whole = found
         if query.since or query.until:
@@ -358,18 +359,19 @@ class LibraryWorker:
             from memtui.library.time_views import read_times
 
             times = read_times(whole)
-            job.post(messages.OverviewReady(number, statistics, timeline, times))
+            job.call(self._screen.show_overview, number, statistics, timeline, times)
             if library.embed_query(query, job.is_cancelled) and not job.is_cancelled():
                 self._find(query, unit, number, job)  # with the query's embedding from a server
 
     def relate(self, memory: Memory) -> None:
         """Find in a job what a memory refers to."""
+        show = self._screen.detail_controller.show_related
 
         def work(library: Library, job: Job) -> None:
             if not (self.has_links and library.links.is_current):
-                job.post(messages.ReferencesFound(memory, library.lineage(memory)))
+                job.call(show, memory, library.lineage(memory))
             if self.has_links and not job.is_cancelled():
-                job.post(messages.ReferencesFound(memory, library.lineage(memory, backlinks=True)))
+                job.call(show, memory, library.lineage(memory, backlinks=True))
 
         self.run("relate", work, only_reads=True)
 

@@ -9,52 +9,64 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate
+from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
+from rich.text import Text
 
 from memtui import text
 from memtui.tui.appearance import Palette
-from memtui.tui.text_blocks import Block
 
 Lines = list[list[Segment]]
 Pieces = list[tuple[str, Style]]
 
 NARROWEST = 10
 """Columns that nested blocks keep; below, they are not indented."""
-COLUMN_MIN = 5
-"""Columns of a table's narrowest column; below, rows are shown as lists of values."""
 NESTING = 16
-"""Depth of blocks from which a block is drawn as it is written."""
+"""Depth of blocks from which a part is drawn as it is written."""
+MAX_PART_CHARS = 8_000
+"""Characters of a part that is parsed; a longer one is drawn as it is written."""
 MAX_URL_CHARS = 300
 _DEEP = re.compile(rf"^[ \t]*(?:>[ \t]*|(?:[-*+]|\d{{1,9}}[.)])[ \t]+){{{NESTING}}}", re.MULTILINE)
 _URL = re.compile(r"https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]]")
 _ESCAPED = frozenset("*_`[]#|~>")
 """Characters whose backslash is left out, since they would mean something without it."""
 _BULLETS = ("•", "◦", "▪")
-_TOKENS: Mapping[str, tuple[str, ...]] = {
-    "comment": ("Comment",),
-    "keyword": ("Keyword",),
-    "string": ("Literal.String",),
-    "number": ("Literal.Number",),
-    "name": ("Name.Function", "Name.Class", "Name.Tag"),
-    "builtin": ("Name.Builtin", "Name.Decorator", "Name.Attribute"),
-    "operator": ("Operator", "Punctuation"),
-    "added": ("Generic.Inserted",),
-    "removed": ("Generic.Deleted",),
+_TOKENS = {
+    "Comment": "comment",
+    "Keyword": "keyword",
+    "Literal.String": "string",
+    "Literal.Number": "number",
+    "Name.Function": "name",
+    "Name.Class": "name",
+    "Name.Tag": "name",
+    "Name.Builtin": "builtin",
+    "Name.Decorator": "builtin",
+    "Name.Attribute": "builtin",
+    "Operator": "operator",
+    "Punctuation": "operator",
+    "Generic.Inserted": "added",
+    "Generic.Deleted": "removed",
 }
-"""Style of the palette -> the kinds of tokens that are drawn in it; the first that fits."""
+"""Kind of token in code -> style of the palette."""
+_FRONT_MATTER = re.compile(r"---[ \t]*\n.*\n---\s*", re.DOTALL)
+_CONSOLE = Console(color_system=None)
+"""Only divides texts by their styles; nothing is printed to it."""
 PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(
     ["table", "strikethrough"]
 )
-PARSER.disable(["entity", "html_block", "html_inline", "text_join"])
+PARSER.disable(["entity", "html_block", "html_inline", "reference", "text_join"])
 
 
 class MarkdownRenderer:
-    """Draws blocks of Markdown for a width and a palette."""
+    """Draws parts of a Markdown text for a width and a palette."""
 
     def __init__(
         self,
@@ -72,25 +84,17 @@ class MarkdownRenderer:
             for label, target in (definitions or {}).items()
         }
 
-    def lines(self, block: Block) -> Lines:
-        """Draw one block, at most `width` cells wide, with a blank line before it if it had one."""
-        shown = text.visible(block.text)
-        lines: Lines = [[]] if block.blanks else []
-        if block.is_front_matter:
+    def lines(self, part: str) -> Lines:
+        """Draw a part of the text, at most `width` cells wide; a blank line before it remains."""
+        shown = text.visible(part)
+        lines: Lines = [[]] if part.startswith("\n") else []
+        if _FRONT_MATTER.fullmatch(shown):
             return [*lines, *self._code(shown, "yaml", self._width)]
-        if block.fence:
-            lang = text.visible(block.fence).strip().strip("`~").split(" ")[0]
-            body = shown.rpartition("\n")[0] if _ends_fence(shown, block.fence) else shown
-            return self._code(body, lang, self._width) if body else []
-        if _DEEP.search(shown):
-            return [*lines, *self.plain(shown)]
+        if len(shown) > MAX_PART_CHARS or _DEEP.search(shown):
+            return self._wrapped([(shown, self._base)], self._width)
         root = SyntaxTreeNode(PARSER.parse(shown, {"references": dict(self._references)}))
         drawn = self._stack(root.children, self._width)
-        return [*lines, *(drawn or self.plain(shown))]
-
-    def plain(self, shown: str) -> Lines:
-        """Draw visible text as it is written."""
-        return self._wrapped([(shown, self._base)], self._width)
+        return [*lines, *(drawn or self._wrapped([(shown, self._base)], self._width))]
 
     # Blocks
 
@@ -184,32 +188,20 @@ class MarkdownRenderer:
             for n, row in enumerate([row.children for row in rows])
         ]
         sides = [str(head.attrs.get("style", "")).rpartition(":")[2] for head in rows[0].children]
-        count = max((len(row) for row in cells), default=0)
-        natural = [
-            max((_cells(row[at]) for row in cells if at < len(row)), default=1) or 1
-            for at in range(count)
-        ]
-        room = width - 3 * (count - 1)
-        widths = _shared(natural, room)
-        if not widths:
+        widths = [max(map(_cells, column), default=0) for column in zip(*cells, strict=True)]
+        if sum(widths) + 3 * (len(widths) - 1) > width:
             return self._records(cells, width)
-        lines: Lines = []
         edge = Segment(" │ ", palette.rule)
-        for number, row in enumerate(cells):
-            row += [[]] * (count - len(row))
-            columns = [self._wrapped(*cell) for cell in zip(row, widths, strict=True)]
-            for y in range(max(len(column) for column in columns)):
-                line: list[Segment] = []
-                for at, column in enumerate(columns):
-                    words = column[y] if y < len(column) else []
-                    gap = widths[at] - sum(text.width(segment.text) for segment in words)
-                    before = {"right": gap, "center": gap // 2}.get(sides[at], 0)
-                    line += [*[edge][:at], Segment(" " * before), *words]
-                    if at < count - 1:
-                        line.append(Segment(" " * (gap - before)))
-                lines.append(line)
-            if not number:
-                lines.append([Segment("─┼─".join("─" * cells for cells in widths), palette.rule)])
+        rule = Segment("─┼─".join("─" * cells for cells in widths), palette.rule)
+        lines: Lines = []
+        for row in cells:
+            line: list[Segment] = []
+            for cell, room, side in zip(row, widths, sides, strict=True):
+                gap = room - _cells(cell)
+                before = {"right": gap, "center": gap // 2}.get(side, 0)
+                line += [edge] if line else []
+                line += [Segment(" " * before), *self._styled(cell), Segment(" " * (gap - before))]
+            lines += [line, [rule]] if not lines else [line]
         return lines
 
     def _records(self, cells: Sequence[Sequence[Pieces]], width: int) -> Lines:
@@ -219,11 +211,10 @@ class MarkdownRenderer:
         if not rows:
             return [line for name in head for line in self._wrapped(name, width)]
         for row in rows:
-            if lines:
-                lines.append([])
-            for at, cell in enumerate(row):
-                name = head[at] if at < len(head) else []
-                lines += self._wrapped([*name, (": " if name else "", self._base), *cell], width)
+            lines += [[]] if lines else []
+            for name, cell in zip(head, row, strict=True):
+                colon = [(": ", self._base)] if name else []
+                lines += self._wrapped([*name, *colon, *cell], width)
         return lines
 
     # Inline
@@ -283,49 +274,23 @@ class MarkdownRenderer:
 
     def _wrapped(self, pieces: Pieces, width: int) -> Lines:
         """Wrap styled text; search words in it are highlighted."""
-        pieces = [(text.visible(words), style) for words, style in pieces if words]
-        whole = "".join(words for words, _ in pieces)
-        lines: Lines = []
-        at = 0
-        for part in text.wrap(whole, max(1, width)) if whole else []:
-            found = whole.find(part, at)
-            start = found if found >= 0 else at
-            drawn = _pieces_between(pieces, start, start + len(part)) if found >= 0 else []
-            lines.append(self._marked(part, drawn or [(part, self._base)]))
-            at = start + len(part)
+        styled = self._marked(pieces)
+        whole, lines, at = styled.plain, [], 0
+        for line in text.wrap(whole, max(1, width)) if whole else []:
+            at = max(at, whole.find(line, at))
+            lines.append(list(styled[at : at + len(line)].render(_CONSOLE)))
+            at += len(line)
         return lines
 
-    def _marked(self, line: str, spans: Sequence[tuple[str, Style]]) -> list[Segment]:
-        found = text.highlights(line, self._words) if self._words else []
-        if not found:
-            return [Segment(words, style) for words, style in spans]
-        segments: list[Segment] = []
-        at = 0
-        for words, style in spans:
-            end = at + len(words)
-            edges = {at, end}
-            for span in found:
-                edges.update(edge for edge in span if at < edge < end)
-            cuts = sorted(edges)
-            for first, last in pairwise(cuts):
-                hit = any(begin <= first < until for begin, until in found)
-                ink = style + self._palette.match if hit else style
-                segments.append(Segment(line[first:last], ink))
-            at = end
-        return segments
+    def _styled(self, pieces: Pieces) -> list[Segment]:
+        """Styled text as one line."""
+        return list(self._marked(pieces).render(_CONSOLE))
 
-
-def _pieces_between(pieces: Pieces, start: int, end: int) -> Pieces:
-    """The part of styled pieces from one place of the whole text to another."""
-    found: Pieces = []
-    at = 0
-    for words, style in pieces:
-        if at < end and at + len(words) > start:
-            found.append((words[max(0, start - at) : end - at], style))
-        at += len(words)
-        if at >= end:
-            break
-    return found
+    def _marked(self, pieces: Pieces) -> Text:
+        styled = Text(end="").append_tokens((text.visible(words), style) for words, style in pieces)
+        for start, end in text.highlights(styled.plain, self._words):
+            styled.stylize(self._palette.match, start, end)
+        return styled
 
 
 def is_literal(node: SyntaxTreeNode) -> bool:
@@ -341,54 +306,23 @@ def is_literal(node: SyntaxTreeNode) -> bool:
 
 def _target(node: SyntaxTreeNode) -> str:
     """The address of a link as it was written: markdown-it escapes what is not ASCII."""
-    from urllib.parse import unquote
-
     return text.one_line(unquote(str(node.attrs.get("href", "")), errors="replace"))
 
 
 def _cells(pieces: Pieces) -> int:
-    whole = "".join(words for words, _ in pieces)
-    return max((text.width(text.visible(line)) for line in whole.split("\n")), default=0)
-
-
-def _shared(natural: Sequence[int], room: int) -> list[int]:
-    """Widths of columns that together fit `room`: the widest give way; () where they cannot."""
-    if room < sum(min(cells, COLUMN_MIN) for cells in natural) or not natural:
-        return []
-    widths = list(natural)
-    while sum(widths) > room:
-        widest = max(widths)
-        second = max((cells for cells in widths if cells < widest), default=0)
-        at = [index for index, cells in enumerate(widths) if cells == widest]
-        less = min(widest - second, -(-(sum(widths) - room) // len(at)))
-        for index in at:
-            taken = min(less, sum(widths) - room, widths[index] - 1)
-            widths[index] -= max(0, taken)
-    return widths
-
-
-def _ends_fence(shown: str, fence: str) -> bool:
-    last = shown.rpartition("\n")[2].strip()
-    sign = fence.strip()[:3]
-    return len(last) >= 3 and last.startswith(sign) and not last.strip(sign[0])
+    return text.width("".join(text.visible(words) for words, _ in pieces))
 
 
 def _highlighted(source: str, language: str, palette: Palette) -> Iterator[tuple[str, Style]]:
-    if not language:
-        yield source, palette.code("plain")
-        return
-    from pygments.lexers import get_lexer_by_name  # half a MiB, for those who show code
-    from pygments.token import string_to_tokentype
-
     try:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
-    except ValueError:  # pygments.util.ClassNotFound
+    except ClassNotFound:
         yield source, palette.code("plain")
         return
-    kinds = {style: tuple(map(string_to_tokentype, names)) for style, names in _TOKENS.items()}
     for kind, words in lexer.get_tokens(source):
-        styles = (style for style, tokens in kinds.items() if any(kind in one for one in tokens))
-        yield words, palette.code(next(styles, "plain"))
+        names = list(accumulate(kind, "{}.{}".format))
+        style = next((_TOKENS[name] for name in names if name in _TOKENS), "plain")
+        yield words, palette.code(style)
 
 
 def _split_lines(pieces: Sequence[tuple[str, Style]]) -> list[Pieces]:

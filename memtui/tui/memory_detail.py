@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -20,10 +22,16 @@ from memtui import text
 from memtui.model import UNTYPED, Memory, Place
 from memtui.tui import appearance
 from memtui.tui.appearance import Palette, marked_segments
-from memtui.tui.text_blocks import Block, LazyLines, is_markdown, link_definitions, split_blocks
 
 MAX_COUNTED = 60_000
 """Characters of a text in which hidden ones are counted."""
+MAX_SHOWN = 400_000
+"""Characters of a text that are shown: they are drawn within half a second."""
+MAX_RENDERED = 100_000
+"""Characters up to which the Markdown of a text is rendered."""
+PART_CHARS = 1_000
+"""Characters from which a part of a text ends where it can."""
+MAX_LINE = 8_000
 TRAIL_NAME = 24
 """Columns of one memory in the breadcrumb."""
 LONGEST_VALUE = 4_000
@@ -59,100 +67,129 @@ class DetailLine(NamedTuple):
     def is_target(self) -> bool:
         return bool(self.ref) or self.folds
 
+    @property
+    def words(self) -> str:
+        return "".join(segment.text for segment in self.segments)
+
 
 class DetailLines:
-    """All lines of the detail: a head, the text, drawn as it comes into view, and the rest."""
+    """The lines of the detail: a head, the text and the rest.
+
+    The text is drawn from its beginning, as far as its lines are asked for; until it is drawn to
+    its end, the number of lines is an estimate.
+    """
 
     def __init__(
-        self, head: Sequence[DetailLine], body: LazyLines[DetailLine], tail: Sequence[DetailLine]
+        self,
+        head: Sequence[DetailLine],
+        parts: Sequence[str],
+        draw: Callable[[str], list[DetailLine]],
+        tail: Sequence[DetailLine],
+        width: int,
     ) -> None:
-        self._head, self._body, self._tail = head, body, tail
+        self._lines = list(head)
+        self._parts, self._draw, self.tail = parts, draw, tail
+        self._starts = [len(head)]
+        """The line at which each drawn part begins, and the one behind the last of them."""
+        self._heights = [1 + part.count("\n") + len(part) // max(8, width) for part in parts]
+        self._undrawn = sum(self._heights) + len(tail)
+        """Lines that are expected below those that are drawn."""
+        self._add_tail_if_whole()
 
     def __len__(self) -> int:
-        return len(self._head) + len(self._body) + len(self._tail)
+        return len(self._lines) + self._undrawn
 
     def __getitem__(self, index: int) -> DetailLine:
-        if index < len(self._head):
-            return self._head[index]
-        index -= len(self._head)
-        if index < len(self._body):
-            return self._body[index]
-        return self._tail[index - len(self._body)]
+        self.draw_to(index)
+        return self._lines[index]
 
     @property
-    def targets(self) -> list[int]:
-        """The lines that can be chosen; they stand below the text."""
-        first = len(self._head) + len(self._body)
-        return [first + at for at, line in enumerate(self._tail) if line.is_target]
+    def is_whole(self) -> bool:
+        """Whether the text is drawn to its end."""
+        return len(self._starts) > len(self._parts)
+
+    def draw_to(self, line: int) -> None:
+        """Draw the text up to this line, or to its end."""
+        while len(self._lines) <= line and not self.is_whole:
+            at = len(self._starts) - 1
+            self._lines += self._draw(self._parts[at])
+            self._starts.append(len(self._lines))
+            self._undrawn -= self._heights[at]
+            self._add_tail_if_whole()
+
+    def draw_all(self) -> None:
+        while not self.is_whole:
+            self.draw_to(len(self._lines))
+
+    def _add_tail_if_whole(self) -> None:
+        if self.is_whole:
+            self._lines += self.tail
+            self._undrawn = 0
+
+    @property
+    def targets(self) -> list[DetailLine]:
+        """The lines that can be chosen; they are below the text."""
+        return [line for line in self.tail if line.is_target]
+
+    @property
+    def target_lines(self) -> list[int]:
+        """Where they are; none until the text is drawn to its end."""
+        first = self._starts[-1]
+        return [first + at for at, line in enumerate(self.tail) if line.is_target and self.is_whole]
 
     def find_passage(self, words: Sequence[str]) -> tuple[int, int]:
         """The first and the last line of the passage with most of the words; (0, 0) without one."""
-
-        def rate(block: str) -> int:
-            passage = text.find_passage(block, words)
-            return passage.words if passage else 0
-
-        at = self._body.best_block(rate, text.MAX_PASSAGE_CHARS)
-        if at < 0:
+        best, most, chars = -1, 0, 0
+        for at, part in enumerate(self._parts):
+            passage = text.find_passage(part, words)
+            if passage is not None and passage.words > most:
+                best, most = at, passage.words
+            if (chars := chars + len(part)) > text.MAX_PASSAGE_CHARS:
+                break
+        if best < 0:
             return 0, 0
-        first, lines = self._body.lines_of(at)
-        shown = "\n".join("".join(part.text for part in line.segments) for line in lines)
+        first = self.line_at((best, 0))
+        self.draw_to(first)
+        shown = "\n".join(line.words for line in self._lines[first : self._starts[best + 1]])
         passage = text.find_passage(shown, words)
         if passage is None:
             return 0, 0
-        first += len(self._head) + passage.line
+        first += passage.line
         return first, first + shown.count("\n", passage.start, passage.end)
 
     def find_match(self, words: Sequence[str], start: int, step: int) -> int:
         """The next line of the text below (1) or above (-1) `start` with a word; -1 for none."""
-
-        def has_word(shown: str) -> bool:
-            return bool(text.count_words(shown, words))
-
-        def in_line(line: DetailLine) -> bool:
-            return has_word("".join(part.text for part in line.segments))
-
-        found = self._body.find_line(
-            start - len(self._head),
-            step,
-            lambda block: bool(text.count_words(block, words)),
-            in_line,
-        )
-        return found + len(self._head) if found >= 0 else -1
-
-    def take_heights(self, before: DetailLines) -> None:
-        """Reuse the heights of the text's blocks from an earlier drawing of this memory."""
-        self._body.take_heights(before._body)
-
-    def line_like(self, line: int, before: DetailLines) -> int:
-        """The line that shows what this line of an earlier drawing shows.
-
-        That was of another width, or of a text that was longer.
-        """
-        line -= len(before._head)
-        if line < 0:
-            return line + len(before._head)
-        if line >= len(before._body) or not self._body.block_count:
-            return line - len(before._body) + len(self._head) + len(self._body)
-        at, share = before._body.place_of(line)
-        return self.line_at((min(at, self._body.block_count - 1), share))
+        at = max(self._starts[0], start + step)
+        while self._starts[0] <= at:
+            self.draw_to(at)
+            if at < self._starts[-1] and text.count_words(self._lines[at].words, words):
+                return at
+            if at >= self._starts[-1] and step > 0:
+                break
+            at += step
+        return -1
 
     def place_of(self, line: int) -> tuple[int, float]:
-        """The block of the text that a line belongs to, and its place in it from 0 to 1."""
-        return self._body.place_of(line - len(self._head))
+        """The part of the text that a line belongs to, and its place in it from 0 to 1.
+
+        Of a line in the head (part -1) or below the text, how many lines it is from the edge.
+        """
+        self.draw_to(line)
+        at = bisect_right(self._starts, line) - 1
+        if at < 0:
+            return at, line
+        start, *end = self._starts[at : at + 2]
+        return at, (line - start) / (end[0] - start if end else 1)
 
     def line_at(self, place: tuple[int, float]) -> int:
-        first, lines = self._body.lines_of(place[0])
-        return len(self._head) + first + round(place[1] * len(lines))
-
-    def settle(self, top: int, rows: int) -> int:
-        """Draw the lines in view and return the top line at which the view stays."""
-        at_end = top > 0 and top >= len(self) - rows  # what fits whole stays at its beginning
-        top = self._body.settle(top - len(self._head), rows) + len(self._head)
-        while at_end and top != (end := max(0, len(self) - rows)):
-            top = self._body.settle(end - len(self._head), rows) + len(self._head)
-            at_end = len(self) - rows > top
-        return max(0, min(top, len(self) - rows))
+        """The line at a place that `place_of` gives, of this drawing of the memory or another."""
+        at, share = min(place[0], len(self._parts)), place[1]
+        if at < 0:
+            return round(share)
+        while len(self._starts) <= at + 1 and not self.is_whole:
+            self.draw_to(len(self._lines))
+        start, *end = self._starts[at : at + 2]
+        return min(start + round(share * (end[0] - start if end else 1)), len(self) - 1)
 
 
 class MemoryDetail(NamedTuple):
@@ -181,15 +218,22 @@ class MemoryDetail(NamedTuple):
 
     def lines(self) -> DetailLines:
         """All lines, top to bottom."""
-        body = self._content()
+        parts, draw, left_out = self._content()
         tail: list[DetailLine] = []
+        if left_out:
+            words = f"… {text.number(left_out)} characters more: $PAGER shows the whole text"
+            tail = [
+                _line(Segment(line, self.palette.faint)) for line in text.wrap(words, self.width)
+            ]
         for part in (self._related(), self._field_lines(), self._extra()):
             block = list(part)
-            if block and (len(body) or tail):
+            if block and (parts or tail):
                 tail.append(_line())
             tail.extend(block)
         head = list(self._head())
-        return DetailLines([*head, _line()] if len(body) or tail else head, body, tail)
+        if parts or tail:
+            head.append(_line())
+        return DetailLines(head, parts, draw, tail, self.width)
 
     def _head(self) -> Iterator[DetailLine]:
         memory, palette = self.memory, self.palette
@@ -253,39 +297,36 @@ class MemoryDetail(NamedTuple):
         if line:
             yield _line(*line)
 
-    def _content(self) -> LazyLines[DetailLine]:
+    def _content(self) -> tuple[list[str], Callable[[str], list[DetailLine]], int]:
+        """The parts of the text, what draws one, and the number of characters left out."""
         content = text.mask_secrets(self.memory.content).strip("\n")
         if not content.strip():
-            blocks = [] if self.memory.title else [Block("")]
             empty = _line(Segment("(empty)", self.palette.faint))
-            return LazyLines(blocks, lambda _: [empty], self.width)
+            return [] if self.memory.title else [""], lambda _: [empty], 0
         style = self.palette.text
         if self.memory.status in appearance.INACTIVE_STATUSES:
             style = self.palette.dim
-        if self.raw or not is_markdown(content):
-            return LazyLines(split_blocks(content), partial(self._plain, style), self.width)
+        if self.raw or len(content) > MAX_RENDERED or not is_markdown(content):
+            parts = split_parts(content[:MAX_SHOWN])
+            return parts, partial(self._plain, style), max(0, len(content) - MAX_SHOWN)
         # Imported here: most memories have no Markdown, and it takes 0.1 s.
         from memtui.tui.markdown_lines import MarkdownRenderer
 
+        definitions = link_definitions(content)
         renderer = MarkdownRenderer(
-            self.palette,
-            self.width,
-            base=style,
-            words=self.words,
-            definitions=link_definitions(content),
+            self.palette, self.width, base=style, words=self.words, definitions=definitions
         )
 
-        def draw(block: Block) -> list[DetailLine]:
-            return [_line(*line) for line in renderer.lines(block)]
+        def draw(part: str) -> list[DetailLine]:
+            return [_line(*line) for line in renderer.lines(part)]
 
-        return LazyLines(split_blocks(content), draw, self.width)
+        return split_parts(content, markdown=True), draw, 0
 
-    def _plain(self, style: Style, block: Block) -> list[DetailLine]:
-        """A block as it is written, with the blank lines before it."""
-        shown, match = text.visible(block.text), self.palette.match
-        return [_line()] * block.blanks + [
-            _line(*marked_segments(part, self.words, style, match))
-            for part in text.wrap(shown, self.width)
+    def _plain(self, style: Style, part: str) -> list[DetailLine]:
+        """A part of the text as it is written."""
+        return [
+            _line(*marked_segments(line, self.words, style, self.palette.match))
+            for line in text.wrap(text.visible(part), self.width)
         ]
 
     def _field_lines(self) -> Iterator[DetailLine]:
@@ -370,6 +411,61 @@ class MemoryDetail(NamedTuple):
             if reference.note:
                 note = text.one_line(reference.note)
                 yield _line(Segment(text.cut(f"  {note}", self.width), palette.dim))
+
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`\n]*)$")
+_DEFINITION = re.compile(r"^ {0,3}\[([^\]\n]{1,200})\]:[ \t]*(\S{1,500})", re.MULTILINE)
+_MARKDOWN = re.compile(
+    r"^ {0,3}(#{1,6}[ \t]|[-*+][ \t]|\d{1,9}[.)][ \t]|>|`{3}|~{3}|\||-{3,}[ \t]*$|={3,}[ \t]*$)"
+    r"|\*\*|__|~~|`|\]\(|\]\[|(?<!\w)\*\w|(?<!\w)_\w|\\[*_`\[]",
+    re.MULTILINE,
+)
+
+
+def is_markdown(content: str) -> bool:
+    """Whether a text has any sign of Markdown; without one it is drawn as it is."""
+    return _MARKDOWN.search(content) is not None
+
+
+def link_definitions(content: str) -> Mapping[str, str]:
+    """Return label (upper case) -> target of `[label]: target`, which other parts refer to."""
+    found = _DEFINITION.findall(content) if "]:" in content else []
+    return {" ".join(label.split()).upper(): target for label, target in found}
+
+
+def split_parts(content: str, *, markdown: bool = False) -> list[str]:
+    """Split a text into parts that are drawn by themselves; joined by newlines they are the text.
+
+    A line that is too long is split, too. With `markdown`, parts end at blank lines outside of
+    fenced code and before a line that is not indented, and front matter is a part.
+    """
+    parts: list[str] = []
+    part: list[str] = []
+    size = 0
+    fence = ""
+    cuts = (
+        line[at : at + MAX_LINE]
+        for line in content.split("\n")
+        for at in range(0, max(1, len(line)), MAX_LINE)
+    )
+    opening = re.match(r"---[ \t]*\n(?:.*\n){0,200}?---[ \t]*\n", content) if markdown else None
+    front_matter = opening[0].count("\n") if opening else 0
+    for number, line in enumerate(cuts):
+        is_edge, blank = size >= PART_CHARS, []
+        if markdown and is_edge:
+            is_edge = not fence and not part[-1].strip() and line[:1].strip() != ""
+            blank = [part.pop()] if is_edge else []
+        if is_edge or (part and number == front_matter):
+            parts.append("\n".join(part))
+            part, size = blank, 0
+        if markdown and (found := _FENCE.match(line)):
+            if not fence:
+                fence = found[1]
+            elif found[1].startswith(fence) and not found[2].strip():
+                fence = ""
+        part.append(line)
+        size += len(line) + 1
+    return [*parts, "\n".join(part)]
 
 
 def _line(*segments: Segment, ref: str = "") -> DetailLine:

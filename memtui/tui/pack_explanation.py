@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rich.segment import Segment
@@ -173,9 +174,14 @@ def describe_compared(
     lines: Sequence[ComparedEntry], names: tuple[str, str], tokens: tuple[int, int], *, wide: bool
 ) -> str:
     """Sizes of two packs, and how many entries are in both and in one."""
-    both = sum(1 for line in lines if line.left and line.right)
-    only_left = sum(1 for line in lines if not line.right)
-    only_right = sum(1 for line in lines if not line.left)
+    count = Counter(line.difference for line in lines)
+    moved = {line.entry.ref or line.entry.text for line in lines if _is_moved(line) and line.entry}
+    both = count[PackDifference.SAME] + count[PackDifference.CHANGED] + len(moved)
+    only_left, only_right = count[PackDifference.ONLY_LEFT], count[PackDifference.ONLY_RIGHT]
     left, right = (f"{name} {text.number(n)}" for name, n in zip(names, tokens, strict=True))
     words = f"{left} · {right} tokens · {both} in both"
     return f"{words}, {only_left} only left, {only_right} only right" if wide else words
+
+
+def _is_moved(line: ComparedEntry) -> bool:
+    return line.difference is PackDifference.MOVED

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memtui.library import SearchResult
     from memtui.library.broken_files import StoreLosses
     from memtui.stores.base import LimitUse
-    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.tui.screens.browse import BrowseScreen
 
 MAX_VALUES = 12
 _LIST_UNREADABLE = ("unreadable", "to list unreadable files")
@@ -32,7 +32,7 @@ _LIST_UNREADABLE = ("unreadable", "to list unreadable files")
 class StatusText:
     """Formats values as texts and rows, and passes them to the widgets of the screen."""
 
-    def __init__(self, screen: ScreenInterface) -> None:
+    def __init__(self, screen: BrowseScreen) -> None:
         self._screen = screen
         self._progress = ""
         self.complete = False

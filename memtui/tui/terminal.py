@@ -2,9 +2,6 @@
 
 The driver ends the app on SIGTERM and SIGHUP as `quit` does, so that the terminal is restored and
 drafts are kept. Writing to a terminal that was closed must not block.
-
-A terminal never answers whether it took a text that OSC 52 sent, so it is inferred from what is
-known of terminals: tmux's manual (`set-clipboard`), the documents of the terminals named here.
 """
 
 from __future__ import annotations
@@ -22,24 +19,29 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from textual._time import get_time
+# The driver's reader of keys has no public name.
 from textual._xterm_parser import XTermParser
+from textual.constants import ESCAPE_DELAY as TEXTUAL_ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 
 from memtui import text
 from memtui.errors import SaveError
 from memtui.model import Place
 from memtui.tui import first_frame
-from memtui.tui.app_interface import AppInterface, CopyOutcome
-from memtui.tui.terminal_output import RESET
+from memtui.tui.first_frame import TakenTerminal
+
+if TYPE_CHECKING:
+    from memtui.tui.app import MemtuiApp
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 INTERRUPTS = (signal.SIGINT, signal.SIGQUIT)
 READ_SIZE = 4096
 LONGEST_WAIT = 0.5
 """Seconds between two checks of the thread that reads keys whether the app has ended."""
+ESCAPE_DELAY = TEXTUAL_ESCAPE_DELAY + 0.01
+"""Seconds after which an escape that nothing has followed is the key."""
 CHECK_INTERVAL = 1.0
 """Seconds between two checks that the terminal still exists, for when SIGHUP is ignored."""
 
@@ -47,19 +49,19 @@ CHECK_INTERVAL = 1.0
 class TerminalDriver(LinuxDriver):
     """Textual's Unix driver that also handles a closed terminal and termination signals."""
 
-    _app: AppInterface
+    _app: MemtuiApp
 
-    def __init__(self, app: AppInterface, **options: Any) -> None:
+    def __init__(self, app: MemtuiApp, **options: Any) -> None:
         super().__init__(app, **options)
         # Textual draws on standard error, which may be a file: `memtui 2>log`. That the standard
         # output is a terminal was asked before the screen was started.
         self._file: Any = _OutputFile(sys.__stdout__ or self._file)
         self._loop = asyncio.get_running_loop()
         self._is_watched = False
-        self._was_started = self._is_taken = False
+        self._taken: TakenTerminal | None = app.launch.terminal
         """The terminal is in the state that `first_frame` has left it in."""
-        self._is_active = False
-        """The terminal is the app's: modes are set and threads read and write."""
+        self._is_reading = False
+        """The terminal is the app's: modes are set and a thread reads keys."""
         self._wake = os.pipe()
         os.set_blocking(self._wake[0], False)
         """What is written into it ends the thread that reads keys."""
@@ -71,17 +73,14 @@ class TerminalDriver(LinuxDriver):
         if not self._is_watched:
             self._is_watched = True
             self._check_hangup()
-        self._is_taken = not self._was_started and self._app.launch.attributes is not None
         super().start_application_mode()  # type: ignore[no-untyped-call]
-        self._is_active = self._key_thread is not None and self._key_thread.is_alive()
-        if self._is_taken:
-            self.attrs_before = self._app.launch.attributes
-        self._was_started, self._is_taken = True, False
+        if self._taken is not None:
+            self.attrs_before = self._taken.attributes
+        self._taken = None
 
     def stop_application_mode(self) -> None:
-        self._is_active = False
-        self.write(RESET)  # what is drawn leaves its colours on
         super().stop_application_mode()
+        self._is_reading = False
 
     def _sigcont_application(self, *_: object) -> None:
         """Take the terminal again, soon: this may interrupt anything.
@@ -93,18 +92,20 @@ class TerminalDriver(LinuxDriver):
         self._loop.call_soon_threadsafe(self._continue)
 
     def _continue(self) -> None:
+        # Textual has no public word for "take the terminal when continued".
         if not self._auto_restart or self._app.is_ending:
             return
-        if self._is_active:
+        if self._is_reading:
             self.suspend_application_mode()
             self._must_signal_resume = True
         if self._must_signal_resume:
             self.resume_application_mode()
 
     def write(self, data: str) -> None:
-        # To enter the alternate screen again would clear it in some terminals. There is no thread
-        # that writes where the terminal was closed before the app took it.
-        if self._writer_thread is not None and not (self._is_taken and data == first_frame.ENTER):
+        if self._taken is not None and data == first_frame.ENTER:
+            return  # to enter the alternate screen again would clear it in some terminals
+        # Nothing is written where the terminal was closed before the app took it.
+        with contextlib.suppress(AssertionError):
             super().write(data)
 
     def run_input_thread(self) -> None:
@@ -115,9 +116,10 @@ class TerminalDriver(LinuxDriver):
         program, at bytes that are not UTF-8, at the code of a key that is no character, and at the
         mouse of a terminal that is no pixels large.
         """
-        parser = XTermParser(self._debug)
+        self._is_reading = True
+        parser = XTermParser()
         decode = getincrementaldecoder("utf-8")("replace").decode
-        is_ending = False
+        wait, is_ending = LONGEST_WAIT, False
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             selector.register(self._wake[0], selectors.EVENT_READ)
@@ -125,26 +127,25 @@ class TerminalDriver(LinuxDriver):
                 os.read(self._wake[0], READ_SIZE)  # was meant for the thread before
             # The event too: a signal may start this thread while the one before is ended.
             while not (is_ending or self.exit_event.is_set()):
-                until = parser._timeout_time
-                wait = LONGEST_WAIT if until is None else until - get_time()
-                for key, _ in selector.select(min(LONGEST_WAIT, max(0.0, wait))):
+                ready = selector.select(wait)
+                wait = ESCAPE_DELAY if ready else LONGEST_WAIT
+                for key, _ in ready:
                     if key.fd == self._wake[0]:
                         is_ending = True
                     elif not (typed := os.read(key.fd, READ_SIZE)):
                         return  # the terminal was closed: it would be ready to read for ever
-                    elif data := decode(typed):
-                        for sign in data:
-                            try:
-                                found = list(parser.feed(sign))
-                            except (ValueError, ArithmeticError):
-                                parser, found = XTermParser(self._debug), []
-                            for event in found:
-                                self.process_message(event)
+                    for sign in "" if is_ending else decode(typed):
+                        try:
+                            found = list(parser.feed(sign))
+                        except (ValueError, ArithmeticError):
+                            parser, found = XTermParser(), []
+                        for event in found:
+                            self.process_message(event)
                 for event in parser.tick():
                     self.process_message(event)
 
     def disable_input(self) -> None:
-        if self._key_thread is not None and self._key_thread.is_alive():
+        if self._is_reading:
             os.write(self._wake[1], b"x")
         super().disable_input()
 
@@ -185,7 +186,7 @@ class _OutputFile:
         return self._file.fileno()
 
 
-def open_source(app: AppInterface, place: Place) -> None:
+def open_source(app: MemtuiApp, place: Place) -> None:
     """Open a memory's file in the editor, at its line, and wait for it; not a database."""
     from memtui.library.broken_files import is_database
 
@@ -197,7 +198,7 @@ def open_source(app: AppInterface, place: Place) -> None:
         run_editor(app, place.file, place.line)
 
 
-def run_editor(app: AppInterface, file: str, line: int | None = None) -> int | None:
+def run_editor(app: MemtuiApp, file: str, line: int | None = None) -> int | None:
     """Open a file in the editor and return its exit status; None, and a toast, if it cannot run."""
     from memtui.files.drafts import editor_command
 
@@ -207,7 +208,7 @@ def run_editor(app: AppInterface, file: str, line: int | None = None) -> int | N
 PAGER = "less"
 
 
-def page_text(app: AppInterface, words: str) -> None:
+def page_text(app: MemtuiApp, words: str) -> None:
     """Show a text in $PAGER, else less, and wait for it.
 
     It gets visible text on its standard input, since some pagers pass escape sequences on.
@@ -221,7 +222,7 @@ def page_text(app: AppInterface, words: str) -> None:
 
 
 def _run_reported(
-    app: AppInterface, name: str, command: Callable[[], Sequence[str]], input: str | None = None
+    app: MemtuiApp, name: str, command: Callable[[], Sequence[str]], input: str | None = None
 ) -> int | None:
     """Run a program as `run_program` does; None, and a toast that says why, if it cannot."""
     from textual.app import SuspendNotSupported
@@ -241,7 +242,7 @@ def _run_reported(
     return None
 
 
-def open_folder(app: AppInterface, path: Path) -> None:
+def open_folder(app: MemtuiApp, path: Path) -> None:
     """Show a file in its folder, in the file manager; where there is none, say where it lies."""
     folder = path if path.is_dir() else path.parent
     while not folder.is_dir() and folder != folder.parent:
@@ -272,7 +273,7 @@ def start_program(arguments: Sequence[str]) -> None:
     )
 
 
-def run_program(app: AppInterface, arguments: Sequence[str], input: str | None = None) -> int:
+def run_program(app: MemtuiApp, arguments: Sequence[str], input: str | None = None) -> int:
     """Run another program on the terminal and return its exit status.
 
     `input` is what it reads instead of the keyboard.
@@ -321,27 +322,14 @@ def suspend() -> str:
 
 TOOL_SECONDS = 2.0
 """Time limit of a tool; it hands the text over and ends, or goes on in the background."""
-TAKES_OSC_52 = (
-    *("KITTY_WINDOW_ID", "WEZTERM_PANE", "ALACRITTY_WINDOW_ID", "GHOSTTY_RESOURCES_DIR"),
-    "WT_SESSION",
-)
-"""Variables that terminals set which take OSC 52 by default."""
 
 
-def copy_with_tools(words: str, environ: Mapping[str, str] | None = None) -> CopyOutcome:
-    """Copy with the system's own tool; the caller has sent the text by OSC 52 too. Blocks."""
+def copy_with_tools(words: str, environ: Mapping[str, str] | None = None) -> bool:
+    """Copy with the system's own tool; False if none took the text. Blocks.
+
+    The caller has sent the text by OSC 52 too, which no terminal acknowledges.
+    """
     environ = os.environ if environ is None else environ
-    if any(_run_tool(tool, words) for tool in _find_tools(environ)):
-        return CopyOutcome(taken=True)
-    if refused := _osc_52_refusal(environ):
-        return CopyOutcome(taken=False, refused=refused)
-    program = environ.get("TERM_PROGRAM", "").casefold()
-    known = any(environ.get(name) for name in TAKES_OSC_52) or program in ("ghostty", "wezterm")
-    return CopyOutcome(taken=known or "TMUX" in environ or environ.get("TERM") == "foot")
-
-
-def _find_tools(environ: Mapping[str, str]) -> list[list[str]]:
-    """The command lines of the tools that are here and have something to copy to."""
     tools: list[list[str]] = []
     if environ.get("WAYLAND_DISPLAY"):
         tools.append(["wl-copy"])
@@ -351,49 +339,25 @@ def _find_tools(environ: Mapping[str, str]) -> list[list[str]]:
         tools.append(["pbcopy"])
     if environ.get("WSL_DISTRO_NAME"):
         tools.append(["clip.exe"])
-    path = environ.get("PATH")
-    found = [(shutil.which(tool[0], path=path), tool[1:]) for tool in tools]
-    return [[program, *arguments] for program, arguments in found if program]
+    for name, *arguments in tools:
+        # UTF-16 with its mark is what clip.exe understands besides the code page of Windows.
+        coding = "utf-16" if name == "clip.exe" else "utf-8"
+        program = shutil.which(name, path=environ.get("PATH"))
+        if program and _run_tool([program, *arguments], words.encode(coding, "replace")):
+            return True
+    return False
 
 
-def _run_tool(command: list[str], words: str) -> bool:
-    """Whether the tool took the text."""
-    # UTF-16 with its mark is what clip.exe understands besides the code page of Windows.
-    coding = "utf-16" if command[0].endswith("clip.exe") else "utf-8"
-    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    done = _run_briefly(command, input=words.encode(coding, "replace"), **silent)
-    return done is not None and done.returncode == 0
-
-
-def _run_briefly(command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes] | None:
-    """Run a program that ends soon; None if it cannot be started or takes too long."""
+def _run_tool(command: list[str], input: bytes) -> bool:
     try:
-        return subprocess.run(command, timeout=TOOL_SECONDS, check=False, **options)
+        done = subprocess.run(
+            command,
+            input=input,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=TOOL_SECONDS,
+            check=False,
+        )
     except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def _osc_52_refusal(environ: Mapping[str, str]) -> str:
-    """Why the terminal does not take OSC 52; empty if it may."""
-    if environ.get("TMUX"):
-        setting = _tmux_setting(environ)
-        if setting in ("off", "external"):
-            return f"tmux's set-clipboard is {setting}; `tmux set -s set-clipboard on` turns it on"
-        return ""
-    term = environ.get("TERM", "")
-    if environ.get("STY") or term.startswith("screen"):
-        return "GNU screen hands no text on to the terminal's clipboard"
-    if environ.get("TERM_PROGRAM") == "Apple_Terminal":
-        return "this terminal has no OSC 52, and pbcopy failed"
-    if term == "linux":
-        return "the console has no clipboard"
-    return ""
-
-
-def _tmux_setting(environ: Mapping[str, str]) -> str:
-    program = shutil.which("tmux", path=environ.get("PATH"))
-    if program is None:
-        return ""
-    command = [program, "show-options", "-sv", "set-clipboard"]
-    done = _run_briefly(command, capture_output=True, env=dict(environ))
-    return done.stdout.decode("ascii", "replace").strip() if done is not None else ""
+        return False
+    return done.returncode == 0

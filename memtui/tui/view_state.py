@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from memtui import query as queries
+from memtui.dataclass import replace
 from memtui.model import UNTYPED, Memory, Place
 from memtui.query import Condition, Operator, Query, Sort, TimeCondition
-
-if TYPE_CHECKING:
-    from memtui.library.snapshot import Rows
 
 ORDERS = (Sort.NEW, Sort.OLD, Sort.IMPORTANCE, Sort.PRIORITY)
 ORDER_WORDS = {
@@ -218,19 +215,21 @@ SEARCHED_ROWS = 50
 class CursorPosition(NamedTuple):
     """The position of the cursor in a list."""
 
-    serial: int
-    """Serial of its row; -1 for none."""
+    slot: int
+    """Of its row; -1 for none."""
     memory: Memory | None
     cursor: int
     top: int
 
 
-def restore_cursor(position: CursorPosition, slots: Sequence[int], rows: Rows) -> tuple[int, int]:
+def restore_cursor(
+    position: CursorPosition, slots: Sequence[int], rows: Sequence[Memory]
+) -> tuple[int, int]:
     """Return cursor and top line for a new list."""
-    if position.serial < 0 or not slots:
+    if position.slot < 0 or not slots:
         return 0, 0
     try:
-        cursor = slots.index(rows.slot(position.serial))
+        cursor = slots.index(position.slot)
     except ValueError:
         cursor = _find_same_ref(position, slots, rows)
     # At the top of the list, stay there to show new memories.
@@ -239,16 +238,16 @@ def restore_cursor(position: CursorPosition, slots: Sequence[int], rows: Rows) -
     return cursor, max(0, cursor - (position.cursor - position.top))
 
 
-def keep_selected(position: CursorPosition, slots: Sequence[int], rows: Rows) -> tuple[int, int]:
+def keep_selected(position: CursorPosition, slots: Sequence[int]) -> tuple[int, int]:
     """Return cursor and top line for the results of another query.
 
     The selected memory stays selected, on its line of the screen where there are enough lines
     above it; if it is not among the results, the cursor goes to the first.
     """
-    if position.serial < 0:
+    if position.slot < 0:
         return 0, 0
     try:
-        cursor = slots.index(rows.slot(position.serial))
+        cursor = slots.index(position.slot)
     except ValueError:
         return 0, 0
     return cursor, max(0, cursor - (position.cursor - position.top))
@@ -268,26 +267,21 @@ def _find_same_ref(position: CursorPosition, slots: Sequence[int], rows: Sequenc
 
 
 def find_changed(removed: Mapping[int, Memory], added: Mapping[int, Memory]) -> frozenset[int]:
-    """Return the serials of added rows whose memory is new or changed; memories are by serial.
-
-    A file that is read again gives all its memories new rows, mostly unchanged ones.
-    """
+    """Return the slots of added rows whose memory is new or changed; memories are by slot."""
     before = {memory.ref: _without_place(memory) for memory in removed.values()}
-    changed = (
-        serial for serial, now in added.items() if before.get(now.ref) != _without_place(now)
-    )
+    changed = (slot for slot, now in added.items() if before.get(now.ref) != _without_place(now))
     return frozenset(changed)
 
 
 def map_replaced(removed: Mapping[int, Memory], added: Mapping[int, Memory]) -> dict[int, int]:
     """Map each removed row to the new row of the same memory, -1 if there is none."""
-    now = {memory.ref: serial for serial, memory in added.items()}
-    return {serial: now.get(memory.ref, -1) for serial, memory in removed.items()}
+    now = {memory.ref: slot for slot, memory in added.items()}
+    return {slot: now.get(memory.ref, -1) for slot, memory in removed.items()}
 
 
-def follow_serials(serials: Collection[int], again: Mapping[int, int]) -> set[int]:
-    """Map serials to the new rows of their memories, dropping those without one."""
-    return {again.get(serial, serial) for serial in serials} - {-1}
+def follow_slots(slots: Collection[int], again: Mapping[int, int]) -> set[int]:
+    """Map slots to the new rows of their memories, dropping those without one."""
+    return {again.get(slot, slot) for slot in slots} - {-1}
 
 
 def _without_place(memory: Memory) -> Memory:

@@ -29,7 +29,7 @@ from memtui.context import RECIPES, draft_pack, find_recipe, read_settings
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
-from memtui.stores.base import Reading, Scan, Shard
+from memtui.stores.base import Reading, Scan, Shard, Store
 from tests.bench import corpus, locomo
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -47,7 +47,7 @@ ENOUGH_SECTIONS = {"supporting_facts": 150, "goals": 100, "best_episodes": 100}
 
 
 @dataclass
-class HeldStore:
+class HeldStore(Store):
     """Memories that are held in memory."""
 
     held: Sequence[Memory]

@@ -21,17 +21,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memtui.query import filter_values, parse_query
 from memtui.search import columns as columns_module
 from memtui.search import postings, ranking, segment_files
 from memtui.search.columns import Columns
 from memtui.search.documents import IndexedDocument
-from memtui.search.hits import Match
-from memtui.search.matching import match_terms
+from memtui.search.matching import Match
 from memtui.search.whoosh_index import WhooshIndex
 from tests.bench import corpus
 from tests.bench.speed import keystroke
+from tests.unit.search.finding_for_tests import match
 
 BEST = 50
 FILTERS = "type:decision,bugfix since:1y"
@@ -99,9 +100,17 @@ class Screen:
         """Type, status, time, entity, combination of what has few values, factor."""
         table = self.columns
         arrays: tuple[Any, ...] = (
-            table.type, table.status, table.when, table.entity, table.combinations.of_slot,
+            table.type, table.status, table.when, table.entity, _combine(table),
         )  # fmt: skip
         return list(zip(*(array.tolist() for array in arrays), self.factors, strict=True))
+
+
+def _combine(table: Columns) -> NDArray[np.int64]:
+    """The number of each memory's combination of the values that are counted."""
+    names = ("type", "importance", "status", "kind", "store")
+    codes = np.stack([getattr(table, name).astype(np.int64) for name in names])
+    found: NDArray[np.int64] = np.unique(codes, axis=1, return_inverse=True)[1].ravel()
+    return found
 
 
 class Memtui:
@@ -125,11 +134,7 @@ class Memtui:
         self.segments, self.size = [loaded], loaded.count
 
     def ask(self, line: str) -> int:
-        for segment in self.segments:
-            segment.cached_hits.clear()  # as if nothing had been typed before
-        found = match_terms(
-            self.segments, self.size, parse_query(line, corpus.NOW, typing=True).terms
-        )
+        found = match(self.segments, self.size, parse_query(line, corpus.NOW, typing=True).terms)
         scores = found.text + found.all_words
         least = np.partition(scores, -BEST)[-BEST] if len(scores) > BEST else 0.0
         best = np.flatnonzero(scores >= least)
@@ -137,7 +142,7 @@ class Memtui:
 
     def change(self, changed: IndexedDocument) -> None:
         self.segments = [*self.segments[:1], postings.build([changed], self.size)]
-        match_terms(self.segments, self.size + 1, parse_query("memory", corpus.NOW).terms)
+        match(self.segments, self.size + 1, parse_query("memory", corpus.NOW).terms)
 
 
 class MemtuiScreen(Memtui):
@@ -168,13 +173,14 @@ class PlainWhoosh:
         self.home.mkdir(mode=0o700)
 
     def build(self, documents: Sequence[IndexedDocument]) -> None:
+        self.documents = {document.ref: document for document in documents}
         with WhooshIndex(self.home) as index:
-            index.build(documents)
+            index.update(documents)
 
     def open(self) -> None:
         from whoosh import index
 
-        from memtui.search.whoosh_format import make_schema
+        from memtui.search.whoosh_index import make_schema
 
         folder = str(WhooshIndex(self.home).folder)
         self.searcher = index.open_dir(folder, schema=make_schema()).searcher()
@@ -188,8 +194,9 @@ class PlainWhoosh:
         return len(self.searcher.search(query.And(parts), limit=BEST))
 
     def change(self, changed: IndexedDocument) -> None:
+        self.documents[changed.ref] = changed
         with WhooshIndex(self.home) as index:
-            index.update([changed])
+            index.update(self.documents.values())
 
 
 class Ripgrep:

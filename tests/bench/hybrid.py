@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from memtui.config import Embedding
-from memtui.search import analysis, embedding, fusion, matching, ranking, vector_building
+from memtui.search import analysis, embedding, matching, ranking, vector_building
 from memtui.search.array_types import Floats
 from memtui.search.documents import IndexedDocument
 from memtui.search.embedding import Embedder
-from memtui.search.hits import Match
 
 
 class Way(NamedTuple):
@@ -74,11 +73,13 @@ def meant(documents: tuple[IndexedDocument, ...]) -> Meant | None:
     return None if embedder is None else Meant(documents, embedder)
 
 
-def fused(found: Match, way: Way, cosines: Floats | None) -> Match:
-    """What the text found, with what the vectors add in this way."""
-    if cosines is None or way.how == "text":
-        return found
-    everything = np.ones(len(cosines), np.bool_)
-    if way.how == "vectors":
-        return fusion.match_by_meaning(cosines, everything)
-    return fusion.fuse_scores(found, cosines, everything, way.weight)
+class Near:
+    """Stands for the vectors of a library."""
+
+    floor = 0.0
+
+    def __init__(self, cosines: Floats) -> None:
+        self._cosines = cosines
+
+    def cosines(self, *_: object) -> Floats:
+        return self._cosines

@@ -17,16 +17,15 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from memtui.config import Embedding
+from memtui.dataclass import replace
 from memtui.library import Library
-from memtui.model import KINDS
 from memtui.query import parse_query
-from memtui.search import context, groups, ranking
+from memtui.search import context, ranking
 
 FILE = Path(__file__).with_name("data") / "known_items.tsv"
 SAMPLES = Path(__file__).parents[2] / "sample-data"
@@ -134,8 +133,6 @@ VARIANTS: tuple[tuple[str, Mapping[str, float]], ...] = (
     ("importance 0", {"importance_high": 0.0, "importance_low": 0.0}),
     ("salience 0", {"salience": 0.0}),
 )
-SEQUENTIAL = frozenset({"event", "episode", "observation"})
-"""Kinds that are recorded in sequence."""
 
 
 def print_table(library: Library, halves: Sequence[Sequence[KnownItem]]) -> None:
@@ -161,14 +158,6 @@ def print_variants(library: Library, halves: Sequence[Sequence[KnownItem]]) -> N
     line("as it is")
     for name, changed in VARIANTS:
         with setting(library, "weights", replace(ranking.DEFAULTS, **changed)):
-            line(name)
-    for name, kinds in (
-        ("groups of sequential kinds only", SEQUENTIAL),
-        ("groups of all kinds but facts", frozenset(KINDS) - {"fact"}),
-        ("groups of all kinds but documents", frozenset(KINDS) - {"document", "note"}),
-        ("groups of all kinds", frozenset(KINDS)),
-    ):
-        with setting(groups, "KINDS_IN_GROUPS", kinds), setting(groups, "_last_groups", None):
             line(name)
     with setting(context, "MIN_TERMS_TO_JOIN", 999):
         line("no memory joins without a word")

@@ -21,9 +21,8 @@ from typing import Any
 
 from memtui.changes import Act, Change
 from memtui.insight import timeline as timelines
-from memtui.insight.link_graph import Node, NodeKind
 from memtui.insight.link_statements import read_entry
-from memtui.insight.links import LinkIndex
+from memtui.insight.links import LinkIndex, Node, NodeKind
 from memtui.insight.traversal import Direction, traverse
 from memtui.library import Library, time_views
 from memtui.library.past_library import PastViews
@@ -95,7 +94,7 @@ def traversal_row(links: int = 10_000) -> None:
     start = Node(NodeKind.MEMORY, "a:0")
 
     def walk(direction: Direction) -> None:
-        traverse(index.graph, start, depth=10_000, direction=direction)
+        traverse(index, start, depth=10_000, direction=direction)
 
     for direction in Direction:
         # What is known of the links is made again.

@@ -17,16 +17,19 @@ import argparse
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from memtui.dataclass import replace
+from memtui.library.finding import Searchable, find
+from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.query import parse_query
-from memtui.search import columns, context, finder, matching, postings, ranking
+from memtui.search import columns, context, matching, postings, ranking
 from memtui.search.documents import to_document
 from tests.bench import hybrid
 from tests.bench.corpus import NOW
@@ -124,13 +127,15 @@ class Pool:
 
     def ask(self, text: str, way: hybrid.Way) -> list[int]:
         """Slots, the best first."""
-        query = parse_query(text, NOW)
-        found = finder.match_text(query, self._segments, len(self._table))
-        if found is None:
-            return []
         meant = None if way.how == "text" else hybrid.meant(self._documents)
-        found = hybrid.fused(found, way, meant and meant.cosines(text))
-        return list(finder.find_hits(query, self._table, found, NOW, self.weights).slots[:DEPTH])
+        cosines = meant and meant.cosines(text)
+        if way.how == "vectors" and cosines is not None:
+            return np.argsort(-cosines, kind="stable")[:DEPTH].tolist()
+        near: Any = None if cosines is None else hybrid.Near(cosines)
+        weights = self.weights if near is None else replace(self.weights, meaning=way.weight)
+        segments = tuple(self._segments)
+        where = Searchable(Rows(), self._table, segments, weights=weights, semantic=near, now=NOW)
+        return find(parse_query(text, NOW), where).slots[:DEPTH]
 
 
 CHOSEN = f"""

@@ -12,21 +12,22 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from memtui.dataclass import replace
 from memtui.query import parse_query
 from memtui.search import columns as columns_module
-from memtui.search import finder, postings
+from memtui.search import postings
 from memtui.search.documents import IndexedDocument, to_document
-from memtui.search.matching import match_terms
+from memtui.search.query_terms import QueryTerm, analyze_terms
 from memtui.search.segment_files import load_segment, save_segment
 from memtui.search.whoosh_index import WhooshIndex
 from tests.bench import corpus
+from tests.unit.search.finding_for_tests import find_in, match
 
 BEST = 50
 """What a screen shows."""
@@ -44,10 +45,8 @@ def keystroke(
     segments: Sequence[postings.Segment], columns: columns_module.Columns, line: str, filters: str
 ) -> int:
     """Ask as the screen does; returns how many were found."""
-    for segment in segments:
-        segment.cached_hits.clear()  # as if nothing had been typed before
     query = parse_query(f"{filters} {line}".strip(), NOW, typing=True)
-    hits = finder.find_hits(query, columns, match_terms(segments, len(columns), query.terms), NOW)
+    hits = find_in(query, columns, segments, NOW)
     hits.slots[:BEST]
     return len(hits.slots)
 
@@ -57,17 +56,15 @@ def percentiles(values: Sequence[float]) -> str:
     return f"{p50:7.2f} {p95:7.2f} {max(values):7.2f}"
 
 
-def whoosh(folder: Path, documents: Sequence[IndexedDocument], segment: postings.Segment) -> None:
+def whoosh(folder: Path, documents: Sequence[IndexedDocument]) -> None:
     """The index on disk: build, open, ask, change one memory."""
     with WhooshIndex(folder) as index:
-        build = timed(partial(index.build, documents, segment=segment))
+        build = timed(partial(index.update, documents))
         size = sum(file.stat().st_size for file in index.folder.iterdir()) / 1e6
         print(f"  whoosh build     {build:8.0f} ms   {size:.1f} MB on disk")
-        opened = timed(lambda: index.search(parse_query("zzz", NOW).terms))
+        opened = timed(lambda: index.search(looked_up("zzz")))
         print(f"  whoosh open      {opened:8.0f} ms   import and sums of all files included")
         for kind, line in (
-            ("word", "{0}"),
-            ("three words", "{0} {1} {2}"),
             ("phrase", '"{0} {1}"'),
             ("fuzzy", "{0}~"),
             ("wildcard", "{0:.3}*e?"),
@@ -76,11 +73,18 @@ def whoosh(folder: Path, documents: Sequence[IndexedDocument], segment: postings
             for number in range(40):
                 words = documents[number * 31 % len(documents)].content.split()
                 at = number % (len(words) - 3)
-                terms = parse_query(line.format(*words[at : at + 3]).lower(), NOW).terms
-                times.append(timed(partial(index.search, terms, limit=50)))
+                term = looked_up(line.format(*words[at : at + 3]).lower())
+                times.append(timed(partial(index.search, term)))
             print(f"    {kind:14} {percentiles(times)}")
         changed = replace(documents[0], content=documents[1].content)
-        print(f"  whoosh update    {timed(lambda: index.update([changed])):8.0f} ms")
+        print(
+            f"  whoosh update    {timed(lambda: index.update([changed, *documents[1:]])):8.0f} ms"
+        )
+
+
+def looked_up(line: str) -> QueryTerm:
+    terms = analyze_terms(parse_query(line, NOW).terms)
+    return (*terms.optional, *terms.required)[0]
 
 
 def run(count: int) -> None:
@@ -119,9 +123,9 @@ def run(count: int) -> None:
             for number in range(30):
                 text = documents[number * 31 % count].content.lower().split()
                 query = parse_query(line.format(*text[3:6], "x", "y", "z"), NOW)
-                times.append(timed(partial(match_terms, [segment], count, query.terms)))
+                times.append(timed(partial(match, [segment], count, query.terms)))
             print(f"    {kind:14} {percentiles(times)}")
-        whoosh(folder, documents, segment)
+        whoosh(folder, documents)
         update = timed(lambda: postings.build(documents[:1], count))
         both = [segment, postings.build(documents[:1], count)]
         wider = columns_module.concat([columns, columns_module.build([next(corpus.memories(1))])])

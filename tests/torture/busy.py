@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, RecordEdit
+from memtui.changes import Edit, Kind
 from memtui.files import save_hooks
 from memtui.files.json.locating import load_records
 from memtui.files.save_hooks import NullRecorder
@@ -77,7 +77,7 @@ def _ours(store: Path, rng: random.Random) -> tuple[Edit, ...]:
     """An edit of one event, never of theirs."""
     while True:
         edits = AMBIENT.plan(store, rng)
-        if not any(isinstance(edit, RecordEdit) and edit.id == THEIRS for edit in edits):
+        if not any(edit.kind is Kind.RECORD and edit.id == THEIRS for edit in edits):
             return edits
 
 
@@ -85,7 +85,7 @@ def _made_again(edits: tuple[Edit, ...], state: Path) -> int:
     """Make those of our edits again that the other program has undone; each is there, or was."""
     undone = []
     for edit in edits:
-        if isinstance(edit, RecordEdit):
+        if edit.kind is Kind.RECORD:
             now = _events(Path(edit.path))[edit.id]
             if now != json.loads(edit.after or ""):
                 assert now == json.loads(edit.before or ""), "it is neither old nor new"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from memtui.changes import Act, Change, Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit
+from memtui.changes import Act, Change, Edit, Kind, record_edit, sidecar_edit, text_edit, value_edit
 from memtui.files.json.editing import new_record, raw_value, set_member
 from memtui.files.json.locating import load_records
 from memtui.paths import bundled_folder
@@ -31,9 +31,7 @@ class Case:
         return {name: p.read_bytes() if p.exists() else None for name, p in found.items()}
 
 
-def record_edit(
-    path: Path, array: tuple[str, ...], rng: random.Random, act: str = ""
-) -> RecordEdit:
+def random_edit(path: Path, array: tuple[str, ...], rng: random.Random, act: str = "") -> Edit:
     """Edit, add or remove one record of a file, chosen by the random numbers."""
     records = load_records(path.read_bytes().decode("utf-8", "surrogateescape"), array)
     act = act or (rng.choice(["edit", "edit", "add", "remove"]) if len(records) > 3 else "add")
@@ -41,11 +39,11 @@ def record_edit(
     if act == "add":
         name = f"n{rng.getrandbits(48):012x}"
         raw = new_record(records[-1].raw, {"id": name, "content": text})
-        return RecordEdit(str(path), array, "id", name, None, raw)
+        return record_edit(str(path), array, "id", name, None, raw)
     index = rng.randrange(len(records))
     record = records[index]
     after = set_member(record.raw, "content", text) if act == "edit" else None
-    return RecordEdit(str(path), array, "id", record.value["id"], record.raw, after, index)
+    return record_edit(str(path), array, "id", record.value["id"], record.raw, after, index)
 
 
 # ---- agent-memory: one JSON array, with a final newline --------------------------------------
@@ -61,7 +59,7 @@ def make_agent(folder: Path) -> None:
 
 
 def plan_agent(folder: Path, rng: random.Random) -> tuple[Edit, ...]:
-    return (record_edit(folder / "items.json", (), rng),)
+    return (random_edit(folder / "items.json", (), rng),)
 
 
 # ---- Ambient: the same event in two files, and a time in each --------------------------------
@@ -86,10 +84,10 @@ def plan_ambient(folder: Path, rng: random.Random) -> tuple[Edit, ...]:
         record = load_records(text, ("events",))[index]
         after = set_member(record.raw, "content", f"changed {rng.random()}")
         name = record.value["id"]
-        edits.append(RecordEdit(str(path), ("events",), "id", name, record.raw, after))
+        edits.append(record_edit(str(path), ("events",), "id", name, record.raw, after))
         before = raw_value(text, ("lastActive",))
         now = str(int(before) + 1)
-        edits.append(ValueEdit(str(path), ("lastActive",), before, now, book_keeping=True))
+        edits.append(value_edit(str(path), ("lastActive",), before, now, kind=Kind.COUNTER))
     return tuple(edits)
 
 
@@ -103,7 +101,7 @@ def make_note(folder: Path) -> None:
 def plan_note(folder: Path, rng: random.Random) -> tuple[Edit, ...]:
     path = folder / "2026-11-21.md"
     before = path.read_bytes().decode("utf-8", "surrogateescape")
-    return (TextEdit(str(path), before, f"{before}line {rng.random()}\r\n"),)
+    return (text_edit(str(path), before, f"{before}line {rng.random()}\r\n"),)
 
 
 def make_nothing(folder: Path) -> None:
@@ -111,16 +109,16 @@ def make_nothing(folder: Path) -> None:
 
 
 def plan_new(folder: Path, rng: random.Random) -> tuple[Edit, ...]:
-    return (TextEdit(str(folder / "entities/bob/items.json"), None, f'["{rng.random()}"]\n'),)
+    return (text_edit(str(folder / "entities/bob/items.json"), None, f'["{rng.random()}"]\n'),)
 
 
 def plan_gone(folder: Path, rng: random.Random) -> tuple[Edit, ...]:
     path = folder / "2026-11-21.md"
-    return (TextEdit(str(path), path.read_bytes().decode("utf-8", "surrogateescape"), None),)
+    return (text_edit(str(path), path.read_bytes().decode("utf-8", "surrogateescape"), None),)
 
 
 def plan_sidecar(folder: Path, rng: random.Random) -> tuple[Edit, ...]:
-    return (SidecarEdit(str(folder), f"m{rng.random()}", None, {"pinned": True}),)
+    return (sidecar_edit(str(folder), f"m{rng.random()}", None, {"pinned": True}),)
 
 
 AGENT = Case("agent-memory", ("items.json",), make_agent, plan_agent)

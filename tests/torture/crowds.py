@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from memtui.changes import RecordEdit, TextEdit
+from memtui.changes import Edit, Kind, record_edit, text_edit
 from memtui.errors import Conflict, SaveError, UnreadableFile
 from memtui.files.json.editing import new_record, set_member
 from memtui.files.json.locating import load_records
@@ -59,11 +59,11 @@ def _once(path: Path, state: Path, new: str | None, own: str) -> bool:
     """One edit; False when it has to be planned again."""
     records = load_records(decode(read_bytes(path)))
     if new is not None:
-        edit = RecordEdit(str(path), (), "id", new, None, new_record(records[-1].raw, {"id": new}))
+        edit = record_edit(str(path), (), "id", new, None, new_record(records[-1].raw, {"id": new}))
     else:
         record = next(record for record in records if record.value["id"] == own)
         after = set_member(record.raw, "n", record.value["n"] + 1)
-        edit = RecordEdit(str(path), (), "id", own, record.raw, after)
+        edit = record_edit(str(path), (), "id", own, record.raw, after)
     try:
         commit([edit], NullRecorder(state))
     except Conflict:
@@ -148,21 +148,21 @@ def _agent_reads(path: Path) -> list[dict[str, str]]:
     return found
 
 
-def _ours(path: Path, name: str, content: str) -> RecordEdit:
+def _ours(path: Path, name: str, content: str) -> Edit:
     """Plan on what is there; a file caught empty is read again, as the library's refresh does."""
     while True:
         with suppress(UnreadableFile, StopIteration):
             records = load_records(decode(read_bytes(path)))
             record = next(r for r in records if r.value["id"] == name)
             after = set_member(record.raw, "content", content)
-            return RecordEdit(str(path), (), "id", name, record.raw, after)
+            return record_edit(str(path), (), "id", name, record.raw, after)
 
 
-def _applied_again(wanted: dict[str, RecordEdit], state: Path) -> int:
+def _applied_again(wanted: dict[str, Edit], state: Path) -> int:
     """Find which of our edits the agent has undone, and make them again."""
     count = 0
     for (edit,), stand in find_statuses([(edit,) for edit in wanted.values()]):
-        if stand.state is not EditState.HELD and isinstance(edit, RecordEdit):
+        if stand.state is not EditState.HELD and edit.kind is Kind.RECORD:
             fresh = _ours(Path(edit.path), edit.id, json.loads(edit.after or "{}")["content"])
             with suppress(Conflict):
                 commit([fresh], NullRecorder(state))
@@ -213,7 +213,7 @@ def appending(folder: Path, ours: int, theirs: int, seed: int) -> str:
             late += recover_late_writes(path, NullRecorder(state))
         text = decode(read_bytes(path))
         _, _, rest = text.partition("\n")
-        edit = TextEdit(str(path), text, f"# {number}\n{rest}")
+        edit = text_edit(str(path), text, f"# {number}\n{rest}")
         with suppress(Conflict):
             commit([edit], NullRecorder(state))
             made = number

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import TextEdit
+from memtui.changes import text_edit
 from memtui.errors import SaveError, UnreadableFile
 from memtui.files import save_hooks
 from memtui.files.save_hooks import NullRecorder
@@ -216,7 +216,7 @@ def full_disk(folder: Path) -> str:
         while not told:
             text = path.read_bytes().decode("utf-8", "surrogateescape")
             try:
-                edit = TextEdit(str(path), text, text + "x" * 3000)
+                edit = text_edit(str(path), text, text + "x" * 3000)
                 commit([edit], NullRecorder(folder / "state"))
                 saved, old = saved + 1, NOTE.contents(disk)
             except SaveError as error:

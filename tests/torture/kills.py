@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memtui.changes import Edit, StoreEdits
+from memtui.changes import Edit, Kind, StoreEdits
 from memtui.files import save_hooks
 from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
@@ -146,10 +146,11 @@ def _forward(
 ) -> None:
     """Each file is what it was, or exactly what the edits make of it."""
     for name, before in old.items():
-        edits = [e for e in action.edits if getattr(e, "path", "") == str(store / name)]
+        of_files = [edit for edit in action.edits if edit.kind is not Kind.SIDECAR]
+        edits = [edit for edit in of_files if edit.path == str(store / name)]
         if not edits or now[name] == before:
             continue
-        text = rebase(None if before is None else decode(before), edits)  # type: ignore[arg-type]
+        text = rebase(None if before is None else decode(before), edits)
         assert now[name] == (None if text is None else encode(text)), f"{name} is torn"
 
 

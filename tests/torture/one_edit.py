@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from memtui.changes import RecordEdit
+from memtui.changes import record_edit
 from memtui.files.json.editing import set_member
 from memtui.files.json.locating import load_records
 from memtui.journal import Journal
@@ -16,4 +16,4 @@ if __name__ == "__main__":
     path = store / "items.json"
     record = load_records(path.read_text())[0]
     after = set_member(record.raw, "content", "changed by one edit")
-    do(Journal(state), (RecordEdit(str(path), (), "id", "a0", record.raw, after),))
+    do(Journal(state), (record_edit(str(path), (), "id", "a0", record.raw, after),))

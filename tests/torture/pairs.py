@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit
+from memtui.changes import Edit, record_edit, sidecar_edit, text_edit
 from memtui.errors import MemtuiError, SaveError
 from memtui.files import save_hooks
 from memtui.files.json.editing import set_member
@@ -77,10 +77,10 @@ def _records(folder: Path, name: str = "items.json") -> None:
     (folder / name).write_text(json.dumps(facts, indent=2) + "\n")
 
 
-def _edit_record(folder: Path, name: str = "items.json") -> RecordEdit:
+def _edit_record(folder: Path, name: str = "items.json") -> Edit:
     record = load_records((folder / name).read_text())[1]
     after = set_member(record.raw, "content", OURS)
-    return RecordEdit(str(folder / name), (), "id", "r1", record.raw, after, 1)
+    return record_edit(str(folder / name), (), "id", "r1", record.raw, after, 1)
 
 
 def _note(folder: Path) -> None:
@@ -90,15 +90,15 @@ def _note(folder: Path) -> None:
 def _edit_note(folder: Path, *, by_lines: bool) -> tuple[Edit, ...]:
     before = (folder / "note.md").read_text()
     after = before.replace("fact 1", OURS)
-    return (TextEdit(str(folder / "note.md"), before, after, by_lines=by_lines),)
+    return (text_edit(str(folder / "note.md"), before, after, by_lines=by_lines),)
 
 
 def _remove_note(folder: Path) -> tuple[Edit, ...]:
-    return (TextEdit(str(folder / "note.md"), (folder / "note.md").read_text(), None),)
+    return (text_edit(str(folder / "note.md"), (folder / "note.md").read_text(), None),)
 
 
 def _make_new(folder: Path) -> tuple[Edit, ...]:
-    return (TextEdit(str(folder / "new" / "note.md"), None, f"- {OURS}\n"),)
+    return (text_edit(str(folder / "new" / "note.md"), None, f"- {OURS}\n"),)
 
 
 def _broken(folder: Path) -> None:
@@ -108,7 +108,7 @@ def _broken(folder: Path) -> None:
 def _restore(folder: Path) -> tuple[Edit, ...]:
     before = (folder / "items.json").read_text()
     good = json.dumps([{"id": "r1", "content": OURS}])
-    return (TextEdit(str(folder / "items.json"), before, good),)
+    return (text_edit(str(folder / "items.json"), before, good),)
 
 
 def _two(folder: Path) -> None:
@@ -127,7 +127,7 @@ def _sidecar(folder: Path) -> None:
 
 
 def _edit_sidecar(folder: Path) -> tuple[Edit, ...]:
-    return (SidecarEdit(str(folder), "m", {"rating": 1}, {"rating": 2, "note": OURS}),)
+    return (sidecar_edit(str(folder), "m", {"rating": 1}, {"rating": 2, "note": OURS}),)
 
 
 SAVES = (

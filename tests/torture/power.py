@@ -19,7 +19,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, TextEdit
+from memtui.changes import Edit, text_edit
 from memtui.files import atomic_replace, save_hooks
 from memtui.journal import ActionState, Journal
 from tests.torture.cases import AGENT, AMBIENT, GONE, NEW, SIDECAR, Case, make_nothing
@@ -31,7 +31,7 @@ FOLDER = -1
 
 
 def plan_deep(folder: Path, rng: random.Random) -> tuple[Edit, ...]:
-    return (TextEdit(str(folder / "a/b/c/new.md"), None, f"# {rng.random()}\n"),)
+    return (text_edit(str(folder / "a/b/c/new.md"), None, f"# {rng.random()}\n"),)
 
 
 DEEP = Case("new folders", ("a/b/c/new.md",), make_nothing, plan_deep)

@@ -1,4 +1,4 @@
-"""The frame that stands on the terminal before Textual is imported; what ends the start then."""
+"""The frame that the terminal shows before Textual is imported; what ends the start then."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.tui.stage import write_store
 pytestmark = pytest.mark.slow
 
 Start = Callable[..., AbstractContextManager[Any]]
-CHECKING = "checking ·"
+CHECKING = "checking …"
 TAKEN_OVER = b"\x1b[?1000h"
 """Among the first that Textual writes."""
 REACHED = "reached"
@@ -72,6 +72,7 @@ def wait_for_end(on: Any) -> int:
     return code
 
 
+@pytest.mark.textual
 def test_it_stands_before_textual_and_the_app_takes_it_over(memtui: Start, home: Path) -> None:
     with memtui(["store"], home) as on:
         on.send("jj")  # typed before there is anything: not echoed, not lost

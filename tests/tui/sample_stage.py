@@ -15,8 +15,7 @@ from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.tui.app import MemtuiApp
-from memtui.tui.app_interface import Launch
+from memtui.tui.app import Launch, MemtuiApp
 
 from .stage import NOW, Stage
 

@@ -20,6 +20,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.css.types import CSSLocation
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.geometry import Size
+from textual.message_pump import MessagePump
 from textual.notifications import Notification
 from textual.pilot import Pilot
 from textual.screen import Screen
@@ -30,10 +31,8 @@ from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.tui import jobs
-from memtui.tui.app import MemtuiApp
-from memtui.tui.app_interface import Launch
+from memtui.tui.app import Launch, MemtuiApp
 from memtui.tui.key_bindings import key_name
-from memtui.tui.key_queue import is_waiting
 from memtui.tui.screens.browse import BrowseScreen
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -155,6 +154,14 @@ def _wants_layout(screen: Screen[Any]) -> bool:
         or screen._recompose_required
         or screen._callbacks
     )
+
+
+def is_waiting(pump: MessagePump) -> bool:
+    """Whether the pump waits for its next message, or gets none any more."""
+    if not pump._running:
+        return pump._mounted_event.is_set()
+    waiters = pump._message_queue.ready_event._waiters
+    return pump._message_queue.empty() and any(not waiter.done() for waiter in waiters)
 
 
 def _is_pool_busy() -> bool:
@@ -291,7 +298,7 @@ class Stage:
         """
         for _ in range(PAINTS):
             quiet = looks = 0
-            while quiet < QUIET and self.app._exception is None:
+            while quiet < QUIET and self.app.fault is None:
                 await asyncio.sleep(0 if looks < SPINS else PAUSE)
                 looks += 1
                 pumps = [self.app, *self.app._registry]

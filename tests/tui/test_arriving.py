@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,7 @@ from memtui.config.session import Session
 from memtui.library import Library, loaded_stores
 from memtui.library.time_views import read_times
 from memtui.query import Query, parse_query
-from memtui.search import catalog
-from memtui.tui import library_worker, messages
+from memtui.tui import library_worker
 from memtui.tui.layout import Pane
 from memtui.tui.screens import browse
 from memtui.tui.widgets.memory_list import MemoryList
@@ -131,13 +129,6 @@ async def test_every_batch_of_rows_is_shown_before_the_next_is_read(
     monkeypatch.setattr(loaded_stores, "READING_SHARE", 0)
     monkeypatch.setattr(library_worker, "LONGEST_SHOWING", 60)
     monkeypatch.setattr(browse, "LOOK_SECONDS", 0.001)
-    spill = catalog.spill
-
-    def slow_spill(*rows: Any) -> catalog.CachedRows:
-        time.sleep(0.05)  # the rows are there, and nobody was told of them
-        return spill(*rows)
-
-    monkeypatch.setattr(catalog, "spill", slow_spill)
     shown: list[int] = []
     show = MemoryList.show
 
@@ -242,7 +233,7 @@ async def test_an_answer_that_comes_late_does_not_take_the_place_of_a_newer_one(
         await on.settle()
         screen.statistics.show(())
         newest = screen._number
-        screen.post_message(messages.OverviewReady(newest, *wanted))
-        screen.post_message(messages.OverviewReady(newest - 1, *former))
+        screen.call_later(screen.show_overview, newest, *wanted)
+        screen.call_later(screen.show_overview, newest - 1, *former)
         await on.settle()
         assert f"shown {wanted[0].total}" in " ".join(on.text().split())

@@ -18,11 +18,10 @@ from memtui.changes import Change
 from memtui.library import Library
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview
-from memtui.tui.dialogs import edit_form, import_
+from memtui.tui.dialogs import edit_form, transfer
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
-from memtui.tui.dialogs.import_ import CopyScreen, ImportScreen
-from memtui.tui.dialogs.transfer import ExportScreen
+from memtui.tui.dialogs.transfer import CopyScreen, ExportScreen, ImportScreen
 from memtui.tui.dialogs.unreadable import BrokenScreen
 from memtui.tui.jobs import Job
 from memtui.tui.widgets.inputs import LineInput, TextInput
@@ -349,13 +348,13 @@ async def test_a_plan_for_another_file_than_the_field_names_is_not_offered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A large file is read for seconds: `enter` would import it under the name of another."""
-    bundle, may_read, read = tmp_path / "out.zip", Event(), import_.read_document
+    bundle, may_read, read = tmp_path / "out.zip", Event(), transfer.read_document
 
     def slow_read(path: Path) -> Any:
         may_read.wait(60)
         return read(path)
 
-    monkeypatch.setattr(import_, "read_document", slow_read)
+    monkeypatch.setattr(transfer, "read_document", slow_read)
     async with changing(tmp_path, AGENT) as on:
         exported(on.library, bundle)
         await on.keys("I")
@@ -623,9 +622,8 @@ async def test_marks_stay_on_memories_of_a_file_that_a_program_writes_again(tmp_
         file.write_text(json.dumps(facts))
         await on.sees("Said anew.")
         assert {m.id for m in on.browse.marked_memories()} == {fact.id, other["id"]}
-        rows = library.snapshot.rows
         assert all(library.get(m.ref) == m for m in on.browse.marked_memories())
-        assert memories.marked <= {rows.serial(slot) for slot in memories.slots}
+        assert memories.marked <= set(memories.slots)
         file.write_text(json.dumps([item for item in facts if item is not other]))
         await on.until(lambda: len(memories.marked) == 1, "the mark of what is gone goes")
         assert [m.id for m in on.browse.marked_memories()] == [fact.id]

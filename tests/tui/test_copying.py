@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
-from memtui.library.snapshot import Rows
 from memtui.tui.terminal import copy_with_tools
 
-from .stage import Stage, fact, stage, write_store
+from .stage import Stage, stage
 
 HOSTILE = "森 \x1b[2J 'quoted' $(x)\nline\u200b"
 VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY", "TMUX", "STY", "TERM_PROGRAM", "WSL_DISTRO_NAME")
@@ -23,7 +18,7 @@ VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY", "TMUX", "STY", "TERM_PROGRAM", "WSL_D
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A terminal of which nothing is known."""
-    for name in (*VARIABLES, "KITTY_WINDOW_ID", "WT_SESSION", "ALACRITTY_WINDOW_ID"):
+    for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     return monkeypatch
@@ -43,76 +38,21 @@ def tool(folder: Path, name: str, script: str) -> dict[str, str]:
 )
 def test_the_tool_of_the_system_gets_the_text(tmp_path: Path, name: str, variable: str) -> None:
     environ = tool(tmp_path / "bin", name, f"cat > {tmp_path}/taken")
-    outcome = copy_with_tools(HOSTILE, {**environ, variable: "x", "TMUX": "x"})
-    assert outcome.taken
+    assert copy_with_tools(HOSTILE, {**environ, variable: "x", "TMUX": "x"})
     assert (tmp_path / "taken").read_text() == HOSTILE
 
 
 def test_a_tool_that_fails_did_not_take_it(tmp_path: Path) -> None:
     environ = tool(tmp_path / "bin", "xclip", "exit 1")
-    outcome = copy_with_tools("a", {**environ, "DISPLAY": ":9", "TERM": "linux"})
-    assert not outcome.taken
-    assert "console" in outcome.refused
+    assert not copy_with_tools("a", {**environ, "DISPLAY": ":9", "TERM": "linux"})
 
 
-@pytest.mark.parametrize("setting", ["off", "external", "on"])
-def test_tmux_is_asked_for_its_setting(tmp_path: Path, setting: str) -> None:
-    environ = tool(tmp_path / "bin", "tmux", f"echo {setting}")
-    outcome = copy_with_tools("a", {**environ, "TMUX": "/tmp/tmux,1,0"})
-    assert outcome.taken == (setting == "on")
-    assert ("set-clipboard" in outcome.refused) == (setting != "on")
-
-
-def test_an_unknown_terminal_is_no_proof() -> None:
-    outcome = copy_with_tools("a", {"PATH": "", "TERM": "xterm-256color"})
-    assert not outcome.taken
-    assert not outcome.refused
-    assert copy_with_tools("a", {"PATH": "", "KITTY_WINDOW_ID": "1"}).taken
+def test_a_terminal_is_no_proof() -> None:
+    assert not copy_with_tools("a", {"PATH": "", "TERM": "xterm-256color", "TMUX": "x"})
 
 
 def said(on: Stage) -> str:
     return [toast.message for toast in on.app._notifications][-1]
-
-
-@contextmanager
-def reads_here() -> Iterator[list[str]]:
-    """Collect the memories that are read on the thread of the screen."""
-    read: list[str] = []
-    code = Rows.__getitem__.__code__
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code is code:
-            read.append(str(frame.f_locals["index"]))
-
-    sys.setprofile(note)
-    try:
-        yield read
-    finally:
-        sys.setprofile(None)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", ["y", "Y", "x"])
-async def test_many_marked_memories_are_read_in_a_job(tmp_path: Path, key: str) -> None:
-    """10,000 held the screen for a second."""
-    facts = [fact(n, f"ship {n} passed", "2026-03-02") for n in range(3_000)]
-    root = write_store(tmp_path, {"port": facts})
-    async with stage(root, (80, 24), state=tmp_path / "state", toasts=True) as on:
-        await on.press("a")
-        assert len(on.browse.memories.marked) == 3_000
-        with reads_here() as read:
-            await on.press(key)
-        assert len(read) < 2_000, "the keys ask some of them"
-        if key == "x":
-            await on.press("tab", "down", "ctrl+u")
-            await on.type(str(tmp_path / "out.zip"))
-            with reads_here() as read:
-                await on.press("enter")
-            assert len(read) < 2_000, "the keys ask some of them"
-            assert "Exported 3,000 memories" in said(on)
-        else:
-            assert "3,000 memories" in said(on)
-            assert on.app.clipboard.count("passed") == 3_000
 
 
 async def test_the_toast_says_what_took_the_text(
@@ -121,12 +61,8 @@ async def test_the_toast_says_what_took_the_text(
     async with stage(root, toasts=True) as on:
         await on.press("y")
         assert said(on) == "Sent the memory's text to the terminal's clipboard."
-        plain.setenv("TMUX", "x")
-        plain.setenv("PATH", tool(tmp_path / "bin", "tmux", "echo off")["PATH"])
-        await on.press("y")
-        assert said(on).startswith("Not copied: tmux's set-clipboard is off")
         plain.setenv("DISPLAY", "x")
-        tool(tmp_path / "bin", "xclip", "cat > /dev/null")
+        plain.setenv("PATH", tool(tmp_path / "bin", "xclip", "cat > /dev/null")["PATH"])
         await on.press("y")
         assert said(on) == "Copied the memory's text."
 

@@ -61,9 +61,7 @@ async def test_what_a_memory_cannot_have_is_left_out_and_counted(tmp_path: Path)
         note = on.first("agent-memory", kind="note", status="active")
         rows = on.library.snapshot.rows
         wanted = {fact.ref, note.ref}
-        on.browse.memories.marked = {
-            rows.serial(slot) for slot in range(len(rows)) if rows[slot].ref in wanted
-        }
+        on.browse.memories.marked = {slot for slot in range(len(rows)) if rows[slot].ref in wanted}
         await on.keys("e")
         assert isinstance(on.app.screen, FormScreen)
         assert "importance" not in on.app.screen.values(), "agent-memory keeps none"
@@ -85,9 +83,7 @@ async def test_a_memory_left_out_of_two_changes_is_counted_once(tmp_path: Path) 
         await on.show("type:prompt,bugfix")
         rows = on.library.snapshot.rows
         wanted = {on.first("engram", type=name).ref for name in ("prompt", "bugfix")}
-        on.browse.memories.marked = {
-            rows.serial(slot) for slot in range(len(rows)) if rows[slot].ref in wanted
-        }
+        on.browse.memories.marked = {slot for slot in range(len(rows)) if rows[slot].ref in wanted}
         await on.keys("e")
         await on.type("decision")
         await on.keys("tab", "tab", "right")
@@ -104,7 +100,7 @@ async def test_only_what_can_be_changed_in_a_memory_is_offered(tmp_path: Path) -
         assert isinstance(on.app.screen, FormScreen)
         assert set(on.app.screen.values()) == {"type", "entity", "pin"}
         await on.keys("escape")
-        on.browse.memories.marked |= {on.browse.memories.serial}
+        on.browse.memories.marked |= {on.browse.memories.slot}
         await on.show("kind:schema")
         await on.keys("space", "e")
         count = len(on.browse.memories.marked)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.segment import Segment
 
 from memtui import paths, themes
+from memtui.dataclass import replace
 from memtui.model import Place
 from memtui.tui.dialogs.picker import Choice, Picker
 

@@ -153,8 +153,7 @@ async def test_what_is_kept_for_the_next_start_is_masked(tmp_path: Path) -> None
             if reveals:
                 await on.press("!")
                 assert shown(on.text())
-            on.browse.cached_screen.keep(last=True)
-            await on.settle()
+            on.app.leave()
     assert files_with(cache, "Alice")
     for secret in PLANTED:
         assert not files_with(cache, secret)

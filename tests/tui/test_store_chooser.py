@@ -15,8 +15,7 @@ from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.library.store_catalog import FILE, KnownStore, StoreCatalog
-from memtui.tui.app import MemtuiApp
-from memtui.tui.app_interface import Launch
+from memtui.tui.app import Launch, MemtuiApp
 from memtui.tui.dialogs.stores import StoreChooser, StoreList
 from tests.formats import FORMATS
 from tests.synthetic_home import build_home

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from memtui.insight import graph_layout, timeline
+from memtui.insight import timeline
 from memtui.insight.timeline import find_bar_range
-from memtui.tui.dialogs.graph import GraphScreen
-from memtui.tui.graph_nodes import find_links
+from memtui.insight.traversal import tree_rows
+from memtui.tui.dialogs.graph import GraphScreen, find_links
 from memtui.tui.layout import Pane
 from tests.long_run import count
 
@@ -73,28 +73,22 @@ async def press_all(
 
 
 def check_graph(screen: GraphScreen) -> None:
-    """The drawing is what following the links anew gives."""
-    found = find_links(screen._library, screen._start, screen._filter, screen._now())
-    width, height = screen.graph.room
-    expected = graph_layout.lay_out(
-        found.neighbourhood,
-        screen._texts.label,
-        width=width,
-        height=height,
-        most_per_layer=max(graph_layout.MAX_PER_LAYER, height - 1),
-    )
-    assert screen.graph.layout_shown == expected
-    assert screen.graph.selected is not None
-    assert screen.graph.selected.row < expected.height
+    """The tree is what following the links anew gives."""
+    library = screen._worker.library
+    assert library is not None
+    found = find_links(library, screen._start, screen._filter, screen._now()).neighbourhood
+    rows = screen.links.rows
+    assert list(rows) == tree_rows(found)
+    assert screen.links.current is not None
+    assert {row.reached.node for row in rows} == {each.node for each in found.reached}
     # Every pair of nodes that is drawn joined is joined by a link that holds.
-    for placed in expected.nodes:
-        if placed.edge is not None and placed.node is not None:
-            ends = {placed.edge.source, placed.edge.target}
-            assert ends == {placed.node, expected.nodes[placed.parent].node}
+    for row in rows[1:]:
+        assert row.reached.step is not None
+        assert row.reached.step.start == rows[row.parent].reached.node
 
 
 def state_of(screen: GraphScreen) -> tuple[object, ...]:
-    return screen._start, screen._filter, screen.graph.selected, tuple(screen._centres)
+    return screen._start, screen._filter, screen.links.current, tuple(screen._centres)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

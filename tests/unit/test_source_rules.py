@@ -28,7 +28,7 @@ MAY_WRITE = {
     "stores/ambient/backup.py",  # a temporary folder of its own
     "library/former_versions.py",  # the same
     "search/cache_files.py",  # from here on: the cache
-    "search/catalog.py",
+    "search/saved_rows.py",
     "search/segment_files.py",
     "search/vectors.py",
     "search/whoosh_index.py",
@@ -38,8 +38,8 @@ MAY_CUT_LINES = {
     "bundle/bundle_reader.py",  # lines of ASCII that are JSON each
     "config/loading.py",  # what tomli-w has just written
 }
-MAY_UNPICKLE = {"search/whoosh_format.py"}
-"""Its unpickler knows three classes (see `memtui.search.whoosh_format`)."""
+MAY_UNPICKLE = {"search/whoosh_index.py"}
+"""Its unpickler knows three classes (see `memtui.search.whoosh_index`)."""
 MAY_RUN = {
     "child_processes.py",  # memtui itself, for slow work
     "search/row_filters.py",  # Python, for a regular expression that may take for ever

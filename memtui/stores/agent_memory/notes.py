@@ -7,12 +7,10 @@ plain line feeds (`extra` then says so, and writing puts both back).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Plan, TextEdit
+from memtui.changes import Act, Change, Edit, Plan, text_edit
 from memtui.dataclass import dataclass
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import decode, read_bytes
@@ -71,21 +69,13 @@ def read_note(path: Path, root: Path) -> NoteText:
     return parse_note(path, decode(read_bytes(path, root)))
 
 
-def _lines(text: str) -> Iterator[str]:
-    """The lines of a text, split at line feeds only, without their carriage returns."""
-    for line in text.split("\n"):
-        yield line.removesuffix("\r")
-
-
 def heading(content: str) -> str:
     """The text of the first `# heading`; empty without one."""
-    for line in _lines(content):
-        if line.startswith("#"):
-            text = line.lstrip("#")
-            if text[:1] in (" ", "\t", ""):
-                found = text.strip().rstrip("#").strip()
-                if found:
-                    return found
+    for line in content.split("\n"):
+        text = line.removesuffix("\r").lstrip("#")
+        found = text.strip().rstrip("#").strip()
+        if line.startswith("#") and text[:1] in (" ", "\t") and found:
+            return found
     return ""
 
 
@@ -95,8 +85,10 @@ def stated_type(content: str) -> str:
 
 
 def _in_head(content: str, pattern: re.Pattern[str]) -> str:
-    matches = map(pattern.match, islice(_lines(content), _HEAD_LINES))
-    return next((match[1] for match in matches if match), "")
+    for line in content.split("\n", _HEAD_LINES)[:_HEAD_LINES]:
+        if match := pattern.match(line.removesuffix("\r")):
+            return match[1]
+    return ""
 
 
 def _note(prose: NoteText, label: str, id: str, **fields: Any) -> Memory:
@@ -148,7 +140,7 @@ def edit_note(change: Change, memory: Memory, context: PlanContext) -> Plan:
     if "content" in changed:
         path = str(prose.path)
         check_unchanged(memory, prose.content, path, changed["content"])
-        edits = (TextEdit(path, before, note_to_text(content_of(change), prose)),)
+        edits = (text_edit(path, before, note_to_text(content_of(change), prose)),)
     if "tags" in changed:
         edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
     return plan_one(change, memory, edits)
@@ -159,7 +151,7 @@ def delete_note(change: Change, memory: Memory, context: PlanContext) -> Plan:
     path = str(prose.path)
     check_unchanged(memory, prose.content, path, None)
     edits: tuple[Edit, ...] = (
-        TextEdit(path, before, None),
+        text_edit(path, before, None),
         *context.sidecar_entry(memory).removal(),
     )
     return plan_one(change, memory, edits)

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Plan, RecordEdit, SidecarEdit
+from memtui.changes import Edit, Kind, Plan
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, UnreadableFile
 from memtui.files.json.locating import load
@@ -78,24 +79,6 @@ def edge_link(edge: object) -> Link | None:
     return None
 
 
-def importance(value: Mapping[str, Any]) -> str:
-    """The derived importance (rule in the module's docstring)."""
-    if value.get("status") == HISTORICAL:
-        return "low"
-    return "high" if value.get("edge") or value.get("source") == MANUAL else "medium"
-
-
-def _status(value: Mapping[str, Any], has_successor: bool) -> str:
-    if value.get("status") != HISTORICAL:
-        return "active"
-    return "superseded" if has_successor else "retired"
-
-
-def _source(value: Mapping[str, Any]) -> str:
-    parts = (text_of(value.get("source")), text_of(value.get("sourceRef")))
-    return " ".join(part for part in parts if part)
-
-
 def _extra(value: Mapping[str, Any]) -> dict[str, Any]:
     """Every key that no field shows unchanged, without null and empty values."""
     extra = {
@@ -112,11 +95,15 @@ def _extra(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fact(
-    named: NamedRecord, file: JsonFile, label: str, entity: str, successors: tuple[str, ...]
+    named: NamedRecord, file: JsonFile, label: str, entity: str, successors: Iterable[str]
 ) -> Memory:
-    value = named.value
-    supersedes = value.get("supersedes")
-    link = edge_link(value.get("edge"))
+    value, superseded_by = named.value, tuple(dict.fromkeys(successors))
+    supersedes, link = value.get("supersedes"), edge_link(value.get("edge"))
+    status, importance = "active", "medium"
+    if value.get("status") == HISTORICAL:
+        status, importance = "superseded" if superseded_by else "retired", "low"
+    elif value.get("edge") or value.get("source") == MANUAL:
+        importance = "high"
     extra = _extra(value)
     if named.fault:
         extra[UNADDRESSABLE] = named.fault
@@ -127,24 +114,15 @@ def _fact(
         content=text_of(value.get("content")),
         entity=entity,
         created=from_iso(value.get("createdAt")),
-        importance=importance(value),
-        status=_status(value, bool(successors)),
+        importance=importance,
+        status=status,
         supersedes=(supersedes,) if isinstance(supersedes, str) and supersedes else (),
-        superseded_by=successors,
+        superseded_by=superseded_by,
         links=(link,) if link else (),
-        source=_source(value),
+        source=" ".join(filter(None, (text_of(value.get(k)) for k in ("source", "sourceRef")))),
         origin=Place(str(file.path), named.record.line, file.key(named.index)),
         extra=extra,
     )
-
-
-def _successors(records: Iterable[NamedRecord]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = defaultdict(list)
-    for named in records:
-        old = named.value.get("supersedes")
-        if isinstance(old, str) and old and old != named.id:
-            found[old].append(named.id)
-    return {old: tuple(dict.fromkeys(new)) for old, new in found.items()}
 
 
 def facts(file: JsonFile, records: list[NamedRecord], label: str, slug: str) -> list[Memory]:
@@ -153,11 +131,14 @@ def facts(file: JsonFile, records: list[NamedRecord], label: str, slug: str) -> 
     A second record with the same id goes by `<id>#2`: both are shown, neither can be changed.
     """
     entity = entity_path(first_type(named.value for named in records), slug)
-    successors = _successors(records)
-    memories = (
-        _fact(named, file, label, entity, successors.get(named.id, ())) for named in records
+    successors: dict[str, list[str]] = defaultdict(list)
+    for named in records:
+        old = named.value.get("supersedes")
+        if isinstance(old, str) and old and old != named.id:
+            successors[old].append(named.id)
+    return with_unique_ids(
+        [_fact(named, file, label, entity, successors.get(named.id, ())) for named in records]
     )
-    return with_unique_ids(list(memories))
 
 
 def with_successors(memories: Iterable[Memory]) -> tuple[Memory, ...]:
@@ -167,15 +148,14 @@ def with_successors(memories: Iterable[Memory]) -> tuple[Memory, ...]:
     for memory in memories:
         for old in memory.supersedes:
             successors[old].append(memory.id)
-    return tuple(_succeeded(memory, successors.get(memory.id, ())) for memory in memories)
-
-
-def _succeeded(memory: Memory, by: Iterable[str]) -> Memory:
-    known = tuple(dict.fromkeys([*memory.superseded_by, *by]))
-    if known == memory.superseded_by:
-        return memory
-    status = "superseded" if memory.status == "retired" else memory.status
-    return replace(memory, superseded_by=known, status=status)
+    found = []
+    for memory in memories:
+        by = tuple(dict.fromkeys([*memory.superseded_by, *successors.get(memory.id, ())]))
+        if by != memory.superseded_by:
+            status = "superseded" if memory.status == "retired" else memory.status
+            memory = replace(memory, superseded_by=by, status=status)
+        found.append(memory)
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +171,11 @@ class FactContext(PlanContext):
         files = (folder / ITEMS, folder / SUMMARY)
         return self.last.get(files, lambda: read_fact_file(self.root, slug, self.label), slug)
 
-    def fact_entry_edits(self, slug: str, id: str, **values: Any) -> tuple[SidecarEdit, ...]:
+    def fact_entry_edits(self, slug: str, id: str, **values: Any) -> tuple[Edit, ...]:
         """The edit that sets these keys of a fact's sidecar entry; none when they are set."""
         return self.entry_edits(id, shard_key(slug), **values)
 
-    def successor_edits(self, slug: str, id: str, by: str) -> tuple[SidecarEdit, ...]:
+    def successor_edits(self, slug: str, id: str, by: str) -> tuple[Edit, ...]:
         """The edit that adds a successor to a fact's sidecar entry."""
         known = texts_of(self.sidecar.entry(id).get("superseded_by"))
         return self.fact_entry_edits(slug, id, superseded_by=list(dict.fromkeys([*known, by])))
@@ -239,7 +219,7 @@ class FactFile:
             edit.after
             for plan in planned
             for edit in plan.edits
-            if isinstance(edit, RecordEdit) and edit.path == path and edit.before is None
+            if edit.kind is Kind.RECORD and edit.path == path and edit.before is None
         ]
         values = [load(raw) for raw in raws if raw is not None]
         return [
@@ -247,13 +227,6 @@ class FactFile:
             for value in values
             if value.get("status") == ACTIVE
         ]
-
-
-def _summary_type(folder: Path, root: Path) -> str:
-    try:
-        return stated_type(decode(read_bytes(folder / agent_memory.SUMMARY, root)))
-    except UnreadableFile:
-        return ""
 
 
 def read_fact_file(root: Path, slug: str, label: str) -> FactFile:
@@ -265,6 +238,9 @@ def read_fact_file(root: Path, slug: str, label: str) -> FactFile:
     folder = safe_join(root / agent_memory.ENTITIES, slug)
     file = read_or_new(folder / agent_memory.ITEMS, root)
     records, _ = named_records(file, slug)
-    kind = first_type(named.value for named in records) or _summary_type(folder, root)
+    kind = first_type(named.value for named in records)
+    if not kind:
+        with suppress(UnreadableFile):
+            kind = stated_type(decode(read_bytes(folder / agent_memory.SUMMARY, root)))
     memories = facts(file, records, label, slug)
     return FactFile(file, slug, kind, tuple(records), tuple(memories))

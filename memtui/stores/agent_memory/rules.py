@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from memtui.dataclass import dataclass
 from memtui.model import Memory
@@ -124,9 +123,8 @@ def contradicted(
     return found
 
 
-def upkeep_rules(store: Any) -> UpkeepRules:
-    """The rules for tidying the facts of an open store."""
-    rules: FactRules = store.rules
+def upkeep_rules(rules: FactRules) -> UpkeepRules:
+    """The rules for tidying facts."""
 
     def subjects(memory: Memory) -> list[str]:
         text = folded(memory.content)

@@ -1,40 +1,565 @@
-"""One agent-memory folder as a store: lists its shards and reads them."""
+"""One agent-memory folder as a store: its shards, plans of every act, adding and importing.
+
+Facts are added by the program's rules (ADDED, DEDUPE, SUPERSEDED, REJECTED); the keys of a record
+stand in the order in which the program writes them. Only DELETE deletes: retiring and superseding
+make a fact historical, restoring makes it active again. A note is a file: its text can be changed,
+or the file deleted.
+"""
 
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from memtui.errors import RefError, UnreadableFile
+from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
+from memtui.dataclass import replace
+from memtui.errors import RefError, Refused, UnreadableFile
+from memtui.files.json.editing import put_member
+from memtui.files.json.locating import load
+from memtui.files.reading import safe_join
 from memtui.model import Memory
 from memtui.stores import accesses
 from memtui.stores.accesses import AccessFile, AccessKey
 from memtui.stores.agent_memory import (
+    DAILY,
     ENTITIES,
     ITEMS,
     METRICS,
     SUMMARY,
     TACIT,
-    editing,
     find_entities,
     find_notes,
     notes,
+    records,
+    shard_key,
 )
-from memtui.stores.agent_memory import records as facts
-from memtui.stores.agent_memory.records import FactContext, FactFile
-from memtui.stores.agent_memory.rules import FactRules
+from memtui.stores.agent_memory.notes import (
+    NOTE_ACTS,
+    NOTES,
+    NoteText,
+    delete_note,
+    edit_note,
+    note_to_text,
+)
+from memtui.stores.agent_memory.records import (
+    ACTIVE,
+    HISTORICAL,
+    INDENT,
+    MANUAL,
+    PLURALS,
+    FactContext,
+    FactFile,
+    edge_link,
+)
+from memtui.stores.agent_memory.rules import (
+    FactRules,
+    broken_rule,
+    contradicted,
+    most_similar,
+    upkeep_rules,
+)
 from memtui.stores.base import LoadedText, Reading, Shard, StoreView, Unreadable, loaded_whole
 from memtui.stores.file_store import FileStore
-from memtui.stores.json_file import named_records, read_json
+from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
+from memtui.stores.importing import (
+    converted_ids,
+    converted_links,
+    entity_parts,
+    extra_in,
+    is_import,
+    kind_change,
+    lost_names,
+    native_keys,
+    sidecar_values,
+    text_with_title,
+    texts_in,
+    uuid_of,
+)
+from memtui.stores.json_file import NamedRecord, named_records, read_json
+from memtui.stores.plans import (
+    ActionSupport,
+    dangling_warnings,
+    ended_link_edits,
+    plan_duplicate,
+    plan_merge,
+    plan_one,
+    plan_sidecar_act,
+    plan_successor,
+    planned_before,
+    requested_link,
+    successor_warnings,
+    tag_edits,
+)
 from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.values import utc_now
+from memtui.stores.values import (
+    UNADDRESSABLE,
+    changed_values,
+    check_unchanged,
+    content_of,
+    created_of,
+    text_of,
+    to_iso_seconds,
+    utc_now,
+    word_of,
+)
+
+# ---- adding --------------------------------------------------------------------------------------
+
+_SINGULARS = {plural: singular for singular, plural in PLURALS.items()}
+UNTYPED_FACT = "person"
+"""Type of a fact about a new entity of which nobody said a type: the commonest one."""
+_MAX_QUOTED = 50
+"""Characters of another fact that a reason quotes."""
+
+
+def _slug_and_type(entity: str) -> tuple[str, str]:
+    """Split `people/alice` into (alice, person), and `alice` into (alice, ''). Raises Refused."""
+    parts = entity.strip().strip("/").split("/")
+    if len(parts) > 2 or not all(parts):
+        raise Refused(
+            "an entity of agent-memory is a type and a name", do="for example: people/alice"
+        )
+    slug = parts[-1].strip()
+    if not slug.isprintable():
+        raise Refused("the entity's name holds a control character")
+    return slug, _SINGULARS.get(parts[0], parts[0]) if len(parts) == 2 else ""
+
+
+def _fact(change: Change, file: FactFile, stated: str, now: datetime) -> dict[str, Any]:
+    """Build the record of a new fact, keys in the program's order (add-fact.sh:43-52)."""
+    return {
+        "id": str(uuid.uuid4()),
+        "content": content_of(change),
+        "source": word_of(change, "source", MANUAL),
+        "sourceRef": "",
+        "entityType": word_of(change, "type", "") or file.type or stated or UNTYPED_FACT,
+        "createdAt": to_iso_seconds(created_of(change, now)),
+        "status": ACTIVE,
+        "supersedes": None,
+    }
+
+
+def _mark_historical(file: FactFile, id: str) -> tuple[Edit, ...]:
+    return file.items.put(file.record(id), {"status": HISTORICAL})
+
+
+def _quoted(memory: Memory) -> str:
+    text = memory.content[:_MAX_QUOTED]
+    return f'"{text}{"..." if len(memory.content) > _MAX_QUOTED else ""}"'
+
+
+def _verdict(change: Change, content: str, active: list[Memory], rules: FactRules) -> Plan:
+    """The plan of an add that the rules reject; a plan with outcome ADDED when they accept it."""
+    if broken := broken_rule(content, rules):
+        return Plan((change,), outcome=Outcome.REJECTED, reason=broken)
+    repeated = most_similar(content, active, rules)
+    if repeated is None:
+        return Plan((change,), outcome=Outcome.ADDED)
+    fact, score = repeated
+    reason = f"New fact is {score:.2f} similar to existing: {_quoted(fact)}"
+    return Plan((change,), outcome=Outcome.DEDUPE, reason=reason, refs=(fact.ref,))
+
+
+def _add(change: Change, context: FactContext) -> Plan:
+    """Plan the addition of a fact or a note. Raises Refused."""
+    if change.fields.get("kind") == "note":
+        return _add_note(change, context)
+    slug, stated = _slug_and_type(word_of(change, "entity", ""))
+    file = context.open(slug)
+    if slug == NOTES and not file.items.path.parent.exists():
+        raise Refused("notes are files, not facts", do="add a note, or edit the one of that day")
+    value = _fact(change, file, stated, context.now)
+    no_importance: tuple[str, ...] = ()
+    if change.fields.get("importance"):
+        no_importance = ("agent-memory has no importance; it is derived from the fact",)
+    if is_import(change):
+        value |= _imported(change)
+        if any(named.id == value["id"] for named in file.records):
+            return plan_duplicate(change, "a fact with this id")
+        edits = (
+            *file.items.insert(value, INDENT),
+            *context.fact_entry_edits(slug, value["id"], **_sidecar_values(change)),
+        )
+        ref, reason = context.ref(value["id"]), f"Added fact {value['id']} to {slug}"
+        return Plan((change,), edits, Outcome.ADDED, reason, (ref,), warnings=no_importance)
+    content, active = content_of(change), file.active
+    coming = file.planned_facts(planned_before(context.view), context.label)
+    verdict = _verdict(change, content, [*active, *coming], context.rules)
+    if verdict.outcome is not Outcome.ADDED and not change.force:
+        return verdict
+    replaced = [fact for fact, _ in contradicted(content, active, context.rules)]
+    old = [fact for fact in replaced if UNADDRESSABLE not in fact.extra]
+    warnings = (
+        *([f"forced: {verdict.reason}"] if verdict.reason else []),
+        *(
+            f"{_quoted(fact)} stays: {fact.extra[UNADDRESSABLE]}"
+            for fact in replaced
+            if fact not in old
+        ),
+        *(
+            f"{_quoted(fact)}, added along with it, says otherwise"
+            for fact, _ in contradicted(content, coming, context.rules)
+        ),
+        *no_importance,
+    )
+    reason = f"Added fact {value['id']} to {slug}"
+    if old:
+        value["supersedes"] = old[-1].id
+        reason += f", marked {', '.join(fact.id for fact in old)} historical"
+    edits = (
+        *(edit for fact in old for edit in _mark_historical(file, fact.id)),
+        *file.items.insert(value, INDENT),
+        *context.fact_entry_edits(
+            slug,
+            value["id"],
+            supersedes=[fact.id for fact in old[:-1]],  # the record holds one id, the last
+            tags=texts_in(change, "tags"),
+            pinned=change.fields.get("pinned") is True,
+        ),
+    )
+    outcome = Outcome.SUPERSEDED if old else Outcome.ADDED
+    superseded = tuple(fact.ref for fact in old)
+    refs = (context.ref(value["id"]), *superseded)
+    return Plan((change,), edits, outcome, reason, refs, superseded, warnings)
+
+
+def _note_path(root: Path, id: str) -> Path:
+    """The file of the note with this id. Raises Refused for an id that no note can have."""
+    if id == TACIT:
+        return root.parent / TACIT
+    if DAILY.fullmatch(id):
+        return root / id
+    parts = id.split("/")
+    if len(parts) == 3 and (parts[0], parts[2]) == (ENTITIES, SUMMARY):
+        return safe_join(root / ENTITIES, parts[1]) / SUMMARY
+    raise Refused(
+        "agent-memory has no place for a note of this name",
+        where=id,
+        do="2026-11-21.md is a daily note, entities/NAME/summary.md a summary",
+    )
+
+
+def _add_note(change: Change, context: FactContext) -> Plan:
+    """Plan a new daily note, summary or MEMORY.md, as its id says; without an id, today's note."""
+    id = word_of(change, "id", f"{context.now:%Y-%m-%d}.md")
+    path, extra = _note_path(context.root, id), extra_in(change)
+    if os.path.lexists(path):
+        return plan_duplicate(change, "this note")
+    has_bom = extra.get("byte_order_mark") is True
+    like = NoteText(path, "", has_bom=has_bom, crlf=extra.get("line_endings") == "crlf")
+    edit = text_edit(str(path), None, note_to_text(content_of(change), like))
+    return Plan((change,), (edit,), Outcome.ADDED, f"Added {id}", (context.ref(id),))
+
+
+# ---- importing -----------------------------------------------------------------------------------
+
+
+_WRITTEN_ELSEWHERE = frozenset(
+    {"id", "content", "createdAt", "entityType", "sourceRef"}
+    | {"status", "supersedes", "byte_order_mark", "line_endings"}
+)
+"""Of `extra`: what stands in another key of the record, or was never in one."""
+
+
+def _imported(change: Change) -> dict[str, Any]:
+    """The keys in which the record of an imported fact differs from that of a new one."""
+    extra = extra_in(change)
+    reference = str(extra.get("sourceRef") or "")
+    source = word_of(change, "source", MANUAL)
+    supersedes, status = texts_in(change, "supersedes"), extra.get("status")
+    if not isinstance(status, str) or not status:
+        is_past = change.fields.get("status") in ("superseded", "retired")
+        status = HISTORICAL if is_past else ACTIVE
+    values: dict[str, Any] = {
+        "id": str(change.fields["id"]),
+        "source": source.removesuffix(f" {reference}") if reference else source,
+        "sourceRef": reference,
+        "status": status,
+        "supersedes": supersedes[-1] if supersedes else None,
+    }
+    if isinstance(extra.get("createdAt"), str):
+        values["createdAt"] = extra["createdAt"]
+    return values | native_keys(change, _WRITTEN_ELSEWHERE)
+
+
+def _sidecar_values(change: Change) -> dict[str, Any]:
+    """The keys of the sidecar entry: what the record of an imported fact cannot hold."""
+    values = sidecar_values(change, links=(edge_link(extra_in(change).get("edge")),))
+    is_native = "createdAt" in extra_in(change)  # then the successor's own record names it
+    if is_native or change.fields.get("status") != "superseded":
+        values["superseded_by"] = ()
+    return values | {"supersedes": values["supersedes"][:-1]}
+
+
+IMPORT_SOURCE = "import"
+_KINDS = {*PLURALS, *PLURALS.values()}
+DEFAULT_ENTITY = "projects"
+"""What an entity of another format is taken for, where its own path does not say."""
+_STATUS = {"deleted": "retired", "proposed": "active"}
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """Convert a memory to a fact: `people/alice` stays, `shop-api/main` is the project shop-api."""
+    parts = entity_parts(memory)
+    kind, name, rest = DEFAULT_ENTITY, parts[0], parts[1:]
+    if len(parts) > 1 and parts[0] in _KINDS:
+        kind, name, rest = parts[0], parts[1], parts[2:]
+    fields = {
+        "id": uuid_of(memory.store, memory.id),
+        "content": text_with_title(memory),
+        "entity": f"{kind}/{name}",
+        "created": memory.created or memory.updated,
+        "status": _STATUS.get(memory.status, memory.status),
+        "source": IMPORT_SOURCE,
+        "tags": tuple(filter(None, dict.fromkeys([memory.type, *rest, *memory.tags]))),
+        "pinned": memory.pinned,
+        "supersedes": converted_ids(memory, memory.supersedes),
+        "superseded_by": converted_ids(memory, memory.superseded_by),
+        "links": converted_links(memory),
+        "extra": {"sourceRef": memory.ref},
+    }
+    entity = f"{PLURALS.get(kind, kind)}/{name}"
+    changes = (
+        kind_change(memory, "fact"),
+        (memory.type not in ("", _SINGULARS.get(kind, kind)), "type (becomes a tag)"),
+        (memory.entity not in ("", entity), "entity (becomes kind/name, the rest tags)"),
+        (memory.status in _STATUS, f"status {memory.status} (becomes {fields['status']})"),
+        (True, "importance (follows from age and uses)"),
+    )
+    return ConvertedMemory(fields, lost_names(memory, changes, "updated", "confidence", "source"))
+
+
+# ---- changing ------------------------------------------------------------------------------------
+
+FACT_FIELDS = frozenset({"content", "type", "entity", "tags"})
+
+
+def _not_on(act: Act, memory: Memory) -> str:
+    if memory.kind == "note" and act not in NOTE_ACTS:
+        return "a note is a file without a status: edit its text, or delete it"
+    if fault := memory.extra.get(UNADDRESSABLE):
+        return f"it cannot be changed: {fault}"
+    historical = memory.extra.get("status") == HISTORICAL
+    if act is Act.RETIRE and historical:
+        return "it is historical already"
+    return "it is active already" if act is Act.RESTORE and not historical else ""
+
+
+def _slug_of(memory: Memory) -> str:
+    """The entity folder that a fact lies in."""
+    return Path(memory.origin.file).parent.name
+
+
+def _shard_of(memory: Memory) -> str:
+    if memory.kind == "note" and memory.type != "summary":
+        return memory.id
+    return shard_key(_slug_of(memory))
+
+
+def _open(
+    memory: Memory, context: FactContext, new_text: str | None = None
+) -> tuple[FactFile, NamedRecord]:
+    """The file of a fact and its record, which still says the same. Raises Conflict."""
+    file = context.open(_slug_of(memory))
+    named = file.record(memory.id)
+    now = text_of(named.value.get("content"))
+    check_unchanged(memory, now, str(file.items.path), new_text)
+    return file, named
+
+
+def _edit(change: Change, memory: Memory, context: FactContext) -> Plan:
+    if memory.kind == "note":
+        return edit_note(change, memory, context)
+    changed = changed_values(change, memory, FACT_FIELDS)
+    new_text = content_of(change) if "content" in changed else None
+    file, named = _open(memory, context, new_text)
+    raw = named.record.raw
+    warnings: list[str] = []
+    if new_text is not None:
+        raw = put_member(raw, "content", new_text)
+        if broken := broken_rule(new_text, context.rules):
+            warnings.append(f"agent-memory would reject this as new: {broken}")
+    if "type" in changed:
+        raw = put_member(raw, "entityType", word_of(change, "type", memory.type))
+    edits: tuple[Edit, ...] = ()
+    if "entity" in changed:
+        edits = _move(change, memory, context, file, named, raw)
+        warnings += _path_warnings(file, named, None)
+        if memory.supersedes or memory.superseded_by:
+            warnings.append("links between this fact and those it leaves now dangle")
+    elif raw != named.record.raw:
+        edits = (file.items.edit(named, raw),)
+        warnings += _path_warnings(file, named, raw)
+    if "tags" in changed:
+        edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
+    return plan_one(change, memory, edits, tuple(warnings))
+
+
+def _move(
+    change: Change,
+    memory: Memory,
+    context: FactContext,
+    file: FactFile,
+    named: NamedRecord,
+    raw: str,
+) -> tuple[Edit, ...]:
+    """Move the fact from one entity's file to another's."""
+    slug, stated = _slug_and_type(word_of(change, "entity", memory.entity))
+    if slug == file.slug:
+        raise Refused(
+            "the entity's first word follows from the type of its first fact",
+            do="change the type instead",
+        )
+    target = context.open(slug)
+    if any(other.id == memory.id for other in target.records):
+        raise Refused(f"{slug} already holds a fact with this id")
+    if stated and not target.items.exists:
+        raw = put_member(raw, "entityType", stated)
+    entry = {key: v for key, v in context.sidecar.entry(memory.id).items() if key != "shard"}
+    entry_edits = context.fact_entry_edits(slug, memory.id, **entry) if entry else ()
+    return (file.items.edit(named, None), *target.items.insert_raw(memory.id, raw), *entry_edits)
+
+
+def _path_warnings(file: FactFile, named: NamedRecord, raw: str | None) -> list[str]:
+    """Warn when the path of the entity changes because this fact does (`raw` None: is removed).
+
+    The program's own index takes the type of the first fact too (build-entity-index.sh:81), so the
+    path could only be kept by not doing what is asked.
+    """
+    before = records.first_type(each.value for each in file.records)
+    changed = [] if raw is None else [load(raw)]
+    after = records.first_type(
+        value for each in file.records for value in (changed if each is named else [each.value])
+    )
+    if before == after or len(file.records) == 1:
+        return []
+    was, will = (records.entity_path(word, file.slug) for word in (before, after))
+    return [f"{was} becomes {will}: an entity goes by the type of its first fact"]
+
+
+def _retire(change: Change, memory: Memory, context: FactContext) -> Plan:
+    file, _ = _open(memory, context)
+    return plan_one(change, memory, _mark_historical(file, memory.id), ends=True)
+
+
+def _restore(change: Change, memory: Memory, context: FactContext) -> Plan:
+    file = context.open(_slug_of(memory))
+    edits = file.items.put(file.record(memory.id), {"status": ACTIVE})
+    return plan_one(change, memory, edits, successor_warnings(memory))
+
+
+def _supersede(change: Change, memory: Memory, context: FactContext) -> Plan:
+    content = content_of(change)
+    file, named = _open(memory, context, content)
+    broken = broken_rule(content, context.rules)
+    if broken and not change.force:
+        return Plan((change,), outcome=Outcome.REJECTED, reason=broken, refs=(memory.ref,))
+    value = _fact(change, file, text_of(named.value.get("entityType")), context.now)
+    value["supersedes"] = memory.id
+    if not change.fields.get("type") and isinstance(named.value.get("entityType"), str):
+        value["entityType"] = named.value["entityType"]
+    others = [fact for fact in file.active if fact.id != memory.id]
+    repeated = most_similar(content, others, context.rules)
+    warnings = [f"forced: {broken}"] if broken else []
+    if repeated is not None:
+        warnings.append(f"it is {repeated[1]:.2f} similar to another active fact, {repeated[0].id}")
+    id = value["id"]
+    edits = (
+        *_mark_historical(file, memory.id),
+        *file.items.insert(value, INDENT),
+        *context.fact_entry_edits(file.slug, id, tags=texts_in(change, "tags")),
+    )
+    reason = f"Added fact {id} to {file.slug}, marked {memory.id} historical"
+    return plan_successor(change, memory, context.ref(id), edits, reason, tuple(warnings))
+
+
+def _delete(change: Change, memory: Memory, context: FactContext) -> Plan:
+    if memory.kind == "note":
+        return delete_note(change, memory, context)
+    file, named = _open(memory, context)
+    edits: tuple[Edit, ...] = (file.items.edit(named, None),)
+    edits += context.sidecar_entry(memory).removal()
+    warnings = (*dangling_warnings(memory, file.memories), *_path_warnings(file, named, None))
+    return plan_one(change, memory, edits, warnings)
+
+
+def _merge(change: Change, memory: Memory, context: FactContext) -> Plan:
+    """Keep this fact, with new text if given, and make the others historical."""
+    others = context.others(change, memory)
+    if any(other.kind != "fact" for other in others):
+        raise Refused("only facts can be merged", where=memory.ref)
+    edits: tuple[Edit, ...] = ()
+    if change.fields.get("content") not in (None, "", memory.content):
+        file, named = _open(memory, context, content_of(change))
+        edits = file.items.put(named, {"content": content_of(change)})
+    edits += context.sidecar_entry(memory).superseding(others)
+    for other in others:
+        if why := _not_on(Act.SUPERSEDE, other):
+            raise Refused(why, where=other.ref)
+        file, _ = _open(other, context)
+        if other.extra.get("status") != HISTORICAL:
+            edits += _mark_historical(file, other.id)
+        edits += context.successor_edits(file.slug, other.id, memory.id)
+    return plan_merge(change, memory, others, edits)
+
+
+def _by_slug(change: Change, memory: Memory, context: FactContext) -> Change:
+    """Replace the path of an entity in the target by its slug, which the format's edges name.
+
+    `companies/acme` becomes `acme`; the id of a memory, and a target that a link of this memory
+    has already, stay as they are.
+    """
+    _, target = requested_link(change, memory)
+    every = list(context.view.memories(context.label))
+    if any(other.id == target for other in every) or any(
+        link.target == target for link in memory.links
+    ):
+        return change
+    if any(other.entity == target for other in every):
+        return replace(change, fields={**change.fields, "target": _slug_and_type(target)[0]})
+    return change
+
+
+def _link(change: Change, memory: Memory, context: FactContext) -> Plan:
+    """Make a link beside the fact, or end one; a fact's own edge becomes null, which the format
+    reads as none, and is kept as ended in the sidecar."""
+    change = _by_slug(change, memory, context)
+    edge, entry = edge_link(memory.extra.get("edge")), context.sidecar_entry(memory)
+    asked = requested_link(change, memory)
+    if change.act is Act.LINK or edge is None or asked != (edge.relation, edge.target):
+        return plan_sidecar_act(change, entry, context.now)
+    file = context.open(_slug_of(memory))
+    edits = file.items.put(file.record(memory.id), {"edge": None})
+    return plan_one(change, memory, (*edits, *ended_link_edits(change, entry, context.now)))
+
+
+ACTS = ActionSupport(
+    editable=FACT_FIELDS,
+    add=_add,
+    handlers={
+        Act.EDIT: _edit,
+        Act.RETYPE: _edit,
+        Act.SUPERSEDE: _supersede,
+        Act.RETIRE: _retire,
+        Act.RESTORE: _restore,
+        Act.DELETE: _delete,
+        Act.MERGE: _merge,
+        Act.LINK: _link,
+        Act.UNLINK: _link,
+    },
+    shard_of=_shard_of,
+    not_on=_not_on,
+)
+
+# ---- the store -----------------------------------------------------------------------------------
 
 EMPTIED = "agent-memory reports success here but saves nothing"
 """What its scripts do with an items.json of 0 bytes (ran): the reason why it is worth a warning."""
-
 LOADED = "tacit knowledge, layer 3 of its README; other layers are retrieved by a query"
 
 
@@ -42,7 +567,7 @@ class AgentMemory(FileStore[FactContext]):
     """The memory of one MEMORY_HOME."""
 
     format = "agent-memory"
-    acts = editing.ACTS
+    acts = ACTS
     rules = FactRules()
     """The program's own constants."""
 
@@ -61,35 +586,32 @@ class AgentMemory(FileStore[FactContext]):
     def read(self, shard: Shard) -> Reading:
         """The memories, with what only the sidecar knows of their lineage said on both sides."""
         reading = super().read(shard)
-        return Reading(facts.with_successors(reading.memories), reading.unreadable)
+        return Reading(records.with_successors(reading.memories), reading.unreadable)
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
         """An entity's facts and summary, or one note."""
-        is_entity = shard.key.startswith(f"{ENTITIES}/")
-        return self._entity(shard) if is_entity else self._note(shard)
-
-    def _entity(self, shard: Shard) -> Reading:
         slug = shard.key.removeprefix(f"{ENTITIES}/")
+        is_entity = slug != shard.key
         memories: list[Memory] = []
         faults: list[Unreadable] = []
-        summary: notes.NoteText | None = None
-        for name in shard.files:
-            path = Path(name)
+        for path in map(Path, shard.files):
             try:
-                if path.name == ITEMS:
+                if not is_entity:
+                    make = notes.tacit if shard.key == TACIT else notes.daily
+                    memories.append(make(notes.read_note(path, path.parent), self.label, shard.key))
+                elif path.name == ITEMS:
                     file = read_json(path, self.root)
-                    records, faults_of_records = named_records(file, slug)
-                    memories += facts.facts(file, records, self.label, slug)
-                    faults += faults_of_records
+                    named, record_faults = named_records(file, slug)
+                    memories += records.facts(file, named, self.label, slug)
+                    faults += record_faults
                 else:
                     summary = notes.read_note(path, self.root)
+                    stated = records.entity_path(notes.stated_type(summary.content), slug)
+                    entity = memories[0].entity if memories else stated
+                    id = f"{shard.key}/{SUMMARY}"
+                    memories.append(notes.summary(summary, self.label, id, entity, slug))
             except UnreadableFile as error:
                 faults.append(_with_advice(as_unreadable(error, path)))
-        if summary is not None:
-            stated = notes.stated_type(summary.content)
-            entity = memories[0].entity if memories else facts.entity_path(stated, slug)
-            id = f"{shard.key}/{SUMMARY}"
-            memories.append(notes.summary(summary, self.label, id, entity, slug))
         return Reading(tuple(memories), tuple(faults))
 
     def access_file(self) -> AccessFile:
@@ -98,10 +620,10 @@ class AgentMemory(FileStore[FactContext]):
 
     def access_key(self, memory: Memory) -> AccessKey | None:
         """A fact is `slug/id`, an entity's summary its slug; notes are not counted."""
-        shard = editing.shard_of(memory)
-        if not shard.startswith(f"{ENTITIES}/"):
-            return None
+        shard = _shard_of(memory)
         slug = shard.removeprefix(f"{ENTITIES}/")
+        if slug == shard:
+            return None
         if memory.kind == "note":
             return AccessKey("entities", slug, shard)
         return AccessKey("facts", f"{slug}/{memory.id}", shard)
@@ -113,15 +635,6 @@ class AgentMemory(FileStore[FactContext]):
         except RefError:
             return ()
 
-    def _note(self, shard: Shard) -> Reading:
-        path = Path(shard.files[0])
-        try:
-            prose = notes.read_note(path, path.parent)
-        except UnreadableFile as error:
-            return Reading((), (as_unreadable(error, path),))
-        make = notes.tacit if shard.key == TACIT else notes.daily
-        return Reading((make(prose, self.label, shard.key),))
-
 
 def _with_advice(fault: Unreadable) -> Unreadable:
     try:
@@ -129,3 +642,20 @@ def _with_advice(fault: Unreadable) -> Unreadable:
     except OSError:
         emptied = False
     return Unreadable(fault.file, f"{fault.reason} (0 bytes): {EMPTIED}") if emptied else fault
+
+
+SUPPORT = FormatSupport(
+    AgentMemory,
+    transfer=TransferSupport(
+        belongings=(
+            "entities/*",
+            "metrics/*",
+            "logs/*",
+            "checkpoints/*",
+            "pipelines/*",
+            "status.json",
+        ),
+        convert=convert,
+    ),
+    upkeep=upkeep_rules(AgentMemory.rules),
+)

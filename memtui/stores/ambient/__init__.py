@@ -10,12 +10,20 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from memtui.files.reading import TEMPORARY_MARK
 from memtui.stores.base import Unreadable
-from memtui.stores.format import ExchangeDocument, Format, TransferSupport, lazy_function
+from memtui.stores.format import (
+    ExchangeDocument,
+    ExportedDocument,
+    ExportRequest,
+    Format,
+    FormatSupport,
+    IncomingStore,
+)
 from memtui.stores.scanning import (
     LEADS_OUTSIDE,
     FoundShard,
@@ -123,24 +131,36 @@ def find_legacy_files(root: Path) -> Iterator[FoundShard | Unreadable]:
             yield FoundShard(f"legacy/{entry.name}", (entry.path,))
 
 
+def _load() -> FormatSupport:
+    from memtui.stores.ambient.store import SUPPORT
+
+    return SUPPORT
+
+
+def _export(request: ExportRequest) -> ExportedDocument:
+    from memtui.stores.ambient.backup import export
+
+    return export(request)
+
+
+def _read(document: Mapping[str, Any]) -> IncomingStore:
+    from memtui.stores.ambient.backup import read
+
+    return read(document)
+
+
 FORMAT = Format(
     name="ambient",
     title="Ambient: decisions and events per project and branch",
     places=("~/.ambient/memory",),
     detect=detect,
-    open=lazy_function("memtui.stores.ambient.store", "Ambient"),
-    configure=lazy_function("memtui.stores.format", "configure"),
-    upkeep=lazy_function("memtui.stores.ambient.adding", "upkeep_rules"),
-    transfer=TransferSupport(
-        belongings=("*.json", "*.json.migrated"),
-        convert=lazy_function("memtui.stores.ambient.importing", "convert"),
-    ),
+    load=_load,
     document=ExchangeDocument(
         description="the JSON that Ambient's own import reads",
         name="an Ambient backup",
         member="projects",
-        export=lazy_function("memtui.stores.ambient.backup", "export"),
-        read=lazy_function("memtui.stores.ambient.backup", "read"),
+        export=_export,
+        read=_read,
         holds_other_formats=True,
         unsupported_fields=(
             *("tags", "links", "supersedes", "superseded_by"),

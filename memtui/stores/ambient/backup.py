@@ -26,8 +26,9 @@ from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import read_bytes
 from memtui.model import Memory, Place
 from memtui.stores import ambient
-from memtui.stores.ambient.importing import type_of
-from memtui.stores.ambient.project_files import (
+from memtui.stores.ambient.records import (
+    IDLE_LIMIT,
+    SHORT_KEY,
     EventRules,
     branch_head,
     fit_content,
@@ -35,8 +36,7 @@ from memtui.stores.ambient.project_files import (
     task_key,
     to_json_text,
 )
-from memtui.stores.ambient.records import IDLE_LIMIT, SHORT_KEY
-from memtui.stores.ambient.store import Ambient
+from memtui.stores.ambient.store import Ambient, type_of
 from memtui.stores.base import Store, Unreadable
 from memtui.stores.format import ExportedDocument, ExportRequest, IncomingStore
 from memtui.stores.importing import uuid_of

@@ -1,8 +1,10 @@
-"""Events of Ambient as memories.
+"""Events of Ambient as memories, and the files of one project read to plan a change.
 
 A high event is written to project.json and to its branch's file under one id: that is one memory in
 two places. Where it lies is the first of project.json, the branches by name, the archived branches;
 `also` holds the others, and where a copy says something else, `extra["differs"]` holds its text.
+Whatever is done to an event is done in every file that holds its id. Left in one of them, the old
+text would come back: on a merge Ambient copies it from there into project.json.
 
 The entity is `project/branch`, or the project alone for what project.json holds; where several
 files hold an event, `also_entities` has the others. A project whose project.json is missing goes
@@ -14,22 +16,28 @@ Ambient stops reading the file (90 days after its last activity), `extra["expire
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import RecordEdit
-from memtui.dataclass import dataclass, field
-from memtui.errors import UnreadableFile
+from memtui.changes import Edit, Kind, text_edit, value_edit
+from memtui.dataclass import dataclass, field, replace
+from memtui.errors import Conflict, Refused, UnreadableFile
+from memtui.files.json.editing import raw_value
 from memtui.files.json.locating import load
-from memtui.files.reading import decode, read_bytes
+from memtui.files.reading import decode, read_bytes, safe_join
 from memtui.model import IMPORTANCES, Memory, Place
 from memtui.stores import ambient
 from memtui.stores.base import Reading, Unreadable
-from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_json
-from memtui.stores.scanning import as_unreadable
+from memtui.stores.json_file import JsonFile, NamedRecord, named_records, new_json_file, read_json
+from memtui.stores.plans import PlanContext
+from memtui.stores.scanning import LastRead, as_unreadable
+from memtui.stores.sidecar import kept_value
 from memtui.stores.values import UNADDRESSABLE, from_milliseconds, list_of, memory_name, text_of
 
 IDLE_LIMIT = timedelta(days=90)
@@ -63,21 +71,18 @@ def event_file(file: JsonFile, records: list[NamedRecord]) -> EventFile:
     is_project = file.path.name == ambient.PROJECT and not in_branch
     name = file.top.get("branchName")
     branch = name if isinstance(name, str) and name else file.path.stem
+    last_active, expires = from_milliseconds(file.top.get("lastActive")), None
+    if last_active is not None:
+        with suppress(OverflowError):
+            expires = last_active + IDLE_LIMIT
     return EventFile(
         file=file,
         records=records,
         is_project=is_project,
         is_archived=folder == ambient.ARCHIVED or file.top.get("archived") is True,
         branch="" if is_project else branch,
-        expires=_end(from_milliseconds(file.top.get("lastActive"))),
+        expires=expires,
     )
-
-
-def _end(last_active: datetime | None) -> datetime | None:
-    try:
-        return None if last_active is None else last_active + IDLE_LIMIT
-    except OverflowError:
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +111,6 @@ class Project:
         return tuple(f for f in self.files if not f.is_project and not f.is_archived)
 
 
-def project_of(folder: Path, files: Iterable[EventFile]) -> Project:
-    """The project that these files belong to."""
-    files = tuple(files)
-    top: Mapping[str, Any] = next((f.file.top for f in files if f.is_project), {})
-    name, remote = top.get("projectName"), top.get("origin")
-    return Project(
-        key=folder.name,
-        name=name if isinstance(name, str) else "",
-        remote=remote if isinstance(remote, str) else "",
-        files=files,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class EventCopy:
     """An event's record in one file."""
@@ -132,7 +124,7 @@ class EventCopy:
             str(self.where.file.path), self.named.record.line, self.where.file.key(self.named.index)
         )
 
-    def set(self, after: str | None) -> RecordEdit:
+    def set(self, after: str | None) -> Edit:
         """The edit that gives this copy another text, or removes it."""
         return self.where.file.edit(self.named, after)
 
@@ -144,11 +136,6 @@ def copies_by_id(project: Project) -> dict[str, list[EventCopy]]:
         for named in where.records:
             found.setdefault(named.id, []).append(EventCopy(where, named))
     return found
-
-
-def importance(value: object) -> str:
-    """The importance in the record; medium for a word that Ambient does not know."""
-    return value if isinstance(value, str) and value in IMPORTANCES else "medium"
 
 
 def _differences(first: EventCopy, others: Iterable[EventCopy]) -> list[dict[str, Any]]:
@@ -196,31 +183,21 @@ def _extra(project: Project, copies: list[EventCopy], now: datetime) -> dict[str
     differs = _differences(copies[0], copies[1:])
     if differs:
         extra["differs"] = differs
-    fault = _fault(copies)
-    if fault:
-        extra[UNADDRESSABLE] = fault
-    return {**extra, **_expiry(copies, now)}
-
-
-def _fault(copies: list[EventCopy]) -> str:
     faults = [copy.named.fault for copy in copies if copy.named.fault]
+    if len({copy.where.file.path for copy in copies}) < len(copies):
+        faults.append("one file holds the id more than once")
     if faults:
-        return faults[0]
-    files = [copy.where.file.path for copy in copies]
-    if len(set(files)) < len(files):
-        return "one file holds the id more than once"
-    return ""
-
-
-def _entity(project: Project, file: EventFile) -> str:
-    return project.path if file.is_project else f"{project.path}/{file.branch}"
+        extra[UNADDRESSABLE] = faults[0]
+    return {**extra, **_expiry(copies, now)}
 
 
 def event(project: Project, id: str, copies: list[EventCopy], label: str, now: datetime) -> Memory:
     """Convert an event with all its copies to a memory."""
     first = copies[0]
     value = first.named.value
-    entities = list(dict.fromkeys(_entity(project, copy.where) for copy in copies))
+    named = (filter(None, (project.path, copy.where.branch)) for copy in copies)
+    entities = list(dict.fromkeys(map("/".join, named)))
+    importance = value.get("importance")
     archived = all(copy.where.is_archived for copy in copies)
     extra = _extra(project, copies, now)
     metadata = value.get("metadata")
@@ -234,7 +211,7 @@ def event(project: Project, id: str, copies: list[EventCopy], label: str, now: d
         entity=entities[0],
         also_entities=tuple(entities[1:]),
         created=from_milliseconds(value.get("timestamp")),
-        importance=importance(value.get("importance")),
+        importance=importance if importance in IMPORTANCES else "medium",
         tags=(ARCHIVED_TAG,) if archived else (),
         source=text_of(metadata.get("source")) if isinstance(metadata, dict) else "",
         origin=first.place,
@@ -252,34 +229,6 @@ def events(project: Project, label: str, now: datetime) -> list[Memory]:
 _MOVED = "it lies in a file of Ambient's first format, which Ambient moves at its next start"
 
 
-def _id(path: Path, position: str, content: str) -> str:
-    mark = hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
-    return f"legacy-{path.stem[:8]}-{position}-{mark}"
-
-
-def _memory(
-    path: Path, top: dict[str, Any], label: str, position: str, content: str, **fields: Any
-) -> Memory:
-    directory = text_of(top.get("directory"))
-    id = _id(path, position, content)
-    return Memory(
-        **memory_name(label, id),
-        kind="event",
-        content=content,
-        entity=os.path.basename(directory.rstrip("/")) or path.stem[:8],
-        created=from_milliseconds(top.get("lastActive")),
-        source=text_of(top.get("lastAgent")),
-        origin=Place(str(path), None, position),
-        extra={
-            "directory": directory,
-            "timestamp": top.get("lastActive"),
-            "legacy": True,
-            UNADDRESSABLE: _MOVED,
-        },
-        **fields,
-    )
-
-
 def read_legacy(path: Path, root: Path, label: str) -> Reading:
     """Read the facts and the summary of one legacy file."""
     try:
@@ -288,21 +237,42 @@ def read_legacy(path: Path, root: Path, label: str) -> Reading:
         return Reading((), (as_unreadable(error, path),))
     if not isinstance(top, dict):
         return Reading((), (Unreadable(str(path), "it does not hold a JSON object"),))
-    facts = top.get("facts", [])
-    memories = [
-        _memory(path, top, label, f"facts[{n}]", text_of(fact), type="decision")
-        for n, fact in enumerate(list_of(facts))
-    ]
-    summary = text_of(top.get("summary"))
-    if summary:
-        fields = {"type": "session-summary", "importance": "low"}
-        memories.append(_memory(path, top, label, "summary", summary, **fields))
+    directory, facts = text_of(top.get("directory")), top.get("facts", [])
+    found = [(f"facts[{n}]", text_of(fact), "decision") for n, fact in enumerate(list_of(facts))]
+    if text_of(top.get("summary")):
+        found.append(("summary", text_of(top["summary"]), "session-summary"))
+    memories = []
+    for position, content, kind in found:
+        encoded = content.encode("utf-8", "surrogatepass")
+        mark = hashlib.blake2b(encoded, digest_size=4).hexdigest()
+        memory = Memory(
+            **memory_name(label, f"legacy-{path.stem[:8]}-{position}-{mark}"),
+            kind="event",
+            type=kind,
+            content=content,
+            entity=os.path.basename(directory.rstrip("/")) or path.stem[:8],
+            created=from_milliseconds(top.get("lastActive")),
+            importance="low" if position == "summary" else "medium",
+            source=text_of(top.get("lastAgent")),
+            origin=Place(str(path), None, position),
+            extra={
+                "directory": directory,
+                "timestamp": top.get("lastActive"),
+                "legacy": True,
+                UNADDRESSABLE: _MOVED,
+            },
+        )
+        memories.append(memory)
     if isinstance(facts, list):
         return Reading(tuple(memories))
     return Reading(tuple(memories), (Unreadable(str(path), "its facts are not a list"),))
 
 
 EVENTS = ("events",)
+
+
+def text_in(top: Mapping[str, Any], key: str) -> str:
+    return top[key] if isinstance(top.get(key), str) else ""
 
 
 def read_project(root: Path, key: str, files: tuple[str, ...]) -> tuple[Project, list[Unreadable]]:
@@ -319,4 +289,275 @@ def read_project(root: Path, key: str, files: tuple[str, ...]) -> tuple[Project,
         records, record_faults = named_records(file, key)
         faults += record_faults
         found.append(event_file(file, records))
-    return project_of(root / key, found), faults
+    top: Mapping[str, Any] = next((f.file.top for f in found if f.is_project), {})
+    name, remote = text_in(top, "projectName"), text_in(top, "origin")
+    return Project(Path(key).name, name, remote, tuple(found)), faults
+
+
+INDENT = "    "
+"""What stands before an event: two levels of JSON.stringify(x, null, 2)."""
+LONGEST_KEY = 100
+"""Letters of a branch's file name (src/memory/resolve.ts:75-84)."""
+_NO_KEY = re.compile(r"[^A-Za-z0-9._-]")
+
+
+def task_key(branch: str) -> str:
+    """The file name that Ambient gives a branch (src/memory/resolve.ts:75-84)."""
+    return _NO_KEY.sub("", branch.replace("/", "--"))[:LONGEST_KEY]
+
+
+def to_json_text(value: Mapping[str, Any], indent: int | None = 2) -> str:
+    """As JSON.stringify(value, null, indent): no final newline, lone surrogates escaped."""
+    separators = (",", ":") if indent is None else (",", ": ")
+    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)
+    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFiles:
+    """The files of one project, read to plan a change."""
+
+    folder: Path
+    project: Project
+    unreadable: tuple[Unreadable, ...]
+    by_id: Mapping[str, list[EventCopy]] = field(repr=False)
+    """Every event with all places that hold it."""
+
+    @property
+    def shard(self) -> str:
+        return ambient.shard_key(self.folder.name)
+
+    @property
+    def own(self) -> EventFile | None:
+        """project.json, if it can be read."""
+        return self.project.own
+
+    def copies(self, id: str) -> list[EventCopy]:
+        """Every place that holds the id. Raises Conflict when there is none."""
+        found = self.by_id.get(id)
+        if not found:
+            raise Conflict("another program removed this event", where=str(self.folder))
+        return found
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(
+            f"{fault.file} cannot be read ({fault.reason}): a copy in it stays as it is"
+            for fault in self.unreadable
+        )
+
+
+def read_project_files(root: Path, key: str) -> ProjectFiles:
+    """Read a project's files for a change."""
+    folder = safe_join(root / ambient.PROJECTS, key)
+    found, faults = ambient.list_project_files(str(folder))
+    project, record_faults = read_project(
+        root, ambient.shard_key(key), found.files if found else ()
+    )
+    read = {str(file.file.path) for file in project.files}  # what is wrong there is one record
+    file_faults = [fault for fault in record_faults if fault.file not in read]
+    return ProjectFiles(folder, project, (*faults, *file_faults), copies_by_id(project))
+
+
+def shard_of(memory: Memory) -> str:
+    """Key of the shard that holds the memory."""
+    return ambient.shard_key(key_of(memory))
+
+
+def key_of(memory: Memory) -> str:
+    """Key of the project that holds, or held, the memory."""
+    return str(memory.extra.get("projectKey") or "")
+
+
+def insert_into(file: EventFile, value: Mapping[str, Any]) -> tuple[Edit, ...]:
+    """Append an event to a file, where Ambient pushes it."""
+    return file.file.insert(value, INDENT)
+
+
+def reactivation_warnings(files: Iterable[EventFile], now: datetime) -> tuple[str, ...]:
+    """Warn of each idle file that Ambient will read again once it is active."""
+    return tuple(
+        f"{file.file.path.name} was idle for 90 days: Ambient will read all of it again"
+        for file in files
+        if file.expires is not None and file.expires < now and not file.is_archived
+    )
+
+
+def last_active_edits(files: Iterable[EventFile], now: int) -> tuple[Edit, ...]:
+    """Set `lastActive` of these files to now, as Ambient does on an add or an edit.
+
+    A file without it is left so, and an archived one keeps the time it was archived with.
+    """
+    edits: list[Edit] = []
+    for file in files:
+        if "lastActive" in file.file.top and not file.is_archived:
+            before = raw_value(file.file.text, ("lastActive",))
+            path = str(file.file.path)
+            edits.append(value_edit(path, ("lastActive",), before, str(now), kind=Kind.COUNTER))
+    return tuple(edits)
+
+
+def retire_event(
+    context: EventContext,
+    files: ProjectFiles,
+    id: str,
+    status: str,
+    successors: tuple[str, ...] = (),
+) -> tuple[Edit, ...]:
+    """Remove an event from every file that holds it, and keep it in the sidecar."""
+    copies = files.copies(id)
+    now = event(files.project, id, copies, context.label, context.now)
+    memory = replace(now, status=status, superseded_by=successors)
+    places = (
+        {
+            "file": os.path.relpath(copy.where.file.path, context.root),
+            "index": copy.named.index,
+            "raw": copy.named.record.raw,
+        }
+        for copy in copies
+    )
+    kept_entry = kept_value(memory, places)
+    removals = tuple(copy.set(None) for copy in copies)
+    return (*removals, *context.entry_edits(id, files.shard, kept=kept_entry))
+
+
+_STOP_WORDS = """
+    a an the is are was were be been being have has had do does did will would could should may
+    might shall can need dare ought i me my you your we our they them their its it he she him her
+    his this that these those what which who whom where when how why and or but not no if then else
+    so than too very just about above after again all also am any as at back because before between
+    by both came come each even for from get got go going here in into know let like look make many
+    more most much of on only other out over re really right said same see some still such take
+    tell through to up us use want way well with yes yet remember memories memory everything
+    anything something hey hi hello please thanks
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+"""src/memory/store.ts:230-248."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventRules:
+    """The constants of the rules; config.toml can set each."""
+
+    overlap: float = 0.4
+    """Jaccard of keywords over which an old decision is superseded (store.ts:110-115)."""
+    fewest: int = 2
+    """Keywords a new text needs before it is compared at all (store.ts:277-305)."""
+    shortest_word: int = 3
+    """Letters of a keyword (store.ts:259)."""
+    longest: int = 1000
+    """UTF-16 units of a text; Ambient cuts the rest off."""
+    project_limit: int = 200
+    """Events of project.json beyond which Ambient drops old ones (store.ts:20)."""
+    task_limit: int = 500
+    """The same for a branch (store.ts:21)."""
+    stop_words: frozenset[str] = field(default=STOP_WORDS, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EventContext(PlanContext):
+    """The context of planning a change in one Ambient memory."""
+
+    rules: EventRules
+    action_time: Callable[[datetime], int] = field(repr=False)
+    keys: Callable[[], Mapping[str, str]] = field(repr=False)
+    """Project directories by key, with the name each goes by as an entity."""
+    last: LastRead[ProjectFiles] = field(repr=False)
+
+    @property
+    def milliseconds(self) -> int:
+        """The time written to files: one for all plans of an action, so that equal edits of a file
+        are one."""
+        return self.action_time(self.now)
+
+    def open(self, key: str) -> ProjectFiles:
+        """Read a project's files as they are now. Raises Refused."""
+        folder = safe_join(self.root / ambient.PROJECTS, key)
+        found, _ = ambient.list_project_files(str(folder))
+        files = found.files if found else ()
+        return self.last.get(files, lambda: read_project_files(self.root, key), key)
+
+
+def project_head(key: str, name: str, origin: str, now: int) -> dict[str, Any]:
+    """The members of project.json before its events; `now` in milliseconds."""
+    return {
+        "projectKey": key,
+        "projectName": name,
+        "origin": origin,
+        "createdAt": now,
+        "lastActive": now,
+    }
+
+
+def branch_head(key: str, branch: str, now: int, *, archived: bool = False) -> dict[str, Any]:
+    """The members of a branch file before its events; `key` is the project's."""
+    return {
+        "branchKey": task_key(branch),
+        "branchName": branch,
+        "projectKey": key,
+        "createdAt": now,
+        "lastActive": now,
+        "archived": archived,
+    }
+
+
+def _new_file(path: Path, head: Mapping[str, Any], event: Mapping[str, Any] | None) -> list[Edit]:
+    text = to_json_text({**head, "events": []})
+    if event is None:
+        return [text_edit(str(path), None, text)]
+    return [*new_json_file(path, EVENTS, text).insert(event, INDENT)]
+
+
+def new_project_file(
+    files: ProjectFiles, name: str, origin: str, event: Mapping[str, Any] | None, now: int
+) -> list[Edit]:
+    """The edits that create project.json, with a first event if given. Raises Refused."""
+    path = safe_join(files.folder, ambient.PROJECT)
+    if os.path.lexists(path):
+        raise Refused("project.json cannot be read, so it is not written", where=str(path))
+    return _new_file(path, project_head(files.folder.name, name, origin, now), event)
+
+
+def new_branch_file(
+    files: ProjectFiles, branch: str, event: Mapping[str, Any], now: int, *, archived: bool = False
+) -> list[Edit]:
+    """The edits that create a branch file with its first event. Raises Refused."""
+    key = task_key(branch)
+    folder = files.folder / (ambient.ARCHIVED if archived else ambient.TASKS)
+    path = safe_join(folder, f"{key}.json")
+    for fault in files.unreadable:
+        if fault.file == str(path):
+            why = f"it cannot be read, so it is not written: {fault.reason}"
+            raise Refused(why, where=str(path))
+    if not key or os.path.lexists(path):
+        why = "the branch has no file of its own: another one's name is too much like its own"
+        raise Refused(why, where=str(path))
+    return _new_file(path, branch_head(files.folder.name, branch, now, archived=archived), event)
+
+
+def utf16_length(text: str) -> int:
+    """The length of a text as JavaScript counts it."""
+    return len(text) + sum(1 for letter in text if ord(letter) > 0xFFFF)
+
+
+def fit_content(content: str, rules: EventRules, force: bool) -> tuple[str, str]:
+    """Cut the text to Ambient's limit; also a warning when it was cut.
+
+    Ambient cuts without a word; here that needs `force`, and no character is cut in half. Raises
+    Refused.
+    """
+    length = utf16_length(content)
+    if length <= rules.longest:
+        return content, ""
+    if not force:
+        raise Refused(
+            f"Ambient holds {rules.longest} characters of a memory, this has {length}",
+            do="shorten it, or use --force to cut it",
+        )
+    lines, units = [], 0
+    for letter in content:
+        units += utf16_length(letter)
+        if units > rules.longest:
+            break
+        lines.append(letter)
+    return "".join(lines), f"the text was cut to {rules.longest} characters"

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from memtui.dataclass import dataclass
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format, TransferSupport, lazy_function
+from memtui.stores.format import Format, FormatSupport
 from memtui.stores.scanning import (
     Entry,
     folders_in,
@@ -319,17 +319,17 @@ def _project_of(cwd: object, slug: str) -> str:
     return ""
 
 
+def _load() -> FormatSupport:
+    from memtui.stores.claude_code.store import SUPPORT
+
+    return SUPPORT
+
+
 FORMAT = Format(
     name="claude-code",
     title="Claude Code: auto memory and CLAUDE.md",
     places=("$CLAUDE_CONFIG_DIR", "~/.claude"),
     detect=detect,
-    open=lazy_function("memtui.stores.claude_code.store", "ClaudeCodeStore"),
+    load=_load,
     configured=configured_folders,
-    upkeep=lazy_function("memtui.stores.claude_code.rules", "upkeep_rules"),
-    transfer=TransferSupport(
-        place_facts=lazy_function("memtui.stores.claude_code.store", "place_facts"),
-        local_keys=("transcript",),
-        convert=lazy_function("memtui.stores.claude_code.adding", "convert"),
-    ),
 )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from dataclasses import replace
 from typing import Any
 
-from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import Change, Edit, Outcome, Plan, text_edit
+from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
-from memtui.stores.claude_code.records import ClaudeContext, IndexFile, own_name, parse_index
+from memtui.stores.claude_code.records import ClaudeContext
 from memtui.stores.claude_code.rules import TYPES, checked_type, index_line, new_topic
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
@@ -25,12 +25,9 @@ from memtui.stores.importing import (
     slug,
     texts_in,
 )
-from memtui.stores.listed_texts import text_key
 from memtui.stores.markdown.document_editing import named_stem, new_file, plan_file_import
-from memtui.stores.markdown.documents import outline, with_body
-from memtui.stores.markdown.items import MarkdownItem, add_item, without_blanks
+from memtui.stores.markdown.documents import outline
 from memtui.stores.plans import plan_duplicate
-from memtui.stores.scanning import IS_EMPTY, planned_text
 from memtui.stores.values import content_of, to_iso_seconds, word_of
 
 DEFAULT_TYPE = "project"
@@ -38,24 +35,6 @@ LONGEST_HOOK = 120
 """Characters of the first line that are put into the index."""
 
 _MARKUP = re.compile(r"[*_`#>]+|\[\[|\]\]")
-
-
-def open_index(folder: MemoryFolder, context: ClaudeContext) -> tuple[str | None, IndexFile]:
-    """The text of a MEMORY.md after the changes planned so far, and what it holds.
-
-    Raises Refused if it cannot be read or is empty.
-    """
-    text = planned_text(folder.path / INDEX, context.root, context.view)
-    if text == "":
-        raise Refused(IS_EMPTY, where=str(folder.path / INDEX), do="fix the file first")
-    return text, parse_index(text or "", folder, context.sidecar, folder.key)
-
-
-def index_edit(folder: MemoryFolder, before: str | None, index: IndexFile, body: str) -> TextEdit:
-    """The edit that gives the index another body."""
-    document = index.document
-    after = with_body(document, body) if body else document.head or "\n"
-    return TextEdit(str(folder.path / INDEX), before, after, by_lines=True)
 
 
 def folder_for(change: Change, context: ClaudeContext) -> MemoryFolder:
@@ -104,14 +83,11 @@ def plan_files(
         raise Refused("another new file gets this name", where=id, do="give it a title")
     name = file.removesuffix(SUFFIX).replace("_", "-")
     text = new_topic(name, title, hook or title, type, content, has_newer_topics(folder, context))
-    before, index = open_index(folder, context)
-    document = index.document
-    body = add_item(document.body, index_line(title, file, "" if hook == title else hook))
-    if before is None and not document.body:
-        body = f"# Memory\n\n{body}"
+    index = context.open_list(folder.key)
+    line = index_line(title, file, "" if hook == title else hook)
     edits: tuple[Edit, ...] = (
-        TextEdit(str(path), None, text),
-        index_edit(folder, before, index, body),
+        text_edit(str(path), None, text),
+        *index.edit(index.insert("", line)),
     )
     refs = (context.ref(id), context.ref(f"{folder.prefix}{INDEX}#{file}"))
     return Plan((change,), edits, Outcome.ADDED, f"Adds {id} and its line in {INDEX}", refs)
@@ -195,15 +171,14 @@ def _folder_of(path: str, context: ClaudeContext) -> MemoryFolder | None:
 
 
 def _plan_item(change: Change, folder: MemoryFolder, context: ClaudeContext) -> Plan:
-    text = without_blanks(content_of(change))
-    before, index = open_index(folder, context)
-    bullet = MarkdownItem(0, 0, 1, "- ", text, "", "")
-    id = f"{folder.prefix}{INDEX}#{own_name(bullet) or text_key(text)}"
-    if any(known == id for known, _ in index.items):
+    index = context.open_list(folder.key)
+    text = index.fit(content_of(change))
+    id = index.natural_id("", text)
+    if any(known.id == id for known in index.items):
         return plan_duplicate(change, f"this item of {INDEX}")
     section = str(extra_in(change).get("section") or "")
-    body = add_item(index.document.body, text, section=section)
-    edits: tuple[Edit, ...] = (index_edit(folder, before, index, body),)
+    has_section = any(each.group == section and each.native.is_bullet for each in index.items)
+    edits: tuple[Edit, ...] = index.edit(index.insert(section if has_section else "", text))
     edits += context.entry_edits(id, folder.key, **sidecar_values(change))
     return Plan((change,), edits, Outcome.ADDED, f"Added to {INDEX}", (context.ref(id),))
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import posixpath
 from contextlib import suppress
-from pathlib import Path
+from typing import Any
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
-from memtui.errors import Conflict, RefError, Refused
+from memtui.dataclass import replace
+from memtui.errors import RefError, Refused
 from memtui.model import Link, Memory
-from memtui.stores.claude_code import INDEX, INSTRUCTIONS, MemoryFolder
-from memtui.stores.claude_code.adding import index_edit, open_index, plan_import, plan_topic
+from memtui.stores import listed_texts
+from memtui.stores.claude_code import INDEX, INSTRUCTIONS
+from memtui.stores.claude_code.adding import plan_import, plan_topic
 from memtui.stores.claude_code.records import (
     IMPORTS,
     INDEX_LINE,
     INDEXES,
     ClaudeContext,
-    IndexFile,
-    own_name,
 )
 from memtui.stores.claude_code.rules import imports_in, with_type
-from memtui.stores.listed_texts import TEXT_KEY, text_key
 from memtui.stores.markdown.document_editing import (
     OpenDocument,
     checked_title,
@@ -29,11 +28,11 @@ from memtui.stores.markdown.document_editing import (
     with_content,
     with_heading,
 )
-from memtui.stores.markdown.items import MarkdownItem, remove_item, replace_item, without_blanks
 from memtui.stores.plans import ActionSupport, dangling_warnings, plan_one, tag_edits
-from memtui.stores.values import changed_values, check_unchanged, content_of
+from memtui.stores.values import changed_values
 
 EDITABLE = frozenset({"content", "title", "type", "tags"})
+ITEM_EDITABLE = frozenset({"content", "tags"})
 
 
 def is_item(memory: Memory) -> bool:
@@ -52,64 +51,13 @@ def _not_on(act: Act, memory: Memory) -> str:
     return ""
 
 
-# ---- items of MEMORY.md -------------------------------------------------------------------------
-
-
-def _folder(memory: Memory, context: ClaudeContext) -> MemoryFolder:
-    for folder in context.folders.values():
-        if str(folder.path) == str(Path(memory.origin.file).parent):
-            return folder
-    raise Conflict("the memory folder is gone", where=memory.origin.file)
-
-
-def _find(memory: Memory, index: IndexFile) -> MarkdownItem:
-    for id, item in index.items:
-        if id == memory.id:
-            return item
-    raise Conflict("another program changed or removed this item", where=memory.origin.file)
-
-
-def _edit_item(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
-    changed = changed_values(change, memory, frozenset({"content", "tags"}))
-    edits: tuple[Edit, ...] = ()
-    if "content" in changed:
-        folder = _folder(memory, context)
-        before, index = open_index(folder, context)
-        item = _find(memory, index)
-        new_text = without_blanks(content_of(change))
-        check_unchanged(memory, item.text, memory.origin.file, new_text)
-        if new_text != item.text:
-            body = replace_item(index.document.body, item, new_text)
-            edits = (index_edit(folder, before, index, body),)
-            name = _kept_name(memory.id, item, new_text)
-            edits += context.sidecar_entry(memory).set(**{TEXT_KEY: name})
-    if "tags" in changed:
-        edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
-    return plan_one(change, memory, edits)
-
-
-def _kept_name(id: str, item: MarkdownItem, new_text: str) -> str | None:
-    """The id that the sidecar must store for the edited item; None if the new text gives it."""
-    edited = MarkdownItem(0, 0, 1, item.marker, new_text, "", "")
-    natural = own_name(edited) or text_key(new_text)
-    return None if id.endswith(f"#{natural}") else text_key(new_text)
-
-
 def _delete_item(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
-    folder = _folder(memory, context)
-    before, index = open_index(folder, context)
-    item = _find(memory, index)
-    check_unchanged(memory, item.text, memory.origin.file, None)
-    edits: tuple[Edit, ...] = (
-        index_edit(folder, before, index, remove_item(index.document.body, item)),
-        *context.sidecar_entry(memory).removal(),
-    )
     left = tuple(
         f"{link.target} stays, and is no longer in the index"
         for link in memory.links
         if link.relation == INDEXES and "missing_file" not in memory.extra
     )
-    return plan_one(change, memory, edits, left)
+    return replace(listed_texts.plan_delete(change, memory, context), warnings=left)
 
 
 # ---- files --------------------------------------------------------------------------------------
@@ -117,7 +65,7 @@ def _delete_item(change: Change, memory: Memory, context: ClaudeContext) -> Plan
 
 def _edit(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
     if is_item(memory):
-        return _edit_item(change, memory, context)
+        return listed_texts.plan_edit(change, memory, context, ITEM_EDITABLE)
     changed = changed_values(change, memory, EDITABLE)
     before = page = open_document(memory, context)
     if "content" in changed:
@@ -154,12 +102,9 @@ def _delete(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
     others = list(context.view.memories(context.label))
     lines = [m for m in others if m.type == INDEX_LINE and Link(INDEXES, memory.id) in m.links]
     if memory.entity != INSTRUCTIONS and lines:
-        folder = _folder(memory, context)
-        was, index = open_index(folder, context)
-        body, ids = index.document.body, {line.id for line in lines}
-        for item in reversed([item for id, item in index.items if id in ids]):
-            body = remove_item(body, item)
-        edits += (index_edit(folder, was, index, body),)
+        index = context.file_of(lines[0])
+        ids = {line.id for line in lines}
+        edits += index.edit(index.remove([item for item in index.items if item.id in ids]))
         for line in lines:
             edits += context.sidecar_entry(line).removal()
     warnings = dangling_warnings(memory, (m for m in others if m not in lines))
@@ -196,7 +141,7 @@ def _shard_of(memory: Memory) -> str:
 
 _EDITED = "it is edited in place; memtui's log keeps the former text"
 
-ACTS = ActionSupport(
+ACTS: ActionSupport[Any] = ActionSupport(
     editable=EDITABLE,
     add=plan_topic,
     add_imported=plan_import,

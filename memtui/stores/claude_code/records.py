@@ -31,6 +31,7 @@ from memtui.stores.claude_code.rules import (
     loaded_part,
     topic_field,
 )
+from memtui.stores.listed_texts import ListContext, ListedText, text_key
 from memtui.stores.markdown.documents import (
     MarkdownFile,
     document_fields,
@@ -39,8 +40,7 @@ from memtui.stores.markdown.documents import (
     parse_document,
     time_of_change,
 )
-from memtui.stores.markdown.items import MarkdownItem, name_items, parse_items
-from memtui.stores.plans import PlanContext
+from memtui.stores.markdown.items import SECTION, MarkdownList
 from memtui.stores.scanning import IS_EMPTY, read_texts
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso, memory_name
@@ -54,21 +54,28 @@ IMPORTS = "imports"
 
 
 @dataclass(frozen=True, slots=True)
-class ClaudeContext(PlanContext):
+class ClaudeContext(ListContext):
     """The context of planning a change in one store."""
 
     folders: Mapping[str, MemoryFolder] = field(default_factory=dict)
     """Entity -> its memory folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexFile:
-    """A MEMORY.md, parsed."""
+class IndexFile(MarkdownList):
+    """The MEMORY.md of one memory folder; `key` is that of the folder."""
 
-    document: MarkdownFile
-    items: list[tuple[str, MarkdownItem]]
-    """Id and item, in order."""
-    loaded: LoadedPart
+    @property
+    def prefix(self) -> str:
+        return f"{INDEX}#" if self.key == "." else f"{self.key}/{INDEX}#"
+
+    def natural_id(self, group: str, text: str) -> str:
+        """A line of the index has the name of the file that it leads to."""
+        file = index_link(text)[1]
+        return f"{self.prefix}{file}" if file else super().natural_id(group, text)
+
+    def id_of(self, item: ListedText) -> str:
+        named = self.natural_id(item.group, item.text)
+        return named if item.native.is_bullet else self.prefix + text_key(item.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +89,6 @@ class FolderRecords:
     unreadable: list[Unreadable]
 
 
-def own_name(item: MarkdownItem) -> str:
-    """The name of an index line: the file that it leads to."""
-    return index_link(item)[1]
-
-
-def parse_index(text: str, folder: MemoryFolder, sidecar: Sidecar, shard: str) -> IndexFile:
-    """Parse the whole text of a MEMORY.md."""
-    path = f"{folder.prefix}{INDEX}"
-    file = str(folder.path / INDEX)
-    document = parse_document(path, file, text, time_of_change(folder.path / INDEX))
-    named = name_items(parse_items(document.body), f"{path}#", sidecar, shard, own_name)
-    return IndexFile(document, named, loaded_part(document.head + document.body))
-
-
 def read_folder(
     folder: MemoryFolder, files: tuple[str, ...], entity: str, root: Path, sidecar: Sidecar
 ) -> FolderRecords:
@@ -106,7 +99,7 @@ def read_folder(
         if path.name == INDEX and not text:
             faults.append(Unreadable(str(path), IS_EMPTY))
         elif path.name == INDEX:
-            index = parse_index(text, folder, sidecar, folder.key)
+            index = IndexFile(folder.key, path, text, sidecar)
         else:
             id = f"{folder.prefix}{path.name}"
             topics.append(parse_document(id, str(path), text, time_of_change(path)))
@@ -129,22 +122,22 @@ def folder_memories(records: FolderRecords, label: str) -> Iterator[Memory]:
 def _index_memories(
     index: IndexFile, records: FolderRecords, topics: Mapping[str, MarkdownFile], label: str
 ) -> Iterator[Memory]:
-    prefix, loaded_part, document = records.folder.prefix, index.loaded, index.document
-    limit = _limit_of(loaded_part)
-    for id, item in index.items:
-        title, file = index_link(item)
-        line = document.line - 1 + item.line
-        loaded = loaded_part.cut_line is None or line < loaded_part.cut_line
+    prefix, document = records.folder.prefix, index.document
+    part = loaded_part(document.head + document.body)
+    limit = _limit_of(part)
+    for item in index.items:
+        title, file = index_link(item.text) if item.native.is_bullet else ("", "")
+        loaded = part.cut_line is None or item.line < part.cut_line
         extra: dict[str, Any] = {"loaded_at_start": loaded, "load_limit": limit}
-        if loaded_part.cut_line is not None:
-            extra["cut_line"] = loaded_part.cut_line
-        if item.section:
-            extra["section"] = item.section
+        if part.cut_line is not None:
+            extra["cut_line"] = part.cut_line
+        if item.group:
+            extra[SECTION] = item.group
         if file and f"{prefix}{file}" not in topics:
             extra["missing_file"] = file
         yield Memory(
-            **memory_name(label, id),
-            kind="note" if file or not item.is_bullet else "fact",
+            **memory_name(label, item.id),
+            kind="note" if file or not item.native.is_bullet else "fact",
             type=INDEX_LINE if file else "",
             title=title,
             content=item.text,
@@ -152,7 +145,7 @@ def _index_memories(
             updated=document.changed,
             importance="high" if loaded else "low",
             links=(Link(INDEXES, f"{prefix}{file}"),) if file else (),
-            origin=Place(document.file, line),
+            origin=Place(document.file, item.line),
             extra={**extra, "updated_from": "file time"},
         )
 

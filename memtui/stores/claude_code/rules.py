@@ -19,7 +19,6 @@ from memtui.errors import Refused
 from memtui.files.frontmatter import parse_block, set_field, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.stores.format import UpkeepRules
-from memtui.stores.markdown.items import MarkdownItem
 
 LOADED_LINES = 200
 LOADED_BYTES = 25_000
@@ -75,9 +74,9 @@ def counted_lines(text: str) -> Iterator[tuple[int, str]]:
 _INDEX_LINK = re.compile(r"\**\[([^\]\n]*)\]\(<?([^()<>\s]+\.md)>?\)")
 
 
-def index_link(item: MarkdownItem) -> tuple[str, str]:
-    """Title and file of an index line, `- [Title](file.md) — hook`; two empty texts for others."""
-    found = _INDEX_LINK.match(item.text) if item.is_bullet else None
+def index_link(text: str) -> tuple[str, str]:
+    """Title and file of an index line, `[Title](file.md) — hook`; two empty texts for others."""
+    found = _INDEX_LINK.match(text)
     return (found[1], unquote(found[2]).removeprefix("./")) if found else ("", "")
 
 
@@ -162,7 +161,7 @@ def imports_in(text: str) -> list[str]:
     return list(dict.fromkeys(paths))[:MAX_IMPORTS]
 
 
-def upkeep_rules(_store: object) -> UpkeepRules:
+def upkeep_rules() -> UpkeepRules:
     """The rules for tidying: a `[[name]]` may name a topic that is still to be written, by the
     program's own instructions (formats page); a line of the index and `[text](file)` may not."""
     return UpkeepRules(is_forward=lambda link: link.relation == "mentions")

@@ -9,9 +9,10 @@ When a session starts, Claude Code loads instruction files and the head of MEMOR
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, file_stamp, read_bytes
@@ -39,9 +40,11 @@ from memtui.stores.claude_code import (
     markdown_files,
     memory_folders,
 )
+from memtui.stores.claude_code.adding import convert
 from memtui.stores.claude_code.records import (
     IMPORTS,
     ClaudeContext,
+    IndexFile,
     folder_memories,
     instruction_memory,
     read_folder,
@@ -52,15 +55,17 @@ from memtui.stores.claude_code.rules import (
     LOADED_LINES,
     counted_lines,
     imports_in,
+    upkeep_rules,
 )
-from memtui.stores.file_store import FileStore
+from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.markdown.documents import parse_document, time_of_change
+from memtui.stores.markdown.items import MarkdownListStore
 from memtui.stores.scanning import FoundShard, LastRead, read_texts
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
 
-class ClaudeCodeStore(FileStore[ClaudeContext]):
+class ClaudeCodeStore(MarkdownListStore):
     """One folder of settings, one project, or one memory folder."""
 
     format = "claude-code"
@@ -81,7 +86,19 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
 
     def plan_context(self, view: StoreView) -> ClaudeContext:
         folders = {self._entity(each): each for each in memory_folders(self.root, [])}
-        return ClaudeContext(**self.context_fields(view), folders=folders)
+        return ClaudeContext(**self.context_fields(view), store=self, folders=folders)
+
+    def list_files(self, faults: list[Unreadable]) -> list[str]:
+        return [folder.key for folder in memory_folders(self.root, faults)]
+
+    def file_of(self, key: str) -> Path:
+        return self.root / ("" if key == "." else key) / INDEX
+
+    def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
+        return not text
+
+    def parse(self, key: str, path: Path, text: str | None, sidecar: Sidecar) -> IndexFile:
+        return IndexFile(key, path, text, sidecar, "# Memory")
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """A shard for the instructions, then one for each memory folder with files."""
@@ -120,6 +137,11 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
     def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
         """How much of its limit each MEMORY.md uses."""
         return limit_uses(self.label, self.session_start(view, "", now))
+
+    def place_facts(self) -> Mapping[str, Any]:
+        """Which kind of folder it is, and the projects, which the transcripts beside them tell."""
+        kind = kind_of(self.root)
+        return {"kind": kind, "entities": self.entities()} if kind else {}
 
     def entities(self) -> dict[str, str]:
         """The entity of each project by its slug."""
@@ -254,7 +276,11 @@ def _index_text(entity: str, file: str, text: str, memories: Sequence[Memory]) -
     )
 
 
-def place_facts(store: ClaudeCodeStore) -> dict[str, object]:
-    """Which kind of folder it is, and the projects, which the transcripts beside them tell."""
-    kind = kind_of(store.root)
-    return {"kind": kind, "entities": store.entities()} if kind else {}
+SUPPORT = FormatSupport(
+    ClaudeCodeStore,
+    transfer=TransferSupport(
+        local_keys=("transcript",),
+        convert=convert,
+    ),
+    upkeep=upkeep_rules(),
+)

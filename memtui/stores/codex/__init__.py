@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format, TransferSupport, lazy_function
+from memtui.stores.format import Format, FormatSupport
 from memtui.stores.scanning import folders_in, markdown_names
 
 SUMMARY, MEMORY = "memory_summary.md", "MEMORY.md"
@@ -57,14 +57,16 @@ def is_note(path: str) -> bool:
     return path.startswith(f"{NOTES}/")
 
 
+def _load() -> FormatSupport:
+    from memtui.stores.codex.store import SUPPORT
+
+    return SUPPORT
+
+
 FORMAT = Format(
     name="codex",
     title="Codex: consolidated memories and ad-hoc notes",
     places=("$CODEX_HOME", "~/.codex"),
     detect=detect,
-    open=lazy_function("memtui.stores.codex.store", "CodexStore"),
-    transfer=TransferSupport(
-        belongings=("raw_memories.md",),
-        convert=lazy_function("memtui.stores.codex.editing", "convert"),
-    ),
+    load=_load,
 )

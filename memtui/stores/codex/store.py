@@ -1,31 +1,398 @@
-"""Codex's memories as a store: every file is a shard."""
+"""Codex's memories as a store: every file is a shard.
+
+* Items of MEMORY.md are facts; the entity is the name of their task group, the type follows from
+  the heading. Items of memory_summary.md are facts of `summary/<heading>`.
+* A rollout summary is an episode of its working folder; `thread_id` and `rollout_path` lead to the
+  session it was made from. A skill is a document.
+* An ad-hoc note is a note. It has the type `pending` until MEMORY.md is newer than the note, which
+  is when Codex has consolidated.
+* A memory that a note asks to forget or to change is retired or superseded by the sidecar
+  (`extra.pending`), though it stands in its file until Codex consolidates.
+* Importance: high in the summary, which every prompt holds; low for rollout summaries.
+
+Codex rewrites its files, so memtui writes only ad-hoc notes; the next consolidation takes every
+note as binding (source: formats page of Codex).
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
+from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
+from memtui.dataclass import dataclass, replace
+from memtui.errors import Refused
 from memtui.files.reading import file_stamp
+from memtui.model import CURRENT, Link, Memory, Place
 from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable
-from memtui.stores.codex import MEMORY, SUMMARY, editing, is_note, memory_files
-from memtui.stores.codex.records import FIRST_LINE, file_memory, item_memories
+from memtui.stores.codex import MEMORY, NOTES, ROLLOUTS, SUFFIX, SUMMARY, is_note, memory_files
 from memtui.stores.file_store import TextFileStore
-from memtui.stores.markdown.documents import parse_document, time_of_change
-from memtui.stores.markdown.items import parse_item_file
-from memtui.stores.plans import PlanContext
-from memtui.stores.scanning import IS_EMPTY, FoundShard
+from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
+from memtui.stores.importing import (
+    kind_change,
+    lost_names,
+    short_hash,
+    sidecar_values,
+    slug,
+    text_with_title,
+)
+from memtui.stores.listed_texts import shard_of
+from memtui.stores.markdown.document_editing import (
+    deletion_edits,
+    edit_document,
+    file_stem,
+    new_file,
+    open_document,
+    plan_file_import,
+    titled_text,
+)
+from memtui.stores.markdown.documents import (
+    MarkdownFile,
+    document_fields,
+    outline,
+    parse_document,
+    time_of_change,
+    to_json_value,
+)
+from memtui.stores.markdown.items import SECTION, MarkdownList
+from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, PlanContext, plan_duplicate, plan_one
+from memtui.stores.scanning import FoundShard, planned_text
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import content_of, from_iso, memory_name, tag_words, word_of
+
+FIRST_LINE = "v1"
+"""Of memory_summary.md; without it Codex does not put the summary into the prompt."""
+_GROUP = re.compile(r"^# Task Group:(.*)$", re.MULTILINE)
+_HEAD_LINE = re.compile(r"^(scope|applies_to):[ \t]*(.*)$", re.MULTILINE)
+_CWD = re.compile(r"cwd=([^;\s]+)")
+_HEAD = re.compile(r"([a-z_]+):[ \t]*(\S.*)")
+_TYPES = {
+    "user preferences": "preference",
+    "reusable knowledge": "knowledge",
+    "failures and how to do differently": "lesson",
+    "rollout_summary_files": "rollouts",
+    "keywords": "keywords",
+}
+MAX_HEAD_LINES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class TaskGroup:
+    """A part of MEMORY.md, and where it begins."""
+
+    start: int
+    name: str
+    scope: str = ""
+    applies_to: str = ""
+
+    @property
+    def cwd(self) -> str:
+        found = _CWD.search(self.applies_to)
+        return found[1] if found else ""
+
+
+def task_groups(text: str) -> list[TaskGroup]:
+    """The task groups in order."""
+    starts = list(_GROUP.finditer(text))
+    groups = []
+    for match, after in zip_longest(starts, starts[1:]):
+        group_text = text[match.end() : after.start() if after else len(text)]
+        head_fields: dict[str, str] = dict(_HEAD_LINE.findall(group_text))
+        scope, applies_to = (head_fields.get(key, "") for key in ("scope", "applies_to"))
+        groups.append(TaskGroup(match.start(), match[1].strip(" \t"), scope, applies_to))
+    return groups
+
+
+def is_head_line(text: str) -> bool:
+    """Whether an item is the lines about its task group."""
+    return all(_HEAD_LINE.fullmatch(line) for line in text.split("\n"))
+
+
+def type_of(section: str) -> str:
+    """The type that a heading stands for."""
+    return _TYPES.get(section.lower(), "task" if section.startswith("Task ") else "")
+
+
+def head_lines(text: str) -> Mapping[str, str]:
+    """`thread_id`, `updated_at`, `rollout_path`, `cwd` and the like at the head of a summary."""
+    found: dict[str, str] = {}
+    for line in text.split("\n", MAX_HEAD_LINES)[:MAX_HEAD_LINES]:
+        match = _HEAD.fullmatch(line.rstrip())
+        if match is None:
+            break
+        found[match[1]] = match[2]
+    return found
+
+
+def asking_note(memory: Memory, new_text: str | None) -> str:
+    """The text of a note that asks Codex to change a memory, or to forget it (None)."""
+    file = memory.id.partition("#")[0]
+    place = f"{file}, {memory.entity}" if memory.entity else file
+    quoted = _quoted(memory.content)
+    if new_text is None:
+        return f"Forget this memory. It stands in {place}:\n\n{quoted}\n"
+    return (
+        f"Change this memory. It stands in {place}:\n\n{quoted}\n\nIt should say:\n\n{new_text}\n"
+    )
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.strip().split("\n"))
+
+
+# ---- memories ------------------------------------------------------------------------------------
+
+
+PENDING = "pending until Codex consolidates"
+STATUS = "status"
+"""Key of a sidecar entry: retired or superseded, by a note."""
+_ROLLOUT = re.compile(rf"({ROLLOUTS}/[\w.:-]+\.md)")
+_TIME = re.compile(r"(\d{4}-\d{2}-\d{2})(?:T(\d{2})[-:](\d{2})[-:](\d{2}))?")
+
+
+def item_memories(parsed: MarkdownList, label: str) -> Iterator[Memory]:
+    """The memories of MEMORY.md or of memory_summary.md."""
+    groups = task_groups(parsed.document.body) if parsed.key == MEMORY else []
+    is_summary = parsed.key == SUMMARY
+    for item in parsed.items:
+        group = next((g for g in reversed(groups) if g.start <= item.start), None)
+        is_head = group is not None and is_head_line(item.text)
+        if is_head or (is_summary and item.text == FIRST_LINE):
+            continue
+        extra: dict[str, Any] = {"updated_from": "file time"}
+        extra |= {SECTION: item.group} if item.group else {}
+        extra |= _about(group) if group is not None else {}
+        extra |= {"loaded_at_start": True} if is_summary else {}
+        rollouts = dict.fromkeys(_ROLLOUT.findall(item.text))
+        memory = Memory(
+            **memory_name(label, item.id),
+            kind="fact",
+            type=type_of(item.group),
+            content=item.text,
+            entity=_entity(parsed.key, group, item.group),
+            updated=parsed.document.changed,
+            importance="high" if is_summary else "medium",
+            links=tuple(Link("drawn_from", path) for path in rollouts),
+            origin=Place(str(parsed.path), item.line),
+            extra=extra,
+        )
+        yield _with_request(memory, parsed.sidecar)
+
+
+def _entity(path: str, group: TaskGroup | None, section: str) -> str:
+    if path == SUMMARY:
+        return f"summary/{section.replace('/', '-')}" if section else "summary"
+    return group.name if group is not None and group.name else "memory"
+
+
+def _about(group: TaskGroup) -> dict[str, str]:
+    fields = {"scope": group.scope, "applies_to": group.applies_to, "cwd": group.cwd}
+    return {key: value for key, value in fields.items() if value}
+
+
+def file_memory(document: MarkdownFile, sidecar: Sidecar, label: str, *, pending: bool) -> Memory:
+    """A rollout summary, a skill or an ad-hoc note."""
+    is_rollout = document.path.startswith(f"{ROLLOUTS}/")
+    is_note = document.path.startswith(f"{NOTES}/")
+    head: Mapping[str, str] = head_lines(document.body) if is_rollout else {}
+    extra: dict[str, Any] = {
+        **{str(key): to_json_value(value) for key, value in document.frontmatter.items()},
+        **head,
+    }
+    if is_note and pending:
+        extra["pending"] = PENDING
+    thread = head.get("thread_id", "")
+    name = document.path.rpartition("/")[2]
+    title = outline(document.body).title
+    if not is_note and not is_rollout:
+        title = str(document.frontmatter.get("name") or title or document.path.split("/")[-2])
+    return _with_request(
+        Memory(
+            **document_fields(document, label),
+            kind="note" if is_note else "episode" if is_rollout else "document",
+            type=("pending" if pending else "ad-hoc") if is_note else "" if is_rollout else "skill",
+            title=title,
+            entity="ad_hoc" if is_note else (head.get("cwd", "").strip("/") or "skills"),
+            created=_time_in(name) if is_note or is_rollout else None,
+            updated=from_iso(head.get("updated_at")) or document.changed,
+            importance="low" if is_rollout else "medium",
+            source=f"thread {thread}" if thread else "",
+            extra=extra,
+        ),
+        sidecar,
+    )
+
+
+def _time_in(name: str) -> datetime | None:
+    found = _TIME.match(name)
+    if found is None:
+        return None
+    return from_iso(f"{found[1]}T{found[2]}:{found[3]}:{found[4]}" if found[2] else found[1])
+
+
+def _with_request(memory: Memory, sidecar: Sidecar) -> Memory:
+    """Return the memory with the status that a note has asked for."""
+    status = sidecar.entry(memory.id).get(STATUS)
+    if status not in ("retired", "superseded"):
+        return memory
+    return replace(memory, status=status, extra={**memory.extra, "pending": PENDING})
+
+
+# ---- acts ----------------------------------------------------------------------------------------
+
+
+LONGEST_SLUG = 40
+_NOTE_KEY = "request"
+"""Key of a sidecar entry: ids of the notes that ask for the change."""
+
+
+def _not_on(act: Act, memory: Memory) -> str:
+    if act in SIDECAR_ACTS:
+        return ""
+    if is_note(memory.id):
+        if act in (Act.EDIT, Act.DELETE):
+            return ""
+        return "it is a note to Codex: edit or delete it"
+    if act is Act.EDIT:
+        return "Codex writes it: supersede it, which leaves a note that asks Codex for the change"
+    if act is Act.DELETE:
+        return "Codex writes it: retire it, which leaves a note that asks Codex to forget it"
+    if act is Act.RESTORE:
+        return "it is active already" if memory.status in CURRENT else ""
+    return "" if memory.status in CURRENT else f"a note about it is {PENDING}"
+
+
+def new_note(text: str, about: str, context: PlanContext) -> tuple[str, Edit]:
+    """The id and the edit of a new note. Raises Refused."""
+    stamp = context.now.strftime("%Y-%m-%dT%H-%M-%S")
+    slug = file_stem(about)[:LONGEST_SLUG].strip("-_") or "note"
+    for number in range(1, 1000):
+        path = f"{NOTES}/{stamp}-{slug}{'' if number == 1 else f'-{number}'}{SUFFIX}"
+        if context.ref(path) not in context.planned_refs and not (context.root / path).exists():
+            return path, text_edit(str(new_file(context.root, path)), None, text)
+    raise Refused("there are too many notes of this name", where=slug)
+
+
+def _add(change: Change, context: PlanContext) -> Plan:
+    title = word_of(change, "title", "")
+    text = titled_text(title, content_of(change))
+    entity = word_of(change, "entity", "ad_hoc")
+    if entity != "ad_hoc":
+        text = f"{text.rstrip()}\n\nThis is about {entity}.\n"
+    id, edit = new_note(text, title or text, context)
+    return Plan((change,), (edit,), Outcome.ADDED, f"A note: {PENDING}", (context.ref(id),))
+
+
+def _delete(change: Change, memory: Memory, context: PlanContext) -> Plan:
+    edits = deletion_edits(open_document(memory, context), context)
+    return plan_one(change, memory, edits)
+
+
+def _request(change: Change, memory: Memory, context: PlanContext) -> Plan:
+    """Plan a note that asks Codex to forget or change a memory, and what the sidecar keeps until
+    Codex has read it."""
+    supersedes = change.act is Act.SUPERSEDE
+    new_text = content_of(change) if supersedes else None
+    about = f"{'change' if supersedes else 'forget'} {memory.headline}"
+    id, note = new_note(asking_note(memory, new_text), about, context)
+    tags = {"tags": tag_words(change.fields["tags"])} if change.fields.get("tags") else {}
+    values: dict[str, Any] = {STATUS: "superseded" if supersedes else "retired", _NOTE_KEY: [id]}
+    edits: tuple[Edit, ...] = (
+        note,
+        *context.sidecar_entry(memory).set(**values, superseded_by=[id] if supersedes else None),
+        *context.entry_edits(id, id, supersedes=[memory.id] if supersedes else None, **tags),
+    )
+    refs = (context.ref(id), memory.ref)
+    outcome = Outcome.SUPERSEDED if supersedes else Outcome.DONE
+    return Plan((change,), edits, outcome, f"A note: {PENDING}", refs, (memory.ref,))
+
+
+def _restore(change: Change, memory: Memory, context: PlanContext) -> Plan:
+    """Restore a memory; the note that asked for the change is removed, if still there."""
+    entry = context.sidecar.entry(memory.id)
+    edits: list[Edit] = []
+    refs = [memory.ref]
+    for id in entry.get(_NOTE_KEY, ()):
+        path = context.root / str(id)
+        if is_note(str(id)) and path.parent == context.root / NOTES and path.exists():
+            before = planned_text(path, context.root, context.view)
+            edits.append(text_edit(str(path), before, None))
+            edits += context.entry_edits(str(id), str(id), supersedes=None)
+            refs.append(context.ref(id))
+    edits += context.sidecar_entry(memory).set(
+        **{STATUS: None, _NOTE_KEY: None, "superseded_by": None}
+    )
+    return Plan((change,), tuple(edits), Outcome.DONE, "", tuple(refs))
+
+
+def _plan_import(change: Change, context: PlanContext) -> Plan:
+    """Plan the import of one note. Raises Refused."""
+    path = str(change.fields["id"])
+    if not is_note(path) or not path.endswith(SUFFIX) or path.count("/") != NOTES.count("/") + 1:
+        raise Refused("Codex writes this file itself; only notes are added", where=path)
+    if (context.root / path).exists():
+        return plan_duplicate(change, "a note of this name")
+    document = change.fields.get("document")
+    text = document if isinstance(document, str) else content_of(change)
+    file = new_file(context.root, path)
+    return plan_file_import(change, context, file, text, **sidecar_values(change))
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """Convert a memory to a note that asks Codex to remember it."""
+    text = text_with_title(memory).strip()
+    if memory.entity:
+        text = f"{text}\n\nThis is about {memory.entity}."
+    stamp = f"{memory.created:%Y-%m-%dT%H-%M-%S}" if memory.created else "imported"
+    name = slug(memory.headline)[:40].strip("-_") or "memory"
+    fields = {
+        "id": f"{NOTES}/{stamp}-{name}-{short_hash(memory.ref, 6)}{SUFFIX}",
+        "content": f"{text}\n",
+        "entity": "ad_hoc",
+        "tags": memory.tags,
+        "pinned": memory.pinned,
+    }
+    changes = (
+        (memory.entity not in ("", "ad_hoc"), "entity (stands in the text)"),
+        (memory.status != "active", f"status {memory.status} (becomes active)"),
+        kind_change(memory, "note"),
+    )
+    names = ("type", "updated", "importance", "confidence", "source")
+    lineage = ("supersedes", "superseded_by", "links")
+    return ConvertedMemory(fields, lost_names(memory, changes, *names, *lineage))
 
 
 class CodexStore(TextFileStore[PlanContext]):
     """One folder of memories."""
 
     format = "codex"
-    acts = editing.ACTS
-    empty = IS_EMPTY
+    acts = ActionSupport(
+        editable=frozenset({"content", "tags"}),
+        add=_add,
+        add_imported=_plan_import,
+        handlers={
+            Act.EDIT: edit_document,
+            Act.DELETE: _delete,
+            Act.RETIRE: _request,
+            Act.SUPERSEDE: _request,
+            Act.RESTORE: _restore,
+        },
+        unsupported={
+            Act.RETYPE: "Codex sorts its memories itself: write a note",
+            Act.MERGE: "Codex merges its memories itself: write a note",
+        },
+        shard_of=shard_of,
+        not_on=_not_on,
+    )
     rescans = True  # a note is pending until MEMORY.md is newer
+
+    def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
+        return not text.strip()
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         faults: list[Unreadable] = []
@@ -37,8 +404,8 @@ class CodexStore(TextFileStore[PlanContext]):
 
     def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
         if key in (SUMMARY, MEMORY):
-            parsed = parse_item_file(key, path, text, sidecar)
-            return Reading(tuple(item_memories(parsed, sidecar, self.label)))
+            parsed = MarkdownList(key, path, text, sidecar)
+            return Reading(tuple(item_memories(parsed, self.label)))
         document = parse_document(key, str(path), text, time_of_change(path))
         pending = self._is_pending(path)
         return Reading((file_memory(document, sidecar, self.label, pending=pending),))
@@ -56,3 +423,12 @@ class CodexStore(TextFileStore[PlanContext]):
             return ()
         note = "in every prompt; the other files are looked up when a task needs them"
         return (LoadedText(SUMMARY, text, str(self.root / SUMMARY), note=note),)
+
+
+SUPPORT = FormatSupport(
+    CodexStore,
+    transfer=TransferSupport(
+        belongings=("raw_memories.md",),
+        convert=convert,
+    ),
+)

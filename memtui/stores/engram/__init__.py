@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from memtui.changes import Plan
+from memtui.stores.base import Store
 from memtui.stores.format import (
-    DatabaseSupport,
     ExchangeDocument,
+    ExportedDocument,
+    ExportRequest,
     Format,
-    TransferSupport,
-    lazy_function,
+    FormatSupport,
+    IncomingStore,
 )
 
 NAME = "engram"
 DATABASE = "engram.db"
 SUFFIXES = (".db", ".sqlite", ".sqlite3")
 """Files of another name that are worth a look inside."""
-
-_detect = lazy_function("memtui.stores.engram.store", "detect")
 
 
 def detect(path: Path) -> Path | None:
@@ -26,8 +29,11 @@ def detect(path: Path) -> Path | None:
         likely = (path / DATABASE).is_file() or path.suffix.lower() in SUFFIXES
     except (OSError, ValueError):
         return None
-    found: Path | None = _detect(path) if likely else None
-    return found
+    if not likely:
+        return None
+    from memtui.stores.engram import store
+
+    return store.detect(path)
 
 
 def database_file(root: Path) -> Path:
@@ -35,32 +41,44 @@ def database_file(root: Path) -> Path:
     return root / DATABASE if root.is_dir() else root
 
 
+def _load() -> FormatSupport:
+    from memtui.stores.engram.store import SUPPORT
+
+    return SUPPORT
+
+
+def _export(request: ExportRequest) -> ExportedDocument:
+    from memtui.stores.engram.export_document import export_memories
+
+    return export_memories(request)
+
+
+def _read(document: Mapping[str, Any]) -> IncomingStore:
+    from memtui.stores.engram.import_document import read
+
+    return read(document)
+
+
+def _plan_import(store: Store, text: str) -> Plan:
+    from memtui.stores.engram.import_document import plan_import
+
+    return plan_import(store, text)
+
+
 FORMAT = Format(
     name=NAME,
     title="Engram: persistent memory for coding agents (SQLite)",
     places=("$ENGRAM_DATA_DIR", "~/.engram"),
     detect=detect,
-    open=lazy_function("memtui.stores.engram.store", "open_store"),
+    load=_load,
     nearby=(".", ".engram"),
-    database=DatabaseSupport(
-        DATABASE,
-        lazy_function("memtui.stores.engram.store", "dump_store"),
-        lazy_function("memtui.stores.engram.rebuild", "rebuild"),
-        lazy_function("memtui.stores.engram.rows", "current_digest"),
-        lazy_function("memtui.stores.engram.rows", "find_row_statuses"),
-        lazy_function("memtui.stores.engram.rebuild", "alone_with"),
-        lazy_function("memtui.stores.engram.connection", "copy_database"),
-    ),
-    upkeep=lazy_function("memtui.stores.engram.records", "upkeep_rules"),
-    transfer=TransferSupport(
-        identity="sync_id", convert=lazy_function("memtui.stores.engram.importing", "convert")
-    ),
+    is_database=True,
     document=ExchangeDocument(
         description="the JSON of `engram export`: one store, no embeddings or former versions",
         name="an Engram export",
         member="observations",
-        export=lazy_function("memtui.stores.engram.export_document", "export_memories"),
-        read=lazy_function("memtui.stores.engram.import_document", "read"),
-        plan_import=lazy_function("memtui.stores.engram.import_document", "plan_import"),
+        export=_export,
+        read=_read,
+        plan_import=_plan_import,
     ),
 )

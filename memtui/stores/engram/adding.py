@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from memtui.changes import Change, Outcome, Plan, RowEdit
+from memtui.changes import Change, Edit, Outcome, Plan, row_edit
+from memtui.dataclass import replace
 from memtui.errors import RefError, Refused
 from memtui.model import Memory
 from memtui.stores.base import StoreView
@@ -71,7 +71,7 @@ class SavePlanner(OpenDatabase):
         )
         columns = {"type": memory.type, **fields}
         plan = self._insert(change, self._columns(columns, content, title, at), _warnings(fields))
-        return plan, str(plan.edits[-1].key["sync_id"])  # type: ignore[union-attr]
+        return plan, str(plan.edits[-1].row["sync_id"])
 
     def _columns(
         self, fields: Mapping[str, Any], content: str, title: str, at: rules.Address
@@ -107,7 +107,7 @@ class SavePlanner(OpenDatabase):
         }
         columns = {name: value for name, value in row.items() if value is not None}
         columns = self.schema.known("observations", columns)
-        edit = RowEdit(self.path, "observations", {"sync_id": sync_id}, None, columns)
+        edit = row_edit(self.path, "observations", {"sync_id": sync_id}, None, columns)
         before = session_edits(self.path, self.connection, self.schema, session, project, self.now)
         refs = (f"{self.label}:{self.number}",)
         return Plan((change,), (*before, edit), Outcome.ADDED, refs=refs, warnings=warnings)
@@ -121,7 +121,7 @@ class SavePlanner(OpenDatabase):
     ) -> Plan:
         names = [name for name in _OVERWRITTEN if self.schema.has("observations", name)]
         before, after = ({name: values[name] for name in names} for values in (row, columns))
-        edit = RowEdit(self.path, "observations", row_key(row), before, after)
+        edit = row_edit(self.path, "observations", row_key(row), before, after)
         ref = f"{self.label}:{row['id']}"
         reason = f"topic key {text(row['topic_key'])} exists: {ref} is overwritten in place"
         return Plan((change,), (edit,), Outcome.SUPERSEDED, reason, (ref,), (ref,), warnings)
@@ -129,7 +129,7 @@ class SavePlanner(OpenDatabase):
     def _count(self, change: Change, twin: Mapping[str, Any]) -> Plan:
         before = {name: twin[name] for name in ("duplicate_count", "last_seen_at")}
         after = {"duplicate_count": count_of(twin["duplicate_count"]) + 1, "last_seen_at": self.now}
-        edit = RowEdit(self.path, "observations", row_key(twin), before, after)
+        edit = row_edit(self.path, "observations", row_key(twin), before, after)
         ref = f"{self.label}:{twin['id']}"
         reason = f"{ref} says the same and is less than {rules.DUPLICATE_MINUTES} minutes old"
         return Plan((change,), (edit,), Outcome.DEDUPE, reason=reason, refs=(ref,))
@@ -242,7 +242,7 @@ class RelationPlanner(OpenDatabase):
         reason = f"takes back that it is superseded by {', '.join(v.source_name for v in verdicts)}"
         return Plan((change,), tuple(map(self.orphan, verdicts)), reason=reason, refs=(memory.ref,))
 
-    def new_relation(self, source: str, target: str, verb: str) -> RowEdit:
+    def new_relation(self, source: str, target: str, verb: str) -> Edit:
         """A new judged relation between two sync_ids."""
         sync_id = rules.new_sync_id("rel")
         columns = {
@@ -253,9 +253,9 @@ class RelationPlanner(OpenDatabase):
             "created_at": self.now,
             "updated_at": self.now,
         }
-        return RowEdit(self.path, "memory_relations", {"sync_id": sync_id}, None, columns)
+        return row_edit(self.path, "memory_relations", {"sync_id": sync_id}, None, columns)
 
-    def orphan(self, relation: Relation, *, dated: bool = True) -> RowEdit:
+    def orphan(self, relation: Relation, *, dated: bool = True) -> Edit:
         """Orphan a relation; `dated` also writes superseded_at."""
         before: dict[str, Any] = {"judgment_status": relation.status}
         after: dict[str, Any] = {"judgment_status": "orphaned"}
@@ -263,7 +263,7 @@ class RelationPlanner(OpenDatabase):
             before["superseded_at"] = relation.columns.get("superseded_at")
             after["superseded_at"] = self.now
         key = {"sync_id": relation.sync_id}
-        return RowEdit(self.path, "memory_relations", key, before, after)
+        return row_edit(self.path, "memory_relations", key, before, after)
 
     def touching(self, sync_id: object) -> list[Relation]:
         """Every relation that starts or ends at this sync_id."""
@@ -272,11 +272,11 @@ class RelationPlanner(OpenDatabase):
         where = "WHERE r.source_id = ? OR r.target_id = ?"
         return relations(self.connection, where, (sync_id, sync_id))
 
-    def _judge(self, pending: Relation, source: str, target: str, verb: str) -> RowEdit:
+    def _judge(self, pending: Relation, source: str, target: str, verb: str) -> Edit:
         after = {"source_id": source, "target_id": target, **_judgement_columns(verb)}
         before = {name: pending.columns.get(name) for name in after}
         key = {"sync_id": pending.sync_id}
-        return RowEdit(self.path, "memory_relations", key, before, after)
+        return row_edit(self.path, "memory_relations", key, before, after)
 
     def _named(self, change: Change) -> str:
         """The target of a LINK or UNLINK: an id, or a sync_id of a missing row."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from memtui.changes import Outcome, Plan, RowEdit
+from memtui.changes import Edit, Outcome, Plan, row_edit
 from memtui.dataclass import dataclass, field
 from memtui.errors import BundleError, Refused
 from memtui.model import Memory
@@ -171,7 +171,7 @@ class _Import:
     path: str
     connection: sqlite3.Connection
     schema: Schema
-    edits: list[RowEdit] = field(default_factory=list)
+    edits: list[Edit] = field(default_factory=list)
     new: int = 0
     same: int = 0
     different: int = 0
@@ -204,7 +204,7 @@ class _Import:
         """Add a session that is not there; as in Engram, an existing one stays."""
         if self._is_new_session(row["id"]):
             columns = imported_session_row(self.schema, row)
-            self.edits.append(RowEdit(self.path, "sessions", {"id": row["id"]}, None, columns))
+            self.edits.append(row_edit(self.path, "sessions", {"id": row["id"]}, None, columns))
 
     def _session_of(self, row: Row) -> None:
         """Add the session of this row, without a summary, if nothing describes it."""
@@ -264,7 +264,7 @@ class _Import:
             self._keys.add(mark)
             self.new += 1
             key = {"sync_id": known["sync_id"]}
-            self.edits.append(RowEdit(self.path, table, key, None, known))
+            self.edits.append(row_edit(self.path, table, key, None, known))
 
     def _matching_sync_id(self, table: str, row: Row) -> str:
         """The sync_id of a row with the same text and time, as early exports have none; else a new

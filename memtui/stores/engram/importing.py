@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from memtui.changes import Change, Outcome, Plan, RowEdit
+from memtui.changes import Change, Edit, Outcome, Plan, row_edit
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.engram import rules
@@ -66,7 +66,7 @@ class ImportPlanner(OpenDatabase):
         row = self.schema.known("observations", row)
         edits = (
             *self._bare_session(row),
-            RowEdit(self.path, "observations", {"sync_id": sync_id}, None, row),
+            row_edit(self.path, "observations", {"sync_id": sync_id}, None, row),
             *self._relations(extra),
         )
         warnings = ("former versions are not carried along",) if extra.get("versions") else ()
@@ -113,7 +113,7 @@ class ImportPlanner(OpenDatabase):
         if existing is not None:
             return plan_duplicate(change, "this prompt", f"{self.label}:{PROMPT}{existing}")
         row["content"] = _text_field(change, "content")
-        edit = RowEdit(self.path, "user_prompts", {"sync_id": sync_id}, None, row)
+        edit = row_edit(self.path, "user_prompts", {"sync_id": sync_id}, None, row)
         return Plan((change,), (*self._bare_session(row), edit), Outcome.ADDED)
 
     def _session(self, change: Change, own: str, extra: Row) -> Plan:
@@ -123,10 +123,10 @@ class ImportPlanner(OpenDatabase):
         columns = {name: extra[name] for name in _SESSION_COLUMNS if extra.get(name) is not None}
         columns |= {"id": own, "summary": _text_field(change, "content")}
         row = imported_session_row(self.schema, columns)
-        edit = RowEdit(self.path, "sessions", {"id": own}, None, row)
+        edit = row_edit(self.path, "sessions", {"id": own}, None, row)
         return Plan((change,), (edit,), Outcome.ADDED, refs=(ref,))
 
-    def _relations(self, extra: Row) -> tuple[RowEdit, ...]:
+    def _relations(self, extra: Row) -> tuple[Edit, ...]:
         """The relations from this observation that the database does not hold."""
         if not self.schema.has("memory_relations"):
             return ()
@@ -137,10 +137,10 @@ class ImportPlanner(OpenDatabase):
                 continue
             known = self.schema.known("memory_relations", relation)
             row = {n: from_json_value(v) for n, v in known.items() if n not in _RELATION_LOCAL}
-            edits.append(RowEdit(self.path, "memory_relations", {"sync_id": sync_id}, None, row))
+            edits.append(row_edit(self.path, "memory_relations", {"sync_id": sync_id}, None, row))
         return tuple(edits)
 
-    def _bare_session(self, row: Row) -> tuple[RowEdit, ...]:
+    def _bare_session(self, row: Row) -> tuple[Edit, ...]:
         """The edits that create the session of a row, without a summary, if it is missing."""
         session, project = text(row["session_id"]), text(row.get("project"))
         started_at = text(row.get("created_at")) or self.now

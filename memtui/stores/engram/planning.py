@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from memtui.changes import Act, Change, Outcome, Plan, RowEdit
+from memtui.changes import Act, Change, Edit, Outcome, Plan, row_edit
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.base import StoreView
@@ -176,7 +176,7 @@ class Planner(OpenDatabase):
     def _delete(self, change: Change, memory: Memory) -> Plan:
         if memory.kind == "note":
             row = self._row("user_prompts", int(memory.id.removeprefix(PROMPT)))
-            edit = RowEdit(self.path, "user_prompts", row_key(row), _row_columns(row), None)
+            edit = row_edit(self.path, "user_prompts", row_key(row), _row_columns(row), None)
             reason = "prompts are deleted for good"
             return Plan((change,), (edit,), reason=reason, refs=(memory.ref,))
         if not change.force:
@@ -187,7 +187,7 @@ class Planner(OpenDatabase):
             )
         number = int(memory.id)
         edits = [
-            RowEdit(self.path, "observation_versions", {"id": row["id"]}, _row_columns(row), None)
+            row_edit(self.path, "observation_versions", {"id": row["id"]}, _row_columns(row), None)
             for row in self._versions(number)
         ]
         verdicts = self._with(RelationPlanner)
@@ -198,7 +198,7 @@ class Planner(OpenDatabase):
         row = self._row("observations", number)
         if row.get("sync_id") != memory.extra.get("sync_id"):
             raise Refused("its number is another observation's now", where=memory.ref)
-        edits.append(RowEdit(self.path, "observations", row_key(row), _row_columns(row), None))
+        edits.append(row_edit(self.path, "observations", row_key(row), _row_columns(row), None))
         orphaned = f", {counted(len(touching), 'relation')} orphaned" if touching else ""
         reason = f"deleted for good{orphaned}"
         return Plan((change,), tuple(edits), reason=reason, refs=(memory.ref,))
@@ -245,9 +245,9 @@ class Planner(OpenDatabase):
 
     def _observation(
         self, memory: Memory, before: Mapping[str, Any], after: Mapping[str, Any]
-    ) -> RowEdit:
+    ) -> Edit:
         key = row_key({**memory.extra, "id": int(memory.id)})
-        return RowEdit(self.path, "observations", key, before, after)
+        return row_edit(self.path, "observations", key, before, after)
 
     def _row(self, table: str, number: int) -> Row:
         row = self.fetch(f"SELECT * FROM {table} WHERE id = ?", (number,))

@@ -21,7 +21,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, RowEdit, invert_edits
+from memtui.changes import Edit, Kind, invert_edits
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError
 from memtui.files.save_hooks import failpoint
@@ -54,11 +54,11 @@ Row = Mapping[str, Any]
 
 def apply(
     path: Path,
-    edits: Sequence[RowEdit],
+    edits: Sequence[Edit],
     recorder: WriteRecorder,
     clock: Callable[[], datetime],
     beside: Sequence[Edit] = (),
-) -> list[RowEdit]:
+) -> list[Edit]:
     """Make all the edits or none; returns those of rows as they were made.
 
     Args:
@@ -116,11 +116,11 @@ def _saved_beside(edits: tuple[Edit, ...], recorder: WriteRecorder) -> Iterator[
 
 def number_of(edit: Edit) -> object:
     """The row number in an edit that inserts; None if there is none."""
-    return (edit.after or {}).get("id") if isinstance(edit, RowEdit) else None
+    return (edit.after or {}).get("id") if edit.kind is Kind.ROW else None
 
 
-def _checked(edit: Edit, path: Path) -> RowEdit:
-    if not isinstance(edit, RowEdit) or Path(edit.path) != path or edit.table not in TABLES:
+def _checked(edit: Edit, path: Path) -> Edit:
+    if edit.kind is not Kind.ROW or Path(edit.path) != path or edit.table not in TABLES:
         raise Refused("this edit does not belong to this Engram database", where=str(path))
     for columns in (edit.before or {}, edit.after or {}):
         for value in columns.values():
@@ -138,7 +138,7 @@ class _Writer:
     made: set[str] = field(default_factory=set)
     """Sessions that this transaction made."""
 
-    def run(self, edits: Sequence[RowEdit], recorder: WriteRecorder) -> tuple[str, list[RowEdit]]:
+    def run(self, edits: Sequence[Edit], recorder: WriteRecorder) -> tuple[str, list[Edit]]:
         """Apply the edits and tell the recorder before the commit; returns the recorded name and
         the edits as applied.
 
@@ -146,7 +146,7 @@ class _Writer:
         tells after a crash what became of all. (A mark per row would hold Engram's lock while
         thousands of marks are synced to disk.)
         """
-        mark: tuple[RowEdit, str] | None = None
+        mark: tuple[Edit, str] | None = None
         written = []
         for edit in edits:
             pre = self._row(edit)
@@ -158,7 +158,7 @@ class _Writer:
         recorder.intend(name, before, row_digest(self._row(edit)))
         return name, written
 
-    def _write_edit(self, edit: RowEdit, row: Row | None) -> RowEdit:
+    def _write_edit(self, edit: Edit, row: Row | None) -> Edit:
         """Apply one edit; returns it with the number that a new observation got."""
         if edit.before is None:
             return self._insert(edit, row)
@@ -168,12 +168,12 @@ class _Writer:
             self._update(edit, row)
         return edit
 
-    def _row(self, edit: RowEdit) -> dict[str, Any] | None:
+    def _row(self, edit: Edit) -> dict[str, Any] | None:
         return find_row(self.connection, self.schema, edit)
 
     # -- update ----------------------------------------------------------------------------
 
-    def _update(self, edit: RowEdit, row: Row | None) -> None:
+    def _update(self, edit: Edit, row: Row | None) -> None:
         before, after = edit.before or {}, edit.after or {}
         if edit.table == "sessions":
             self._complete_session(row, after)
@@ -217,7 +217,7 @@ class _Writer:
 
     # -- insert ----------------------------------------------------------------------------
 
-    def _insert(self, edit: RowEdit, row: Row | None) -> RowEdit:
+    def _insert(self, edit: Edit, row: Row | None) -> Edit:
         columns = {name: from_json_value(value) for name, value in (edit.after or {}).items()}
         if edit.table == "sessions" and row is not None:
             self._describe_session(row, columns)
@@ -244,7 +244,7 @@ class _Writer:
             self.sync_log.relation_saved(self._read_row("memory_relations", number))
         return edit
 
-    def _require_session(self, edit: RowEdit, columns: Row) -> None:
+    def _require_session(self, edit: Edit, columns: Row) -> None:
         """Raise Refused if the session is missing, as after undo and redo in another order."""
         session = columns.get("session_id")
         query = "SELECT 1 FROM sessions WHERE id = ?"
@@ -273,13 +273,13 @@ class _Writer:
             self._set("sessions", row["id"], known)
             self.sync_log.session_saved({**row, **known})
 
-    def _insert_observation(self, edit: RowEdit, columns: dict[str, Any]) -> int:
+    def _insert_observation(self, edit: Edit, columns: dict[str, Any]) -> int:
         """Insert under the planned number, or the next one if it is taken; a row that is restored
         must get its own number. Returns the number."""
         number = columns.get("id")
         if number is not None:
             if self._is_number_used(number):
-                if "id" in edit.key:
+                if "id" in edit.row:
                     raise self._conflict(edit, self._read_row("observations", number))
                 del columns["id"]
             elif number <= self._highest():
@@ -292,7 +292,7 @@ class _Writer:
             self.sync_log.observation_deleted(values, values["deleted_at"], hard=False)
         return int(values["id"])
 
-    def _reinstate_relation(self, edit: RowEdit, row: Row, columns: dict[str, Any]) -> None:
+    def _reinstate_relation(self, edit: Edit, row: Row, columns: dict[str, Any]) -> None:
         """Judge again a relation that was orphaned (see `_delete_relation`)."""
         is_same = all(row[name] == columns.get(name) for name in ("source_id", "target_id"))
         if row["judgment_status"] != "orphaned" or not is_same:
@@ -303,12 +303,12 @@ class _Writer:
 
     # -- delete ----------------------------------------------------------------------------
 
-    def _delete(self, edit: RowEdit, row: Row | None) -> None:
+    def _delete(self, edit: Edit, row: Row | None) -> None:
         before = edit.before or {}
         if edit.table == "sessions":
             self._delete_session(row)
             return
-        ignored = DERIVED | ({"id"} - set(edit.key))
+        ignored = DERIVED | ({"id"} - set(edit.row))
         if row is None or any(
             row[name] != from_json_value(value)
             for name, value in before.items()
@@ -371,9 +371,9 @@ class _Writer:
         ).fetchone()
         return int(found[0] or 0)
 
-    def _conflict(self, edit: RowEdit, row: Row | None) -> Conflict:
+    def _conflict(self, edit: Edit, row: Row | None) -> Conflict:
         problem = "the row is gone" if row is None else "the row changed since it was read"
-        if row is None and "id" in edit.key and self._is_number_used(edit.key["id"], edit.table):
+        if row is None and "id" in edit.row and self._is_number_used(edit.row["id"], edit.table):
             problem = "the row is gone, and its number is another one's now"
         return Conflict(
             problem,

@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import RowEdit
-from memtui.dataclass import dataclass
+from memtui.changes import Edit, Kind, row_edit
+from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.files.revert_detection import CHANGED, HELD, EditSequence, EditState, EditStatus
 from memtui.stores.engram.connection import run_read
@@ -66,9 +66,9 @@ class OpenDatabase:
         return None if row is None else dict(row)
 
 
-def row_name(edit: RowEdit) -> str:
+def row_name(edit: Edit) -> str:
     """The name of a row for the recorder: `/x/engram.db#observations{"id": 7}`."""
-    return f"{edit.path}#{edit.table}{json.dumps(dict(edit.key), sort_keys=True)}"
+    return f"{edit.path}#{edit.table}{json.dumps(edit.row, sort_keys=True)}"
 
 
 def row_digest(row: Row | None) -> str:
@@ -88,7 +88,7 @@ def current_digest(name: str) -> str | None:
     if not table or not found:
         return None
     try:
-        edit = RowEdit(path, table, json.loads("{" + key), None, None)
+        edit = row_edit(path, table, json.loads("{" + key), None, None)
         return run_read(Path(path), lambda c: row_digest(find_row(c, inspect(c), edit)))
     except (ValueError, sqlite3.Error, MemtuiError):
         return None
@@ -103,21 +103,19 @@ def _database_digest(file: Path) -> str | None:
         return None
 
 
-def find_row(
-    connection: sqlite3.Connection, schema: Schema, edit: RowEdit
-) -> dict[str, Any] | None:
+def find_row(connection: sqlite3.Connection, schema: Schema, edit: Edit) -> dict[str, Any] | None:
     """Find the row of an edit. Raises Conflict if its key matches several, Refused, sqlite3.Error.
 
     Column names go into SQL as they are, so only those of the table itself may pass.
     """
     known = schema.tables.get(edit.table, frozenset())
-    strange = (set(edit.key) | set(edit.before or ()) | set(edit.after or ())) - known
-    if strange or not edit.key:
+    strange = (set(edit.row) | set(edit.before or ()) | set(edit.after or ())) - known
+    if strange or not edit.row:
         problem = f"no column {min(strange)!r}" if strange else "no row without a key"
         raise Refused(f"{edit.table} has {problem}", where=edit.path)
-    where = " AND ".join(f'"{name}" IS ?' for name in edit.key)
+    where = " AND ".join(f'"{name}" IS ?' for name in edit.row)
     found = connection.execute(
-        f"SELECT * FROM {edit.table} WHERE {where}", tuple(map(from_json_value, edit.key.values()))
+        f"SELECT * FROM {edit.table} WHERE {where}", tuple(map(from_json_value, edit.row.values()))
     ).fetchall()
     if len(found) > 1:
         raise Conflict("several rows have this key", where=row_name(edit))
@@ -145,7 +143,7 @@ def refuse_damaged(row: Row) -> None:
         )
 
 
-def describe_columns(columns: Row | None, edit: RowEdit, row: Row | None) -> str | None:
+def describe_columns(columns: Row | None, edit: Edit, row: Row | None) -> str | None:
     """The changed columns for display: the content alone, or `name: value` lines."""
     if columns is None:
         return None
@@ -176,9 +174,9 @@ RowStatuses = list[tuple[EditSequence, EditStatus]]
 
 def find_row_statuses(sequences: Sequence[EditSequence]) -> RowStatuses:
     """The status of each sequence of row edits, without those whose database cannot be read."""
-    by_path: dict[str, list[tuple[EditSequence, list[RowEdit]]]] = {}
+    by_path: dict[str, list[tuple[EditSequence, list[Edit]]]] = {}
     for sequence in sequences:
-        edits = [edit for edit in sequence if isinstance(edit, RowEdit)]
+        edits = [edit for edit in sequence if edit.kind is Kind.ROW]
         if edits and edits[0].table in MEMORY_TABLES:
             by_path.setdefault(edits[0].path, []).append((sequence, edits))
     found: RowStatuses = []
@@ -191,7 +189,7 @@ def find_row_statuses(sequences: Sequence[EditSequence]) -> RowStatuses:
 
 
 def _statuses(
-    sequences: Sequence[tuple[EditSequence, list[RowEdit]]], connection: sqlite3.Connection
+    sequences: Sequence[tuple[EditSequence, list[Edit]]], connection: sqlite3.Connection
 ) -> RowStatuses:
     schema = inspect(connection)
     rows = [_row(connection, schema, edits[0]) for _, edits in sequences]
@@ -208,7 +206,7 @@ def _statuses(
     return found
 
 
-def _row(connection: sqlite3.Connection, schema: Schema, edit: RowEdit) -> Row | None:
+def _row(connection: sqlite3.Connection, schema: Schema, edit: Edit) -> Row | None:
     try:
         return find_row(connection, schema, edit)
     except MemtuiError:
@@ -216,7 +214,7 @@ def _row(connection: sqlite3.Connection, schema: Schema, edit: RowEdit) -> Row |
 
 
 def _edit_status(
-    sequence: Sequence[RowEdit], row: Row | None, updated: set[tuple[str, Any]]
+    sequence: Sequence[Edit], row: Row | None, updated: set[tuple[str, Any]]
 ) -> EditStatus | None:
     newest = sequence[0]
     if newest.after is None:
@@ -228,27 +226,27 @@ def _edit_status(
     return CHANGED if row is None else _update_status(sequence, row)
 
 
-def _deletion_status(edit: RowEdit, row: Row | None) -> EditStatus:
+def _deletion_status(edit: Edit, row: Row | None) -> EditStatus:
     if row is None or row.get("judgment_status") == "orphaned":
         return HELD
     before = edit.before or {}
     if not all(_is_same(row[name], before[name]) for name in before if name not in ENGRAM_COLUMNS):
         return CHANGED
     now = {name: to_json_value(row[name]) for name in before}
-    return EditStatus(EditState.REVERTED, RowEdit(edit.path, edit.table, edit.key, now, None))
+    return EditStatus(EditState.REVERTED, replace(edit, before=now, after=None))
 
 
-def _insertion_status(edit: RowEdit, row: Row | None) -> EditStatus:
+def _insertion_status(edit: Edit, row: Row | None) -> EditStatus:
     if row is None:
         return EditStatus(EditState.REVERTED, edit)
     deleted_at = row.get("deleted_at")
     if deleted_at is None or (edit.after or {}).get("deleted_at") is not None:
         return HELD
     before, after = {"deleted_at": deleted_at}, {"deleted_at": None}
-    return EditStatus(EditState.REVERTED, RowEdit(edit.path, edit.table, edit.key, before, after))
+    return EditStatus(EditState.REVERTED, replace(edit, before=before, after=after))
 
 
-def _update_status(sequence: Sequence[RowEdit], row: Row) -> EditStatus | None:
+def _update_status(sequence: Sequence[Edit], row: Row) -> EditStatus | None:
     written: dict[str, Any] = {}
     former: dict[str, list[Any]] = {}
     for edit in sequence:
@@ -265,9 +263,7 @@ def _update_status(sequence: Sequence[RowEdit], row: Row) -> EditStatus | None:
         now = {name: to_json_value(row[name]) for name in back}
         reapplied = {name: written[name] for name in back}
         edit = sequence[0]
-        return EditStatus(
-            EditState.REVERTED, RowEdit(edit.path, edit.table, edit.key, now, reapplied)
-        )
+        return EditStatus(EditState.REVERTED, replace(edit, before=now, after=reapplied))
     if reverted_columns:
         return CHANGED
     return HELD if written else None
@@ -315,19 +311,19 @@ def session_edits(
     session: str,
     project: str,
     started_at: str,
-) -> tuple[RowEdit, ...]:
+) -> tuple[Edit, ...]:
     """The edits that create or complete this session. `started_at`: a timestamp for a new one."""
     found = connection.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()
     if found is None:
         row = bare_session_row(connection, schema, session, project, started_at)
-        return (RowEdit(path, "sessions", {"id": session}, None, row),)
+        return (row_edit(path, "sessions", {"id": session}, None, row),)
     row = dict(found)
     if not is_manual(session) or not is_blank(row["directory"]):
         return ()
     # As CreateSession does: a later save gives a session without a directory the one it knows.
     before = {"directory": row["directory"]}
     after = {"directory": directory_for(connection, project)}
-    return (RowEdit(path, "sessions", {"id": session}, before, after),)
+    return (row_edit(path, "sessions", {"id": session}, before, after),)
 
 
 def bare_session_row(

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from memtui.changes import Act, Change, Edit, Plan, RowEdit
+from memtui.changes import Act, Change, Edit, Kind, Plan
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
@@ -28,6 +28,7 @@ from memtui.stores.base import (
     Reading,
     Scan,
     Shard,
+    Store,
     StoreView,
     Unreadable,
     WriteRecorder,
@@ -39,6 +40,7 @@ from memtui.stores.engram.adding import why_beside
 from memtui.stores.engram.connection import (
     SMALLEST_DATABASE,
     FileStamps,
+    copy_database,
     describe_error,
     file_stamps,
     is_over_limit,
@@ -46,12 +48,15 @@ from memtui.stores.engram.connection import (
     read_or_raise,
     run_read,
 )
+from memtui.stores.engram.importing import convert
 from memtui.stores.engram.planning import Planner, refusal
 from memtui.stores.engram.reading import session_context
-from memtui.stores.engram.rebuild import dump
-from memtui.stores.engram.records import DatabasePlace
+from memtui.stores.engram.rebuild import alone_with, dump, rebuild
+from memtui.stores.engram.records import DatabasePlace, upkeep_rules
 from memtui.stores.engram.row_writing import apply, number_of
+from memtui.stores.engram.rows import current_digest, find_row_statuses
 from memtui.stores.engram.schema import Schema, inspect, is_engram
+from memtui.stores.format import DatabaseSupport, FormatSupport, TransferSupport
 from memtui.stores.plans import SidecarEntry, plan_sidecar_act, planned_before, requested_link
 from memtui.stores.scanning import SidecarReader, sidecar_faults
 from memtui.stores.sidecar import apply_overlay, entry_links
@@ -98,7 +103,7 @@ def open_store(root: Path, label: str) -> EngramStore:
 
 
 @dataclass
-class EngramStore:
+class EngramStore(Store):
     """One Engram database. See `connect` for how it is opened and `rows` for what is read."""
 
     root: Path
@@ -275,7 +280,7 @@ class EngramStore:
         """New observations of the same action that are planned and not made yet."""
         edits = (edit for plan in planned_before(view) for edit in plan.edits)
         return sum(
-            isinstance(edit, RowEdit)
+            edit.kind is Kind.ROW
             and (edit.path, edit.table) == (str(self.file), "observations")
             and edit.before is None
             for edit in edits
@@ -286,8 +291,8 @@ class EngramStore:
 
         Raises Conflict, Refused or SaveError.
         """
-        rows = [edit for edit in edits if isinstance(edit, RowEdit)]
-        beside = [edit for edit in edits if not isinstance(edit, RowEdit)]
+        rows = [edit for edit in edits if edit.kind is Kind.ROW]
+        beside = [edit for edit in edits if edit.kind is not Kind.ROW]
         if not rows:
             from memtui.files import save_transaction
 
@@ -300,7 +305,7 @@ class EngramStore:
             if edit is not planned
         }
         new_rows = iter(written)
-        every = (next(new_rows) if isinstance(edit, RowEdit) else edit for edit in edits)
+        every = (next(new_rows) if edit.kind is Kind.ROW else edit for edit in edits)
         return Written(tuple(every), refs) if refs else None
 
 
@@ -312,3 +317,19 @@ def _read_schema_and_stamps(connection: sqlite3.Connection) -> tuple[Schema, rea
 def dump_store(root: Path) -> list[str]:
     """The rows of the store at this root as JSON lines. Raises StoreError."""
     return dump(database_file(root))
+
+
+SUPPORT = FormatSupport(
+    open_store,
+    transfer=TransferSupport(identity="sync_id", convert=convert),
+    upkeep=upkeep_rules(),
+    database=DatabaseSupport(
+        DATABASE,
+        dump_store,
+        rebuild,
+        current_digest,
+        find_row_statuses,
+        alone_with,
+        copy_database,
+    ),
+)

@@ -1,52 +1,228 @@
-"""Gemini CLI's memory as a store: every file is a shard."""
+"""Gemini CLI's memory as a store: every file is a shard.
+
+* Each bullet and paragraph is a fact of `global` or of its project.
+* A patch in the inbox is a proposed note that shows the diff. It has the name of the first item
+  that it would add, so that the item has its links and tags once it is accepted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from memtui.errors import Refused
-from memtui.files.reading import file_stamp
+from memtui.changes import TEXTS, Act, Change, Edit, Outcome, Plan, text_edit
+from memtui.dataclass import replace
+from memtui.errors import Conflict, Refused, UnreadableFile
+from memtui.files.reading import decode, file_stamp, read_bytes
+from memtui.model import Memory, Place
+from memtui.stores import listed_texts
 from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable
-from memtui.stores.file_store import ListedTextStore
-from memtui.stores.gemini import GLOBAL, editing, entity_of, is_note, is_patch, memory_files
-from memtui.stores.gemini.records import item_memories, patch_memory
-from memtui.stores.markdown.items import MarkdownList, parse_item_file
-from memtui.stores.scanning import IS_EMPTY, FoundShard, planned_text
-from memtui.stores.sidecar import Sidecar
+from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
+from memtui.stores.gemini import (
+    ADDED,
+    FOLDER,
+    GLOBAL,
+    PROJECTS,
+    entity_of,
+    is_note,
+    is_patch,
+    memory_files,
+    target_of,
+)
+from memtui.stores.gemini.patches import FilePatch, apply_patch, parse_patch
+from memtui.stores.importing import CONVERTED, extra_in
+from memtui.stores.listed_texts import (
+    ListContext,
+    ListedText,
+    ListFile,
+    convert_with_entity,
+    list_acts,
+    text_key,
+)
+from memtui.stores.markdown.documents import time_of_change
+from memtui.stores.markdown.items import SECTION, MarkdownList, MarkdownListStore, parse_items
+from memtui.stores.plans import SIDECAR_ACTS, plan_one
+from memtui.stores.scanning import planned_text
+from memtui.stores.sidecar import Sidecar, is_kept, kept_value
+from memtui.stores.values import check_unchanged, memory_name
+
+PROPOSED = "patch"
+"""Type of a proposed patch, and key of `extra`: its path."""
 
 
-class GeminiStore(ListedTextStore):
+def patch_memory(path: str, file: Path, text: str, root: Path, label: str) -> Memory:
+    """A proposed patch. Raises Refused if not a unified diff."""
+    patches = parse_patch(text)
+    id = _first_id(patches, path, root) or path
+    names = [target_of(each.new or each.old, path, root) or "?" for each in patches]
+    return Memory(
+        **memory_name(label, id),
+        kind="note",
+        type=PROPOSED,
+        title=f"Proposed change of {', '.join(names)}",
+        content=text,
+        entity="global" if "/global/" in path else entity_of(path),
+        updated=time_of_change(file),
+        status="proposed",
+        origin=Place(str(file), 1),
+        extra={PROPOSED: path, "updated_from": "file time"},
+    )
+
+
+def _first_id(patches: list[FilePatch], path: str, root: Path) -> str:
+    """The id that the first new item will have; "" if none is new."""
+    for each in patches:
+        target = target_of(each.new, path, root) if each.new else ""
+        try:
+            known = decode(read_bytes(root / target, root)) if target else ""
+        except UnreadableFile:
+            known = ""
+        texts = {item.text for item in parse_items(known)}
+        for item in parse_items(each.added) if target else ():
+            if item.text not in texts:
+                return f"{target}#{text_key(item.text)}"
+    return ""
+
+
+# ---- acts ----------------------------------------------------------------------------------------
+
+
+def _is_proposal(memory: Memory) -> bool:
+    return memory.type == PROPOSED and PROPOSED in memory.extra
+
+
+def _not_on(act: Act, memory: Memory) -> str:
+    if _is_proposal(memory):
+        if act in SIDECAR_ACTS:
+            return ""
+        if is_kept(memory):
+            return "" if act in (Act.RESTORE, Act.DELETE) else "it is declined: restore it first"
+        decides = act in (Act.ACCEPT, Act.DECLINE)
+        return "" if decides else "it is a proposed patch: accept or decline it"
+    if act in (Act.ACCEPT, Act.DECLINE):
+        return "it is no proposal"
+    return listed_texts.not_on(act, memory)
+
+
+def _patch_text(memory: Memory, context: ListContext) -> str:
+    path = Path(memory.origin.file)
+    text = planned_text(path, context.root, context.view)
+    if text is None:
+        raise Conflict("the patch is gone", where=str(path))
+    check_unchanged(memory, text, str(path), None)
+    return text
+
+
+def _accept(change: Change, memory: Memory, context: ListContext) -> Plan:
+    """Apply the whole patch exactly, and remove it from the inbox."""
+    text = _patch_text(memory, context)
+    edits: list[Edit] = []
+    refs: dict[str, None] = {memory.ref: None}
+    for each in parse_patch(text):
+        names = {name for name in (each.old, each.new) if name}
+        targets = {target_of(name, str(memory.extra[PROPOSED]), context.root) for name in names}
+        target = targets.pop()
+        if not target or targets:
+            raise Refused("the patch changes a file that is not its own", where=", ".join(names))
+        file = context.root / target
+        if any(edit.kind in TEXTS and edit.path == str(file) for edit in edits):
+            raise Refused("the patch names a file twice", where=target)
+        before = planned_text(file, context.root, context.view)
+        after = apply_patch(before, each, target)
+        edits.append(text_edit(str(file), before, after))
+        ids = [
+            {item.id for item in MarkdownList(target, file, note, context.sidecar).items}
+            for note in (before, after)
+        ]
+        refs |= dict.fromkeys(context.ref(id) for id in sorted(ids[0] ^ ids[1]))
+    edits.append(text_edit(memory.origin.file, text, None))
+    return Plan((change,), tuple(edits), Outcome.DONE, "Applies the patch", tuple(refs))
+
+
+def _decline(change: Change, memory: Memory, context: ListContext) -> Plan:
+    """Remove the patch from the inbox; the sidecar stores it."""
+    text = _patch_text(memory, context)
+    former = replace(memory, status="retired", pinned=False)
+    edits: tuple[Edit, ...] = (text_edit(memory.origin.file, text, None),)
+    edits += context.sidecar_entry(memory).set(kept=kept_value(former))
+    plan = plan_one(change, memory, edits)
+    return replace(plan, supersedes=(memory.ref,), reason="removed from the inbox, kept by memtui")
+
+
+def _restore(change: Change, memory: Memory, context: ListContext) -> Plan:
+    if not _is_proposal(memory):
+        return listed_texts.plan_restore(change, memory, context)
+    edits: tuple[Edit, ...] = (text_edit(memory.origin.file, None, memory.content),)
+    return plan_one(change, memory, edits + context.sidecar_entry(memory).set(kept=None))
+
+
+def _shard_of(memory: Memory) -> str:
+    path = str(memory.extra.get(PROPOSED))
+    return path if _is_proposal(memory) else listed_texts.shard_of(memory)
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """Convert a memory to a bullet of GEMINI.md, which begins with its entity."""
+    extra = {CONVERTED: True, SECTION: ADDED}
+    return convert_with_entity(memory, "global", ("global",), extra=extra)
+
+
+class GeminiStore(MarkdownListStore):
     """One settings folder."""
 
     format = "gemini"
-    acts = editing.ACTS
-    empty = IS_EMPTY
+    acts = list_acts(
+        {Act.RETYPE: "an item has no type"},
+        {Act.RESTORE: _restore, Act.ACCEPT: _accept, Act.DECLINE: _decline},
+        shard_of=_shard_of,
+        not_on=_not_on,
+    )
     rescans = True  # the name of a patch depends on what is there already
 
-    def open_list(self, key: str, view: StoreView) -> MarkdownList:
-        file = self.file_of(key)
-        text = planned_text(file, self.root, view)
-        return MarkdownList(key, file, text, self.sidecar.current())
+    def list_files(self, faults: list[Unreadable]) -> list[str]:
+        return list(memory_files(self.root, faults))
 
-    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
-        faults: list[Unreadable] = []
-        paths = list(memory_files(self.root, faults))
-        known = [str(self.root / path) for path in paths if is_note(path)]
-        for path in paths:
-            file = str(self.root / path)
-            yield FoundShard(path, (file,), file_stamp([file, *known]) if is_patch(path) else "")
-        yield from faults
+    def mark_of(self, key: str) -> str:
+        if not is_patch(key):
+            return ""
+        notes = [path for path in memory_files(self.root, []) if is_note(path)]
+        return file_stamp([self.root / path for path in (key, *notes)])
+
+    def place_new(self, change: Change, context: ListContext) -> tuple[str, str]:  # noqa: ARG002
+        """GEMINI.md (`global`), as Gemini itself does, or MEMORY.md of a project."""
+        entity = str(change.fields.get("entity") or "global").strip("/ ")
+        if entity == "global":
+            return GLOBAL, ADDED
+        folder = self.root / PROJECTS / entity / FOLDER
+        if "/" in entity or entity in (".", "..") or "\0" in entity or not folder.is_dir():
+            raise Refused(
+                "there is no project of this name", where=entity, do="name global instead"
+            )
+        return f"{PROJECTS}/{entity}/{FOLDER}/MEMORY.md", ""
+
+    def place_imported(self, change: Change, context: ListContext) -> tuple[str, str]:  # noqa: ARG002
+        extra = extra_in(change)
+        path, _, item = str(change.fields["id"]).partition("#")
+        if CONVERTED in extra:
+            path, item = GLOBAL, "new"
+        if not is_note(path) or not item:
+            raise Refused("memories cannot be added here", where=path)
+        return path, str(extra.get(SECTION) or "")
 
     def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
-        if is_patch(key):
-            try:
-                return Reading((patch_memory(key, path, text, self.root, self.label),))
-            except Refused as error:
-                return Reading((), (Unreadable(str(path), f"it cannot be offered: {error}"),))
-        parsed = parse_item_file(key, path, text, sidecar)
-        return Reading(tuple(item_memories(parsed, sidecar, self.label)))
+        if not is_patch(key):
+            return super().read_text(key, path, text, sidecar)
+        try:
+            return Reading((patch_memory(key, path, text, self.root, self.label),))
+        except Refused as error:
+            return Reading((), (Unreadable(str(path), f"it cannot be offered: {error}"),))
+
+    def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:
+        found = super().describe(file, item)
+        found["extra"]["loaded_at_start"] = True
+        return found | {"entity": entity_of(file.key)}
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """GEMINI.md, and the private notes of this project or of all."""
@@ -55,8 +231,11 @@ class GeminiStore(ListedTextStore):
             if is_patch(path) or (path != GLOBAL and entity not in ("", entity_of(path))):
                 continue
             text = self.text_of(path)
-            if text is None:
-                continue
-            note = "every session" if path == GLOBAL else "sessions of this project"
-            texts.append(LoadedText(path, text, str(self.root / path), note=f"given to {note}"))
+            if text is not None:
+                note = "every session" if path == GLOBAL else "sessions of this project"
+                file = str(self.root / path)
+                texts.append(LoadedText(path, text, file, note=f"given to {note}"))
         return tuple(texts)
+
+
+SUPPORT = FormatSupport(GeminiStore, transfer=TransferSupport(convert=convert))

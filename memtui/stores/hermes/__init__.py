@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memtui.stores.format import Format, TransferSupport, lazy_function
+from memtui.stores.format import Format, FormatSupport
 from memtui.stores.scanning import list_folder, read_small
 
 MEMORY, USER = "MEMORY.md", "USER.md"
@@ -70,15 +70,17 @@ def memory_folder(root: Path) -> Path:
     return folder if os.path.isdir(folder) else root
 
 
+def _load() -> FormatSupport:
+    from memtui.stores.hermes.store import SUPPORT
+
+    return SUPPORT
+
+
 FORMAT = Format(
     name="hermes",
     title="Hermes agent: MEMORY.md and USER.md",
     places=("$HERMES_HOME", "~/.hermes"),
     detect=detect,
-    open=lazy_function("memtui.stores.hermes.store", "HermesStore"),
+    load=_load,
     configured=profile_folders,
-    transfer=TransferSupport(
-        belongings=("config.yaml", "memories/*.lock"),
-        convert=lazy_function("memtui.stores.hermes.editing", "convert"),
-    ),
 )

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import Change, Edit, Outcome, Plan, text_edit
 from memtui.dataclass import dataclass, field
 from memtui.errors import Conflict, Refused
 from memtui.files.frontmatter import set_field, split
@@ -47,11 +47,11 @@ class OpenDocument:
     text: str = field(repr=False)
     document: MarkdownFile
 
-    def text_edits(self, text: str | None) -> tuple[TextEdit, ...]:
+    def text_edits(self, text: str | None) -> tuple[Edit, ...]:
         """The edit that replaces the file's text (None: deletes the file); none if unchanged."""
         if text == self.text:
             return ()
-        return (TextEdit(self.document.file, self.text, text),)
+        return (text_edit(self.document.file, self.text, text),)
 
     def with_text(self, text: str) -> OpenDocument:
         """The document with a new text that is not written yet."""
@@ -214,7 +214,7 @@ def plan_file_import(
     """
     id = str(change.fields["id"])
     edits: tuple[Edit, ...] = (
-        TextEdit(str(file), None, text),
+        text_edit(str(file), None, text),
         *context.entry_edits(id, shard or id, **values),
     )
     return Plan((change,), edits, Outcome.ADDED, f"Added {id}", (context.ref(id),))

@@ -11,25 +11,16 @@ text, see `listed_texts.name_texts`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from memtui.dataclass import dataclass
 from memtui.errors import Refused
-from memtui.model import Memory, Place
-from memtui.stores.listed_texts import ListedText, ListFile, name_texts, text_key
-from memtui.stores.markdown.documents import (
-    DocumentFields,
-    MarkdownFile,
-    parse_document,
-    time_of_change,
-    with_body,
-)
-from memtui.stores.scanning import IS_EMPTY
+from memtui.model import Memory
+from memtui.stores.listed_texts import ListedText, ListFile, ListStore
+from memtui.stores.markdown.documents import parse_document, time_of_change, with_body
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.values import memory_name
 
 _BULLET = re.compile(r"( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
@@ -162,30 +153,6 @@ def _begins_another(line: str) -> bool:
     )
 
 
-# ---- names --------------------------------------------------------------------------------------
-
-
-def name_items(
-    items: Sequence[MarkdownItem],
-    prefix: str,
-    sidecar: Sidecar,
-    shard: str,
-    own_name: Callable[[MarkdownItem], str] = lambda _: "",
-) -> list[tuple[str, MarkdownItem]]:
-    """Give each item an id that no other has.
-
-    Args:
-        items: of one file, in order.
-        prefix: what every id begins with, such as the file's path and `#`.
-        sidecar: holds the names of items that memtui edited.
-        shard: the shard of the file.
-        own_name: a name that the item's text gives, such as the file it links to; else "".
-    """
-    keys = [text_key(item.text) for item in items]
-    texts = [(key, prefix + (own_name(item) or key)) for key, item in zip(keys, items, strict=True)]
-    return list(zip(name_texts(texts, prefix, sidecar, shard), items, strict=True))
-
-
 # ---- changes ------------------------------------------------------------------------------------
 
 
@@ -248,61 +215,23 @@ SECTION = "section"
 """Key of `extra`: the heading that a memory stands under."""
 
 
-def item_extra(item: MarkdownItem) -> dict[str, Any]:
-    """What `Memory.extra` holds of every item: the heading, and that the time is the file's."""
-    extra: dict[str, Any] = {"updated_from": "file time"}
-    return {**extra, SECTION: item.section} if item.section else extra
-
-
-class ItemFields(DocumentFields):
-    """The fields of `Memory` that every item of a file has."""
-
-    updated: datetime | None
-
-
-def item_fields(document: MarkdownFile, id: str, item: MarkdownItem, label: str) -> ItemFields:
-    """What a memory takes from its item: name, text, place and the file's time."""
-    origin = Place(document.file, document.line - 1 + item.line)
-    name = memory_name(label, id)
-    return {**name, "content": item.text, "origin": origin, "updated": document.changed}
-
-
-@dataclass(frozen=True, slots=True)
-class ItemFile:
-    """A parsed file with the names of its items."""
-
-    document: MarkdownFile
-    items: Sequence[tuple[str, MarkdownItem]]
-
-
-def parse_item_file(path: str, file: Path, text: str, sidecar: Sidecar) -> ItemFile:
-    """Parse the whole text of a file; `path` is its id and the key of its shard."""
-    document = parse_document(path, str(file), text, time_of_change(file))
-    return ItemFile(document, name_items(parse_items(document.body), f"{path}#", sidecar, path))
-
-
 class MarkdownList(ListFile):
-    """One file of items, opened to plan a change."""
+    """One file of items."""
 
     def __init__(
-        self, path: str, file: Path, before: str | None, sidecar: Sidecar, title: str = ""
+        self, key: str, path: Path, before: str | None, sidecar: Sidecar, title: str = ""
     ) -> None:
         """`title`: of a new file, with its mark; empty: it has none."""
-        if before is not None and not before.strip():
-            raise Refused(IS_EMPTY, where=str(file), do="fix the file first")
-        self.path, self.shard, self.before, self.title = file, path, before, title
-        self.parsed = parse_item_file(path, file, before or "", sidecar)
-        self.items = [
-            ListedText(id, item.text, item.section, (number,))
-            for number, (id, item) in enumerate(self.parsed.items)
-        ]
+        self.title = title
+        self.document = parse_document(key, str(path), before or "", time_of_change(path))
+        super().__init__(key, path, before, sidecar)
 
-    @property
-    def body(self) -> str:
-        return self.parsed.document.body
-
-    def natural_id(self, group: str, text: str) -> str:  # noqa: ARG002
-        return f"{self.shard}#{text_key(text)}"
+    def parse(self, text: str) -> Iterator[ListedText]:  # noqa: ARG002
+        above = self.document.line - 1
+        for item in parse_items(self.document.body):
+            yield ListedText(
+                item.text, item.start, item.end, above + item.line, item.section, native=item
+            )
 
     def fit(self, text: str) -> str:
         return without_blanks(text)
@@ -311,33 +240,40 @@ class MarkdownList(ListFile):
         return str(memory.extra.get(SECTION) or "")
 
     def replace(self, item: ListedText, new_text: str) -> str:
-        return self._with_body(replace_item(self.body, self._item(item), new_text))
+        return self._with_body(replace_item(self.document.body, item.native, new_text))
 
     def remove(self, removed: Sequence[ListedText]) -> str:
-        body = self.body
-        for item in sorted(removed, key=lambda each: each.at, reverse=True):
-            body = remove_item(body, self._item(item))
+        body = self.document.body
+        for item in sorted(removed, key=lambda each: each.start, reverse=True):
+            body = remove_item(body, item.native)
         return self._with_body(body)
 
     def insert(self, group: str, new_text: str, type: str = "") -> str:  # noqa: ARG002
         """Insert after the last bullet of the section, or of the file where no section is named; a
         missing section is added at the end."""
-        body = self.body
+        body = self.document.body
         if self.before is None and self.title:
             body = f"{self.title}\n\n"
-        if group and not any(i.section == group and i.is_bullet for _, i in self.parsed.items):
+        if group and not any(i.group == group and i.native.is_bullet for i in self.items):
             body = _with_section(body, group, new_text)
         else:
             body = add_item(body, new_text, section=group)
-        head = self.parsed.document.head
+        head = self.document.head
         return self._with_body(f"\n{body}" if head and not head.endswith("\n") else body)
 
-    def _item(self, item: ListedText) -> MarkdownItem:
-        return self.parsed.items[item.at[0]][1]
-
     def _with_body(self, body: str) -> str:
-        document = self.parsed.document
-        return with_body(document, body) if body else document.head or "\n"
+        return with_body(self.document, body) if body else self.document.head or "\n"
+
+
+class MarkdownListStore(ListStore):
+    """A store whose files are Markdown lists; a memory of it has the time of its file."""
+
+    syntax = MarkdownList
+
+    def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:
+        assert isinstance(file, MarkdownList)
+        extra = {"updated_from": "file time", **({SECTION: item.group} if item.group else {})}
+        return {"updated": file.document.changed, "extra": extra}
 
 
 def _with_section(body: str, section: str, new_text: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memtui.stores.format import Format, TransferSupport, lazy_function
+from memtui.stores.format import Format, FormatSupport
 from memtui.stores.markdown_folder.profiles import (
     BANK,
     BANK_NAMES,
@@ -158,21 +158,21 @@ def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -
         yield Path(entry.path, "memory")
 
 
+def _load() -> FormatSupport:
+    from memtui.stores.markdown_folder.store import SUPPORT
+
+    return SUPPORT
+
+
 FORMAT = Format(
     name="markdown-folder",
     title="Markdown notes: Serena, memory bank, basic-memory, memfs, vault",
     places=("~/.serena/memories", "$BASIC_MEMORY_HOME", "~/basic-memory"),
     detect=detect,
-    open=lazy_function("memtui.stores.markdown_folder.store", "MarkdownFolder"),
+    load=_load,
     nearby=(".", ".serena/memories", "memory-bank"),
     configured=configured_folders,
     fallback=plain_folder,
     program=lambda root: profile_of(root).title,
     profiles=tuple(PROFILES),
-    upkeep=lazy_function("memtui.stores.markdown_folder.rules", "upkeep_rules"),
-    transfer=TransferSupport(
-        belongings=("*.md", ".obsidian/app.json"),
-        convert=lazy_function("memtui.stores.markdown_folder.editing", "convert"),
-        place_facts=lazy_function("memtui.stores.markdown_folder.store", "place_facts"),
-    ),
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import posixpath
-from dataclasses import replace
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
+from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.format import ConvertedMemory
@@ -152,14 +152,14 @@ def _add(change: Change, context: NoteContext) -> Plan:
 LONGEST_DESCRIPTION = 120
 
 
-def new_note(change: Change, context: NoteContext) -> tuple[str, TextEdit]:
+def new_note(change: Change, context: NoteContext) -> tuple[str, Edit]:
     """The id and the edit of a new note. Raises Refused."""
     content = content_of(change)
     title = word_of(change, "title", "")
     folder = str(change.fields.get("entity") or "").strip("/")
     stem = named_stem(title or outline(content).title or content.strip())
     path, file = new_document_file(folder, stem, context)
-    return path, TextEdit(str(file), None, note_text(change, context, path, title))
+    return path, text_edit(str(file), None, note_text(change, context, path, title))
 
 
 def fact_refs(path: str, text: str, context: NoteContext) -> tuple[str, ...]:

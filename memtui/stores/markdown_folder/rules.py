@@ -194,7 +194,7 @@ def _compiled(patterns: Iterable[str], faults: list[str]) -> Iterator[re.Pattern
             faults.append(f"the pattern {pattern[:40]!r} is wrong: {error}")
 
 
-def upkeep_rules(_store: object) -> UpkeepRules:
+def upkeep_rules() -> UpkeepRules:
     """The rules for tidying: a relation or `[[name]]` may name a note that is still to be written
     (basic-memory, docs/NOTE-FORMAT.md: forward references); the path of a file may not."""
     return UpkeepRules(is_forward=lambda link: not link.target.endswith(".md"))

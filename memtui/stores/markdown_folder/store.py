@@ -7,12 +7,13 @@ installed; nothing that the repository names is run (see `files.git_repository`)
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from memtui.changes import Act, Change, Edit, Plan, TextEdit
-from memtui.errors import ConfigError, Refused
+from memtui.changes import TEXTS, Act, Change, Edit, Plan
+from memtui.errors import Refused
 from memtui.files.reading import digest
 from memtui.model import Memory
 from memtui.stores.base import (
@@ -25,8 +26,10 @@ from memtui.stores.base import (
     loaded_whole,
 )
 from memtui.stores.file_store import TextFileStore
+from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.markdown.documents import parse_document, time_of_change
 from memtui.stores.markdown_folder import SETTINGS, editing, profile_of
+from memtui.stores.markdown_folder.editing import convert
 from memtui.stores.markdown_folder.profiles import PROFILES
 from memtui.stores.markdown_folder.records import NoteContext, link_names, note_memories
 from memtui.stores.markdown_folder.rules import (
@@ -35,6 +38,7 @@ from memtui.stores.markdown_folder.rules import (
     memfs_fault,
     parse_patterns,
     patterns_in,
+    upkeep_rules,
 )
 from memtui.stores.scanning import SUFFIX, CachedFile, FoundShard, documents, read_place_facts
 from memtui.stores.sidecar import Sidecar
@@ -52,9 +56,11 @@ class MarkdownFolder(TextFileStore[NoteContext]):
     acts = editing.ACTS
     rescans = True  # a note is looked up by the names of the others
 
-    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self, root: Path, label: str, profile: str = "", now: Callable[[], datetime] = utc_now
+    ) -> None:
         super().__init__(root, label, now)
-        self.profile = profile_of(root)
+        self.profile = PROFILES[profile] if profile else profile_of(root)
         file = root.parent / SETTINGS.name
         self._patterns: CachedFile[NamePatterns] = CachedFile(
             file, root.parent, parse_patterns, NO_PATTERNS
@@ -62,12 +68,6 @@ class MarkdownFolder(TextFileStore[NoteContext]):
         self._paths: list[str] = []
         self._names: dict[str, str] | None = None
         self._not_committed = ""
-
-    def choose(self, name: str) -> None:
-        """Use another profile than the one that was recognised. Raises ConfigError."""
-        if name not in PROFILES:
-            raise ConfigError(f"there is no profile {name!r}", do=f"known: {', '.join(PROFILES)}")
-        self.profile = PROFILES[name]
 
     def take_rules(self, other: MarkdownFolder) -> None:
         """Use the rules of this other folder; for a copy of some of its files."""
@@ -85,7 +85,7 @@ class MarkdownFolder(TextFileStore[NoteContext]):
         """As `FileStore.plan`; what the hook of the folder's program would refuse is refused."""
         plan = super().plan(change, view)
         for edit in plan.edits if self.profile.described else ():
-            if isinstance(edit, TextEdit) and edit.after is not None:
+            if edit.kind in TEXTS and edit.after is not None:
                 path = os.path.relpath(edit.path, self.root).replace(os.sep, "/")
                 if why := memfs_fault(path, edit.after):
                     raise Refused(why, where=path, do="fix its frontmatter first")
@@ -93,6 +93,10 @@ class MarkdownFolder(TextFileStore[NoteContext]):
 
     def plan_context(self, view: StoreView) -> NoteContext:
         return NoteContext(**self.context_fields(view), profile=self.profile)
+
+    def place_facts(self) -> Mapping[str, Any]:
+        """The profile, which the names of folders above may tell, and the settings beside them."""
+        return {"profile": self.profile.name, **self.name_patterns().settings()}
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         patterns = self.name_patterns()
@@ -155,7 +159,7 @@ class MarkdownFolder(TextFileStore[NoteContext]):
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits, and commit the files where the folder's program does."""
         super().apply(edits, recorder)
-        files = sorted({edit.path for edit in edits if isinstance(edit, TextEdit)})
+        files = sorted({edit.path for edit in edits if edit.kind in TEXTS})
         if not files or not self.profile.commits:
             return None
         from memtui.files.git_repository import commit_files
@@ -165,6 +169,12 @@ class MarkdownFolder(TextFileStore[NoteContext]):
         return Written(tuple(edits), {}, (self._not_committed,)) if why else None
 
 
-def place_facts(store: MarkdownFolder) -> dict[str, object]:
-    """The profile, which the names of folders above may tell, and the settings beside them."""
-    return {"profile": store.profile.name, **store.name_patterns().settings()}
+SUPPORT = FormatSupport(
+    MarkdownFolder,
+    MarkdownFolder,
+    transfer=TransferSupport(
+        belongings=("*.md", ".obsidian/app.json"),
+        convert=convert,
+    ),
+    upkeep=upkeep_rules(),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from memtui.stores.format import Format, TransferSupport, lazy_function
+from memtui.stores.format import Format, FormatSupport
 
 FACTS_FILE, EPISODES_FILE, SCHEMA_FILE = FILES = ("facts.json", "episodes.json", "schema.json")
 MIN_FILES = 2
@@ -33,15 +33,17 @@ def _is_array(path: Path) -> bool:
     return not head or head.startswith(b"[")
 
 
+def _load() -> FormatSupport:
+    from memtui.stores.simple_memory.store import SUPPORT
+
+    return SUPPORT
+
+
 FORMAT = Format(
     name="simple-memory",
     title="Simple Memory: facts, episodes and schema (acta.so white paper)",
     places=(),
     detect=detect,
-    open=lazy_function("memtui.stores.simple_memory.store", "SimpleMemoryStore"),
+    load=_load,
     nearby=(".", "simple-memory"),
-    upkeep=lazy_function("memtui.stores.simple_memory.rules", "upkeep_rules"),
-    transfer=TransferSupport(
-        convert=lazy_function("memtui.stores.simple_memory.adding", "convert")
-    ),
 )

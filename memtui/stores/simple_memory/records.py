@@ -27,7 +27,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import RecordEdit, SidecarEdit
+from memtui.changes import Edit
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.model import IMPORTANCES, Link, Memory, Place
@@ -35,13 +35,14 @@ from memtui.stores.base import Reading, Unreadable
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_json, read_or_new
 from memtui.stores.plans import PlanContext, SidecarEntry
 from memtui.stores.scanning import LastRead, as_unreadable
-from memtui.stores.sidecar import Entry, Sidecar, is_kept
+from memtui.stores.sidecar import Sidecar, is_kept
 from memtui.stores.simple_memory import EPISODES_FILE, FACTS_FILE, SCHEMA_FILE
 from memtui.stores.values import (
     UNADDRESSABLE,
     from_iso,
     importance_of_rating,
     is_number,
+    list_of,
     lower_word,
     memory_name,
     text_of,
@@ -49,138 +50,10 @@ from memtui.stores.values import (
     with_unique_ids,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class RecordFile:
-    """One of the three files, read to plan a change."""
-
-    file: JsonFile
-    by_id: Mapping[str, NamedRecord] = field(repr=False)
-    """The first record of each id."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordContext(PlanContext):
-    """The context of planning a change in one Simple Memory."""
-
-    last: LastRead[RecordFile] = field(repr=False)
-
-    def target(self, memory: Memory) -> RecordTarget:
-        """Find the record of a memory. Raises Refused, or Conflict when it is gone."""
-        why = why_fixed(memory)
-        if why:
-            raise Refused(why, where=memory.ref)
-        record_kind = RECORD_KIND_OF[memory.kind]
-        opened = self.open(record_kind)
-        named = opened.by_id.get(memory.id)
-        if named is None:
-            raise Conflict("another program removed this record", where=str(opened.file.path))
-        return RecordTarget(memory, record_kind, opened.file, named, self.sidecar_entry(memory))
-
-    def open(self, record_kind: RecordKind) -> RecordFile:
-        """Read one file as it is now. Raises Refused if it cannot be read."""
-        path = self.root / record_kind.file
-
-        def read() -> RecordFile:
-            file = read_or_new(path, self.root)
-            found, _ = named_records(file, record_kind.file)
-            return RecordFile(file, {named.id: named for named in reversed(found)})
-
-        return self.last.get([path], read)
-
-    def record_entry_edits(self, id: str, **values: Any) -> tuple[SidecarEdit, ...]:
-        """The edit that sets these keys of a record's sidecar entry; none if they are set."""
-        return self.entry_edits(id, SHARD, **values)
-
-
-@dataclass(frozen=True, slots=True)
-class RecordTarget:
-    """One record in its file, read to plan a change."""
-
-    memory: Memory
-    record_kind: RecordKind
-    file: JsonFile
-    named: NamedRecord
-    sidecar_entry: SidecarEntry
-
-    @property
-    def path(self) -> str:
-        return str(self.file.path)
-
-    @property
-    def raw(self) -> str:
-        return self.named.record.raw
-
-    @property
-    def value(self) -> Mapping[str, Any]:
-        return self.named.value
-
-    def with_members(self, values: Mapping[str, Any]) -> tuple[RecordEdit, ...]:
-        """The edit that sets these keys and changes no other byte of the record."""
-        return self.file.put(self.named, values)
-
-    def removal(self) -> RecordEdit:
-        return self.file.edit(self.named, None)
-
-
-def why_fixed(memory: Memory) -> str:
-    """Why this memory's record cannot be changed; empty when it can."""
-    if is_kept(memory):
-        return "it is a former text that only memtui keeps"
-    fault = memory.extra.get(UNADDRESSABLE)
-    return str(fault) if fault else ""
-
-
 SHARD = "memory"
 """Key of the only shard."""
-
 KEPT_STATUS = "status"
 """Key of a sidecar entry: the status of a fact or an episode, which their files cannot say."""
-
-
-def read(root: Path, label: str, sidecar: Sidecar) -> Reading:
-    """Read the memories of all three files."""
-    memories: list[Memory] = []
-    faults: list[Unreadable] = []
-    for record_kind in RECORD_KINDS:
-        path = root / record_kind.file
-        if not os.path.lexists(path):
-            continue
-        try:
-            found, file_faults = _read_records(record_kind, read_json(path, root), label, sidecar)
-        except UnreadableFile as error:
-            faults.append(as_unreadable(error, path))
-        else:
-            memories += found
-            faults += file_faults
-    return Reading(tuple(with_unique_ids(memories)), tuple(faults))
-
-
-def _read_records(
-    record_kind: RecordKind, file: JsonFile, label: str, sidecar: Sidecar
-) -> tuple[list[Memory], list[Unreadable]]:
-    named, faults = named_records(file, record_kind.file)
-    memories = []
-    for record in named:
-        place = Place(str(file.path), record.record.line, file.key(record.index))
-        memory = memory_of(record_kind, record.value, id=record.id, label=label, place=place)
-        if record.fault:
-            memory = replace(memory, extra={**memory.extra, UNADDRESSABLE: record.fault})
-        memories.append(_with_entry(record_kind, memory, record.value, sidecar.entry(record.id)))
-    return memories, faults
-
-
-def _with_entry(
-    record_kind: RecordKind, memory: Memory, value: Mapping[str, Any], entry: Entry
-) -> Memory:
-    """Apply the rating and the status of the sidecar entry to the memory."""
-    if "rating" in entry:
-        memory = replace(memory, importance=importance(record_kind, value, entry["rating"]))
-    status = entry.get(KEPT_STATUS)
-    if record_kind is SCHEMA or status not in ("retired", "superseded"):
-        return memory
-    return replace(memory, status=status)
-
 
 STRONG_AFFECT = 0.7
 """Distance of valence from 0 on the scale of -1 to 1. The white paper says only "strong"."""
@@ -188,6 +61,8 @@ STRONG_AFFECT = 0.7
 HIGH_SHARE, MEDIUM_SHARE = 2 / 3, 1 / 3
 """Limits of an `importance` between 0 and 1. The format leaves the scale open."""
 
+LISTS = {"fact": "facts", "evidence": "evidence"}
+"""Relations whose links stand in a list of their own."""
 SCHEMA_KINDS = ("value", "preference", "policy", "goal")
 
 PROPOSED, CONFIRMED, OUTDATED = "proposed", "confirmed", "outdated"
@@ -221,10 +96,118 @@ RECORD_KINDS = (FACTS, EPISODES, SCHEMA)
 RECORD_KIND_OF = {kind.kind: kind for kind in RECORD_KINDS}
 
 
-def memory_of(
-    record_kind: RecordKind, value: Mapping[str, Any], *, id: str, label: str, place: Place
-) -> Memory:
-    """Convert a record to a memory, without its sidecar entry."""
+def why_fixed(memory: Memory) -> str:
+    """Why this memory's record cannot be changed; empty when it can."""
+    if is_kept(memory):
+        return "it is a former text that only memtui keeps"
+    return str(memory.extra.get(UNADDRESSABLE) or "")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFile:
+    """One of the three files, read to plan a change."""
+
+    file: JsonFile
+    by_id: Mapping[str, NamedRecord] = field(repr=False)
+    """The first record of each id."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTarget:
+    """One record in its file, read to plan a change."""
+
+    memory: Memory
+    record_kind: RecordKind
+    file: JsonFile
+    named: NamedRecord
+    entry: SidecarEntry
+
+    @property
+    def raw(self) -> str:
+        return self.named.record.raw
+
+    @property
+    def value(self) -> Mapping[str, Any]:
+        return self.named.value
+
+    def put(self, **values: Any) -> tuple[Edit, ...]:
+        """The edit that sets these keys and changes no other byte of the record."""
+        return self.file.put(self.named, values)
+
+    def removal(self) -> Edit:
+        return self.file.edit(self.named, None)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordContext(PlanContext):
+    """The context of planning a change in one Simple Memory."""
+
+    last: LastRead[RecordFile] = field(repr=False)
+
+    def target(self, memory: Memory) -> RecordTarget:
+        """Find the record of a memory. Raises Refused, or Conflict when it is gone."""
+        if why := why_fixed(memory):
+            raise Refused(why, where=memory.ref)
+        record_kind = RECORD_KIND_OF[memory.kind]
+        opened = self.open(record_kind)
+        named = opened.by_id.get(memory.id)
+        if named is None:
+            raise Conflict("another program removed this record", where=str(opened.file.path))
+        return RecordTarget(memory, record_kind, opened.file, named, self.sidecar_entry(memory))
+
+    def open(self, record_kind: RecordKind) -> RecordFile:
+        """Read one file as it is now. Raises Refused if it cannot be read."""
+        path = self.root / record_kind.file
+
+        def read() -> RecordFile:
+            file = read_or_new(path, self.root)
+            found, _ = named_records(file, record_kind.file)
+            return RecordFile(file, {named.id: named for named in reversed(found)})
+
+        return self.last.get([path], read)
+
+    def record_entry_edits(self, id: str, **values: Any) -> tuple[Edit, ...]:
+        """The edit that sets these keys of a record's sidecar entry; none if they are set."""
+        return self.entry_edits(id, SHARD, **values)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def read(root: Path, label: str, sidecar: Sidecar) -> Reading:
+    """Read the memories of all three files."""
+    memories: list[Memory] = []
+    faults: list[Unreadable] = []
+    for kind in RECORD_KINDS:
+        path = root / kind.file
+        if not os.path.lexists(path):
+            continue
+        try:
+            file = read_json(path, root)
+        except UnreadableFile as error:
+            faults.append(as_unreadable(error, path))
+            continue
+        named, file_faults = named_records(file, kind.file)
+        faults += file_faults
+        for record in named:
+            memory = memory_of(kind, record.value, id=record.id, label=label)
+            place = Place(str(file.path), record.record.line, file.key(record.index))
+            extra = memory.extra
+            if record.fault:
+                extra = {**extra, UNADDRESSABLE: record.fault}
+            entry, status, importance = sidecar.entry(record.id), memory.status, memory.importance
+            if "rating" in entry:
+                importance = importance_of(kind, record.value, entry["rating"])
+            if kind is not SCHEMA and entry.get(KEPT_STATUS) in ("retired", "superseded"):
+                status = entry[KEPT_STATUS]
+            memories.append(
+                replace(memory, origin=place, extra=extra, importance=importance, status=status)
+            )
+    return Reading(tuple(with_unique_ids(memories)), tuple(faults))
+
+
+def memory_of(record_kind: RecordKind, value: Mapping[str, Any], *, id: str, label: str) -> Memory:
+    """Convert a record to a memory, without its place and its sidecar entry."""
     status = text_of(value.get("status"))
     domain, topic = text_of(value.get("domain")), text_of(value.get("topic"))
     return Memory(
@@ -232,25 +215,24 @@ def memory_of(
         kind=record_kind.kind,
         type=text_of(value.get("kind")) if record_kind is SCHEMA else "",
         title=text_of(value.get("title")),
-        content=sentence(value)
-        if record_kind is FACTS
-        else text_of(value.get(record_kind.text_key)),
+        content=content_in(record_kind, value),
         entity="/".join(name for name in (domain, topic) if name),
         created=created(record_kind, value),
-        importance=importance(record_kind, value, None),
+        importance=importance_of(record_kind, value, None),
         confidence=_number(value.get("confidence")),
         status=SCHEMA_STATUSES.get(status, "active") if record_kind is SCHEMA else "active",
         pinned=value.get("pinned") is True,
         tags=tags_of(record_kind, value),
         links=_links(value),
         source=", ".join(texts_of(value.get("source_ids"))),
-        origin=place,
-        extra=_extra(value),
+        extra={key: item for key, item in value.items() if not _is_shown(key, item)},
     )
 
 
-def sentence(value: Mapping[str, Any]) -> str:
-    """Subject, predicate and object of a fact as one line."""
+def content_in(record_kind: RecordKind, value: Mapping[str, Any]) -> str:
+    """The text of a record; of a fact subject, predicate and object as one line."""
+    if record_kind is not FACTS:
+        return text_of(value.get(record_kind.text_key))
     words = (text_of(value.get(key)) for key in ("s", "p", "o"))
     return " ".join(word for word in words if word)
 
@@ -259,7 +241,7 @@ def created(record_kind: RecordKind, value: Mapping[str, Any]) -> datetime | Non
     return from_iso(value.get("start" if record_kind is EPISODES else "time"))
 
 
-def importance(record_kind: RecordKind, value: Mapping[str, Any], rating: object) -> str:
+def importance_of(record_kind: RecordKind, value: Mapping[str, Any], rating: object) -> str:
     """High, medium or low; `rating` is the person's, from the sidecar."""
     for stated in (importance_of_rating(rating), _stated_importance(value.get("importance"))):
         if stated:
@@ -299,30 +281,24 @@ def tags_of(record_kind: RecordKind, value: Mapping[str, Any]) -> tuple[str, ...
 
 
 def _links(value: Mapping[str, Any]) -> tuple[Link, ...]:
-    own = value.get("links")
     links = [
         Link(text_of(link.get("rel")), text_of(link.get("to")))
-        for link in (own if isinstance(own, list) else ())
+        for link in list_of(value.get("links"))
         if isinstance(link, dict) and link.get("to")
     ]
-    links += [Link("fact", target) for target in texts_of(value.get("facts"))]
-    links += [Link("evidence", target) for target in texts_of(value.get("evidence"))]
+    for relation, key in LISTS.items():
+        links += [Link(relation, target) for target in texts_of(value.get(key))]
     return tuple(links)
 
 
 _TEXT_FIELDS = frozenset({"id", "title", "summary", "text", "domain", "topic", "kind"})
-_LINK_FIELDS = frozenset({"facts", "evidence"})
-
-
-def _extra(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Every key that no field shows unchanged."""
-    return {key: item for key, item in value.items() if not _is_shown(key, item)}
 
 
 def _is_shown(key: str, item: object) -> bool:
+    """Whether a field shows the key unchanged; any other goes into `extra`."""
     if key in _TEXT_FIELDS:
         return isinstance(item, str)
-    if key in _LINK_FIELDS:
+    if key in ("facts", "evidence"):
         return isinstance(item, list) and len(texts_of(item)) == len(item)
     if key == "links":
         return isinstance(item, list) and all(_is_link(link) for link in item)

@@ -1,20 +1,612 @@
-"""A Simple Memory on disk as a store: all three files are one shard."""
+"""A Simple Memory as a store: plans of every act on its records, and the store itself.
+
+Only the values that change are written. A fact is edited as the line a person sees, subject,
+predicate and object; the first two must stay, because they say what the fact is about. A schema
+item whose text changes gets the next version; the sidecar keeps the former text as
+`<id>@v<version>`, which the item then supersedes.
+
+What a person writes is certain and confirmed: confidence 1, status confirmed, version 1. A new
+record is laid out like its neighbour and goes to the end of its file.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable
-from datetime import datetime
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, time
 from pathlib import Path
+from typing import Any
 
+from memtui.changes import Act, Change, Edit, Outcome, Plan
+from memtui.dataclass import dataclass, field, replace
+from memtui.errors import Refused
+from memtui.files.json.editing import has_member
+from memtui.model import CURRENT, Memory
 from memtui.stores.base import Reading, Shard, StoreView
 from memtui.stores.file_store import FileStore
+from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport, UpkeepRules
+from memtui.stores.importing import (
+    described_memory,
+    entity_parts,
+    extra_in,
+    kind_change,
+    links_in,
+    lost_names,
+    native_keys,
+    short_hash,
+    sidecar_values,
+    text_with_title,
+    texts_in,
+)
+from memtui.stores.plans import (
+    ActHandler,
+    ActionSupport,
+    dangling_warnings,
+    ended_link_edits,
+    plan_duplicate,
+    plan_merge,
+    plan_one,
+    plan_sidecar_act,
+    plan_successor,
+    requested_link,
+)
 from memtui.stores.scanning import FoundShard, LastRead
-from memtui.stores.sidecar import Sidecar
+from memtui.stores.sidecar import Sidecar, kept_value
 from memtui.stores.simple_memory import records
-from memtui.stores.simple_memory.editing import ACTS
-from memtui.stores.simple_memory.records import RECORD_KINDS, RecordContext, RecordFile
-from memtui.stores.values import utc_now
+from memtui.stores.simple_memory.records import (
+    CONFIRMED,
+    EPISODES,
+    FACTS,
+    KEPT_STATUS,
+    LISTS,
+    OUTDATED,
+    PROPOSED,
+    RECORD_KIND_OF,
+    RECORD_KINDS,
+    SCHEMA,
+    SCHEMA_KINDS,
+    SHARD,
+    RecordContext,
+    RecordFile,
+    RecordKind,
+    RecordTarget,
+    content_in,
+    importance_of,
+    parse_schema_kind,
+    tags_of,
+    why_fixed,
+)
+from memtui.stores.values import (
+    RATING_OF,
+    changed_values,
+    check_unchanged,
+    checked_importance,
+    content_of,
+    created_of,
+    is_number,
+    list_of,
+    memory_name,
+    tag_words,
+    text_of,
+    utc_now,
+    whole_number,
+)
+
+# ---- editing -------------------------------------------------------------------------------------
+
+EDITABLE = frozenset({"content", "title", "type", "importance", "entity", "tags", "confidence"})
+SHARE_OF = {"high": 0.9, "medium": 0.5, "low": 0.1}
+"""What is written in a record whose `importance` is a share of 1."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The values that an edit writes, collected field by field."""
+
+    target: RecordTarget
+    context: RecordContext
+    members: dict[str, Any] = field(default_factory=dict)
+    """Keys of the record."""
+    entry: dict[str, Any] = field(default_factory=dict)
+    """Keys of the memory's sidecar entry."""
+    more: tuple[Edit, ...] = ()
+
+    def fill(self, change: Change) -> tuple[Edit, ...]:
+        """The edits of all fields that change. Raises Refused or Conflict."""
+        for name, value in changed_values(change, self.target.memory, EDITABLE).items():
+            getattr(self, name)(content_of(change) if name == "content" else value)
+        edits = (*self.target.put(**self.members), *self.target.entry.set(**self.entry))
+        return (*edits, *self.more)
+
+    def content(self, text: str) -> None:
+        kind, value = self.target.record_kind, self.target.value
+        now = content_in(kind, value)
+        check_unchanged(self.target.memory, now, str(self.target.file.path), text)
+        self.members[kind.text_key] = self._object(text) if kind is FACTS else text
+        if kind is SCHEMA:
+            version = whole_number(value.get("version"), 1)
+            self.members["version"] = version + 1
+            memory = self.target.memory
+            name = memory_name(memory.store, f"{memory.id}@v{version}")
+            ends: dict[str, Any] = {"status": "superseded", "superseded_by": (memory.id,)}
+            former = replace(memory, **name, pinned=False, **ends)
+            self.entry["supersedes"] = [former.id]
+            self.more = self.context.record_entry_edits(former.id, kept=kept_value(former))
+
+    def _object(self, text: str) -> object:
+        """Take the object of a fact from its edited line; a number stays a number."""
+        value = self.target.value
+        head = f"{text_of(value.get('s'))} {text_of(value.get('p'))} "
+        words = text.removeprefix(head).strip()
+        if not text.startswith(head) or not words:
+            raise Refused(
+                "subject and predicate of a fact stay as they are",
+                where=self.target.memory.ref,
+                do="change only what follows them, or add another fact",
+            )
+        for number in (int, float) if is_number(value.get("o")) else ():
+            try:
+                return number(words)
+            except ValueError:
+                continue
+        return words
+
+    def title(self, value: object) -> None:
+        if self.target.record_kind is not EPISODES:
+            raise Refused("only an episode has a title", where=self.target.memory.ref)
+        if not isinstance(value, str) or not value.strip():
+            raise Refused("a title must say something", where=self.target.memory.ref)
+        self.members["title"] = value
+
+    def type(self, value: object) -> None:
+        if self.target.record_kind is not SCHEMA:
+            raise Refused("only a schema item has a type", where=self.target.memory.ref)
+        self.members["kind"] = parse_schema_kind(value)
+
+    def importance(self, value: object) -> None:
+        word = checked_importance(value)
+        if not has_member(self.target.raw, "importance"):
+            self.entry["rating"] = RATING_OF[word]
+            return
+        old = self.target.value["importance"]
+        is_share = isinstance(old, float) or (isinstance(old, int) and old in (0, 1))
+        scale: Mapping[str, object] = SHARE_OF if is_share else RATING_OF
+        self.members["importance"] = word if isinstance(old, str) else scale[word]
+        self.entry["rating"] = None
+
+    def entity(self, value: object) -> None:
+        if not isinstance(value, str) or not value.strip("/ \n"):
+            raise Refused("the entity is a domain and a topic", do="for example: health/sleep")
+        domain, _, topic = value.strip("/").partition("/")
+        for key, name in (("domain", domain), ("topic", topic)):
+            if name or key in self.target.value:
+                self.members[key] = name
+
+    def tags(self, value: object) -> None:
+        tags = [str(tag) for tag in value] if isinstance(value, list | tuple) else []
+        native = tags_of(self.target.record_kind, self.target.value)
+        if missing := [tag for tag in native if tag not in tags]:
+            raise Refused(f"the record itself says {missing[0]!r}: that tag stays")
+        self.entry["tags"] = [tag for tag in tags if tag.strip() and tag not in native]
+
+    def confidence(self, value: object) -> None:
+        if not is_number(value) or not 0 <= value <= 1:
+            raise Refused("the confidence is a number from 0 to 1", where=self.target.memory.ref)
+        self.members["confidence"] = value
+
+
+def _edit(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
+    return _Draft(context.target(memory), context).fill(change)
+
+
+def _accept(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
+    """Confirm a proposed schema item, with new text if given."""
+    return _Draft(context.target(memory), context, {"status": CONFIRMED}).fill(change)
+
+
+# ---- status, pins, links, merging ----------------------------------------------------------------
+
+
+def _retire(_change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
+    """A schema item becomes outdated; a fact or an episode is retired in the sidecar."""
+    target = context.target(memory)
+    if target.record_kind is SCHEMA:
+        return target.put(status=OUTDATED)
+    return target.entry.set(**{KEPT_STATUS: "retired"})
+
+
+def _restore(_change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
+    """Make a schema item confirmed again, a fact or an episode as its file has it."""
+    target = context.target(memory)
+    lineage = target.entry.set(**{KEPT_STATUS: None, "superseded_by": None})
+    if target.record_kind is SCHEMA and memory.status not in ("active", "proposed"):
+        return (*target.put(status=CONFIRMED), *lineage)
+    return lineage
+
+
+def _pin(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
+    """Plan PIN and UNPIN, in the record's own `pinned` where it has one."""
+    target = context.target(memory)
+    pinned = change.act is Act.PIN
+    if has_member(target.raw, "pinned"):
+        return (*target.put(pinned=pinned), *target.entry.set(pinned=None))
+    return target.entry.set(pinned=True if pinned else None)
+
+
+def _merge(change: Change, memory: Memory, context: RecordContext) -> Plan:
+    remaining = context.target(memory)
+    others = [context.target(other) for other in context.others(change, memory)]
+    if any(target.record_kind is not FACTS for target in (remaining, *others)):
+        raise Refused("only facts can be merged", where=memory.ref)
+    merged = [record.memory for record in others]
+    values = _merged_values(remaining.value, [record.value for record in others])
+    supersedes = dict.fromkeys([*memory.supersedes, *(other.id for other in merged)])
+    edits = [*remaining.put(**values), *remaining.entry.set(supersedes=list(supersedes))]
+    warnings = []
+    for record in others:
+        former = replace(
+            record.memory, status="superseded", superseded_by=(memory.id,), pinned=False
+        )
+        kept = kept_value(former, [{"file": record.record_kind.file, "raw": record.raw}])
+        entry = record.entry.set(kept=kept, superseded_by=[memory.id], pinned=None)
+        edits += [record.removal(), *entry]
+        if any(record.value.get(key) != remaining.value.get(key) for key in ("s", "p", "o")):
+            warnings.append(
+                f"{record.memory.id} does not say the same as {memory.id}: "
+                "its text is only kept beside"
+            )
+    return plan_merge(change, memory, merged, tuple(edits), tuple(warnings))
+
+
+def _merged_values(
+    target: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The keys of the remaining fact that change because the others add to them."""
+    values: dict[str, Any] = {}
+    every = [target, *others]
+    for key in ("source_ids", "links"):
+        items = [item for value in every for item in list_of(value.get(key))]
+        distinct = [item for index, item in enumerate(items) if item not in items[:index]]
+        if distinct and distinct != target.get(key):
+            values[key] = distinct
+    hits = [whole_number(value.get("hits")) for value in every]
+    if sum(hits) != hits[0]:
+        values["hits"] = sum(hits)
+    known = [value["confidence"] for value in every if is_number(value.get("confidence"))]
+    if known and max(known) != target.get("confidence"):
+        values["confidence"] = max(known)
+    if any(value.get("pinned") is True for value in others) and target.get("pinned") is not True:
+        values["pinned"] = True
+    return values
+
+
+def _link(change: Change, memory: Memory, context: RecordContext) -> Plan:
+    """Plan LINK and UNLINK in the record's own lists, or beside it where it has no such list."""
+    target = context.target(memory)
+    relation, other = requested_link(change, memory)
+    if not relation or not other:
+        raise Refused("a link needs a relation and a memory to lead to", where=change.ref)
+    key, item = "links", {"rel": relation, "to": other}
+    if (relation, target.record_kind) in (("evidence", SCHEMA), ("fact", EPISODES)):
+        key, item = LISTS[relation], other  # type: ignore[assignment]
+    old = target.value.get(key)
+    left = [known for known in list_of(old) if not _is_same_link(known, item)]
+    is_there = len(left) < len(list_of(old))
+    if not isinstance(old, list) or (change.act is Act.UNLINK and not is_there):
+        return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+    if change.act is Act.LINK:
+        return plan_one(change, memory, () if is_there else target.put(**{key: [*old, item]}))
+    ended = ended_link_edits(change, context.sidecar_entry(memory), context.now)
+    return plan_one(change, memory, (*target.put(**{key: left}), *ended))
+
+
+def _is_same_link(known: object, item: object) -> bool:
+    if isinstance(known, dict) and isinstance(item, dict):
+        return (known.get("rel"), known.get("to")) == (item["rel"], item["to"])
+    return known == item
+
+
+def _delete(change: Change, memory: Memory, context: RecordContext) -> Plan:
+    target = context.target(memory)
+    warnings = dangling_warnings(memory, context.view.memories(context.label))
+    return plan_one(change, memory, (target.removal(), *target.entry.removal()), warnings)
+
+
+# ---- adding --------------------------------------------------------------------------------------
+
+ID_DIGITS = 6
+"""Of a new id. The white paper's examples have two or three, counted up by their program."""
+INDENT = "  "
+"""Before a record in a file that memtui makes."""
+CERTAIN = 1.0
+DEFAULT_KIND = "preference"
+"""Of a schema item that is added without one."""
+
+
+def _add(change: Change, context: RecordContext) -> Plan:
+    """Plan an ADD. Raises Refused."""
+    named = change.fields.get("kind")
+    if named in RECORD_KIND_OF:
+        kind = RECORD_KIND_OF[str(named)]
+    elif change.fields.get("type") in SCHEMA_KINDS:
+        kind = SCHEMA
+    else:
+        kind = EPISODES if change.fields.get("title") else FACTS
+    value = _new_value(kind, change, context)
+    record = {"id": _new_id(kind, content_of(change), context), **value}
+    entry = {"rating": _rating(kind, record, change), "tags": texts_in(change, "tags")}
+    return _plan_added(change, context, kind, record, entry)
+
+
+def _plan_added(
+    change: Change,
+    context: RecordContext,
+    kind: RecordKind,
+    record: Mapping[str, Any],
+    entry: Mapping[str, Any],
+) -> Plan:
+    id = str(record["id"])
+    insertion = context.open(kind).file.insert(record, INDENT)
+    edits = (*insertion, *context.record_entry_edits(id, **entry))
+    return Plan((change,), edits, Outcome.ADDED, f"Added {kind.noun}, {id}", (context.ref(id),))
+
+
+def _supersede(change: Change, memory: Memory, context: RecordContext) -> Plan:
+    """Plan a SUPERSEDE: a successor is added, and the old memory is no longer current."""
+    old = context.target(memory)
+    kind, text = old.record_kind, content_of(change)
+    id = _new_id(kind, text, context)
+    dropped = {"hits", "pinned", "importance"}
+    successor = {key: item for key, item in old.value.items() if key not in dropped}
+    if kind is SCHEMA:
+        successor |= {"text": text, "status": CONFIRMED, "version": 1}
+    else:
+        today = context.now.date().isoformat()
+        successor |= {**_fact_words(text), "time": today, "source_ids": [], "confidence": CERTAIN}
+    successor["id"] = id
+    native = (*tags_of(kind, old.value), *tags_of(kind, successor))
+    tags = tag_words(change.fields.get("tags", memory.tags))
+    edits: list[Edit] = [
+        *old.file.insert(successor, INDENT),
+        *context.record_entry_edits(
+            id,
+            supersedes=[memory.id],
+            rating=_rating(kind, successor, change),
+            tags=[tag for tag in tags if tag not in native],
+        ),
+    ]
+    if kind is SCHEMA:
+        edits += [*old.put(status=OUTDATED), *old.entry.set(superseded_by=[id])]
+    else:
+        edits += old.entry.set(**{KEPT_STATUS: "superseded", "superseded_by": [id]})
+    reason = f"Added {kind.noun}, {id}, in place of {memory.id}"
+    return plan_successor(change, memory, context.ref(id), tuple(edits), reason)
+
+
+def _new_value(
+    kind: RecordKind,
+    change: Change,
+    context: RecordContext,
+    words: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Build the keys of a new record; `words` are a fact's s, p and o if known."""
+    text, fields = content_of(change), change.fields
+    domain, _, topic = str(fields.get("entity") or "").strip("/").partition("/")
+    place = {"domain": domain, "topic": topic}
+    created_at = created_of(change, context.now)
+    if kind is FACTS:
+        source, confidence = fields.get("source"), fields.get("confidence")
+        return {
+            **(_fact_words(text) if words is None else words),
+            "time": created_at.date().isoformat(),
+            "source_ids": [str(source)] if source else [],
+            "confidence": CERTAIN if confidence is None else confidence,
+            **place,
+        }
+    if kind is EPISODES:
+        # Without a zone, as the white paper writes the start of an episode, and read as UTC.
+        start = created_at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
+        title = str(fields.get("title") or text.strip().partition("\n")[0])
+        new = {"title": title, "summary": text, "start": start, "end": start}
+        return {**new, "participants": [], "facts": [], **place}
+    word = parse_schema_kind(fields.get("type") or DEFAULT_KIND)
+    status = PROPOSED if fields.get("status") == PROPOSED else CONFIRMED
+    return {"kind": word, "text": text, "status": status, "evidence": [], **place, "version": 1}
+
+
+def _fact_words(text: str) -> dict[str, str]:
+    """Split a text into subject, predicate and object, at `|` or else at blanks."""
+    words = (
+        [word.strip() for word in text.split("|")] if text.count("|") == 2 else text.split(None, 2)
+    )
+    if len(words) != 3 or not all(any(map(str.isalnum, word)) for word in words):
+        raise Refused(
+            "a fact needs a subject, a predicate and an object",
+            do="for example: Louis | sleeps on average | 6.2 hours; or choose a type for a rule",
+        )
+    return dict(zip(("s", "p", "o"), words, strict=True))
+
+
+def _rating(kind: RecordKind, record: Mapping[str, Any], change: Change) -> int | None:
+    requested = change.fields.get("importance")
+    if not requested or requested == importance_of(kind, record, None):
+        return None
+    return RATING_OF.get(str(requested))
+
+
+def _new_id(kind: RecordKind, text: str, context: RecordContext) -> str:
+    """An id that the store neither has nor names, dangling references included.
+
+    It follows from the text and the time, not from what is there, so that several new memories can
+    be planned side by side.
+    """
+    used = {
+        name
+        for memory in context.view.memories(context.label)
+        for name in (memory.id, *(link.target for link in memory.links))
+    }
+    used |= {ref.removeprefix(f"{context.label}:") for ref in context.planned_refs}
+    seed = f"{text}\0{context.now.isoformat()}".encode("utf-8", "surrogatepass")
+    number = int.from_bytes(hashlib.blake2b(seed, digest_size=16).digest(), "big")
+    ids = (kind.id_of(number, length) for length in range(ID_DIGITS, 33))
+    return next(id for id in ids if id not in used)
+
+
+# ---- importing -----------------------------------------------------------------------------------
+
+_GONE = ("superseded", "retired", "deleted")
+
+
+def _plan_import(change: Change, context: RecordContext) -> Plan:
+    """Plan the import of one record; of a former text only into the sidecar. Raises Refused."""
+    fields, extra = change.fields, extra_in(change)
+    id, named, status = str(fields["id"]), str(fields.get("kind") or ""), fields.get("status")
+    if named not in RECORD_KIND_OF:
+        raise Refused(f"Simple Memory holds no {named or 'such'} memory", where=id)
+    kind = RECORD_KIND_OF[named]
+    is_kept = bool(extra.get("kept"))
+    if context.sidecar.entry(id) if is_kept else id in context.open(kind).by_id:
+        return plan_duplicate(change, "a record with this id")
+    if is_kept:
+        memory = described_memory(change, context.ref(id), named, content_of(change))
+        edits = context.record_entry_edits(id, kept=kept_value(memory))
+        return Plan((change,), edits, Outcome.ADDED, f"Kept {id}", (memory.ref,))
+    native = kind is FACTS and {"s", "p", "o"} <= extra.keys()
+    words = {key: extra[key] for key in ("s", "p", "o")} if native else None
+    record = {"id": id, **_new_value(kind, change, context, words)}
+    if kind is EPISODES and fields.get("source") and "start" not in extra:
+        record["source_ids"] = [str(fields["source"])]
+    record |= _links(change, record)
+    if fields.get("pinned"):
+        record["pinned"] = True
+    if kind is SCHEMA and status in _GONE:
+        record["status"] = OUTDATED
+    record |= native_keys(change, ("id",))
+    entry = sidecar_values(change, tags=tags_of(kind, record))
+    former_status = "retired" if status == "deleted" else status
+    entry |= {
+        "pinned": None,
+        "links": None,
+        "rating": entry["rating"] or _rating(kind, record, change),
+        KEPT_STATUS: former_status if kind is not SCHEMA and status in _GONE else None,
+    }
+    return _plan_added(change, context, kind, record, entry)
+
+
+def _links(change: Change, value: Mapping[str, Any]) -> dict[str, Any]:
+    """The lists of links that are not empty or that this kind of record always has."""
+    links = links_in(change)
+    lists: dict[str, Any] = {
+        key: [link.target for link in links if link.relation == relation]
+        for relation, key in LISTS.items()
+    }
+    lists["links"] = [
+        {"rel": link.relation, "to": link.target} for link in links if link.relation not in LISTS
+    ]
+    return {key: found for key, found in lists.items() if found or key in value}
+
+
+CONVERTED_ID_DIGITS = 10
+"""Of the id: two memories of a million get the same with a chance of one in two thousand or less
+for decimal ids; the second is then listed as a conflict, never written over the first."""
+_STATUS = {"deleted": "retired", "proposed": "active"}
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """Convert a memory: a rule to a schema item, one short sentence to a fact, others to an
+    episode."""
+    words = memory.content.split(None, 2)
+    plain = len(words) == 3 and " ".join(words) == memory.content and "\n" not in memory.content
+    kind = "fact" if plain and not memory.title else "episode"
+    if memory.type in SCHEMA_KINDS:
+        kind = "schema"
+    domain, *topic = entity_parts(memory)
+    content = memory.content or memory.headline
+    number = int(short_hash(memory.ref, 12), 16)
+    fields = {
+        "id": RECORD_KIND_OF[kind].id_of(number, CONVERTED_ID_DIGITS),
+        "kind": kind,
+        "content": text_with_title(memory) if kind == "schema" else content,
+        "type": memory.type if kind == "schema" else "",
+        "title": memory.headline[:200] if kind == "episode" else "",
+        "entity": "/".join([domain, "-".join(topic)] if topic else [domain]),
+        "created": memory.created or memory.updated,
+        "status": _STATUS.get(memory.status, memory.status),
+        "importance": memory.importance,
+        "source": memory.ref,
+        "confidence": memory.confidence,
+        "tags": tuple(dict.fromkeys(tag for tag in (memory.type, *memory.tags) if tag)),
+        "pinned": memory.pinned,
+    }
+    has_time = memory.created is not None and memory.created.time() != time.min
+    changes = (
+        (memory.type and kind != "schema", "type (becomes a tag)"),
+        (memory.status in _STATUS, f"status {memory.status} (becomes {fields['status']})"),
+        kind_change(memory, kind),
+        (memory.entity not in ("", fields["entity"]), "entity (becomes domain/topic)"),
+        (kind == "schema" and memory.created, "created"),
+        (kind == "episode" and memory.confidence, "confidence"),
+        (kind == "fact" and has_time, "created (only its day)"),
+    )
+    names = ("updated", "source", "supersedes", "superseded_by", "links")
+    return ConvertedMemory(fields, lost_names(memory, changes, *names))
+
+
+# ---- the store -----------------------------------------------------------------------------------
+
+
+def _not_on(act: Act, memory: Memory) -> str:
+    if why := why_fixed(memory):
+        return why
+    if act in (Act.ACCEPT, Act.DECLINE) and memory.status != "proposed":
+        return "it is not a proposal"
+    if act is Act.RETIRE and memory.status == "retired":
+        return "it is retired already"
+    if act is Act.RESTORE and memory.status in CURRENT:
+        return "it is current already"
+    if act is Act.RETYPE and memory.kind != SCHEMA.kind:
+        return "only a schema item has a type"
+    if act is Act.SUPERSEDE and memory.kind == EPISODES.kind:
+        return "an episode is what happened; it has no successor"
+    if act is Act.MERGE and memory.kind != FACTS.kind:
+        return "only facts can be merged"
+    return ""
+
+
+def _act_on_record(
+    make_edits: Callable[[Change, Memory, RecordContext], tuple[Edit, ...]], *, ends: bool = False
+) -> ActHandler[RecordContext]:
+    """Make an act's handler of a function that gives the edits of one record."""
+    return lambda change, memory, context: plan_one(
+        change, memory, make_edits(change, memory, context), ends=ends
+    )
+
+
+ACTS = ActionSupport(
+    editable=EDITABLE,
+    add=_add,
+    add_imported=_plan_import,
+    handlers={
+        Act.EDIT: _act_on_record(_edit),
+        Act.RETYPE: _act_on_record(_edit),
+        Act.RETIRE: _act_on_record(_retire, ends=True),
+        Act.RESTORE: _act_on_record(_restore),
+        Act.ACCEPT: _act_on_record(_accept),
+        Act.DECLINE: _act_on_record(_retire, ends=True),
+        Act.PIN: _act_on_record(_pin),
+        Act.UNPIN: _act_on_record(_pin),
+        Act.LINK: _link,
+        Act.UNLINK: _link,
+        Act.SUPERSEDE: _supersede,
+        Act.MERGE: _merge,
+        Act.DELETE: _delete,
+    },
+    shard_of=lambda _: SHARD,
+    not_on=_not_on,
+    native_tags=lambda memory: tags_of(RECORD_KIND_OF[memory.kind], memory.extra),
+)
 
 
 class SimpleMemoryStore(FileStore[RecordContext]):
@@ -30,7 +622,7 @@ class SimpleMemoryStore(FileStore[RecordContext]):
     def find_shards(self) -> list[FoundShard]:
         """All files together: the records refer to each other across them."""
         paths = (str(self.root / record_kind.file) for record_kind in RECORD_KINDS)
-        return [FoundShard(records.SHARD, tuple(path for path in paths if os.path.lexists(path)))]
+        return [FoundShard(SHARD, tuple(path for path in paths if os.path.lexists(path)))]
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
         """All memories of the store: there is only the one shard."""
@@ -38,3 +630,38 @@ class SimpleMemoryStore(FileStore[RecordContext]):
 
     def plan_context(self, view: StoreView) -> RecordContext:
         return RecordContext(**self.context_fields(view), last=self._last)
+
+
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?\s*(?:%|[^\W\d]{1,8}|°[CF])?")
+"""A measured value, with its unit."""
+
+
+def upkeep_rules() -> UpkeepRules:
+    """The rules for tidying facts."""
+    return UpkeepRules(
+        merge_key=lambda memory: text_of(memory.extra.get("time")) if _is_measured(memory) else "",
+        subjects=lambda memory: (f"{memory.extra.get('s')}\0{memory.extra.get('p')}",),
+        contradicts=_contradicts,
+    )
+
+
+def _is_measured(memory: Memory) -> bool:
+    return _NUMBER.fullmatch(text_of(memory.extra.get("o"))) is not None
+
+
+def _contradicts(older: Memory, newer: Memory) -> str:
+    old, new = older.extra, newer.extra
+    if older.kind != FACTS.kind or newer.kind != FACTS.kind:
+        return ""
+    if not old.get("s") or (old.get("s"), old.get("p")) != (new.get("s"), new.get("p")):
+        return ""
+    if text_of(old.get("o")).strip().casefold() == text_of(new.get("o")).strip().casefold():
+        return ""
+    if _is_measured(older) and _is_measured(newer):
+        return ""  # measurements of different days
+    return f"both say what {text_of(new.get('s'))} {text_of(new.get('p'))}, and differ"
+
+
+SUPPORT = FormatSupport(
+    SimpleMemoryStore, transfer=TransferSupport(convert=convert), upkeep=upkeep_rules()
+)

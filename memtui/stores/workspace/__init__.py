@@ -17,7 +17,7 @@ from memtui import toml_file
 from memtui.dataclass import dataclass, replace
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
-from memtui.stores.format import Format, TransferSupport, lazy_function
+from memtui.stores.format import Format, FormatSupport
 from memtui.stores.values import list_of, parse_json, texts_of
 
 MAP_PATH = "state/ambient-memory/memory-type-map.json"
@@ -136,15 +136,17 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def _load() -> FormatSupport:
+    from memtui.stores.workspace.store import SUPPORT
+
+    return SUPPORT
+
+
 FORMAT = Format(
     name="workspace",
     title="gptme workspace: typed Markdown documents",
     places=(),
     detect=detect,
-    open=lazy_function("memtui.stores.workspace.store", "WorkspaceStore"),
+    load=_load,
     nearby=(".", "workspace"),
-    transfer=TransferSupport(
-        belongings=(MAP_PATH, LOG_PATH, "gptme.toml"),
-        convert=lazy_function("memtui.stores.workspace.records", "convert"),
-    ),
 )

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit, ValueEdit
+from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit, value_edit
 from memtui.errors import Refused
 from memtui.files.frontmatter import set_field
 from memtui.files.json.editing import raw_value
@@ -180,7 +180,7 @@ def entry_edits(entry: str, new_type: str, context: DocumentContext) -> tuple[Ed
     if not os.path.lexists(context.map_path):
         if not new_type:
             return ()
-        creation = TextEdit(str(context.map_path), None, EMPTY_MAP)
+        creation = text_edit(str(context.map_path), None, EMPTY_MAP)
         return (creation, *_map_edits(EMPTY_MAP, section, entry, new_type, creation.path))
     text = read_text(context.map_path, context.root)
     return _map_edits(text, section, entry, new_type, str(context.map_path))
@@ -190,17 +190,15 @@ def _map_edits(text: str, section: str, entry: str, new_type: str, path: str) ->
     type_map = load(text)
     after = json.dumps(new_type, ensure_ascii=False) if new_type else ""
     if section not in type_map:
-        creation = ValueEdit(path, (section,), "", "{}")
-        return (creation, ValueEdit(path, (section, entry), "", after)) if new_type else ()
+        creation = value_edit(path, (section,), "", "{}")
+        return (creation, value_edit(path, (section, entry), "", after)) if new_type else ()
     entries = type_map[section]
     if entry not in entries:
-        return (ValueEdit(path, (section, entry), "", after),) if new_type else ()
+        return (value_edit(path, (section, entry), "", after),) if new_type else ()
     if [*entries] == [entry] and not new_type:  # only the whole says how the last one stood in it
-        return (ValueEdit(path, (section,), raw_value(text, (section,)), "{}"),)
+        return (value_edit(path, (section,), raw_value(text, (section,)), "{}"),)
     before, index = raw_value(text, (section, entry)), [*entries].index(entry)
-    return (
-        () if before == after else (ValueEdit(path, (section, entry), before, after, index=index),)
-    )
+    return () if before == after else (value_edit(path, (section, entry), before, after, at=index),)
 
 
 RETIRED_WORD = {"state": "cancelled", "status": "archived"}
@@ -260,7 +258,7 @@ JOURNAL = "journal"
 NEW_TASK_STATE = "backlog"
 
 
-def new_document(change: Change, context: DocumentContext) -> tuple[str, TextEdit]:
+def new_document(change: Change, context: DocumentContext) -> tuple[str, Edit]:
     """The id and the edit of a new document. Raises Refused."""
     content = content_of(change)
     title = word_of(change, "title", "")
@@ -270,7 +268,7 @@ def new_document(change: Change, context: DocumentContext) -> tuple[str, TextEdi
         stem = f"{created_of(change, context.now).date().isoformat()}-{stem}"
     path, file = new_document_file(folder, stem, context)
     text = with_fields(titled_text(title, content), _fields(change, context, folder))
-    return path, TextEdit(str(file), None, text)
+    return path, text_edit(str(file), None, text)
 
 
 def _fields(change: Change, context: DocumentContext, folder: str) -> dict[str, Any]:

@@ -19,12 +19,13 @@ from memtui.errors import RefError, Refused
 from memtui.stores import workspace
 from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable, loaded_whole
 from memtui.stores.file_store import TextFileStore
+from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.markdown.documents import parse_document, time_of_change
 from memtui.stores.scanning import SUFFIX, CachedFile, FoundShard, ParsedFile, documents
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 from memtui.stores.workspace import LOG_PATH, MAP_PATH, DocumentUsage, InjectionLog, editing, rules
-from memtui.stores.workspace.records import DocumentContext, memory_of
+from memtui.stores.workspace.records import DocumentContext, convert, memory_of
 from memtui.stores.workspace.rules import TypeMap
 
 
@@ -156,3 +157,12 @@ def _type_mark(types: ParsedFile[TypeMap], path: str) -> str:
 
 def _usage_mark(usage: DocumentUsage | None) -> str:
     return f"{usage.found} {usage.injected} {usage.last}" if usage else ""
+
+
+SUPPORT = FormatSupport(
+    WorkspaceStore,
+    transfer=TransferSupport(
+        belongings=(MAP_PATH, LOG_PATH, "gptme.toml"),
+        convert=convert,
+    ),
+)

@@ -1,1 +1,1 @@
-"""Controllers: carry out the actions of the table, by subject, through `ScreenInterface`."""
+"""Controllers: carry out the actions of the table, by subject, through `BrowseScreen`."""

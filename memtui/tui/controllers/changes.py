@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.changes import DESTRUCTIVE, Act, Change
+from memtui.dataclass import replace
 from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.library.planning import count_memories
 from memtui.model import Memory
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.planning import Planned
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.tui.screens.browse import BrowseScreen
 
 
 MAX_CHECKED = 200
@@ -33,7 +33,7 @@ MAX_CHECKED = 200
 class Selection:
     """The marked memories, or the one that is shown."""
 
-    def __init__(self, screen: ScreenInterface) -> None:
+    def __init__(self, screen: BrowseScreen) -> None:
         self._screen = screen
         self.subject: Memory | None = None
         """What acts are about while a screen lies over the list; None: what the list says."""
@@ -151,7 +151,7 @@ HEADLINE_CELLS = 50
 class ChangeActions:
     """Retire, restore, delete, pin, accept, decline, review: on one memory or all marked ones."""
 
-    def __init__(self, screen: ScreenInterface, writer: ChangeWorker) -> None:
+    def __init__(self, screen: BrowseScreen, writer: ChangeWorker) -> None:
         self.screen = screen
         self.writer = writer
         self.selection = Selection(screen)

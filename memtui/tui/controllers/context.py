@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memtui import text
+from memtui.dataclass import replace
 from memtui.tui.controllers.viewing import copy_text
 
 if TYPE_CHECKING:
@@ -15,18 +15,20 @@ if TYPE_CHECKING:
     from memtui.tui.context_packs import BuiltPack, PackRequest
     from memtui.tui.controllers.changes import Selection
     from memtui.tui.jobs import Failed, Job
-    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.tui.screens.browse import BrowseScreen
 
 
-ANY_STORE = "prime"
-"""The recipe to begin with in a store whose program has none."""
+LOADED = "loaded"
+"""The recipe of what each program loads by itself, which suits every store too."""
+ANY_STORE = ("typed", "prime")
+"""Recipes that suit every store."""
 
 
 class ContextActions:
     """Implements `PackHost`: what the context screen needs of the library and the browse screen."""
 
     def __init__(
-        self, screen: ScreenInterface, selection: Selection, refusal: Callable[[str], str]
+        self, screen: BrowseScreen, selection: Selection, refusal: Callable[[str], str]
     ) -> None:
         self._screen = screen
         self._selection = selection
@@ -49,9 +51,13 @@ class ContextActions:
         self._settings = read_settings(
             settings.recipe_constants, settings.recipes, settings.salience_types
         )
-        recipes = list_recipes(self._settings)
-        words = screen.view.text.strip()
-        request = self._last or PackRequest(self._first_recipe(recipes).name, words)
+        recipes = self._offered_recipes(list_recipes(self._settings))
+        request = self._last
+        if request is None or request.recipe not in {recipe.name for recipe in recipes}:
+            words = screen.view.text.strip()
+            fallback = ANY_STORE[-1] if words else LOADED
+            own = next((recipe.name for recipe in recipes if self._is_of_program(recipe)), fallback)
+            request = PackRequest(own, words)
         dialog = PackScreen(self, recipes, request)
 
         def closed(ref: str | None) -> None:
@@ -64,15 +70,22 @@ class ContextActions:
 
         screen.app.push_screen(dialog, closed)
 
-    def _first_recipe(self, recipes: Sequence[Recipe]) -> Recipe:
-        """The recipe of the program whose store is open, else one that suits every store."""
+    def _offered_recipes(self, recipes: Sequence[Recipe]) -> list[Recipe]:
+        """The recipes of the programs whose stores are open, those for every store and a person's
+        own; first what each program loads by itself."""
+
+        def rank(recipe: Recipe) -> int:
+            is_yours = recipe.source == "yours"
+            groups = (recipe.name == LOADED, self._is_of_program(recipe), recipe.name in ANY_STORE)
+            return (*groups, is_yours, True).index(True)
+
+        return sorted((recipe for recipe in recipes if rank(recipe) < 4), key=rank)
+
+    def _is_of_program(self, recipe: Recipe) -> bool:
+        """Whether the recipe comes from the program of an open store."""
         library = self._screen.worker.library
-        formats = {store.format for store in library.stores} if library is not None else set()
-        for recipe in recipes:
-            source = recipe.source.casefold().replace(" ", "-")
-            if any(name in source for name in formats):
-                return recipe
-        return next((r for r in recipes if r.name == ANY_STORE), recipes[0])
+        source = recipe.source.casefold().replace(" ", "-")
+        return library is not None and any(store.format in source for store in library.stores)
 
     # Building
 

@@ -12,23 +12,21 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.files import drafts
-from memtui.tui.app_interface import Choice
 from memtui.tui.change_forms import UNCHANGED
 from memtui.tui.change_worker import ChangeWorker
+from memtui.tui.choices import Choice
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.context import ContextActions
 from memtui.tui.controllers.forms import FormActions
 from memtui.tui.controllers.recovery import JournalActions, RepairActions
 from memtui.tui.controllers.review import ReviewActions
 from memtui.tui.controllers.transfer import TransferActions
-from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
-    from memtui.errors import ForeignOwner
     from memtui.files.drafts import FormDraft
     from memtui.journal import JournalAction
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.tui.screens.browse import BrowseScreen
 
 
 _TRANSFER = frozenset({"export", "import", "copy.to", "compare.stores"})
@@ -38,10 +36,8 @@ _JOURNAL = frozenset({"undo", "redo", "log", "again"})
 class EditingControllers:
     """The controllers that write, as the browse screen sees them."""
 
-    def __init__(self, screen: ScreenInterface) -> None:
-        writer = ChangeWorker(
-            screen.worker, screen.search_again, self._note_change, self._ask_owner
-        )
+    def __init__(self, screen: BrowseScreen) -> None:
+        writer = ChangeWorker(screen.worker, screen.search_again, self._note_change)
         self._screen = screen
         self.changes = ChangeActions(screen, writer)
         self.selection = self.changes.selection
@@ -97,18 +93,6 @@ class EditingControllers:
 
         if action.title.startswith(ACCEPTED):  # its count would be old until the next scan is due
             self.review.scan()
-
-    def _ask_owner(self, error: ForeignOwner, answered: Callable[[bool], None]) -> None:
-        """Ask whether a file may get another owner, which saving it would change."""
-        from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
-
-        body = (
-            OutcomeLine(text.file_name(str(error.path))),
-            OutcomeLine(f"{error.what[:1].upper()}{error.what[1:]}.", Tone.WARNING),
-        )
-        replies = (Reply("y", "change it and save", "yes"),)
-        dialog = ConfirmDialog("Change the owner of the file?", body, replies, "do not save")
-        self._screen.app.push_screen(dialog, lambda answer: answered(answer is not None))
 
 
 class DraftActions(WritingController):

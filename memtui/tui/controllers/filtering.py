@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from memtui import query as queries
 from memtui import text
+from memtui.dataclass import replace
 from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.tui import appearance
-from memtui.tui.app_interface import Choice
+from memtui.tui.choices import Choice
 from memtui.tui.layout import Pane
 from memtui.tui.view_state import OPPOSITES, ORDER_WORDS, ViewState, next_order
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.tui.screens.browse import BrowseScreen
 
 RECENCIES = {
     "24h": "the last 24 hours",
@@ -35,7 +35,7 @@ LONGEST_TITLE = 30
 class FilterActions:
     """Search line, pickers and saved filters."""
 
-    def __init__(self, screen: ScreenInterface) -> None:
+    def __init__(self, screen: BrowseScreen) -> None:
         self._screen = screen
 
     def handlers(self) -> ActionHandlers:

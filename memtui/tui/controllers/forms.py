@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TypeVar
@@ -18,10 +18,10 @@ from memtui.library.planning import Planned
 from memtui.model import Memory
 from memtui.stores.base import WritableStore
 from memtui.tui import change_forms, change_worker, terminal
-from memtui.tui.actions import ActionHandlers
-from memtui.tui.app_interface import Choice
+from memtui.tui.actions import BY_ID, ActionHandlers
 from memtui.tui.change_forms import Form, changed_underneath, resumed, superseded_meanwhile
 from memtui.tui.change_worker import Preview
+from memtui.tui.choices import Choice
 from memtui.tui.controllers.changes import WritingController, of_one_store
 from memtui.tui.jobs import Job
 
@@ -38,59 +38,78 @@ class FormActions(WritingController):
     """Edit, add, supersede, merge, tag, type, rate, accept, link."""
 
     def handlers(self) -> ActionHandlers:
+        forms = ("edit", "accept", "supersede", "merge", "tag", "rate", "retype")
         return {
-            "edit": self._edit,
-            "accept": partial(self._open_form, partial(change_forms.edit, act=Act.ACCEPT)),
-            "supersede": partial(self._open_form, change_forms.supersede),
+            **{action_id: partial(self._open, action_id) for action_id in forms},
             "edit.outside": self._edit_outside,
             "new": self._new,
-            "merge": self._merge,
-            "tag": partial(self._open_if_able, "tag", change_forms.tag),
-            "rate": partial(self._open_if_able, "rate", change_forms.rate),
-            "retype": self._retype,
             "link": self._link,
         }
 
     # Forms
 
-    def _edit(self) -> None:
-        """Edit the memory that is shown, or all marked ones at once."""
-        if len(self._screen.memories.marked) > 1:
-            self._ask_several(self._selection.reader(), self._show)
-        elif (memory := self._selection.current()) is not None:
-            self._ask_fields(memory, self._show)
-
-    def _ask_fields(self, memory: Memory, done: Callable[[Form], None]) -> None:
-        """Make the form that edits a memory: only what its store can change in it is offered."""
+    def _open(self, action_id: str) -> None:
+        """Open the form of an action, about the marked memories or the one that is shown."""
+        action, marked = BY_ID[action_id], len(self._screen.memories.marked)
+        act, read = action.act, self._selection.reader()
+        is_single = action.single and not (action_id == "edit" and marked > 1)
+        current = self._selection.current()
+        if act is None or (is_single and current is None):
+            return
 
         def look(library: Library, _: Job) -> Form:
-            store, known = library.store(memory.store), self._known(library, memory.store)
+            if is_single and current is not None:
+                return self._make(act, library, library.store(current.store), [current])
+            memories = read()
+            if action_id != "edit":
+                able, why = self._selection.able(action_id, memories)
+                if act is Act.MERGE:
+                    why = of_one_store(memories) or why
+                    kept = current.ref if current is not None else ""
+                    able.sort(key=lambda one: one.ref != kept)  # the others are merged into it
+                if not able or (act is Act.MERGE and why):
+                    raise Refused(why)
+                memories = able
+            return self._make(act, library, library.store(memories[0].store), memories)
+
+        self._writer.plan(look, self._show, self._refused)
+
+    def _refused(self, error: MemtuiError) -> None:
+        if isinstance(error, Refused):
+            self._screen.app.report_refusal(str(error))
+        else:
+            self._changes.failed(error)
+
+    def _make(
+        self, act: Act, library: Library, store: WritableStore, memories: Sequence[Memory]
+    ) -> Form:
+        """Make the form of an act about these memories; without memories, that of adding one.
+
+        Only what the store can change in them is offered. Raises Refused if that is nothing.
+        """
+        known = self._known(library, store.label)
+        if not memories or act is Act.ADD:
+            return change_forms.add(store, known, kinds=_kinds(known))
+        memory = memories[0]
+        if act is Act.EDIT and len(memories) > 1:
+            able = planning.list_able(library, memories, change_forms.SEVERAL)
+            if not any(able.values()):
+                why = library.refusal(Act.EDIT, memory)
+                raise Refused(why or "nothing of these memories can be changed here")
+            return change_forms.several(memories, known, able)
+        if act is Act.EDIT:
             fields = store.editable & change_forms.LABELS.keys()
             editable = planning.possible_fields(library, memory, fields)
             return change_forms.edit(memory, store, known, editable=editable)
-
-        self._look(look, done)
-
-    def _ask_several(
-        self, read: Callable[[], Sequence[Memory]], done: Callable[[Form], None]
-    ) -> None:
-        """Make the form about several memories; refuse where nothing of them can be changed."""
-
-        def look(library: Library, _: Job) -> Form:
-            memories = read()
-            able = planning.list_able(library, memories, change_forms.SEVERAL)
-            if not any(able.values()):
-                why = library.refusal(Act.EDIT, memories[0])
-                raise Refused(why or "nothing of these memories can be changed here")
-            return change_forms.several(memories, self._known(library, memories[0].store), able)
-
-        self._look(look, done)
-
-    def _open_form(self, make: Callable[[Memory, WritableStore, KnownValues], Form]) -> None:
-        memory, library = self._selection.current(), self._writer.library
-        if memory is not None and library is not None:
-            store = library.store(memory.store)
-            self._ask_known(store.label, lambda known: self._show(make(memory, store, known)))
+        if act is Act.ACCEPT:
+            return change_forms.edit(memory, store, known, act=act)
+        if act is Act.SUPERSEDE:
+            return change_forms.supersede(memory, store, known)
+        if act is Act.MERGE and len(memories) > 1:
+            return change_forms.merge(memories)
+        if act is Act.MERGE:
+            return change_forms.edit(memory, store, known)
+        return change_forms.one_field(act, memories, known)
 
     def _show(
         self,
@@ -133,26 +152,13 @@ class FormActions(WritingController):
             file.discard()
             return
 
-        def show(form: Form) -> None:
-            self._show(resumed(form, draft.values, draft.before), changed=True, file=file)
-
-        def known(values: KnownValues) -> None:
-            kinds = tuple(kind for kind in values.get("kind", ()) if kind in _RECORDS)
-            show(_form_again(draft.act, store, memories, {**values, "kind": kinds}))
-
-        if draft.act is Act.EDIT and len(memories) > 1:
-            self._ask_several(lambda: memories, show)
-        elif draft.act is Act.EDIT and memories:
-            self._ask_fields(memories[0], show)
-        else:
-            self._ask_known(store.label, known)
-
-    def _ask_known(self, store: str, done: Callable[[KnownValues], None]) -> None:
-        self._look(lambda library, _: self._known(library, store), done)
-
-    def _look(self, look: Callable[[Library, Job], Answer], done: Callable[[Answer], None]) -> None:
-        """Ask the library what a form needs; the keys typed next wait for the form."""
-        self._writer.plan(look, done, self._changes.failed)
+        self._writer.plan(
+            lambda library, _: self._make(draft.act, library, store, memories),
+            lambda form: self._show(
+                resumed(form, draft.values, draft.before), changed=True, file=file
+            ),
+            self._refused,
+        )
 
     def _known(self, library: Library, store: str) -> KnownValues:
         """What types, entities and tags the store knows, to be offered while typing."""
@@ -195,9 +201,7 @@ class FormActions(WritingController):
 
         def look(library: Library, _: Job) -> Form:
             values = self._known(library, store.label)
-            kinds = [kind for kind in values.get("kind", ()) if kind in _RECORDS]
-            if memory and memory.kind in kinds:
-                kinds = [memory.kind, *(kind for kind in kinds if kind != memory.kind)]
+            kinds = _kinds(values, memory.kind if memory else "")
             start = {"entity": entity, "type": type}
             if entity:
                 try:
@@ -208,43 +212,7 @@ class FormActions(WritingController):
                     start["entity"] = ""
             return change_forms.add(store, values, start, kinds=kinds)
 
-        refused = self._screen.app.report_refusal
-        self._writer.plan(look, self._show, lambda error: refused(str(error)))
-
-    def _merge(self) -> None:
-        memories, current = self._selection.memories(), self._selection.current()
-        _, refused = self._selection.able("merge", memories)
-        if why := of_one_store(memories) or refused:
-            self._screen.app.report_refusal(why)
-            return
-        keeper = current if current in memories and current is not None else memories[0]
-        others = [memory for memory in memories if memory is not keeper]
-        self._show(change_forms.merge([keeper, *others]))
-
-    def _open_if_able(self, action_id: str, make: Callable[[Sequence[Memory]], Form]) -> None:
-        self._make_form(action_id, lambda _, able: make(able))
-
-    def _retype(self) -> None:
-        def make(library: Library, able: Sequence[Memory]) -> Form:
-            if reason := of_one_store(able):
-                raise Refused(reason)
-            known = self._known(library, able[0].store)
-            return change_forms.retype(able, known["type"])
-
-        self._make_form("retype", make)
-
-    def _make_form(self, action_id: str, make: Callable[[Library, Sequence[Memory]], Form]) -> None:
-        """Make a form in a job for the memories that the action is possible for, and open it."""
-        read = self._selection.reader()
-
-        def work(library: Library, _: Job) -> Form:
-            able, reason = self._selection.able(action_id, read())
-            if not able:
-                raise Refused(reason)
-            return make(library, able)
-
-        refused = self._screen.app.report_refusal
-        self._writer.plan(work, self._show, lambda error: refused(str(error)))
+        self._writer.plan(look, self._show, self._refused)
 
     # Links
 
@@ -350,28 +318,10 @@ def _possible_importance(library: Library, store: WritableStore, entity: str) ->
     raise Refused(refusals[0])
 
 
-def _form_again(
-    act: Act, store: WritableStore, memories: Sequence[Memory], known: KnownValues
-) -> Form:
-    """Build the form of an action again, as for a draft; without memories, that of adding one.
-
-    Not that about several memories.
-    """
-    if not memories or act is Act.ADD:
-        return change_forms.add(store, known, kinds=known.get("kind", ()))
-    if act is Act.SUPERSEDE:
-        return change_forms.supersede(memories[0], store, known)
-    if act is Act.TAG:
-        return change_forms.tag(memories)
-    if act is Act.RETYPE:
-        return change_forms.retype(memories, known.get("type", ()))
-    if act is Act.RATE:
-        return change_forms.rate(memories)
-    if len(memories) > 1 and act is Act.MERGE:
-        return change_forms.merge(memories)
-    return change_forms.edit(
-        memories[0], store, known, act=Act.ACCEPT if act is Act.ACCEPT else Act.EDIT
-    )
+def _kinds(known: KnownValues, first: str = "") -> list[str]:
+    """The kinds that a person may choose between, `first` before the others."""
+    kinds = [kind for kind in known.get("kind", ()) if kind in _RECORDS]
+    return sorted(kinds, key=lambda kind: kind != first)
 
 
 def _by_frequency(counts: Mapping[str, int]) -> tuple[str, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.tui.app_interface import Choice
+from memtui.dataclass import replace
+from memtui.tui.choices import Choice
 from memtui.tui.layout import Pane
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memtui.query import TimeCondition
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.dialogs.why import Hit
-    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.tui.screens.browse import BrowseScreen
 
 
 DEFAULT_DAYS = 7
@@ -32,7 +32,7 @@ _SIMILAR_TITLES = {
 class InsightActions:
     """Opens the screens about time, links and relevance."""
 
-    def __init__(self, screen: ScreenInterface) -> None:
+    def __init__(self, screen: BrowseScreen) -> None:
         self._screen = screen
 
     def handlers(self) -> ActionHandlers:
@@ -46,7 +46,7 @@ class InsightActions:
 
     def _graph(self) -> None:
         """Show the links of the memory under the cursor, or of the entity in the entity pane."""
-        from memtui.insight.link_graph import Node, NodeKind
+        from memtui.insight.links import Node, NodeKind
         from memtui.tui.dialogs.graph import GraphScreen
 
         screen, library = self._screen, self._screen.worker.library
@@ -85,7 +85,6 @@ class InsightActions:
         if screen.worker.past is not None:
             screen.leave_past()
             return
-        screen.worker.prepare_past()
 
         def chosen(time: TimeCondition) -> None:
             screen.search_bar.set_activity("going back …")

@@ -13,13 +13,13 @@ from memtui.tui import terminal
 if TYPE_CHECKING:
     from memtui.insight.versions import VersionHistory
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.tui.screens.browse import BrowseScreen
 
 
 class NavigationActions:
     """Moves between memories, marks them, opens what only shows; nothing is written."""
 
-    def __init__(self, screen: ScreenInterface) -> None:
+    def __init__(self, screen: BrowseScreen) -> None:
         self._screen = screen
         self.jumps = JumpList()
 
@@ -163,7 +163,9 @@ class NavigationActions:
     def _theme(self) -> None:
         from memtui.tui.dialogs.picker import ThemePicker
 
-        self._screen.app.push_screen(ThemePicker())
+        app = self._screen.app
+        dialog = ThemePicker(app.theme, app.colours.choices())
+        app.ask(dialog, lambda chosen: app.keep_theme(chosen[0]))
 
     def _settings(self) -> None:
         from memtui.tui.dialogs.settings import SettingsScreen

@@ -16,16 +16,16 @@ from memtui.model import Memory
 from memtui.tui.layout import Pane
 
 if TYPE_CHECKING:
+    from memtui.insight.lineage import Lineage
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.messages import ReferencesFound
-    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.tui.screens.browse import BrowseScreen
     from memtui.tui.status_text import StatusText
 
 
 class PaneActions:
     """Focus, zoom, and movement inside the panes."""
 
-    def __init__(self, screen: ScreenInterface) -> None:
+    def __init__(self, screen: BrowseScreen) -> None:
         self._screen = screen
 
     def handlers(self) -> ActionHandlers:
@@ -132,7 +132,7 @@ RUN_SECONDS = 0.1
 class DetailController:
     """Shows the memory under the cursor in the detail pane."""
 
-    def __init__(self, screen: ScreenInterface, status_text: StatusText) -> None:
+    def __init__(self, screen: BrowseScreen, status_text: StatusText) -> None:
         self._screen = screen
         self._status_text = status_text
         self._moved = 0.0
@@ -183,9 +183,9 @@ class DetailController:
         if memory is not None:
             self._screen.worker.relate(memory)
 
-    def related(self, event: ReferencesFound) -> None:
+    def show_related(self, memory: Memory, lineage: Lineage) -> None:
         """Show the references that were found for a memory."""
         screen = self._screen
-        if event.memory is screen.detail.memory:
-            screen.detail.show_references(self._status_text.references(event.lineage))
+        if memory is screen.detail.memory:
+            screen.detail.show_references(self._status_text.references(lineage))
             screen.update_keys()

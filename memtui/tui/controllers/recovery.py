@@ -12,7 +12,6 @@ from memtui.files import backups
 from memtui.journal import ActionState, JournalAction
 from memtui.library import Library, broken_files
 from memtui.library.broken_files import BrokenFile
-from memtui.library.guarded_store import undo_note
 from memtui.model import Place
 from memtui.progress import Report
 from memtui.tui import actions, terminal
@@ -110,7 +109,7 @@ class JournalActions(WritingController):
         roots = action.stores
         stores = [store for store in library.stores if str(store.root) in roots] if library else []
         notes = dict.fromkeys(
-            f"{store.label}: {note}" for store in stores if (note := undo_note(store))
+            f"{store.label}: {note}" for store in stores if (note := store.undo_note)
         )
         return f" ({'; '.join(notes)})" if notes else ""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from memtui import text
+from memtui.dataclass import replace
 from memtui.errors import MemtuiError, WorkerError
-from memtui.tui.app_interface import Choice
 from memtui.tui.change_worker import Preview
+from memtui.tui.choices import Choice
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.recovery import JournalActions
 from memtui.tui.diff_lines import DiffLine, diff_files, name_below
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from memtui.library.review_files import Queue
     from memtui.progress import Progress
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.dialogs.review import ReviewScreen
+    from memtui.tui.dialogs.review import ProposalDetail, ReviewScreen
     from memtui.tui.jobs import Job
-    from memtui.tui.widgets.review_list import ProposalDetail
     from memtui.upkeep.proposals import Proposal
 
 
@@ -180,7 +179,7 @@ class ReviewActions(WritingController):
         """Read the memories of a proposal and plan its changes, to be shown."""
 
         def work(library: Library, _: Job) -> ProposalDetail:
-            from memtui.tui.widgets.review_list import ProposalDetail
+            from memtui.tui.dialogs.review import ProposalDetail
 
             review = self._queue_of(library)
             memories = tuple(review.memories(proposal))

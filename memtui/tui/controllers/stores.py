@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from memtui.library.store_catalog import KnownStore, StoreCatalog, StoreSummary
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.jobs import Job
-    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.tui.screens.browse import BrowseScreen
 
 LOOK_EVERY = 20.0
 """Seconds between two looks for new stores; one takes up to 20 ms of the processor."""
@@ -20,7 +20,7 @@ LOOK_EVERY = 20.0
 class StoreActions:
     """Choosing the open stores, and looking for new ones."""
 
-    def __init__(self, screen: ScreenInterface) -> None:
+    def __init__(self, screen: BrowseScreen) -> None:
         self._screen = screen
         self._catalog: StoreCatalog | None = None
         """The last one that was shown."""

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from memtui import text
 from memtui.model import Memory, to_record
 from memtui.tui import sanitizing
-from memtui.tui.app_interface import AppInterface, Choice, CopyOutcome
+from memtui.tui.choices import Choice
 from memtui.tui.jobs import Job
-from memtui.tui.messages import Progressed
 
 if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.tui.actions import ActionHandlers
+    from memtui.tui.app import MemtuiApp
     from memtui.tui.controllers.session import SessionState
-    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.tui.screens.browse import BrowseScreen
 
 
 COPY_FORMS = {
@@ -66,7 +66,7 @@ def _host(url: str) -> str:
 class ViewingActions:
     """Compares two memories, sets bookmarks, opens web addresses and copies."""
 
-    def __init__(self, screen: ScreenInterface, sessions: SessionState) -> None:
+    def __init__(self, screen: BrowseScreen, sessions: SessionState) -> None:
         self._screen, self._sessions = screen, sessions
 
     def handlers(self) -> ActionHandlers:
@@ -202,7 +202,7 @@ class ViewingActions:
                 chosen = chosen or ([current] if current is not None else [])
                 return _prepare(form, chosen) if chosen else None
             finally:
-                job.post(Progressed(None))
+                job.end_progress()
 
         def copy(copied: ClipboardText | None) -> None:
             if copied is not None:
@@ -295,7 +295,7 @@ def _clean(whole: str, what: str, *, exact: bool, masks: bool) -> ClipboardText:
 
 
 def copy_text(
-    app: AppInterface,
+    app: MemtuiApp,
     whole: str,
     what: str,
     *,
@@ -303,7 +303,7 @@ def copy_text(
     masks: bool = True,
     exact_id: str = "copy.exact",
 ) -> None:
-    """Copy a text to the clipboard and say so, or why it could not be copied.
+    """Copy a text to the clipboard and say so.
 
     Args:
         app: The app.
@@ -316,14 +316,11 @@ def copy_text(
     _send(app, _clean(whole, what, exact=exact, masks=masks), exact_id)
 
 
-def _send(app: AppInterface, copied: ClipboardText, exact_id: str = "copy.exact") -> None:
+def _send(app: MemtuiApp, copied: ClipboardText, exact_id: str = "copy.exact") -> None:
     what, left_out, is_masked = copied.what, copied.left_out, copied.is_masked
 
-    def done(outcome: CopyOutcome) -> None:
-        if outcome.refused:
-            app.notify(f"Not copied: {outcome.refused}.", severity="warning", timeout=8)
-            return
-        message = f"Copied {what}" if outcome.taken else f"Sent {what} to the terminal's clipboard"
+    def done(is_taken: bool) -> None:
+        message = f"Copied {what}" if is_taken else f"Sent {what} to the terminal's clipboard"
         if left_out or is_masked:
             without = " without " + text.counted(left_out, "hidden character") if left_out else ""
             masked = ", its secrets masked" if is_masked else ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding
 
 from memtui import text
 from memtui.dataclass import dataclass
@@ -22,8 +23,8 @@ from memtui.insight.comparison import (
 )
 from memtui.library.time_views import compare_times
 from memtui.query import Query, TimeCondition
-from memtui.tui.app_interface import Choice
 from memtui.tui.appearance import Palette, wrapped
+from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
@@ -127,12 +128,12 @@ class ComparisonScreen(PageDialog[str]):
     AUTO_FOCUS = "DifferenceList"
     BINDINGS = [
         ("escape,q,N", "dismiss"),
-        ("enter", "open"),
-        ("t", "since"),
-        ("u", "until"),
-        ("f", "kinds"),
-        ("x", "save"),
-        ("right,l", "scroll_text(1)"),
+        ("enter", "open", "open"),
+        ("t", "since", "since"),
+        ("u", "until", "until"),
+        ("f", "kinds", "kinds"),
+        ("x", "save", "save"),
+        Binding("right,l", "scroll_text(1)", "scroll text", key_display="←→"),
         ("left,h", "scroll_text(-1)"),
     ]
 
@@ -221,11 +222,10 @@ class ComparisonScreen(PageDialog[str]):
         self._text.show(describe(each, self.app.palette, width) if each else ())
         self.update_keys()
 
-    def keys(self) -> list[tuple[str, str]]:
+    def labels(self) -> Mapping[str, object]:
         each = self._list.current
-        opens = [("enter", "open")] if each is not None and each.after is not None else []
-        more = [("f", "kinds"), ("x", "save"), ("←→", "scroll text")] if self.found else []
-        return [*opens, ("t", "since"), ("u", "until"), *more]
+        some = dict.fromkeys(("kinds", "save", "scroll_text(1)"), self.found)
+        return {"open": each is not None and each.after is not None, **some}
 
     # Keys
 

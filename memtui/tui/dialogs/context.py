@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from textual import on
@@ -14,10 +13,11 @@ from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.context import Pack, PackEntry, Recipe
+from memtui.dataclass import replace
 from memtui.errors import MemtuiError
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID, PACK
-from memtui.tui.app_interface import Choice
+from memtui.tui.choices import Choice
 from memtui.tui.context_packs import (
     BuiltPack,
     ItemKind,
@@ -26,10 +26,10 @@ from memtui.tui.context_packs import (
     PackRequest,
     compare_packs,
     list_items,
+    step_budget,
 )
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.picker import Picker
-from memtui.tui.dialogs.prompts import PromptDialog
 from memtui.tui.pack_explanation import (
     describe_budget,
     describe_compared,
@@ -39,7 +39,7 @@ from memtui.tui.pack_explanation import (
     explain_item,
 )
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
-from memtui.tui.widgets.pack_view import BudgetSlider, PackComparisonList, PackList
+from memtui.tui.widgets.pack_view import PackComparisonList, PackList
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import TextWindow
 
@@ -49,6 +49,8 @@ BEFORE_CHANGE = "before the change"
 """Name of the pack as it was before the stores changed; no recipe has it, for its blanks."""
 WIDE_FROM = 110
 """Columns from which the reasons stand beside the pack, not below it."""
+LABEL_COLUMNS = 14
+"""Of a label, and the padding of what is behind it."""
 CHECK_SECONDS = 0.2
 """Seconds between two looks at whether the stores have changed."""
 CHANGES = ("edit", "pin", "retire", "restore", "supersede", "retype", "undo", "redo")
@@ -83,8 +85,7 @@ class PackScreen(FittingDialog[str]):
         self._release_keys: Callable[[], None] = lambda: None
         self._recipe = ChoiceInput(list(self._recipes), request.recipe, name="recipe")
         self._task_line = LineInput(request.task, name="task")
-        self._slider = BudgetSlider()
-        self._slider.value = request.budget
+        self._budget = Static("", classes="note", markup=False)
         self._list = PackList()
         self._comparison = PackComparisonList(id="comparison")
         self._why = TextWindow(id="pack-why")
@@ -92,7 +93,7 @@ class PackScreen(FittingDialog[str]):
     def content(self) -> ComposeResult:
         yield labelled_row("Recipe", self._recipe)
         yield labelled_row("Task", self._task_line)
-        yield self._slider
+        yield labelled_row("Budget", self._budget)
         with Container(id="pack-body"):
             yield self._list
             yield self._comparison
@@ -173,7 +174,7 @@ class PackScreen(FittingDialog[str]):
         self._list.show(items, advice, is_other=is_other)
         if built is not None:
             out = sum(1 for item in items if item.entry and item.is_over_budget)
-            self._slider.show(built.whole.tokens, describe_budget(built.pack, built.whole, out))
+            self._say_budget(describe_budget(built.pack, built.whole, out))
         if self.is_comparing:
             self._show_comparison()
         self._say()
@@ -193,7 +194,10 @@ class PackScreen(FittingDialog[str]):
         self._moved()
         wide = self.app.size.width >= WIDE_FROM
         tokens = left.tokens, right.tokens
-        self._slider.show(built.whole.tokens, describe_compared(lines, names, tokens, wide=wide))
+        self._say_budget(describe_compared(lines, names, tokens, wide=wide))
+
+    def _say_budget(self, words: str) -> None:
+        self._budget.update(Content(text.cut(words, max(8, self.inner_width - LABEL_COLUMNS))))
 
     def _say(self) -> None:
         """Show the title, what the task line takes, and the keys."""
@@ -205,7 +209,7 @@ class PackScreen(FittingDialog[str]):
         about = f"Context{when} · {recipe.name}: {recipe.description} ({recipe.source})"
         room = max(8, self.app.size.width - 8)
         box.border_title = Content(text.cut_line(about, room))
-        label = self.query(".label").last(Static)
+        _, label, _ = self.query(".label").results(Static)
         label.update(Content("Task" if recipe.takes == "task" else "Entity"))
         self._task_line.placeholder = (
             "what the agent is asked to do"
@@ -256,7 +260,7 @@ class PackScreen(FittingDialog[str]):
         if self._task_line.has_focus:
             keys.show([("enter", "to the pack", ""), ("⇥", "next field", "")], back)
             return
-        if self._recipe.has_focus or self._slider.has_focus:
+        if self._recipe.has_focus:
             keys.show([("←→", "choose", ""), ("⇥", "next field", "")], back)
             return
         shown = [name for name in _FOOTER if not self.refusal(name)]
@@ -282,7 +286,7 @@ class PackScreen(FittingDialog[str]):
         if action_id in ("pack.copy", "pack.copy.exact", "pack.save"):
             return "" if self.built is not None and self.built.pack.text else "the pack is empty"
         if action_id == "pack.more":
-            return "" if self._slider.value is not None else "there is no limit already"
+            return "" if self.request.budget is not None else "there is no limit already"
         if action_id == "pack.types":
             is_typed = self.request.recipe == TYPED and self.built is not None
             return "" if is_typed else f"only the recipe {TYPED} prefers types"
@@ -304,9 +308,8 @@ class PackScreen(FittingDialog[str]):
             "help": self._help,
             "pack.open": lambda: self.dismiss(self.entry.ref if self.entry else None),
             "pack.page_in": lambda: self._page_in(self.entry.ref if self.entry else ""),
-            "pack.page_in.id": self._ask_id,
-            "pack.less": lambda: self._slider.action_step(-1),
-            "pack.more": lambda: self._slider.action_step(1),
+            "pack.less": lambda: self._step_budget(-1),
+            "pack.more": lambda: self._step_budget(1),
             "pack.recipe.next": lambda: self._recipe.action_step(1),
             "pack.recipe.previous": lambda: self._recipe.action_step(-1),
             "pack.compare": self._compare,
@@ -354,18 +357,14 @@ class PackScreen(FittingDialog[str]):
     def _recipe_chosen(self) -> None:
         self.ask(replace(self.request, recipe=self._recipe.raw))
 
-    @on(BudgetSlider.Changed)
-    def _budget_set(self) -> None:
-        self.ask(replace(self.request, budget=self._slider.value))
+    def _step_budget(self, step: int) -> None:
+        if self.built is not None and self.built.whole.tokens:
+            budget = step_budget(self.request.budget, self.built.whole.tokens, step)
+            self.ask(replace(self.request, budget=budget))
 
     def _page_in(self, ref: str) -> None:
         if ref:
             self.ask(replace(self.request, page_in=self.request.page_in ^ {ref}))
-
-    def _ask_id(self) -> None:
-        hint = "Its id as the pack cites it, or a ref. Its whole text comes into the pack."
-        dialog = PromptDialog("Page in", hint=hint, placeholder="Id", accept="page in")
-        self.app.ask(dialog, self._page_in)
 
     def _choose_types(self) -> None:
         if self.built is not None:
@@ -407,7 +406,7 @@ class PackScreen(FittingDialog[str]):
 
 _FOOTER = (
     *("pack.less", "pack.more", "pack.compare", "pack.types", "edit", "pin", "retire", "restore"),
-    *("pack.page_in", "pack.open", "undo", "pack.copy", "pack.save", "search", "pack.page_in.id"),
+    *("pack.page_in", "pack.open", "undo", "pack.copy", "pack.save", "search"),
     *("redo", "pack.recipe.next"),
 )
 _ON_ENTRY = {*CHANGES, "pack.open", "pack.page_in"} - {"undo", "redo"}

@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, partial
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import on
-from textual.app import ComposeResult, RenderResult
+from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
-from textual.color import Color
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
-from textual.css.styles import RulesMap
 from textual.events import DescendantFocus
 from textual.geometry import Size
 from textual.message_pump import Callback
-from textual.renderables.background_screen import BackgroundScreen
-from textual.screen import ModalScreen, Screen
-from textual.strip import Strip
-from textual.style import Style as VisualStyle
-from textual.visual import RenderOptions, Visual
+from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
 from memtui import text
-from memtui.tui.app_interface import AppInterface
+from memtui.tui import key_bindings
 from memtui.tui.appearance import Palette
 from memtui.tui.widgets.line_api import SelectingScreen
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, TextWindow, drawn
+
+if TYPE_CHECKING:
+    from memtui.tui.app import MemtuiApp
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
@@ -50,49 +46,11 @@ SMALL_WIDTH, SMALL_HEIGHT = 90, 26
 """Below either of them a dialog fills the whole screen."""
 
 
-@lru_cache(maxsize=4096)
-def _tint(style: Style | None, color: Color) -> Style:
-    """The style under a translucent color, without links and actions."""
-    below = Style() if style is None else style.clear_meta_and_links()
-    front, back = (
-        None if shown is None else (Color.from_rich_color(shown) + color).rich_color
-        for shown in (below.color, below.bgcolor)
-    )
-    return below + Style.from_color(front, back)
-
-
-class TintedScreen(Visual):
-    """The screen behind a dialog, under a translucent color.
-
-    Looks like Textual's `BackgroundScreen`, which passes every segment through Rich's console and
-    adds the color to it anew, for most of the time that a dialog takes to draw. Here a style is
-    tinted once.
-    """
-
-    def __init__(self, screen: Screen[object], color: Color) -> None:
-        self._screen, self._color = screen, color
-
-    def render_strips(
-        self, width: int, height: int | None, style: VisualStyle, options: RenderOptions
-    ) -> list[Strip]:
-        base, color = style.rich_style, self._color
-        return [
-            Strip([Segment(text, base + _tint(below, color)) for text, below, _ in strip])
-            for strip in self._screen._compositor.render_strips()[:height]
-        ]
-
-    def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:
-        return container_width
-
-    def get_height(self, rules: RulesMap, width: int) -> int:
-        return self._screen.size.height
-
-
 class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     """A modal screen, dismissed once; keys of the browse screen do not reach through."""
 
     BINDINGS = [("ctrl+c", "app.simulate_key('escape')"), ("escape", "dismiss")]
-    app: AppInterface
+    app: MemtuiApp
     _is_answered = False
     _filled_for = Size(0, 0)
     """Size of the terminal that `fill` was called for."""
@@ -101,12 +59,6 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     def is_open(self) -> bool:
         """Whether the dialog is neither dismissed nor closed by the end of the app."""
         return not (self._is_answered or self.app.is_ending)
-
-    def render(self) -> RenderResult:  # type: ignore[override]  # a Visual is one
-        behind = super().render()
-        if isinstance(behind, BackgroundScreen) and behind.color.a:
-            return TintedScreen(behind.screen, behind.color)
-        return behind
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """Close the dialog, and the screens over it, with this result; does nothing if closed.
@@ -175,39 +127,45 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         return max(0, min([screen.width, *cells]) - BORDER_COLUMNS)
 
     def fit(self, *, columns: int = 0, rows: int = 0) -> None:
-        """Make the box as large as its content, within the screen; 0 leaves it as it is."""
-        box = self.query_one(".box")
-        width, height = self.app.size
+        """Make the box as large as its content, within the screen; 0 leaves it as it is.
+
+        Outcome lines, and the gap below them, are added to the rows.
+        """
+        box, (width, height) = self.query_one(".box"), self.app.size
         small = self.has_class("-small")
-        most = width if small else width * WIDTH_SHARE // 100
         if columns:
+            most = width if small else width * WIDTH_SHARE // 100
             box.styles.width = min(most, max(MIN_WIDTH, columns + FRAME_COLUMNS))
+        for outcome in self.query(OutcomeLines) if rows else ():
+            most = min(outcome.MAX_HEIGHT, height * OUTCOME_SHARE // 100 if small else height)
+            lines = drawn(outcome.outcome_lines, outcome.palette, max(12, self.inner_width - 1))
+            rows += min(most, len(lines)) + (not small)
         if rows:
             most = height if small else height * HEIGHT_SHARE // 100
-            box.styles.height = min(most, rows + FRAME_ROWS - small)
-            self.is_cut = rows + FRAME_ROWS - small > most
-
-    def fit_lines(self, rows: int) -> None:
-        """As `fit`, with the outcome lines and the gap below them added to the rows."""
-        small = self.has_class("-small")
-        for outcome in self.query(OutcomeLines):
-            drawn_lines = drawn(
-                outcome.outcome_lines, outcome.palette, max(12, self.inner_width - 1)
-            )
-            most = outcome.MAX_HEIGHT
-            if small:
-                most = min(most, self.app.size.height * OUTCOME_SHARE // 100)
-            rows += min(most, len(drawn_lines)) + (not small)
-        self.fit(rows=rows)
+            rows += FRAME_ROWS - small
+            box.styles.height = min(most, rows)
+            self.is_cut = rows > most
 
     leave = "cancel"
     """What escape does."""
     is_cut = False
     """The content is longer than the box can be."""
 
+    def labels(self) -> Mapping[str, object]:
+        """Action -> whether its key is shown now; or its label, where its binding has another."""
+        return {}
+
     def keys(self) -> list[tuple[str, str]]:
-        """The keys that work now, and their labels."""
-        return []
+        """The keys that work now, and their labels: the bindings that have a description."""
+        shown: dict[str, tuple[str, str]] = {}
+        labels, active = self.labels(), self.active_bindings.values()
+        for _, binding, *_ in sorted(active, key=lambda one: one.node is not self):
+            label = labels.get(binding.action, True)
+            if binding.show and label and binding.action not in shown:
+                key = binding.key_display or key_bindings.show_key(binding.key)
+                words = label if isinstance(label, str) else binding.description
+                shown[binding.action] = key, words
+        return list(shown.values())
 
     def update_keys(self) -> None:
         """Name the keys that work now in the last line."""
@@ -285,13 +243,13 @@ class TextDialog(FittingDialog[Result]):
         yield TextWindow()
 
     def keys(self) -> list[tuple[str, str]]:
-        return [("↑↓", "scroll")] if self.is_cut else []
+        return [*super().keys(), *[("↑↓", "scroll")] * self.is_cut]
 
     def fill(self) -> None:
         sheet = self.query_one(TextWindow)
         lines = self.lines(max(MIN_TEXT_WIDTH, self.inner_width - 2), sheet.palette)
         sheet.show(lines)
-        self.fit_lines(max(1, len(lines)))
+        self.fit(rows=max(1, len(lines)))
         self.update_keys()
 
     def action_move(self, action_id: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.segment import Segment
 from textual.app import ComposeResult
@@ -26,7 +26,7 @@ class DiffScreen(FittingDialog[bool]):
 
     AUTO_FOCUS = "DiffView"
     box_classes = "full"
-    BINDINGS = [("escape,q,n", "dismiss"), ("enter,y", "yes")]
+    BINDINGS = [("escape,q,n", "dismiss"), ("enter,y", "yes", "yes")]
 
     def __init__(
         self,
@@ -44,18 +44,20 @@ class DiffScreen(FittingDialog[bool]):
     def content(self) -> ComposeResult:
         yield DiffView(self._diff)
 
+    def labels(self) -> Mapping[str, object]:
+        return {"yes": self._yes}
+
     def on_mount(self) -> None:
         files, added, removed = count_lines(self._diff)
         places = f"{text.counted(files, 'change')}  +{text.number(added)} -{text.number(removed)}"
         self.query_one(".box").border_subtitle = Content(places)
 
     def keys(self) -> list[tuple[str, str]]:
-        keys = [("enter", self._yes)] if self._yes else []
-        return [*keys, *([("↑↓", "scroll")] if self.is_cut else [])]
+        return [*super().keys(), *[("↑↓", "scroll")] * self.is_cut]
 
     def fill(self) -> None:
         view = self.query_one(DiffView)
-        self.fit_lines(len(view.laid_out(max(12, self.inner_width - 1))))
+        self.fit(rows=len(view.laid_out(max(12, self.inner_width - 1))))
         self.update_keys()
 
     def action_yes(self) -> None:
@@ -87,9 +89,9 @@ class ConflictScreen(TextDialog[str]):
     heading = "Conflict: changed on disk"
     BINDINGS = [
         ("escape,q", "dismiss"),
-        ("t", f"choose('{THEIRS}')"),
-        ("m", f"choose('{MINE}')"),
-        ("b", f"choose('{BOTH}')"),
+        ("t", f"choose('{THEIRS}')", THEIRS),
+        ("m", f"choose('{MINE}')", MINE),
+        ("b", f"choose('{BOTH}')", BOTH),
     ]
 
     def __init__(
@@ -107,17 +109,13 @@ class ConflictScreen(TextDialog[str]):
             *([OutcomeLine(where, Tone.QUIET)] if where else []),
         )
 
-    def keys(self) -> list[tuple[str, str]]:
+    def labels(self) -> Mapping[str, object]:
         self.leave = "cancel" if self.inner_width >= 40 else ""
-        short, choices = self.app.size.width < SHORT_KEYS_BELOW, self._choices.items()
-        return [
-            *((value[0], value if short else words) for value, words in choices),
-            *super().keys(),
-        ]
-
-    def fill(self) -> None:
-        self.update_keys()
-        super().fill()
+        is_short = self.app.size.width < SHORT_KEYS_BELOW
+        return {
+            f"choose('{value}')": value in self._choices and (is_short or self._choices[value])
+            for value in (THEIRS, MINE, BOTH)
+        }
 
     def action_choose(self, value: str) -> None:
         if value in self._choices:

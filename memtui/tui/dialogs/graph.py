@@ -1,34 +1,38 @@
-"""Graph screen: the links of a memory or an entity, drawn by distance and walked with keys."""
+"""Graph screen: the links of a memory or an entity as a tree, nearest first, filtered by keys."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from rich.segment import Segment
+from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.content import Content
 
 from memtui import text
-from memtui.errors import MemtuiError
-from memtui.insight import graph_export, graph_layout
-from memtui.insight.graph_layout import PlacedNode
-from memtui.insight.link_graph import Edge, Node, NodeKind
-from memtui.insight.traversal import Direction, Neighbourhood
+from memtui.dataclass import dataclass, replace
+from memtui.errors import MemtuiError, RefError
+from memtui.insight import graph_export
+from memtui.insight.link_statements import EdgeOrigin
+from memtui.insight.links import Edge, Node, NodeKind
+from memtui.insight.traversal import Direction, Neighbourhood, TreeRow, traverse, tree_rows
 from memtui.library import Library
-from memtui.query import TimeCondition
-from memtui.tui.app_interface import Choice
+from memtui.model import Memory
+from memtui.progress import IsCancelled, never
+from memtui.query import Condition, Query, TimeCondition
+from memtui.tui import appearance
+from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
-from memtui.tui.graph_nodes import ABOUT, FoundLinks, GraphFilter, NodeTexts, find_links
 from memtui.tui.library_worker import LibraryWorker
+from memtui.tui.memory_detail import Reference
 from memtui.tui.widgets.detail import Detail
-from memtui.tui.widgets.graph_view import GraphView
-from memtui.tui.widgets.text_window import TextWindow
+from memtui.tui.widgets.text_window import RowList
 
 DEPTHS = range(1, 7)
 _TURNS = {
@@ -36,24 +40,217 @@ _TURNS = {
     Direction.OUT: Direction.IN,
     Direction.IN: Direction.BOTH,
 }
+UNKNOWN_GLYPH, ENTITY_GLYPH = "∅", "□"
+LONGEST_NAME = 400
+"""Characters of a name."""
+FACT_FROM = 60
+"""Columns from which the fact that links an entity is named behind it."""
+MEMBER = "holds"
+"""Relation from an entity at the start to its memories. It is no link of a store."""
+ABOUT = "about"
+"""Relation from a memory at the start to its entity, likewise."""
+MAX_MEMBERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFilter:
+    """Which links the graph follows."""
+
+    depth: int = 2
+    direction: Direction = Direction.BOTH
+    relations: tuple[str, ...] = ()
+    """All if empty."""
+    at: TimeCondition | None = None
+    """None: now."""
+
+    def words(self) -> list[str]:
+        """Describe the filter, as parts of a heading."""
+        phrases = [f"depth {self.depth}"]
+        if self.direction is not Direction.BOTH:
+            phrases.append(f"{self.direction} only")
+        if self.relations:
+            phrases.append(", ".join(map(text.one_line, self.relations)))
+        if self.at is not None:
+            phrases.append(f"as of {text.date(self.at.time)}")
+        return phrases
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLinks:
+    """A neighbourhood, and the relations to choose from."""
+
+    neighbourhood: Neighbourhood
+    relations: Mapping[str, int]
+    """Relation -> links of it, those that are filtered out included."""
+
+
+def find_links(
+    library: Library,
+    start: Node,
+    link_filter: GraphFilter,
+    now: datetime,
+    cancelled: IsCancelled = never,
+) -> FoundLinks:
+    """Follow the links of a node; from an entity also to the memories that it holds.
+
+    A note, such as the summary of an entity, leads to its entity and so to the links of that, and
+    so does a memory without links of its own. A memory that is not in use any more has the links
+    that it had to its end. The first question builds the index of the links.
+    """
+    time = link_filter.at.time if link_filter.at is not None else now
+    members = _find_members(library, start, time)
+    counts: Counter[str] = Counter()
+    with library.links.reading(cancelled) as index:
+        further: list[Edge] = []
+        if link_filter.direction is not Direction.IN:
+            further += [edge._replace(until=None) for edge in index.last_links(start, time)]
+            further += members
+        if link_filter.direction is not Direction.IN and not members:
+            of_start = (*index.outgoing(start), *index.incoming(start))
+            is_linked = bool(further) or any(edge.is_valid(time) for edge in of_start)
+            further += _find_entities(library, start, is_linked=is_linked)
+
+        def follow(relations: tuple[str, ...]) -> Neighbourhood:
+            return traverse(
+                index,
+                start,
+                depth=link_filter.depth,
+                direction=link_filter.direction,
+                relations=relations,
+                at=time,
+                further=further,
+            )
+
+        every = follow(())
+        counts.update(edge.relation for edge in every.edges)
+        found = follow(link_filter.relations) if link_filter.relations else every
+    return FoundLinks(found, counts)
+
+
+def _find_members(library: Library, start: Node, at: datetime) -> list[Edge]:
+    """Edges from an entity to the memories in use that it holds, newest first."""
+    if start.kind != NodeKind.ENTITY:
+        return []
+    in_entity = Condition("entity", (start.name.casefold(),))
+    found = library.find(Query(conditions=(in_entity,)))
+    edges = []
+    for slot in found.slots[:MAX_MEMBERS]:
+        memory = found.rows[slot]
+        node = Node(NodeKind.MEMORY, memory.ref)
+        since = memory.created or memory.updated
+        if since is None or since <= at:
+            edges.append(Edge(start, MEMBER, node, EdgeOrigin.LINK, memory.ref, since=since))
+    return edges
+
+
+def _find_entities(library: Library, start: Node, *, is_linked: bool) -> list[Edge]:
+    """Edges from a memory to the entities it is about, if it is a note or has no links."""
+    try:
+        memory = library.get(start.name) if start.kind == NodeKind.MEMORY else None
+    except RefError:
+        return []
+    if memory is None or (is_linked and memory.kind != "note"):
+        return []
+    return [
+        Edge(start, ABOUT, Node(NodeKind.ENTITY, path), EdgeOrigin.LINK, memory.ref)
+        for path in dict.fromkeys((memory.entity, *memory.also_entities))
+        if path
+    ]
+
+
+class LinkTree(RowList[TreeRow]):
+    """The start, and below each node those that were reached from it."""
+
+    is_lit = False
+    BINDINGS = [
+        Binding("left,h", "go_to(-1)", show=False),
+        Binding("right,l", "go_to(1)", show=False),
+    ]
+
+    def __init__(self, library: Library) -> None:
+        super().__init__(title="Links")
+        self._library = library
+        self._memories: dict[str, Memory | None] = {}
+
+    def action_go_to(self, step: int) -> None:
+        """Go to the node that this one was reached from, or to the first one reached from it."""
+        at, rows = self.cursor, self.rows
+        if step < 0 and rows and rows[at].parent >= 0:
+            self.go(rows[at].parent)
+        elif step > 0 and at + 1 < len(rows) and rows[at + 1].parent == at:
+            self.go(at + 1)
+
+    def memory_of(self, node: Node) -> Memory | None:
+        """The memory that a node stands for; None for entities and unknown ends."""
+        return self.find_memory(node.name) if node.kind == NodeKind.MEMORY else None
+
+    def find_memory(self, ref: str) -> Memory | None:
+        """The memory with this ref; None where it is not in the open stores."""
+        if ref not in self._memories:
+            try:
+                self._memories[ref] = self._library.get(ref)
+            except RefError:
+                self._memories[ref] = None
+        return self._memories[ref]
+
+    def name_of(self, node: Node) -> str:
+        """A headline, a path or an id in one line, safe to show."""
+        memory = self.memory_of(node)
+        words = text.one_line(memory.headline, LONGEST_NAME) if memory is not None else ""
+        return words or text.one_line(node.name)
+
+    def label_of(self, node: Node) -> str:
+        """Kind or status and name, with the store of a memory that is not in the start's."""
+        name, memory = self.name_of(node), self.memory_of(node)
+        if memory is None:
+            return f"{ENTITY_GLYPH if node.kind == NodeKind.ENTITY else UNKNOWN_GLYPH} {name}"
+        glyph = appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, "●")
+        start = self.memory_of(self.rows[0].reached.node)
+        elsewhere = start is not None and start.store != memory.store
+        return f"{glyph} {text.one_line(memory.store)}: {name}" if elsewhere else f"{glyph} {name}"
+
+    def draw_row(self, row: TreeRow, width: int) -> Sequence[tuple[str, Style]]:
+        node, step, palette = row.reached.node, row.reached.step, self.palette
+        memory = self.memory_of(node)
+        style = palette.text + Style(bold=step is None)
+        if node.kind == NodeKind.ENTITY:
+            style = palette.heading
+        elif memory is None or memory.status in appearance.INACTIVE_STATUSES:
+            style = palette.faint
+        pieces = [(row.guide, palette.faint), (row.relation, palette.accent)]
+        pieces.append((self.label_of(node), style))
+        if step is not None:
+            ended = step.edge.period(text.date)[1]
+            if ended not in ("", "now"):
+                pieces.append((f" · until {ended}", palette.dim))
+            fact = self.find_memory(step.edge.stated_by) if memory is None else None
+            if fact is not None and width >= FACT_FROM and step.edge.relation != ABOUT:
+                words = text.one_line(fact.headline, LONGEST_NAME)
+                pieces.append((f" · {words}", palette.dim))
+        drawn: list[tuple[str, Style]] = []
+        room = width - 2
+        for words, ink in pieces:
+            drawn.append((text.cut(words, room), ink))
+            room = max(0, room - text.width(words))
+        return drawn
 
 
 class GraphScreen(PageDialog[str]):
     """Dismissed with the ref of the memory to open."""
 
     WIDE_FROM, STACKED_FROM = 120, 20
-    AUTO_FOCUS = "GraphView"
+    AUTO_FOCUS = "LinkTree"
     BINDINGS = [
         ("escape,q,O", "dismiss"),
-        ("enter", "open"),
-        ("space", "centre"),
-        ("backspace", "centre_back"),
-        ("+,=", "deepen(1)"),
-        ("-", "deepen(-1)"),
-        ("r", "relations"),
-        ("d", "direction"),
-        ("@", "as_of"),
-        ("x", "export"),
+        ("enter", "open", "open"),
+        ("space", "centre", "centre"),
+        Binding("backspace", "centre_back", "back", key_display="⌫"),
+        Binding("+,=", "deepen(1)", "deeper", key_display="+"),
+        ("-", "deepen(-1)", "shallower"),
+        ("r", "relations", "relations"),
+        ("d", "direction", "direction"),
+        ("@", "as_of", "as of"),
+        ("x", "export", "export"),
         ("pagedown,ctrl+d", "scroll_detail(1)"),
         ("pageup,ctrl+u", "scroll_detail(-1)"),
     ]
@@ -66,49 +263,47 @@ class GraphScreen(PageDialog[str]):
         now: Callable[[], datetime],
         at: TimeCondition | None = None,
     ) -> None:
-        """`start`: node in the middle; `at`: when links must hold, None for the present."""
+        """`start`: first node of the tree; `at`: when links must hold, None for the present."""
         super().__init__()
-        self._start, self._library, self._worker, self._now = start, library, worker, now
+        self._start, self._worker, self._now = start, worker, now
         self._filter = GraphFilter(at=at)
         self._fixed = at
         """The whole app is shown as of this time, which the screen does not change."""
         self._centres: list[Node] = []
-        """Nodes that were in the middle before."""
+        """Nodes that were at the start before."""
         self._found: Neighbourhood | None = None
         self._relations: Mapping[str, int] = {}
-        self._texts = NodeTexts(library, start)
-        self.graph = GraphView(lambda placed: self._texts.style(placed, self.app.palette))
+        self.links = LinkTree(library)
         self._detail = Detail(now)
         self._detail.can_focus = False
-        self._about = TextWindow(id="about")
-        self._about.can_focus = False
-        self._about.display = False  # the drawing has its width before anything is selected
+        self._detail.roots = {store.label: store.root for store in library.stores}
         self.working = False
         """Links are being followed; tests wait for it."""
 
     def panes(self) -> ComposeResult:
-        yield self.graph
+        yield self.links
         yield self._detail
-        yield self._about
 
     def on_mount(self) -> None:
-        self.graph.border_title = Content("Links")
         self._detail.border_title = Content("Memory")
-        self._detail.roots = {store.label: store.root for store in self._library.stores}
         self._detail.render_markdown()
         self._ask()
 
     # Asking
 
     def _ask(self, keep: Node | None = None) -> None:
-        """Follow the links again; the cursor stays on `keep` if it is shown."""
+        """Follow the links again; the cursor goes to `keep` if it is shown."""
         link_filter, start, now = self._filter, self._start, self._now()
         self.working = True
 
         def done(found: FoundLinks) -> None:
             self.working = False
             self._found, self._relations = found.neighbourhood, found.relations
-            self.lay_out(keep)
+            rows = tree_rows(found.neighbourhood)
+            nodes = [row.reached.node for row in rows]
+            wanted = keep or self._node
+            self.links.show_rows(rows, cursor=nodes.index(wanted) if wanted in nodes else 0)
+            self.lay_out()
 
         def failed(error: MemtuiError) -> None:
             self.working = False
@@ -124,42 +319,21 @@ class GraphScreen(PageDialog[str]):
             only_reads=True,
         )
 
-    @on(GraphView.Resized)
-    def _resized(self) -> None:
-        self.lay_out()
+    def lay_out(self) -> None:
+        if self._found is not None:
+            self._say_head(self._found)
+            self._moved()
 
-    def lay_out(self, keep: Node | None = None) -> None:
-        if self._found is None:
-            return
-        keep = keep or self._node
-        width, height = self.graph.room
-        layout = graph_layout.lay_out(
-            self._found,
-            self._texts.label,
-            width=width,
-            height=height,
-            most_per_layer=max(graph_layout.MAX_PER_LAYER, height - 1),
-        )
-        at = layout.find(keep) if keep is not None else -1
-        self.graph.show(layout, max(0, at))
-        self._say_head()
-        self._moved()
-
-    def _say_head(self) -> None:
-        found = self._found
-        assert found is not None, "only called with an answer"
-        shown = len(found.reached) - 1
-        counts = f"{text.number(shown)} linked" if shown else self._explain_no_links()
-        layout = self.graph.layout_shown
-        parts = [counts]
-        if layout.hidden:
-            parts.append(f"{text.number(layout.hidden)} not drawn")
-        if layout.other_edges:
-            count = len(layout.other_edges)
-            parts.append(f"{text.counted(count, 'more link')} between them")
+    def _say_head(self, found: Neighbourhood) -> None:
+        linked = len(found.reached) - 1
+        parts = [f"{text.number(linked)} linked" if linked else self._explain_no_links()]
+        if found.left_out:
+            parts.append(f"{text.number(found.left_out)} not shown")
+        if more := len(found.edges) - linked:
+            parts.append(f"{text.counted(more, 'more link')} between them")
         self.say_head([*parts, *self._filter.words()])
-        title = f"Links of {self._texts.name(self._start)}"
-        self.graph.border_title = Content(text.cut(title, max(8, self.graph.size.width - 4)))
+        title = f"Links of {self.links.name_of(self._start)}"
+        self.links.border_title = Content(text.cut(title, max(8, self.links.size.width - 4)))
 
     def _explain_no_links(self) -> str:
         """Explain that there are no links, and how links are made."""
@@ -175,131 +349,80 @@ class GraphScreen(PageDialog[str]):
 
     @property
     def _node(self) -> Node | None:
-        """The selected node; None for a count of those that are not drawn."""
-        return self.graph.selected.node if self.graph.selected else None
+        return self.links.current.reached.node if self.links.current else None
 
-    @on(GraphView.Moved)
+    @on(LinkTree.Moved)
     def _moved(self) -> None:
-        placed = self.graph.selected
-        if placed is None:
+        """Show the selected memory; of an entity or an unknown end, the fact that links it."""
+        row = self.links.current
+        if row is None or self._found is None:
             return
-        memory = self._texts.memory(placed.node) if placed.node is not None else None
-        self._detail.display = memory is not None
-        self._about.display = memory is None
-        if memory is not None and placed.node is not None:
-            self._detail.show(memory, ())
-            self._detail.show_references(
-                [
-                    self._texts.reference(each, placed.node)
-                    for each in self._edges(placed.node)
-                    if each.relation != ABOUT  # the fields name its entities
-                ]
-            )
-        else:
-            self._about.border_title = Content("Entity" if placed.node else "Not drawn")
-            self._about.show(self._describe(placed))
-        self.graph.say(self._describe_line(placed))
+        node, step = row.reached.node, row.reached.step
+        memory = self.links.memory_of(node)
+        if memory is None and step is not None:
+            memory = self.links.find_memory(step.edge.stated_by)
+        self._detail.show(memory, ())
+        edges = [edge for edge in self._found.edges if node in (edge.source, edge.target)]
+        own = [edge for edge in edges if edge.relation != ABOUT]  # the fields name its entities
+        self._detail.show_references([self._reference(edge, node) for edge in own])
+        self.links.border_subtitle = Content(
+            text.cut(self.links.name_of(node), max(1, self.links.size.width - 4))
+        )
         self.update_keys()
 
-    def _describe_line(self, placed: PlacedNode) -> str:
-        """Describe the selected node in one line: how it is linked, and its whole name.
-
-        Nothing about the one in the middle, whose name is the title.
-        """
-        if placed.node == self._start:
-            return ""
-        if placed.node is None:
-            return f"{text.number(placed.hidden)} more that are not drawn"
-        way = ""
-        if placed.edge is not None:
-            relation = text.one_line(placed.edge.relation)
-            way = f"─{relation}▶ " if placed.is_forward else f"◀{relation}─ "
-        ended = placed.edge.period(text.date)[1] if placed.edge is not None else ""
-        until = f" · until {ended}" if ended not in ("", "now") else ""
-        return f"{way}{self._texts.name(placed.node)}{until}"
-
-    def _edges(self, node: Node) -> list[Edge]:
-        edges = self._found.edges if self._found is not None else ()
-        return [edge for edge in edges if node in (edge.source, edge.target)]
-
-    def _describe(self, placed: PlacedNode) -> list[list[Segment]]:
-        """Describe an entity, an unknown end, or the nodes that are not drawn."""
-        width = max(20, self._about.size.width - 3)
-        if placed.node is None:
-            return self._texts.list_nodes(self._hidden_neighbours(placed), self.app.palette, width)
-        edges = self._edges(placed.node)
-        return self._texts.describe_node(placed.node, edges, self.app.palette, width)
-
-    def _hidden_neighbours(self, placed: PlacedNode) -> list[Node]:
-        """Return the neighbours of the parent that a count stands for."""
-        assert self._found is not None, "there is a drawing"
-        layout = self.graph.layout_shown
-        parent = layout.nodes[placed.parent].node
-        shown = {each.node for each in layout.nodes}
-        return [
-            each.node
-            for each in self._found.reached
-            if each.step is not None and each.step.start == parent and each.node not in shown
-        ]
+    def _reference(self, edge: Edge, node: Node) -> Reference:
+        """Convert an edge to a reference of the detail, seen from one of its ends."""
+        forward = edge.source == node
+        other = edge.target if forward else edge.source
+        relation = edge.relation.replace("_", " ")
+        backward = "superseded by" if relation == "supersedes" else f"linked from: {relation}"
+        begun, ended = edge.period(lambda time: text.date(time)[:10])
+        period = f"{begun} – {ended}" if begun else ""
+        return Reference(
+            relation if forward else backward,
+            self.links.name_of(other),
+            other.name if other.kind == NodeKind.MEMORY else "",
+            " · ".join(filter(None, (period, edge.note))),
+            is_missing=other.kind == NodeKind.UNKNOWN,
+        )
 
     # Keys
 
-    def keys(self) -> list[tuple[str, str]]:
-        placed, depth = self.graph.selected, self._filter.depth
-        node = self._node
-        is_memory = node is not None and self._texts.memory(node) is not None
-        is_end = node is None or node == self._start or node.kind == NodeKind.UNKNOWN
-        keys = {
-            ("←→↑↓", "move"): len(self.graph.layout_shown.nodes) > 1,
-            ("enter", "list"): placed is not None and node is None,
-            ("enter", "open"): is_memory,
-            ("space", "centre"): not is_end,
-            ("⌫", "back"): self._centres,
-            ("+", "deeper"): depth + 1 in DEPTHS and self._reaches(depth),
-            ("-", "shallower"): depth - 1 in DEPTHS,
-            ("r", "relations"): len(self._relations) > 1 or self._filter.relations,
-            ("d", "direction"): True,
-            ("@", "as of"): self._fixed is None,
-            ("x", "export"): self._found is not None and len(self._found.reached) > 1,
+    def labels(self) -> Mapping[str, object]:
+        depth, node, found = self._filter.depth, self._node, self._found
+        reached = found.reached if found is not None else ()
+        return {
+            "open": node is not None and self.links.memory_of(node) is not None,
+            "centre": self._can_centre(node),
+            "centre_back": bool(self._centres),
+            "deepen(1)": depth + 1 in DEPTHS and any(each.distance == depth for each in reached),
+            "deepen(-1)": depth - 1 in DEPTHS,
+            "relations": len(self._relations) > 1 or bool(self._filter.relations),
+            "as_of": self._fixed is None,
+            "export": len(reached) > 1,
         }
-        return [key for key, is_possible in keys.items() if is_possible]
 
-    def _reaches(self, depth: int) -> bool:
-        """Whether something is so many links away, and more may be behind it."""
-        return self._found is not None and any(e.distance == depth for e in self._found.reached)
+    def _can_centre(self, node: Node | None) -> bool:
+        return node is not None and node != self._start and node.kind != NodeKind.UNKNOWN
 
-    @on(GraphView.Opened)
+    @on(LinkTree.Opened)
     def action_open(self) -> None:
-        placed = self.graph.selected
-        if placed is None:
-            return
-        if placed.node is None:
-            self._list_hidden(placed)
-        elif self._texts.memory(placed.node) is not None:
-            self.dismiss(placed.node.name)
+        node = self._node
+        if node is not None and self.links.memory_of(node) is not None:
+            self.dismiss(node.name)
         else:
             self.action_centre()
 
-    def _list_hidden(self, placed: PlacedNode) -> None:
-        nodes = {node.name: node for node in self._hidden_neighbours(placed)}
-        choices = [Choice(name, self._texts.label(node)) for name, node in nodes.items()]
-        centre = lambda name: self._go_to_centre(nodes[name])  # noqa: E731
-        self.app.pick("Not drawn", choices, centre, accept="centre")
-
     def action_centre(self) -> None:
         node = self._node
-        if node is not None and node != self._start and node.kind != NodeKind.UNKNOWN:
-            self._go_to_centre(node)
-
-    def _go_to_centre(self, node: Node) -> None:
-        self._centres.append(self._start)
-        self._start = self._texts.start = node
-        self._ask(node)
+        if node is not None and self._can_centre(node):
+            self._centres.append(self._start)
+            self._start = node
+            self._ask(node)
 
     def action_centre_back(self) -> None:
         if self._centres:
-            before = self._start
-            self._start = self._texts.start = self._centres.pop()
+            before, self._start = self._start, self._centres.pop()
             self._ask(before)
 
     def action_deepen(self, step: int) -> None:
@@ -338,24 +461,14 @@ class GraphScreen(PageDialog[str]):
         self._ask()
 
     def action_scroll_detail(self, step: int) -> None:
-        pane = self._detail if self._detail.display else self._about
-        pane.scroll_lines(step * max(1, pane.page - 1))
+        self._detail.scroll_lines(step * max(1, self._detail.page - 1))
 
     def action_export(self) -> None:
-        """Export the part of the neighbourhood that is drawn."""
-        if self._found is None or len(self._found.reached) < 2:
-            return
-        shown: Collection[Node | None] = {each.node for each in self.graph.layout_shown.nodes}
-        drawn = Neighbourhood(
-            self._found.start,
-            tuple(each for each in self._found.reached if each.node in shown),
-            tuple(e for e in self._found.edges if e.source in shown and e.target in shown),
-            self.graph.layout_shown.hidden,
-        )
-        writers = {
-            ".svg": lambda: graph_export.to_svg(drawn, self._texts.name),
-            ".mmd": lambda: graph_export.to_mermaid(drawn, self._texts.name),
-            ".dot": lambda: graph_export.to_dot(drawn, self._texts.name),
-        }
-        hint = ".svg picture, .mmd Mermaid, .dot Graphviz"
-        ask_file(self.app, self._worker.jobs, "Export links", "links.svg", writers, hint)
+        found, name = self._found, self.links.name_of
+        if found is not None and len(found.reached) > 1:
+            writers = {
+                ".mmd": lambda: graph_export.to_mermaid(found, name),
+                ".dot": lambda: graph_export.to_dot(found, name),
+            }
+            hint = ".mmd Mermaid, .dot Graphviz"
+            ask_file(self.app, self._worker.jobs, "Export links", "links.mmd", writers, hint)

@@ -15,8 +15,8 @@ from memtui.model import STATUSES
 from memtui.paths import bundled_folder
 from memtui.tui import appearance, key_bindings, terminal
 from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
-from memtui.tui.app_interface import Choice
 from memtui.tui.appearance import Palette
+from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.layout import Pane
 from memtui.tui.widgets.inputs import FilterInput
@@ -66,7 +66,7 @@ class HelpScreen(TextDialog[None]):
     BINDINGS = [
         ("escape", "leave"),
         ("question_mark,q,enter", "dismiss"),
-        ("slash", "search"),
+        ("slash", "search", "search"),
         ("o", "open_page"),
     ]
 
@@ -83,10 +83,12 @@ class HelpScreen(TextDialog[None]):
     def on_mount(self) -> None:
         self.query_one(FilterInput).display = False
 
+    def labels(self) -> Mapping[str, object]:
+        return {"search": not self.query_one(FilterInput).has_focus}
+
     def keys(self) -> list[tuple[str, str]]:
-        if self.query_one(FilterInput).has_focus:  # `enter` lets other keys scroll
-            return [*super().keys(), *[("enter", "done")] * self.is_cut]
-        return [*super().keys(), ("/", "search")]
+        is_typing = self.query_one(FilterInput).has_focus  # `enter` lets other keys scroll
+        return [*super().keys(), *[("enter", "done")] * (is_typing and self.is_cut)]
 
     def action_search(self) -> None:
         line = self.query_one(FilterInput)
@@ -94,8 +96,8 @@ class HelpScreen(TextDialog[None]):
         line.focus()
         self.fill()
 
-    def fit_lines(self, rows: int) -> None:
-        super().fit_lines(rows + self.query_one(FilterInput).display)
+    def fit(self, *, columns: int = 0, rows: int = 0) -> None:
+        super().fit(columns=columns, rows=rows + self.query_one(FilterInput).display)
 
     def action_open_page(self) -> None:
         """Show the page about the query language in the pager."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from rich.segment import Segment
@@ -66,8 +66,8 @@ class HistoryScreen(FittingDialog[str]):
     leave = "back"
     BINDINGS = [
         ("escape,q,H", "dismiss"),
-        ("enter", "choose"),
-        ("r", "restore"),
+        ("enter", "choose", "open"),
+        ("r", "restore", "restore this text"),
     ]
 
     def __init__(
@@ -87,12 +87,12 @@ class HistoryScreen(FittingDialog[str]):
         yield VersionList()
 
     def keys(self) -> list[tuple[str, str]]:
-        keys = [("↑↓", "version"), ("enter", "open")]
-        if len(self._history.versions) == 1:
-            keys[:1] = [("↑↓", "scroll")] if self.is_cut else []
-        if self._former_version is not None:
-            keys.append(("r", "restore this text"))
-        return keys
+        several = len(self._history.versions) > 1
+        moves = [("↑↓", "version" if several else "scroll")][: several or self.is_cut]
+        return [*moves, *super().keys()]
+
+    def labels(self) -> Mapping[str, object]:
+        return {"restore": self._former_version is not None}
 
     @property
     def _former_version(self) -> Memory | None:

@@ -18,7 +18,6 @@ from memtui import text
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.library import Library
-from memtui.library.guarded_store import link_relations
 from memtui.model import Memory
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview, preview
@@ -79,7 +78,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
     box_classes = "full"
     heading = "Link to another memory"
     BINDINGS = [
-        Binding("enter", "link", priority=True),
+        Binding("enter", "link", "link", priority=True),
     ]
 
     def __init__(self, memory: Memory, worker: LibraryWorker, now: Callable[[], datetime]) -> None:
@@ -87,7 +86,6 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         self._memory = memory
         self._worker = worker
         self._now = now
-        self._number = 0
         self.searching = False
         """The list does not yet show the results for the last input."""
         self._links_when_found = False
@@ -98,7 +96,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
     def content(self) -> ComposeResult:
         library = self._worker.library
-        allowed = link_relations(library.store(self._memory.store)) if library else ()
+        allowed = library.store(self._memory.store).relations if library else ()
         used = [link.relation for link in self._memory.links]
         known = list(dict.fromkeys([*used, *RELATIONS]))
         headline = text.one_line(self._memory.headline, text.MAX_READ)
@@ -113,8 +111,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         yield OutcomeLines()
 
     def keys(self) -> list[tuple[str, str]]:
-        relation = [("←→", "relation")][: isinstance(self.focused, ChoiceInput)]
-        return [("enter", "link"), *relation, ("↑↓", "choose"), ("⇥", "next field")]
+        return [*super().keys(), ("↑↓", "choose"), ("⇥", "next field")]
 
     def on_mount(self) -> None:
         self._search("")
@@ -128,12 +125,11 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         self._list.action_move(action_id)
 
     def _search(self, words: str) -> None:
-        self._number += 1
         self.searching, self._links_when_found = True, False
         self._worker.run(
             "link",
             partial(self._found, words),
-            self.if_open(partial(self._show, self._number)),
+            self.if_open(self._show),
             self.if_open(self._failed),
             only_reads=True,
         )
@@ -149,12 +145,11 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         memories.pop(self._memory.ref, None)
         return list(memories.values())[:MAX_SHOWN]
 
-    def _show(self, number: int, memories: list[Memory]) -> None:
-        if number == self._number:
-            links, self.searching = self._links_when_found, False
-            self._list.show_rows(memories)
-            if links:
-                self.action_link()
+    def _show(self, memories: list[Memory]) -> None:
+        links, self.searching = self._links_when_found, False
+        self._list.show_rows(memories)
+        if links:
+            self.action_link()
 
     def _failed(self, error: MemtuiError) -> None:
         self.searching = self._links_when_found = False

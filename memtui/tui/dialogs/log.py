@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 from rich.style import Style
@@ -81,10 +81,10 @@ class LogScreen(FittingDialog[tuple[str, str]]):
     leave = "back"
     BINDINGS = [
         ("escape,q,C", "dismiss"),
-        ("enter", "go"),
-        Binding("u", "reverse('undo')", id="undo"),
-        Binding("ctrl+r", "reverse('redo')", id="redo"),
-        ("space,d", "diff"),
+        ("enter", "go", "open"),
+        Binding("u", "reverse('undo')", "undo", id="undo"),
+        Binding("ctrl+r", "reverse('redo')", "redo", id="redo"),
+        ("space,d", "diff", "diff"),
     ]
 
     def __init__(
@@ -122,13 +122,13 @@ class LogScreen(FittingDialog[tuple[str, str]]):
         self.query_one(DiffView).show(self._diff(action) if action else [])
         self.update_keys()
 
-    def keys(self) -> list[tuple[str, str]]:
+    def labels(self) -> Mapping[str, object]:
         action = self._list.current
-        if action is None:
-            return []
-        name = _reversal(action)
-        reverse = [(self.app.key_of(name), name)] if name else []
-        return [("enter", "open"), *reverse, ("space", "diff")]
+        reversal = action and _reversal(action)
+        return {
+            **dict.fromkeys(("go", "diff"), action),
+            **{f"reverse('{name}')": reversal == name for name in ("undo", "redo")},
+        }
 
     def _diff(self, action: JournalAction) -> list[DiffLine]:
         roots = {store.label: store.root for store in self._library.stores}

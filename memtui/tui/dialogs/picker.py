@@ -12,8 +12,8 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from memtui import text
-from memtui.tui.app_interface import Choice
 from memtui.tui.appearance import Palette, wrapped
+from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog, TextDialog
 from memtui.tui.widgets.inputs import ChoiceList, FilterInput
 
@@ -51,8 +51,8 @@ class Picker(FittingDialog[tuple[str, ...]]):
 
     AUTO_FOCUS = "FilterInput, ChoiceList"
     BINDINGS = [
-        Binding("enter", "accept", priority=True),
-        Binding("space", "toggle_choice", priority=True),
+        Binding("enter", "accept", "apply", priority=True),
+        Binding("space", "toggle_choice", "toggle", priority=True),
     ]
 
     def __init__(
@@ -85,10 +85,12 @@ class Picker(FittingDialog[tuple[str, ...]]):
         if not self._narrows and not self._empty:
             self._list.focus()
 
-    def keys(self) -> list[tuple[str, str]]:
-        if self._list.current is None:
-            return []
-        return [("enter", self._accept), *([("space", "toggle")] if self._several else [])]
+    def labels(self) -> Mapping[str, object]:
+        has_choice = self._list.current is not None
+        return {
+            "accept": has_choice and self._accept,
+            "toggle_choice": has_choice and self._several,
+        }
 
     keys_width = KEYS_WIDTH
     """Columns that the line of keys needs, with those of a subclass."""
@@ -146,8 +148,8 @@ class SavedFilterPicker(Picker):
     """Dismissed with the name of a filter; with ("name", "rename") or ("name", "delete") too."""
 
     BINDINGS = [
-        Binding("f2", "change('rename')", priority=True),
-        Binding("delete", "change('delete')", priority=True),
+        Binding("f2", "change('rename')", "rename", priority=True),
+        Binding("delete", "change('delete')", "delete", key_display="del", priority=True),
     ]
 
     def __init__(
@@ -159,8 +161,9 @@ class SavedFilterPicker(Picker):
 
     keys_width = KEYS_WIDTH + 12
 
-    def keys(self) -> list[tuple[str, str]]:
-        return [*super().keys(), *([("f2", "rename"), ("del", "delete")] if self._is_saved else [])]
+    def labels(self) -> Mapping[str, object]:
+        changes = ("change('rename')", "change('delete')")
+        return {**super().labels(), **dict.fromkeys(changes, self._is_saved)}
 
     @property
     def _is_saved(self) -> bool:
@@ -172,52 +175,23 @@ class SavedFilterPicker(Picker):
             self.dismiss((self._list.current.value, act))
 
 
-class ThemePreviewList(ChoiceList):
-    """Applies the theme under the cursor."""
+class ThemePicker(Picker):
+    """Previews themes on the whole screen; dismissed with the chosen one, escape restores."""
 
-    def cursor_moved(self) -> None:
-        if self.current is not None:
-            self.app.theme = self.current.value
+    BINDINGS = [("escape,q,T", "cancel")]
 
-
-class ThemePicker(FittingDialog[None]):
-    """Previews themes on the whole screen; enter saves the choice, escape restores the old one."""
-
-    AUTO_FOCUS = "ThemePreviewList"
-    box_classes = "wide"
-    heading = "Theme"
-    BINDINGS = [
-        ("escape,q,T", "cancel"),
-        ("enter", "apply"),
-    ]
-
-    def content(self) -> ComposeResult:
-        self._before = self.app.theme
-        choices = [
-            Choice(name, name, note=about, chosen=name == self._before)
-            for name, about in self.app.colours.choices()
-        ]
-        yield ThemePreviewList(choices, several=False)
-        yield WholeChoice()
+    def __init__(self, before: str, themes: Sequence[tuple[str, str]]) -> None:
+        choices = [Choice(name, name, note=about, chosen=name == before) for name, about in themes]
+        super().__init__("Theme", choices, several=False, accept="apply")
+        self._before = before
 
     @on(ChoiceList.Moved)
-    def fill(self) -> None:
-        themes = self.query_one(ThemePreviewList)
-        themes.styles.max_height = max(1, self.app.size.height - FRAME_LINES - WHOLE_ROWS)
-        self.query_one(WholeChoice).show(themes, self.inner_width)
-
-    def keys(self) -> list[tuple[str, str]]:
-        return [("enter", "apply"), ("↑↓", "preview")]
+    def _preview(self) -> None:
+        if self._list.current is not None:
+            self.app.theme = self._list.current.value
 
     def action_cancel(self) -> None:
         self.app.theme = self._before
-        self.dismiss(None)
-
-    @on(ChoiceList.Accepted)
-    def action_apply(self) -> None:
-        current = self.query_one(ThemePreviewList).current
-        if current is not None:
-            self.app.keep_theme(current.value)
         self.dismiss(None)
 
 

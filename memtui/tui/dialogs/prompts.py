@@ -8,9 +8,11 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Input, Static
 
@@ -19,10 +21,12 @@ from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError
 from memtui.files.staging import write_file
 from memtui.query import TimeCondition, parse_time, parse_time_end
-from memtui.tui.app_interface import AppInterface
 from memtui.tui.dialogs.dialog import FittingDialog, Result
 from memtui.tui.jobs import JobRunner
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
+
+if TYPE_CHECKING:
+    from memtui.tui.app import MemtuiApp
 
 EXAMPLES = "2026-03-01, 2026-03, yesterday, 7d, 24h, last month"
 
@@ -88,6 +92,7 @@ class LineDialog(FittingDialog[Result]):
     """Asks for one line."""
 
     AUTO_FOCUS = "Input"
+    BINDINGS = [Binding("enter", "submit", "save", priority=True)]
 
     def __init__(self, title: str, value: str, placeholder: str, accept: str) -> None:
         """`accept`: label of enter."""
@@ -98,12 +103,11 @@ class LineDialog(FittingDialog[Result]):
     def content(self) -> ComposeResult:
         yield Input(self._value, placeholder=self._placeholder, compact=True)
 
-    def keys(self) -> list[tuple[str, str]]:
-        return [("enter", self._accept)]
+    def labels(self) -> Mapping[str, object]:
+        return {"submit": self._accept}
 
-    @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
-        self.accept(event.value.strip())
+    def action_submit(self) -> None:
+        self.accept(self.query_one(Input).value.strip())
 
     @abstractmethod
     def accept(self, words: str) -> None:
@@ -189,7 +193,7 @@ class TimePrompt(LineDialog[TimeCondition]):
             self.dismiss(self._parse(words, self._now))
 
 
-def write_after_asking(app: AppInterface, path: Path, write: Callable[[], object]) -> None:
+def write_after_asking(app: MemtuiApp, path: Path, write: Callable[[], object]) -> None:
     """Call `write`; if there is a file at the path already, only once that was confirmed."""
     if path.exists():
         body = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
@@ -200,7 +204,7 @@ def write_after_asking(app: AppInterface, path: Path, write: Callable[[], object
 
 
 def ask_file(
-    app: AppInterface,
+    app: MemtuiApp,
     jobs: JobRunner,
     title: str,
     name: str,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.content import Content
 
 from memtui import text
@@ -17,13 +17,16 @@ from memtui.config.settings import Setting
 from memtui.errors import MemtuiError
 from memtui.model import Place
 from memtui.tui import terminal
-from memtui.tui.app_interface import Choice
+from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import PromptDialog
-from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, Tone
+from memtui.tui.widgets.inputs import ChoiceList
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
-KEY_WIDTH = max(len(setting.key) for setting in SCHEMA) + 1
+KEY_WIDTH = max(len(setting.key) for setting in SCHEMA)
+ABOUT_ROWS = 3
+"""Lines about a setting, beside the first."""
 TYPED = (str, int, float)
 """Types of values that are typed in a line."""
 
@@ -32,16 +35,14 @@ def shown_value(setting: Setting, settings: Settings) -> str:
     """A setting's value as a person reads it."""
     value = getattr(settings, setting.field)
     if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Mapping):
-        return f"{len(value)} in the file" if value else "default"
-    if type(value) is tuple:  # not one with names, as `Embedding`
-        return ", ".join(str(getattr(each, "path", each)) for each in value) or "none"
+        return str(value).lower()
     if isinstance(value, float):
         return f"{value:g}"
-    if not isinstance(value, TYPED) and not is_default(setting, settings):
-        return "in the file"
-    return str(value) if isinstance(value, TYPED) else "default"
+    if isinstance(value, tuple):
+        return ", ".join(str(getattr(each, "path", each)) for each in value) or "none"
+    if isinstance(value, str):
+        return value
+    return "default" if is_default(setting, settings) else "in the file"
 
 
 def is_default(setting: Setting, settings: Settings) -> bool:
@@ -59,37 +60,16 @@ def file_value(setting: Setting, words: str) -> Any:
     return words
 
 
-def _describe(setting: Setting) -> list[str]:
-    """What a setting is, and when it takes effect unless at once."""
-    about = " ".join(setting.about.split("\n"))
-    return [about, "takes effect at the next start"] if setting.at_start else [about]
-
-
-class SettingList(RowList[Setting]):
-    """One setting per line: key, value, and whether it is the default."""
+class SettingList(ChoiceList):
+    """One setting per line: key and value, those with a mark that are not the default."""
 
     def __init__(self) -> None:
-        super().__init__(SCHEMA)
-        self.settings = Settings()
-
-    @property
-    def setting(self) -> Setting:
-        """The setting under the cursor."""
-        return SCHEMA[self.cursor]
+        super().__init__((), several=False)
+        self._column = KEY_WIDTH
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
         if again:
-            self.post_message(self.Opened())
-
-    def draw_row(self, row: Setting, width: int) -> Sequence[tuple[str, Style]]:
-        palette, settings = self.palette, self.settings
-        room = max(1, width - KEY_WIDTH - 3)
-        value = text.cut(text.one_line(shown_value(row, settings)) or "automatic", room)
-        style = palette.dim if is_default(row, settings) else palette.chosen
-        return [
-            (text.pad(row.key, KEY_WIDTH) + " ", palette.text),
-            (text.pad(value, room) + " ", style),
-        ]
+            self.post_message(self.Accepted())
 
 
 class SettingsScreen(FittingDialog[None]):
@@ -101,9 +81,9 @@ class SettingsScreen(FittingDialog[None]):
     leave = "back"
     BINDINGS = [
         ("escape,q", "dismiss"),
-        ("enter,space", "change"),
-        ("delete,backspace", "reset"),
-        ("e", "edit_file"),
+        ("enter,space", "change", "change"),
+        Binding("delete,backspace", "reset", "default", key_display="⌫"),
+        ("e", "edit_file", "edit the file"),
     ]
 
     def content(self) -> ComposeResult:
@@ -117,35 +97,43 @@ class SettingsScreen(FittingDialog[None]):
         self._show()
 
     @property
-    def _list(self) -> SettingList:
-        return self.query_one(SettingList)
+    def _setting(self) -> Setting:
+        """The setting under the cursor."""
+        return SCHEMA[self.query_one(SettingList).cursor]
 
     def fill(self) -> None:
-        width = max(1, self.inner_width - 2)
-        explanation = max(len(text.wrap(" ".join(_describe(setting)), width)) for setting in SCHEMA)
-        self.fit(rows=len(SCHEMA) + 1 + explanation)
+        self.fit(rows=len(SCHEMA) + ABOUT_ROWS)
 
     def _show(self) -> None:
-        self._list.settings = self.app.settings
-        self._list.redraw()
+        settings, shown = self.app.settings, self.query_one(SettingList)
+        choices = [
+            Choice(
+                each.key,
+                each.key,
+                note=shown_value(each, settings) or "automatic",
+                chosen=not is_default(each, settings),
+            )
+            for each in SCHEMA
+        ]
+        shown.show_rows(choices, cursor=shown.cursor)
         self._explain()
 
     @on(SettingList.Moved)
     def _explain(self) -> None:
         """Describe the setting under the cursor, and show the keys that change it."""
-        setting = self._list.setting
-        about, *warning = _describe(setting)
-        lines = [OutcomeLine(about), *(OutcomeLine(words, Tone.WARNING) for words in warning)]
-        self.say(*lines)
+        setting = self._setting
+        warning = OutcomeLine("takes effect at the next start", Tone.WARNING)
+        self.say(OutcomeLine(setting.about.replace("\n", " ")), *[warning] * setting.at_start)
         self.update_keys()
 
-    def keys(self) -> list[tuple[str, str]]:
-        setting = self._list.setting
-        keys = [("e", "edit the file")] if self.app.launch.config_file else []
-        if self._is_in_file_only(setting):
-            return keys
-        default = is_default(setting, self.app.settings)
-        return [("enter", "change"), *([] if default else [("⌫", "default")]), *keys]
+    def labels(self) -> Mapping[str, object]:
+        setting = self._setting
+        can_change = not self._is_in_file_only(setting)
+        return {
+            "change": can_change,
+            "reset": can_change and not is_default(setting, self.app.settings),
+            "edit_file": self.app.launch.config_file,
+        }
 
     @staticmethod
     def _is_in_file_only(setting: Setting) -> bool:
@@ -155,10 +143,10 @@ class SettingsScreen(FittingDialog[None]):
 
     # Changing
 
-    @on(SettingList.Opened)
+    @on(SettingList.Accepted)
     def action_change(self) -> None:
         """Change the setting under the cursor: toggle, choose or type."""
-        setting, settings = self._list.setting, self.app.settings
+        setting, settings = self._setting, self.app.settings
         value = getattr(settings, setting.field)
         if self._is_in_file_only(setting):
             self.action_edit_file()
@@ -197,7 +185,7 @@ class SettingsScreen(FittingDialog[None]):
 
     def action_reset(self) -> None:
         """Remove the setting from the file, so that its default holds."""
-        setting = self._list.setting
+        setting = self._setting
         if not self._is_in_file_only(setting):
             self._save(setting, None)
 
@@ -218,7 +206,7 @@ class SettingsScreen(FittingDialog[None]):
         if path is None:
             return
         try:
-            line = find_setting(path, self._list.setting.key)
+            line = find_setting(path, self._setting.key)
         except MemtuiError as error:
             self.app.report_error(error)
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from rich.segment import Segment
@@ -21,7 +21,7 @@ from memtui.model import Memory
 from memtui.tui.appearance import wrapped
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.dialogs.import_ import copy_at_once, preview_copy
+from memtui.tui.dialogs.transfer import copy_at_once, preview_copy
 from memtui.tui.widgets.text_window import RowList, TextWindow
 from memtui.upkeep.similar_memories import StoreComparison
 
@@ -135,9 +135,9 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
     heading = "Stores"
     BINDINGS = [
         ("escape,q", "dismiss"),
-        Binding("enter", "accept", priority=True),
-        Binding("space", "toggle_store", priority=True),
-        ("a", "toggle_all"),
+        Binding("enter", "accept", "open these", priority=True),
+        Binding("space", "toggle_store", "toggle", priority=True),
+        ("a", "toggle_all", "all"),
     ]
 
     def __init__(self, now: datetime, fresh: Collection[str] = ()) -> None:
@@ -157,9 +157,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
 
     def keys(self) -> list[tuple[str, str]]:
         self.leave = "back" if self._is_empty else "cancel"
-        if self._is_empty:
-            return [("↑↓", "scroll")]
-        return [("enter", "open these"), ("space", "toggle"), ("a", "all")]
+        return [("↑↓", "scroll")] if self._is_empty else super().keys()
 
     def fill(self) -> None:
         self.show_current()
@@ -298,9 +296,9 @@ class StoreComparisonScreen(FittingDialog[str]):
     leave = "back"
     BINDINGS = [
         ("escape,q", "dismiss"),
-        Binding("enter", "go", priority=True),
-        ("c", "copy"),
-        ("e", "narrow"),
+        Binding("enter", "go", "go to", priority=True),
+        ("c", "copy", "copy to the other"),
+        ("e", "narrow", "this entity"),
     ]
 
     def __init__(self, labels: tuple[str, str], entity: str, writer: ChangeWorker) -> None:
@@ -315,9 +313,8 @@ class StoreComparisonScreen(FittingDialog[str]):
         yield ComparisonList()
         yield Static("", id="comparison-copy", classes="line", markup=False)
 
-    def keys(self) -> list[tuple[str, str]]:
-        narrow = [("e", "everything" if self._is_narrowed else "this entity")]
-        return [("enter", "go to"), ("c", "copy to the other"), *(narrow if self._entity else [])]
+    def labels(self) -> Mapping[str, object]:
+        return {"narrow": self._entity and ("everything" if self._is_narrowed else True)}
 
     def on_mount(self) -> None:
         self._compare()

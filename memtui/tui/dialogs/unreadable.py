@@ -81,10 +81,10 @@ class UnreadableScreen(FittingDialog[None]):
     leave = "back"
     BINDINGS = [
         ("escape,q", "dismiss"),
-        ("enter", "act_on('show')"),
-        ("e", "act_on('edit')"),
-        ("r", "act_on('restore')"),
-        ("o", "act_on('reveal')"),
+        ("enter", "act_on('show')", "show"),
+        ("e", "act_on('edit')", "$EDITOR at the error"),
+        ("r", "act_on('restore')", "restore last good copy"),
+        ("o", "act_on('reveal')", "open folder"),
     ]
 
     def __init__(
@@ -115,32 +115,25 @@ class UnreadableScreen(FittingDialog[None]):
         self.fit(rows=max(1, faults.line_count()))
         self.update_keys()
 
-    def keys(self) -> list[tuple[str, str]]:
-        return [(key, words) for key, words, _ in self._possible_acts()]
+    def labels(self) -> Mapping[str, object]:
+        fault, is_small = self.query_one(FaultList).fault, self.has_class("-small")
+        is_file = fault is not None and fault.path.is_file()
+        can_edit = is_file and fault is not None and not is_database(fault.path)
+        return {
+            "act_on('show')": is_file,
+            "act_on('edit')": can_edit and (not is_small or "edit"),
+            "act_on('restore')": fault and self._has_copy(fault) and (not is_small or "restore"),
+            "act_on('reveal')": fault,
+        }
 
     @on(FaultList.Opened)
     def _opened(self) -> None:
         self.action_act_on("show")
 
-    def _possible_acts(self) -> list[tuple[str, str, str]]:
-        """Key, words and act."""
-        fault = self.query_one(FaultList).fault
-        if fault is None:
-            return []
-        found, is_small = [], self.has_class("-small")
-        if fault.path.is_file():
-            found = [("enter", "show", "show")]
-            if not is_database(fault.path):
-                found.append(("e", "edit" if is_small else "$EDITOR at the error", "edit"))
-        if self._has_copy(fault):
-            words = "restore" if is_small else "restore last good copy"
-            found.append(("r", words, "restore"))
-        return [*found, ("o", "open folder", "reveal")]
-
     def action_act_on(self, act: str) -> None:
         """Run an action on the fault under the cursor, if it is possible."""
         fault = self.query_one(FaultList).fault
-        if fault is not None and act in {act for _, _, act in self._possible_acts()}:
+        if fault is not None and self.labels()[f"act_on('{act}')"]:
             self._acts[act](fault)
 
 
@@ -187,7 +180,11 @@ NUMBER_WIDTH = 6
 class BrokenScreen(TextDialog[str]):
     """Shows a broken file at its error; dismissed with `edit` or `restore`."""
 
-    BINDINGS = [("escape,q", "dismiss"), ("e", "answer('edit')"), ("r", "answer('restore')")]
+    BINDINGS = [
+        ("escape,q", "dismiss"),
+        ("e", "answer('edit')", "edit"),
+        ("r", "answer('restore')", "restore"),
+    ]
 
     def __init__(self, broken: BrokenFile, now: Callable[[], datetime]) -> None:
         super().__init__()
@@ -202,13 +199,14 @@ class BrokenScreen(TextDialog[str]):
         self._top = 0
         """Line of the error."""
 
-    def keys(self) -> list[tuple[str, str]]:
-        edit = [] if is_database(self._broken.path) else [("e", "edit")]
-        restore = [("r", "restore")] if self._broken.backup_time is not None else []
-        return [*edit, *restore, *super().keys()]
+    def labels(self) -> Mapping[str, object]:
+        return {
+            "answer('edit')": not is_database(self._broken.path),
+            "answer('restore')": self._broken.backup_time is not None,
+        }
 
     def action_answer(self, act: str) -> None:
-        if act in (words for _, words in self.keys()):
+        if self.labels()[f"answer('{act}')"]:
             self.dismiss(act)
 
     def fill(self) -> None:

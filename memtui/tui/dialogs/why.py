@@ -83,119 +83,39 @@ def _join_names(names: Sequence[str]) -> str:
     return " and ".join(names) or "several small parts"
 
 
-def full_bar(weighed: Sequence[ComparedPart]) -> float:
-    """The value of a full bar; never 0."""
-    return max((abs(v) for part in weighed for v in (part.value, part.other)), default=0.0) or 1.0
+NAME_CELLS, VALUE_CELLS = 12, 7
+"""Cells of the longest name, `exact title`, and one more; of ` -1.234`."""
+BAR_FROM, BAR_MAX = 6, 24
+"""Cells from which there is a bar, and its longest."""
 
 
-NAME_CELLS = 12
-"""Cells of the longest name, `exact title`, and one more."""
-VALUE_CELLS = 8
-"""Cells of ` -11.234`."""
-BAR_MIN, BAR_MAX = 3, 24
-BESIDE_FROM = NAME_CELLS + 3 * VALUE_CELLS + 2 * 8
-"""Width from which both results fit side by side with readable bars."""
+def _value(value: float, *, signed: bool = False) -> str:
+    nothing = "=" if signed else "·"
+    return f"{value:{'+' if signed else ''}.3f}" if abs(value) >= MIN_VISIBLE else nothing
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
-    """Draws the dialog's lines."""
-
-    palette: Palette
-    width: int
-
-    def lines(self, hit: Hit, after: Hit | None, total: int) -> list[list[Segment]]:
-        weighed = compare_parts(hit, after)
-        lines = wrapped(explain_rank(hit, after), self.palette.text, self.width - 2)
-        if hit.near_words:
-            near = f"nearest words: {text.scored_words(hit.near_words)}"
-            lines += wrapped(near, self.palette.dim, self.width - 2)
-        lines += [[], self._draw_heading("this", hit, total)]
-        if after is None:
-            return [
-                *lines,
-                [],
-                *self._draw_one_score(hit.score, [(p.name, p.value) for p in weighed]),
-            ]
-        if self.width >= BESIDE_FROM:
-            lines += [self._draw_heading("next", after, total), []]
-            return lines + self._draw_both_scores(hit, after, weighed)
-        lines += self._draw_one_score(hit.score, [(part.name, part.value) for part in weighed])
-        lines += [[], self._draw_heading("next", after, total)]
-        lines += self._draw_one_score(after.score, [(part.name, part.other) for part in weighed])
-        lines += [[], [Segment(" difference", self.palette.heading)]]
-        rows = [(part.name, part.difference) for part in weighed]
-        return lines + self._draw_one_score(hit.score - after.score, rows, signed=True)
-
-    def _draw_heading(self, which: str, hit: Hit, total: int) -> list[Segment]:
-        place = f"{which}, {text.number(hit.place)} of {text.number(total)}: "
-        room = max(1, self.width - 2 - text.width(place))
-        return [
-            Segment(f" {place}", self.palette.dim),
-            Segment(text.cut_line(hit.headline, room), self.palette.heading),
-        ]
-
-    def _draw_both_scores(
-        self, hit: Hit, after: Hit, weighed: Sequence[ComparedPart]
-    ) -> list[list[Segment]]:
-        whole = full_bar(weighed)
-        cells = max(BAR_MIN, min(BAR_MAX, (self.width - NAME_CELLS - 3 * VALUE_CELLS - 4) // 2))
-        column = cells + VALUE_CELLS
-        heads = f"{'this':>{column}}{'next':>{column + 1}}{'more':>{VALUE_CELLS}}"
-        lines = [[Segment(" " * (NAME_CELLS + 1)), Segment(heads, self.palette.dim)]]
-        lines += [
-            [
-                self._name(part.name),
-                *self._bar(part.value, whole, cells),
-                Segment(" "),
-                *self._bar(part.other, whole, cells),
-                self._difference(part.difference),
-            ]
-            for part in weighed
-        ]
-        lines.append(
-            [
-                self._name("score"),
-                Segment(f"{hit.score:>{column}.3f}", self.palette.heading),
-                Segment(f"{after.score:>{column + 1}.3f}", self.palette.heading),
-                self._difference(hit.score - after.score),
-            ]
-        )
-        return lines
-
-    def _draw_one_score(
-        self, score: float, rows: Sequence[tuple[str, float]], *, signed: bool = False
-    ) -> list[list[Segment]]:
-        whole = max((abs(value) for _, value in rows), default=0.0) or 1.0
-        cells = max(BAR_MIN, min(BAR_MAX, self.width - NAME_CELLS - VALUE_CELLS - 2))
-        lines = [
-            [self._name(name), *self._bar(value, whole, cells, signed=signed)]
-            for name, value in rows
-        ]
-        sign = "+" if signed else ""
-        total = f"{score:{sign}.3f}".rjust(cells + VALUE_CELLS)
-        return [*lines, [self._name("score"), Segment(total, self.palette.heading)]]
-
-    def _name(self, name: str) -> Segment:
-        return Segment(f" {text.pad(text.one_line(name), NAME_CELLS)}", self.palette.dim)
-
-    def _bar(
-        self, value: float, whole: float, cells: int, *, signed: bool = False
-    ) -> list[Segment]:
-        """A bar and its value; negative values are also shown by their sign."""
-        style = self.palette.warning if value < 0 else self.palette.bar
-        words = f"{value:{'+' if signed else ''}.3f}" if abs(value) >= MIN_VISIBLE else "·"
-        share = abs(value) / whole if abs(value) >= MIN_VISIBLE else 0.0
-        return [
-            Segment(bar(share, cells), style),
-            Segment(words.rjust(VALUE_CELLS), self.palette.text),
-        ]
-
-    def _difference(self, value: float) -> Segment:
-        if abs(value) < MIN_VISIBLE:
-            return Segment("=".rjust(VALUE_CELLS), self.palette.faint)
-        style = self.palette.warning if value < 0 else self.palette.accent
-        return Segment(f"{value:+.3f}".rjust(VALUE_CELLS), style)
+def _rows(hit: Hit, after: Hit | None, palette: Palette, width: int) -> list[list[Segment]]:
+    """The table of scores: what a part gives this result and the next, and by how much more."""
+    weighed = compare_parts(hit, after)
+    columns = 1 if after is None else 3
+    bar_cells = min(BAR_MAX, width - NAME_CELLS - columns * VALUE_CELLS - 4)
+    most = max((abs(part.value) for part in weighed), default=0.0) or 1.0
+    total = ComparedPart("score", hit.score, after.score if after is not None else 0.0)
+    heads = "".join(f"{name:>{VALUE_CELLS}}" for name in ("this", "next", "more")[:columns])
+    rows = [[Segment(" " * (NAME_CELLS + 1) + heads, palette.dim)]]
+    for part in (*weighed, total):
+        name = Segment(f" {text.pad(text.one_line(part.name), NAME_CELLS)}", palette.dim)
+        style = palette.heading if part is total else palette.text
+        values = [Segment(_value(part.value).rjust(VALUE_CELLS), style)]
+        if after is not None:
+            more = palette.warning if part.difference < 0 else palette.accent
+            values.append(Segment(_value(part.other).rjust(VALUE_CELLS), style))
+            values.append(Segment(_value(part.difference, signed=True).rjust(VALUE_CELLS), more))
+        if part is not total and bar_cells >= BAR_FROM and abs(part.value) >= MIN_VISIBLE:
+            drawn = bar(abs(part.value) / most, bar_cells)
+            values.append(Segment(f"  {drawn}", palette.warning if part.value < 0 else palette.bar))
+        rows.append([name, *values])
+    return rows
 
 
 class WhyScreen(TextDialog[None]):
@@ -211,4 +131,15 @@ class WhyScreen(TextDialog[None]):
         self._shown = (hit, after, total)
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
-        return _Page(palette, width).lines(*self._shown)
+        hit, after, total = self._shown
+        lines = wrapped(explain_rank(hit, after), palette.text, width - 2)
+        if hit.near_words:
+            near = f"nearest words: {text.scored_words(hit.near_words)}"
+            lines += wrapped(near, palette.dim, width - 2)
+        lines.append([])
+        for which, one in (("this", hit), ("next", after)):
+            if one is not None:
+                place = f" {which}, {text.number(one.place)} of {text.number(total)}: "
+                headline = text.cut_line(one.headline, max(1, width - 1 - text.width(place)))
+                lines.append([Segment(place, palette.dim), Segment(headline, palette.heading)])
+        return [*lines, [], *_rows(hit, after, palette, width)]

@@ -1,45 +1,63 @@
-"""The main screen: opens the stores and connects the actions to the panes."""
+"""The main screen: opens the stores, searches for what its view describes, shows the results."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from rich.segment import Segment
 from textual import on
+from textual.strip import Strip
 from textual.timer import Timer
 
 from memtui import query as queries
 from memtui import text
+from memtui.model import Memory
 from memtui.tui import messages
 from memtui.tui.actions import ActionContext
 from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.navigation import NavigationActions
-from memtui.tui.controllers.panes import PaneActions
-from memtui.tui.controllers.session import LONGEST_WAIT, SessionState, status_values
+from memtui.tui.controllers.panes import DetailController, PaneActions
+from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.viewing import ViewingActions
 from memtui.tui.jobs import Job
-from memtui.tui.layout import Pane
-from memtui.tui.library_worker import OPENING, REFRESH_EVERY
-from memtui.tui.screens.searchable import SearchableScreen
-from memtui.tui.status_text import describe_losses
+from memtui.tui.layout import ENTITY_MAX, Pane
+from memtui.tui.library_worker import OPENING, REFRESH_EVERY, LibraryWorker
+from memtui.tui.screens.panes import PaneScreen
+from memtui.tui.status_text import StatusText, describe_losses
+from memtui.tui.view_state import ViewState, day, day_range, keep_selected, restore_cursor
 
 if TYPE_CHECKING:
     from memtui.config import Settings
-    from memtui.library import Library
-    from memtui.model import Memory
+    from memtui.errors import MemtuiError
+    from memtui.insight.statistics import Statistics
+    from memtui.insight.timeline import Timeline
+    from memtui.library import Library, SearchResult
+    from memtui.library.broken_files import StoreLosses
+    from memtui.library.time_views import TimeData
+    from memtui.query import Query
     from memtui.tui.controllers.editing import EditingControllers
 
 GARBAGE = (5_000, 4, 250)
 """Thresholds of the collector once all memories have been read."""
+CHECKING = "checking …"
+"""Shown in the search line of a frame that the next start shows."""
+LONGEST_WAIT = 5.0
+"""Seconds for which keys wait behind an action that waits for what writing needs."""
+LONGEST_SEARCH = 3.0
+"""Seconds for which keys wait for the rows of a search; a regular expression may take two."""
 LOOK_SECONDS = 0.05
 """Seconds between two looks for rows while the stores load."""
+NO_ROWS: Mapping[int, int] = MappingProxyType({})
 
 
-class BrowseScreen(SearchableScreen):
+class BrowseScreen(PaneScreen):
     """Browse, search and edit the memories of the open stores."""
 
     def __init__(
@@ -47,22 +65,42 @@ class BrowseScreen(SearchableScreen):
         open_library: Callable[[], Library],
         sessions: SessionState,
         now: datetime,
-        *,
-        shows_cached: bool = True,
     ) -> None:
-        """`shows_cached`: show what the last session showed until the stores have been read."""
-        super().__init__(open_library, sessions.view(now))
+        super().__init__()
         self._sessions = sessions
-        self._shows_cached = shows_cached
+        self.worker = LibraryWorker(self, open_library)
+        self.view = sessions.view(now)
+        """What is searched for."""
+        self.found: SearchResult | None = None
+        """What the list shows."""
         self.last_seen = sessions.seen
-        self._selected_before = sessions.last.selected
+        """When the stores were last open on the screen; None if unknown."""
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
+        self.status_text = StatusText(self)
+        self.detail_controller = DetailController(self, self.status_text)
         self._reading = NavigationActions(self)
         self.stores = StoreActions(self)
         self._editing: EditingControllers | None = None
+        self._deferred: list[Callable[[], None]] = []
+        """The action that waits until memories can be changed."""
         self._looking: Timer | None = None
         self._revision = -1
+        self._number = self._shown_number = 0
+        """Of the last search, and of the one whose rows are shown."""
+        self._release_keys: Callable[[], None] = lambda: None
+        self._answered: ViewState | None = None
+        """What was asked for when the list was last filled."""
+        self._whole_from = sys.maxsize
+        """Number of the first search over all memories; before it, stores were being read."""
+        self._is_whole = False
+        """That search has been answered."""
+        self._present_marks: set[int] = set()
+        """What was marked when the past was gone to."""
+        self._selected_before = sessions.last.selected
+        """Ref of the memory that the last session ended on, until the cursor is on it."""
+        self._awaited_ref = ""
+        """Ref of a memory to stand on as soon as it is in the list."""
 
     def on_mount(self) -> None:
         for controller in (
@@ -79,8 +117,6 @@ class BrowseScreen(SearchableScreen):
         self.lay_out()
         self.focus_pane(self.pane)
         self.memories.explain("Opening stores…")
-        if self._shows_cached:
-            self.cached_screen.show()
 
     def use_settings(self, before: Settings, now: Settings) -> None:
         """Use settings that were changed while the screen is open."""
@@ -96,30 +132,24 @@ class BrowseScreen(SearchableScreen):
             self.set_view(view)
         self.update_keys()
 
-    def draw_as_at_start(self) -> str:
-        editing, self._editing = self._editing, None  # no keys of it before the stores are open
-        try:
-            return super().draw_as_at_start()
-        finally:
-            self._editing = editing  # results may still come in
-
     # Acts
 
     def action_act(self, action_id: str) -> None:
-        # When the rows have been read, what writing needs is there in a moment.
-        is_nearly_ready = self._editing is None and self.status_text.complete
-        if self.cached_screen.waits(action_id) or (
-            is_nearly_ready and self.refusal(action_id) == OPENING
-        ):
-            self.cached_screen.wait(lambda: self.action_act(action_id), LONGEST_WAIT)
-        else:
-            if self.refusal(action_id) == OPENING:
-                self.app.key_queue.drop_typed()
+        if self.refusal(action_id) != OPENING:
             super().action_act(action_id)
+        elif self.status_text.complete and not self._deferred:
+            # The rows have been read, so what writing needs is there in a moment. The keys that are
+            # typed next wait too: they may be text for the form that it opens.
+            release = self.app.key_queue.hold(LONGEST_WAIT)
 
-    @on(messages.MoveWaits)
-    def _move_waits(self, event: messages.MoveWaits) -> None:
-        self.cached_screen.wait(event.move)
+            def act() -> None:
+                self.action_act(action_id)
+                release()
+
+            self._deferred.append(act)
+        else:
+            self.app.key_queue.drop_typed()
+            super().action_act(action_id)
 
     @property
     def editing(self) -> EditingControllers:
@@ -164,32 +194,259 @@ class BrowseScreen(SearchableScreen):
             refused=refused,
         )
 
+    # Searching
+
+    def set_view(self, view: ViewState) -> None:
+        """Search for another view."""
+        if view.text != self.view.text:
+            self.search_bar.set_text(view.text)
+        self.view = view
+        self.search()
+        self._hold_keys()
+
+    def set_text(self, words: str) -> None:
+        self.set_view(ViewState(words, self.view.chips))
+
+    def settle(self) -> None:
+        """Turn the filters in the search line into chips; the query stays the same."""
+        settled = self.view.settled(self.now())
+        if settled != self.view:
+            self.set_view(settled)
+
+    def search(self, *, typing: bool = False) -> None:
+        """Search for what the view describes."""
+        query = self.view.query(self.now(), typing=typing)
+        query = queries.resolve_marked(query, self._marked_refs)
+        self.timeline.show_filter(*day_range(query))
+        self._number = self.worker.find(query, self.timeline.chosen_unit)
+
+    def _hold_keys(self) -> None:
+        """Keep the next keys back until the rows of the last search are shown, for which they are
+        meant: `/tea`, enter and `d` may arrive at once."""
+        self._release_keys()
+        if self._number != self._shown_number and self.worker.library is not None:
+            self._release_keys = self.app.key_queue.hold(LONGEST_SEARCH)
+
+    def search_again(self, *, whole: bool = False) -> None:
+        """Repeat the search over the present memories; `whole`: all stores have been read."""
+        self.search(typing=self.search_bar.line.has_focus)
+        if whole:
+            self._whole_from = min(self._whole_from, self._number)
+
+    def show_past(self, banner: Sequence[str]) -> None:
+        """Show the library as of a time, with a banner, and search it."""
+        self.banner.show(banner)
+        if not self.has_class("-past"):
+            self._present_marks = self.memories.marked
+        self.set_class(True, "-past")
+        self._start_over(set())
+
+    def leave_past(self) -> None:
+        """Show the present again."""
+        if self.worker.past is not None:
+            self.worker.go_to_present()
+            self.app.clear_notifications()  # one may say that nothing can be changed
+            self.banner.show(())
+            self.set_class(False, "-past")
+            self._start_over(self._present_marks)
+
+    def _start_over(self, marked: set[int]) -> None:
+        self.memories.marked = marked
+        self.chips.hides_review = self.worker.past is not None
+        self.detail.show(None, ())
+        self.search()
+        self.update_keys()
+
+    @on(messages.QueryTyped)
+    def _typed(self, event: messages.QueryTyped) -> None:
+        self.view = ViewState(event.text, self.view.chips)
+        self.search(typing=True)
+        self.update_keys()
+
+    @on(messages.QueryEntered)
+    def _entered(self, event: messages.QueryEntered) -> None:
+        if event.text:
+            self._sessions.add_search(event.text, self.worker.jobs)
+        self.focus_pane(Pane.MEMORIES)
+
+    @on(messages.FilterChosen)
+    def _chosen(self, event: messages.FilterChosen) -> None:
+        self.settle()
+        self.set_view(self.view.toggled(event.field, event.value))
+
+    @on(messages.SpanChosen)
+    def _span(self, event: messages.SpanChosen) -> None:
+        self.settle()
+        since = day(event.since) if event.since else None
+        until = day(event.until, end=True) if event.until else None
+        self.set_view(self.view.between(since, until))
+
+    @on(messages.ChipRemoved)
+    def _removed(self, event: messages.ChipRemoved) -> None:
+        self.set_view(self.view.without(event.key))
+
+    def entered(self, pane: Pane) -> None:
+        if pane is Pane.DETAIL and self.memories.slot >= 0:
+            self.memories.is_chosen = True  # it is being read
+        self.settle()
+        self._hold_keys()
+
+    # Answers
+
+    def show_found(self, number: int, found: SearchResult) -> None:
+        """Show what the search with this number has found, if it is the last one."""
+        if number != self._number or self.worker.library is None:
+            return
+        self._shown_number = number
+        self.call_later(self._release_keys)
+        is_whole = self._is_whole or number >= self._whole_from
+        rows, position, before = found.rows, self.memories.position, self.found
+        stays = self.memories.is_chosen and self._answered == self.view
+        self.found, self._answered = found, self.view
+        if stays:
+            cursor, top = restore_cursor(position, found.slots, rows)
+        elif self._is_whole and before and not _has_other_words(before.query, found.query):
+            cursor, top = keep_selected(position, found.slots)
+        else:
+            cursor, top = 0, 0
+        self.memories.is_chosen = stays
+        self.memories.show(
+            rows,
+            found.slots,
+            found.words,
+            cursor=cursor,
+            top=top,
+            types=_types_width(found),
+            entities=_entities_width(found),
+        )
+        self.entities.show(
+            found.facets.entity, self._chosen_entities(), found.facets.entity_repeats
+        )
+        self.status_text.show_results(found)
+        self.search_bar.line.found(found.facets)
+        is_first = not (stays or self._is_whole) and self._selected_before
+        if is_first and self.memories.go_to(self._selected_before):
+            self._selected_before = ""
+        self._end_start(found.total, is_whole=is_whole)
+        if self._awaited_ref and self.memories.go_to(self._awaited_ref):
+            self._awaited_ref = ""
+        self._is_whole = is_whole
+        if self._is_whole:
+            self.memories.is_chosen = True  # nothing comes in by itself any more
+        self.update_keys()
+
+    def _end_start(self, total: int, *, is_whole: bool) -> None:
+        """Show the real screen, once it has rows and the cursor is where the last session ended.
+
+        Keys that were typed meanwhile are for the memory that was under the cursor then.
+        """
+        if not self.app.is_starting:
+            return
+        if is_whole and self._selected_before and self.app.key_queue.drop_waiting():
+            self.app.notify(
+                "The memory under the cursor is no longer in the list. What you typed was dropped.",
+                severity="warning",
+            )
+        if is_whole or (total and not self._selected_before):
+            self.app.end_start()
+
+    def show_overview(
+        self, number: int, statistics: Statistics, timeline: Timeline, times: TimeData
+    ) -> None:
+        """Show counts, times and sizes of the results in the panes around the list.
+
+        `timeline`, `times`: without the filter by time, so that another bar can be chosen.
+        """
+        if number != self._number:
+            return
+        self.call_later(self.worker.shown.set)
+        if self.found is not None:
+            self.timeline.show(timeline, times)
+            self.statistics.show(self.status_text.statistics(statistics, self.found))
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the list shows the complete results of the current view."""
+        return self._is_whole and self._answered == self.view
+
+    def go_to_memory(self, ref: str) -> None:
+        """Show this memory now; the list's cursor stays if the list does not contain it."""
+        self._awaited_ref = ""
+        if not self.memories.go_to(ref):
+            self.post_message(messages.RefChosen(ref))
+
+    def await_memory(self, ref: str) -> None:
+        """Move to this memory as soon as it is in the list."""
+        self._awaited_ref = ref
+
+    # What is on show
+
+    def show_memory(self, memory: Memory | None) -> None:
+        """Show a memory in the detail."""
+        self.detail_controller.show(memory)
+
+    def marked_memories(self) -> list[Memory]:
+        """The marked memories, in slot order."""
+        return self.worker.read_rows(self.memories.marked)
+
+    def _marked_refs(self) -> list[str]:
+        library = self.worker.library
+        if library is None:
+            return []
+        rows = library.snapshot.rows
+        return [rows[slot].ref for slot in sorted(self.memories.marked)]
+
+    def chosen_entity(self) -> str:
+        """The one entity that is filtered by; empty when there is none."""
+        chosen = self._chosen_entities()
+        if len(chosen) != 1 or self.found is None:
+            return ""
+        paths = self.found.facets.entity
+        return next((path for path in paths if path.casefold() == chosen[0]), "")
+
+    def _chosen_entities(self) -> tuple[str, ...]:
+        return queries.filter_values(self.view.query(self.now()), "entity")
+
     # Going to memories
 
     @on(messages.MemoryShown)
     def _memory_shown(self) -> None:
-        if self.cached_screen.is_unchecked:
-            self.cached_screen.show_detail()
-            return
         memory = self.memories.memory
         self._reading.note_shown(memory)
-        if self.memories.serial in self.memories.fresh:
+        if self.memories.slot in self.memories.fresh:
             self.memories.looked_at()
         self.show_memory(memory)
-
-    @on(messages.QueryEntered)
-    def _keep_search(self, event: messages.QueryEntered) -> None:
-        if event.text:
-            self._sessions.add_search(event.text, self.worker.jobs)
 
     @on(messages.RefChosen)
     def _ref_chosen(self, event: messages.RefChosen) -> None:
         self._reading.follow(event.ref)
 
+    def draw_for_next_start(self) -> list[Strip]:
+        """Draw what the next start shows until it has rows, as the app ends; nothing where its
+        first rows will be others."""
+        found = self.found
+        is_plain = not (found is None or found.words or text.are_secrets_revealed())
+        if not (self.is_settled and is_plain) or self.worker.past is not None:
+            return []
+        self.memories.unmark()
+        self.memories.fresh = set()
+        self.detail.set_trail(())
+        self.query("ToastRack").set(display=False)
+        # Textual has no public way to the lines of a screen.
+        compositor = self._compositor
+        compositor.reflow(self, self.size)
+        first, *others = compositor.render_strips()
+        mark = Strip([Segment(f"{CHECKING} ", list(first)[-1].style)])
+        return [Strip.join([first.crop(0, -mark.cell_length), mark]), *others]
+
     # The stores come in
 
-    @on(messages.LibraryOpened)
-    def _library_opened(self) -> None:
+    def opening_failed(self, error: MemtuiError) -> None:
+        """Exit, since no store could be opened."""
+        self.app.exit(return_code=1, message=text.visible(str(error)))
+
+    def stores_opened(self) -> None:
+        """Look for rows: the stores are known, and nothing is read yet."""
         self._looking = self.set_interval(LOOK_SECONDS, self._look_for_rows)
 
     def _look_for_rows(self) -> None:
@@ -200,18 +457,27 @@ class BrowseScreen(SearchableScreen):
             if library.snapshot.count:
                 self.search_again()
 
-    @on(messages.RowsChanged)
-    def _rows_changed(self, event: messages.RowsChanged) -> None:
-        if event.complete and not self.is_ready:
-            self._keep_from_collection()
+    def all_read(self) -> None:
+        """Show the rows of all stores, which have been read."""
+        self._keep_from_collection()
+        self.status_text.complete = True
+        self.rows_changed()
+
+    def rows_changed(self, fresh: Collection[int] = (), again: Mapping[int, int] = NO_ROWS) -> None:
+        """Show another snapshot of the library.
+
+        Args:
+            fresh: Serials of memories that were not there before, or said something else.
+            again: Serial of each row that went -> of the row that has its memory now; -1 where none
+                has.
+        """
         if self.worker.library is not None:  # these rows need not be looked for
             self._revision = self.worker.library.snapshot.revision
         if self._looking is not None:
             self._looking.stop()  # from now on rows are told of, after they were written to disk
-        self.status_text.complete |= event.complete
-        self.memories.follow(event.again)
-        self.memories.fresh |= event.fresh
-        self.search_again(whole=event.complete)
+        self.memories.follow(again)
+        self.memories.fresh |= {*fresh}
+        self.search_again(whole=self.status_text.complete)
         if self._editing is not None:
             self._editing.review.note_change()
 
@@ -226,30 +492,31 @@ class BrowseScreen(SearchableScreen):
             gc.freeze()
             gc.set_threshold(*GARBAGE)
 
-    @on(messages.LinksReady)
-    def _keep_links(self) -> None:
+    def links_ready(self) -> None:
+        """Show backlinks too, now that the links have been read."""
         self._keep_from_collection()
+        self.detail_controller.relate()
 
-    @on(messages.LossesSeen)
-    def _losses_seen(self, event: messages.LossesSeen) -> None:
-        for report in event.reports:
+    def show_losses(self, reports: Sequence[StoreLosses]) -> None:
+        """Say in a toast which files of the stores have become unreadable."""
+        for report in reports:
             title, words = describe_losses(report, self.app.key_overrides)
             self.app.notify(words, title=title, severity="error", timeout=15)
 
-    @on(messages.WritingReady)
-    def _writing_ready(self) -> None:
-        # Writing needs most of memtui; a worker has loaded it meanwhile, after the first paint.
+    def writing_ready(self) -> None:
+        """Make what changes memories: a worker has loaded it, after the first paint."""
         from memtui.tui.controllers.editing import EditingControllers
 
         self._editing = EditingControllers(self)
         self.handlers = {**self.handlers, **self._editing.handlers()}
         self.detail.render_markdown()
         self.update_keys()
-        if not self.cached_screen.is_unchecked:
-            self.cached_screen.do_waiting()
+        for act in self._deferred:
+            act()
+        self._deferred.clear()
 
-    @on(messages.IndexReady)
-    def _index_ready(self) -> None:
+    def index_ready(self) -> None:
+        """Begin what needs all rows; searches use the index from now on."""
         self.is_ready = True
         self._keep_from_collection()
         if self.last_seen is not None:
@@ -267,34 +534,32 @@ class BrowseScreen(SearchableScreen):
 
         def find(library: Library, _: Job) -> frozenset[int]:
             found = library.find(queries.Query(since=since))
-            return frozenset(map(found.rows.serial, found.slots))
+            return frozenset(map(int, found.slots))
 
-        def show(serials: frozenset[int]) -> None:
-            self.memories.fresh |= serials
+        def show(slots: frozenset[int]) -> None:
+            self.memories.fresh |= slots
             self.memories.redraw()
             self.update_keys()
 
         self.worker.run("fresh", find, show, only_reads=True)
 
-    # What else the workers tell
 
-    @on(messages.Progressed)
-    def _progressed(self, event: messages.Progressed) -> None:
-        self.status_text.show_progress(event.progress)
+def _has_other_words(before: Query, now: Query) -> bool:
+    """Whether other words are searched for, whose best match the cursor goes to; leaving a search,
+    a filter and another order leave it on its memory."""
+    searched = (now.terms, now.groups)
+    return any(searched) and searched != (before.terms, before.groups)
 
-    @on(messages.ScreenCall)
-    def _called_by_job(self, event: messages.ScreenCall) -> None:
-        if not self.app.is_ending:
-            event.function()
 
-    @on(messages.LibraryFailed)
-    def _library_failed(self, event: messages.LibraryFailed) -> None:
-        self.app.exit(return_code=1, message=text.visible(event.reason))
+def _types_width(found: SearchResult) -> int:
+    """Columns of the longest type, or kind where one is missing; 0 in a list of one type."""
+    if len(queries.filter_values(found.query, "type")) == 1:
+        return 0
+    facets = found.facets
+    names = [*facets.type, *(facets.kind if facets.type.get("") else ())]
+    return max((text.width(text.one_line(name)) for name in names), default=0)
 
-    @on(messages.Faulted)
-    def _faulted(self, event: messages.Faulted) -> None:
-        self.app.give_up(event.error)
 
-    @on(messages.WorkFailed)
-    def _work_failed(self, event: messages.WorkFailed) -> None:
-        self.app.notify(event.reason, severity="error")
+def _entities_width(found: SearchResult) -> int:
+    """Columns that entities may take; 0 where the list stays inside one."""
+    return 0 if queries.filter_values(found.query, "entity") else ENTITY_MAX

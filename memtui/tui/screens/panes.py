@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -18,7 +19,6 @@ from textual.widgets import Static
 
 from memtui.tui import key_bindings
 from memtui.tui.actions import ANYWHERE, BY_ID, ActionContext, ActionHandlers
-from memtui.tui.app_interface import AppInterface
 from memtui.tui.layout import Layout, Pane, Shape, Sizes, arrange, measure, resized, shape_of
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
@@ -28,6 +28,9 @@ from memtui.tui.widgets.search_bar import SearchBar
 from memtui.tui.widgets.statistics import StatisticsPane
 from memtui.tui.widgets.status_lines import Banner, ChipLine, KeyLine
 from memtui.tui.widgets.timeline import TimelinePane
+
+if TYPE_CHECKING:
+    from memtui.tui.app import MemtuiApp
 
 
 class BorderDragged(Message):
@@ -107,7 +110,7 @@ TOO_SMALL = "memtui needs at least\n40 columns and 12 rows"
 class PaneScreen(SelectingScreen[None]):
     """The search line, five panes and the footer; a subclass fills them."""
 
-    app: AppInterface
+    app: MemtuiApp
     focused: var[Widget | None] = var(None)
     """As in Textual, but a change of focus does not draw the whole screen (50 KB) anew: the two
     widgets that it is about draw themselves."""
@@ -176,10 +179,6 @@ class PaneScreen(SelectingScreen[None]):
         before, self._clock = self.clock(), self.now()
         self.memories.clock_advanced(before)
         self.detail.clock_advanced(before)
-
-    def _on_timer_update(self) -> None:
-        if not self.app.key_queue.is_handling:
-            super()._on_timer_update()
 
     # Acts
 

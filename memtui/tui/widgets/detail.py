@@ -10,6 +10,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
 from textual.geometry import Region
+from textual.selection import Selection
 from textual.strip import Strip
 
 from memtui import text
@@ -18,16 +19,13 @@ from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.memory_detail import DetailLine, DetailLines, MemoryDetail, Reference
 from memtui.tui.messages import RefChosen
-from memtui.tui.text_blocks import LazyLines
 from memtui.tui.widgets.list_window import ListWindow
 
 LINES_ABOVE = 2
 """Lines above the passage that a search has found."""
 
 
-Row = tuple[DetailLine | None, bool]
-"""A line, None below the last one, and whether the scrollbar's thumb is beside it."""
-NOTHING = DetailLines((), LazyLines((), lambda _: [], 0), ())
+NOTHING = DetailLines((), (), lambda _: [], (), 0)
 
 
 class Detail(ListWindow):
@@ -129,7 +127,9 @@ class Detail(ListWindow):
         self._folded = not self._folded
         self._lay_out()
         if not self._folded:
-            heading = next((at for at in self._lines.targets if self._lines[at].folds), 0)
+            self._lines.draw_all()
+            lines = self._lines.target_lines
+            heading = next((at for at in lines if self._lines[at].folds), 0)
             self.top = max(self.top, min(heading, len(self._lines) - self.page))
             self._settle()
             self.redraw()
@@ -137,17 +137,18 @@ class Detail(ListWindow):
     @property
     def targets(self) -> int:
         self.catch_up()
-        return sum(1 for line in self._lines.targets if self._lines[line].ref)
+        return sum(1 for line in self._lines.targets if line.ref)
 
     @property
     def _chosen(self) -> DetailLine | None:
         lines = self._lines.targets
-        return self._lines[lines[self._target]] if 0 <= self._target < len(lines) else None
+        return lines[self._target] if 0 <= self._target < len(lines) else None
 
     def step_target(self, step: int) -> None:
         """Select the next reference (1) or the previous one (-1)."""
         self.catch_up()
-        lines = self._lines.targets
+        self._lines.draw_all()
+        lines = self._lines.target_lines
         if not lines:
             return
         at = self._target + step if self._target >= 0 else (step < 0) * -1
@@ -168,16 +169,15 @@ class Detail(ListWindow):
             self.app.notify(f"No {'further' if step > 0 else 'earlier'} match.", timeout=2)
             return
         self._match = line
-        for _ in range(2):  # the first time, blocks above it may turn out to be higher
-            if not self.top <= self._match < self.top + self.page:
-                self.top = max(0, min(self._match - self.page // 3, len(self._lines) - 1))
-                self._settle()
+        if not self.top <= line < self.top + self.page:
+            self.top = max(0, line - self.page // 3)
+            self._settle()
         self.redraw()
 
     def choose(self) -> None:
         """Follow the selected reference, or the only one."""
         self.catch_up()
-        lines = [self._lines[at] for at in self._lines.targets]
+        lines = self._lines.targets
         refs = [at for at, line in enumerate(lines) if line.ref]
         if self._chosen is None and len(refs or lines) == 1:
             self._target = refs[0] if refs else 0
@@ -195,7 +195,6 @@ class Detail(ListWindow):
         is_resized, self._laid_out_for = width != self._laid_out_for, width
         self._is_behind = False
         before, self._lines = self._lines, NOTHING
-        shown = [] if is_resized else self._rows_in_view(before)
         if self.memory is not None and width > 0:
             self._lines = MemoryDetail(
                 self.memory,
@@ -214,46 +213,21 @@ class Detail(ListWindow):
             self._laid_out_ref = _ref(self.memory)
             self.top, self._target, self._match, chosen = 0, -1, -1, None
             self._searched = ()
-        else:
-            self._lines.take_heights(before)
-            if is_resized and self.top and len(before):
-                self.top = self._lines.line_like(self.top, before)
-            if is_resized:
-                self._match = -1
+        elif is_resized:
+            self._match = -1
+            if self.top and len(before):
+                self.top = self._lines.line_at(before.place_of(self.top))
         if chosen is not None:
             self._select_again(chosen.ref)
         self._go_to_passage()
         self._settle()
-        self._strips.clear()
-        self._refresh_changed(shown)
+        self.redraw()
 
     def _select_again(self, ref: str) -> None:
         """Select the nearest reference to this memory, or the fold of the fields if it is empty."""
-        lines = [self._lines[at] for at in self._lines.targets]
+        lines = self._lines.targets
         same = [at for at, line in enumerate(lines) if (line.ref, line.folds) == (ref, not ref)]
         self._target = min(same, key=lambda at: abs(at - self._target), default=-1)
-
-    def _refresh_changed(self, shown: Sequence[Row]) -> None:
-        """Redraw what differs from the rows `shown` before; all if they are not known."""
-        fresh = self._rows_in_view(self._lines) if shown else []
-        if not fresh:
-            self.refresh()
-            return
-        rows = enumerate(zip(shown, fresh, strict=True))
-        if changed := [y for y, (old, new) in rows if old != new]:
-            first, end = changed[0], changed[-1] + 1
-            self.refresh(Region(0, first, self.size.width, end - first))
-
-    def _rows_in_view(self, lines: DetailLines) -> list[Row]:
-        """The rows in view; none if one of them is marked as selected or as a match."""
-        if self._target >= 0 or self._match >= 0:
-            return []
-        height, count = self.size.height, len(lines)
-        first, size = self._thumb(height, count) if count > height else (0, 0)
-        return [
-            (lines[at] if (at := self.top + y) < count else None, first <= y < first + size)
-            for y in range(height)
-        ]
 
     def _go_to_passage(self) -> None:
         """Scroll to the passage that a new search has found, if it is further down."""
@@ -264,12 +238,12 @@ class Detail(ListWindow):
         self.top = max(0, first - LINES_ABOVE) if last >= self.page else 0
 
     def _settle(self) -> None:
-        """Draw what is in view; the lines below it may move."""
+        """Draw the text as far as it is in view."""
         before = len(self._lines), self.top
-        match = self._lines.place_of(self._match) if self._match >= 0 else None
-        self.top = self._lines.settle(min(self.top, max(0, before[0] - self.page)), self.page)
-        if match is not None:
-            self._match = self._lines.line_at(match)
+        if self.top and self.top + self.page >= len(self._lines):
+            self._lines.draw_all()
+        self._lines.draw_to(self.top + self.page)
+        self.top = max(0, min(self.top, len(self._lines) - self.page))
         if (len(self._lines), self.top) != before:
             self.redraw()
 
@@ -287,10 +261,7 @@ class Detail(ListWindow):
         return index, self._is_selected(index), index == self._match
 
     def _is_selected(self, index: int) -> bool:
-        if self._target < 0:
-            return False
-        lines = self._lines.targets
-        return self._target < len(lines) and lines[self._target] == index
+        return self._target >= 0 and index in self._lines.target_lines[self._target :][:1]
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         line = self._lines[index]
@@ -312,13 +283,18 @@ class Detail(ListWindow):
             self._lay_out()
         return super().render_lines(crop)
 
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        if selection.end is None:
+            self._lines.draw_all()
+        return super().get_selection(selection)
+
     def draw_empty(self, y: int, width: int) -> Strip:
         if y:
             return Strip([])
         return Strip([Segment(text.cut(" no memory selected", width), self.palette.faint)])
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
-        if index in (lines := self._lines.targets):
+        if index in (lines := self._lines.target_lines):
             self._target = lines.index(index)
             self.redraw()
             self.choose()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 
 from rich.segment import Segment
 from rich.style import Style
@@ -51,21 +51,6 @@ class EntityTree(ListWindow):
             return
         self._counts, self._repeats, self._chosen = counts, repeats, frozenset(chosen)
         self._rebuild()
-
-    def preview(
-        self, lines: Sequence[EntityBranch], count: int, unfolded: frozenset[str], label: str
-    ) -> None:
-        """Show the first lines of a tree of `count` lines, until its entities are known."""
-        blank = EntityBranch("", "", 0, 0, True)
-        self._lines = [*lines, *[blank] * (count - len(lines))]
-        self._unfolded = set(unfolded)
-        self.reset()
-        self.say_below(Content(label))
-
-    def lines(self) -> tuple[Sequence[EntityBranch], int, frozenset[str], str]:
-        """Return lines, their number, the unfolded paths and the label, as `preview` takes them."""
-        label = self._border_subtitle.plain if self._border_subtitle is not None else ""
-        return self._lines, len(self._lines), frozenset(self._unfolded), label
 
     def _rebuild(self, select: str | None = None) -> None:
         path = select if select is not None else self.path

@@ -18,7 +18,7 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Input, TextArea
 
 from memtui import text
-from memtui.tui.app_interface import Choice
+from memtui.tui.choices import Choice
 from memtui.tui.sanitizing import InputSanitizer
 from memtui.tui.widgets.line_api import FocusableWidget
 from memtui.tui.widgets.text_window import RowList
@@ -105,7 +105,7 @@ class ChoiceInput(FocusableWidget):
     """A few values side by side, chosen with left and right."""
 
     BINDINGS = [
-        Binding("left,h", "step(-1)", show=False),
+        Binding("left,h", "step(-1)", "choose", key_display="←→"),
         Binding("right,l,space", "step(1)", show=False),
     ]
 

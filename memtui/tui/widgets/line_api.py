@@ -7,153 +7,36 @@ equal cells of two frames differ. Here the screen asks the widget instead (`Sele
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual._styles_cache import StylesCache
-from textual.color import Color as TextualColor
 from textual.content import Content
-from textual.css.styles import StylesBase
 from textual.errors import NoWidget
-from textual.filter import ANSIToTruecolor, LineFilter
 from textual.geometry import Offset, Region, Size
 from textual.screen import Screen
-from textual.selection import SelectEnd, Selection
+from textual.selection import Selection
 from textual.strip import Strip
-from textual.style import Style as VisualStyle
 from textual.theme import Theme
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
 from memtui import text
-from memtui.tui.app_interface import AppInterface
 from memtui.tui.appearance import Palette
-from memtui.tui.changed_cells import LineCompositor
 
-
-@lru_cache(64)
-def _inner_and_outer(below: TextualColor, background: TextualColor) -> tuple[VisualStyle, ...]:
-    """The backgrounds inside and outside of a border.
-
-    Textual remembers them for each widget's cache of lines, and with them all lines of a thousand
-    widgets that are long gone: 0.25 MiB for each dialog that was open.
-    """
-    return VisualStyle(background=below + background), VisualStyle(background=below)
-
-
-StylesCache.get_inner_outer = staticmethod(_inner_and_outer)  # type: ignore[assignment]
-
-
-class BorderedLines(StylesCache):
-    """Textual's cache of a widget's lines, which finds out the border once and not for each line.
-
-    For the widgets here only: borders and padding, no outline, tint or opacity.
-    """
-
-    _edges: tuple[Sequence[Segment], Sequence[Segment]] | None = None
-    """What stands left and right of the content in each line."""
-
-    def clear(self) -> None:
-        super().clear()
-        self._edges = None
-
-    def render(
-        self,
-        styles: StylesBase,
-        size: Size,
-        base_background: Any,
-        background: Any,
-        render_content_line: Callable[[int], Strip],
-        filters: Sequence[LineFilter],
-        *others: Any,
-        **named: Any,
-    ) -> list[Strip]:
-        """Draw the lines; a filter that changes nothing of a line makes no new one."""
-        lines = super().render(
-            styles,
-            size,
-            base_background,
-            background,
-            render_content_line,
-            (),
-            *others,
-            **named,
-        )
-        return [filter_line(line, filters, background) for line in lines]
-
-    def render_line(
-        self,
-        styles: StylesBase,
-        y: int,
-        size: Size,
-        content_size: Size,
-        padding: Any,
-        base_background: Any,
-        background: Any,
-        render_content_line: Callable[[int], Strip],
-        *others: Any,
-    ) -> Strip:
-        gutter = styles.gutter
-        is_content = gutter.top <= y < gutter.top + content_size.height
-        if is_content and self._edges is not None:
-            content = render_content_line(y - gutter.top)
-            if content.cell_length == content_size.width:
-                left, right = self._edges
-                return Strip([*left, *content, *right], size.width)
-        line = super().render_line(
-            styles,
-            y,
-            size,
-            content_size,
-            padding,
-            base_background,
-            background,
-            render_content_line,
-            *others,
-        )
-        if is_content:
-            self._edges = (
-                list(line.crop(0, gutter.left)),
-                list(line.crop(size.width - gutter.right)),
-            )
-        return line
-
-
-def filter_line(line: Strip, filters: Sequence[LineFilter], background: TextualColor) -> Strip:
-    """Return the line with the filters applied; the same one if none changes it."""
-    segments = before = list(line)
-    for line_filter in filters:
-        if not isinstance(line_filter, ANSIToTruecolor) or not all(
-            map(_is_truecolor, [style for _, style, _ in segments])
-        ):
-            segments = line_filter.apply(segments, background)
-    return line if segments is before else Strip(segments, line.cell_length)
-
-
-@lru_cache(1024)
-def _is_truecolor(style: Style | None) -> bool:
-    """Whether `ANSIToTruecolor` leaves the style as it is."""
-    if style is None:
-        return True
-    colours = (style.color, style.bgcolor)
-    return not style.dim and all(colour is None or colour.triplet for colour in colours)
+if TYPE_CHECKING:
+    from memtui.tui.app import MemtuiApp
 
 
 class ThemedWidget(Widget):
     """Has the palette of the theme, and redraws when the theme changes."""
 
     ALLOW_SELECT = False
-    app: AppInterface
+    app: MemtuiApp
 
     _ground: Style | None = None
-
-    def __init__(self, *, id: str | None = None, name: str | None = None) -> None:
-        super().__init__(id=id, name=name)
-        self._styles_cache = BorderedLines()
 
     @property
     def palette(self) -> Palette:
@@ -234,9 +117,9 @@ class SelectingScreen(Screen[Result]):
     A selection that begins in a `SelectableText` stays in it; dragged past its edge, it scrolls.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._compositor = LineCompositor()
+    _begun_in: Widget | None = None
+    """The `SelectableText` that the mouse button was pressed in, until it is let go."""
+    _scrolling: Timer | None = None
 
     def keep_draft(self, *, last: bool = False) -> bool:
         """Save unsaved input as a draft; returns whether there is any. Raises SaveError.
@@ -267,7 +150,7 @@ class SelectingScreen(Screen[Result]):
             show_cursor()
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
-        if (begun := self._begun_in()) is not None:
+        if (begun := self._begun_in) is not None:
             region = begun.content_region
             cell = Offset(
                 min(max(x - region.x, 0), region.width - 2),
@@ -287,41 +170,39 @@ class SelectingScreen(Screen[Result]):
         return (widget, offset) if offset is not None else (None, None)
 
     def _forward_event(self, event: events.Event) -> None:
+        # Textual has no public hook that sees the mouse before the selection does.
         if isinstance(event, events.MouseDown):
+            self._begun_in = None
             self._selecting = False  # the button may have been let go outside of the terminal
-        super()._forward_event(event)
+            widget, _ = self.get_widget_and_offset_at(event.screen_x, event.screen_y)
+            super()._forward_event(event)
+            self._begun_in = widget if isinstance(widget, SelectableText) else None
+        else:
+            super()._forward_event(event)
+            if isinstance(event, events.MouseUp):
+                self._begun_in = None
+            if isinstance(event, events.MouseMove | events.MouseUp):
+                self._scroll_selection(event)
 
-    def _begun_in(self) -> Widget | None:
-        """Return the `SelectableText` that the current selection began in."""
-        state = self._select_state if self._selecting else None
-        widget = state.start.content_widget if state is not None else None
-        return widget if isinstance(widget, SelectableText) else None
-
-    def _check_auto_scroll(
-        self, select_widget: Widget, mouse_coordinate: tuple[float, float], delta_y: float
-    ) -> None:
-        if not isinstance(select_widget, SelectableText):
-            super()._check_auto_scroll(select_widget, mouse_coordinate, delta_y)
+    def _scroll_selection(self, pointer: events.MouseEvent) -> None:
+        """While the pointer is past the edge of the text, scroll and select on."""
+        if self._scrolling is not None:
+            self._scrolling.stop()
+            self._scrolling = None
+        if (begun := self._begun_in) is None:
             return
-        x, y = (int(each) for each in mouse_coordinate)
-        region = select_widget.content_region
-        step = -1 if y < region.y else 1 if y >= region.bottom else 0
-        self._stop_auto_scroll()
+        region = begun.content_region
+        step = -1 if pointer.screen_y < region.y else int(pointer.screen_y >= region.bottom)
         if step:
-            scroll = partial(self._scroll_selection, select_widget, step, Offset(x, y))
-            scroll()
-            self._auto_select_scroll_timer = self.set_interval(SCROLL_EVERY, scroll)
 
-    def _scroll_selection(self, widget: Widget, step: int, pointer: Offset) -> None:
-        """Scroll by a line, and select as far as the pointer, which does not move."""
-        if self._select_state is None or not isinstance(widget, SelectableText):
-            return
-        widget.scroll_lines(step)
-        _, offset = self.get_widget_and_offset_at(pointer.x, pointer.y)
-        parent = widget.parent
-        if offset is not None and isinstance(parent, Widget):
-            end = SelectEnd(parent, widget, offset)
-            self._select_state = self._select_state.update_end(pointer, end)
+            def scroll() -> None:
+                assert isinstance(begun, SelectableText)
+                begun.scroll_lines(step)
+                moved = events.MouseMove.from_event(begun, pointer)
+                super(SelectingScreen, self)._forward_event(moved)
+
+            scroll()
+            self._scrolling = self.set_interval(SCROLL_EVERY, scroll)
 
 
 def character_at(line: str, cell: int) -> int:

@@ -251,17 +251,6 @@ class ListWindow(ThemedWidget, can_focus=True):
 
     # Keys and mouse
 
-    def _forward_event(self, event: events.Event) -> None:
-        """Send a key on to the screen: neither a list nor what is around it handles keys.
-
-        Textual sends it to each of them in turn, which takes a third of a millisecond.
-        """
-        if isinstance(event, events.Key):
-            event._set_forwarded()
-            self.screen.post_message(event)
-        else:
-            super()._forward_event(event)
-
     def action_move(self, action_id: str) -> None:
         page, count = self.page, self.line_count()
         moves = {

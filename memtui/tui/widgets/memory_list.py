@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,8 +17,8 @@ from memtui.model import Memory
 from memtui.tui import appearance, key_bindings
 from memtui.tui.appearance import marked_segments
 from memtui.tui.layout import ENTITY_MAX, SIGNS_WIDTH, TYPE_MAX, Pane, RowColumns, row_columns
-from memtui.tui.messages import MemoryShown, MoveWaits
-from memtui.tui.view_state import CursorPosition, follow_serials
+from memtui.tui.messages import MemoryShown
+from memtui.tui.view_state import CursorPosition, follow_slots
 from memtui.tui.widgets.list_window import CACHED_STRIPS, ListWindow
 
 TIME_WIDTH = {"ago": 4, "date": 10}
@@ -35,16 +34,6 @@ MAX_READ = 400
 """Characters of a text that are read: more than a row can show."""
 
 
-class RowSource(Protocol):
-    """The memory and the serial of each row."""
-
-    def __getitem__(self, slot: int, /) -> Memory: ...
-
-    def find_refs(self, part: str, /) -> Iterator[tuple[int, str]]: ...
-
-    def serial(self, slot: int) -> int: ...
-
-
 class MemoryList(ListWindow):
     """Shows each memory with marks, time, type, headline and entity."""
 
@@ -53,7 +42,7 @@ class MemoryList(ListWindow):
     def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__(id=Pane.MEMORIES, title="2 Memories")
         self._now = now
-        self._rows: RowSource
+        self._rows: Sequence[Memory]
         self.slots: Sequence[int] = ()
         self._words: tuple[str, ...] = ()
         self._passages: FIFOCache[str, text.Passage | None] = FIFOCache(CACHED_STRIPS)
@@ -68,8 +57,6 @@ class MemoryList(ListWindow):
         self._findings: Collection[str] = ()
         self.is_chosen = False
         """The user moved the cursor, so it stays on its memory while the list changes."""
-        self._present: range | None = None
-        """Lines that can be shown yet."""
         self._text_rows = 1
         self._dates = "ago"
 
@@ -87,7 +74,7 @@ class MemoryList(ListWindow):
 
     def show(
         self,
-        rows: RowSource,
+        rows: Sequence[Memory],
         slots: Sequence[int],
         words: tuple[str, ...],
         *,
@@ -95,14 +82,11 @@ class MemoryList(ListWindow):
         top: int = 0,
         types: int = TYPE_MAX,
         entities: int = ENTITY_MAX,
-        present: range | None = None,
     ) -> None:
         """Show memories; the cost does not depend on their number.
 
         `words` are highlighted. `types`, `entities`: columns that they want; 0 leaves them out.
-        `present`: lines that can be shown yet; None: all.
         """
-        self._present = present
         self._rows, self.slots, self._words = rows, slots, words
         self._passages.clear()
         self._types, self._entities = types, entities
@@ -126,12 +110,6 @@ class MemoryList(ListWindow):
         return int(self.slots[self.cursor]) if 0 <= self.cursor < len(self.slots) else -1
 
     @property
-    def serial(self) -> int:
-        """Serial of the row under the cursor; -1 if there is none."""
-        slot = self.slot
-        return self._rows.serial(slot) if slot >= 0 else -1
-
-    @property
     def memory(self) -> Memory | None:
         slot = self.slot
         return self._rows[slot] if slot >= 0 else None
@@ -139,17 +117,12 @@ class MemoryList(ListWindow):
     @property
     def position(self) -> CursorPosition:
         """The cursor's position, to restore it in another list."""
-        return CursorPosition(self.serial, self.memory, self.cursor, self.top)
-
-    @property
-    def widths(self) -> tuple[int, int]:
-        """Columns that types and entities want."""
-        return self._types, self._entities
+        return CursorPosition(self.slot, self.memory, self.cursor, self.top)
 
     def toggle_mark(self) -> None:
         """Mark or unmark the memory under the cursor, then move to the next."""
         if self.slot >= 0:
-            self.marked ^= {self.serial}
+            self.marked ^= {self.slot}
             self.is_chosen = True
             self.redraw()
             self.go(self.cursor + 1)
@@ -157,15 +130,15 @@ class MemoryList(ListWindow):
 
     def mark_all(self) -> None:
         """Mark all shown memories, or unmark all if they are marked already."""
-        shown = {self._rows.serial(slot) for slot in self.slots}
+        shown = {int(slot) for slot in self.slots}
         self.marked = set() if shown <= self.marked else self.marked | shown
         self.redraw()
         self._update_subtitle()
 
     def follow(self, again: Mapping[int, int]) -> None:
         """Move marks to the rows of memories that were read again; see `RowsChanged.again`."""
-        self.marked = follow_serials(self.marked, again)
-        self.fresh = follow_serials(self.fresh, again)
+        self.marked = follow_slots(self.marked, again)
+        self.fresh = follow_slots(self.fresh, again)
 
     def unmark(self) -> None:
         """Remove all marks."""
@@ -175,9 +148,9 @@ class MemoryList(ListWindow):
 
     def go_to(self, ref: str) -> bool:
         """Move to the memory with this ref; False if it is not in the list."""
-        slots = {slot for slot, found in self._rows.find_refs(ref) if found == ref}
-        index = next((at for at, slot in enumerate(self.slots) if slot in slots), -1)
-        if not slots or index < 0:
+        rows = self._rows if self.slots else ()
+        index = next((at for at, slot in enumerate(self.slots) if rows[slot].ref == ref), -1)
+        if index < 0:
             return False
         self.is_chosen = True
         self.go(index)
@@ -185,7 +158,7 @@ class MemoryList(ListWindow):
 
     def looked_at(self) -> None:
         """Note that the memory under the cursor is no longer new."""
-        self.fresh.discard(self.serial)
+        self.fresh.discard(self.slot)
         self.redraw()
 
     def next_fresh(self) -> bool:
@@ -193,7 +166,7 @@ class MemoryList(ListWindow):
         count = len(self.slots)
         for step in range(1, count + 1):
             index = (self.cursor + step) % count
-            if self._rows.serial(self.slots[index]) in self.fresh:
+            if self.slots[index] in self.fresh:
                 self.go(index)
                 return True
         return False
@@ -211,23 +184,7 @@ class MemoryList(ListWindow):
 
     def draw_key(self, index: int) -> Hashable:
         slot = int(self.slots[index])
-        serial = self._rows.serial(slot)
-        return slot, serial in self.marked, serial in self.fresh
-
-    def _step(self, lines: int) -> None:
-        """Move the cursor; to a line that cannot be shown yet once it can."""
-        at = max(0, min(self.cursor + lines, self.last))
-        if self._present is None or at in self._present:
-            super()._step(lines)
-        else:
-            self.screen.post_message(MoveWaits(lambda: super(MemoryList, self)._step(lines)))
-
-    def scroll_lines(self, lines: int) -> None:
-        if self._present is None:
-            super().scroll_lines(lines)
-
-    def selectable(self, index: int) -> bool:
-        return self._present is None or index in self._present
+        return slot, slot in self.marked, slot in self.fresh
 
     def cursor_moved(self) -> None:
         self.is_chosen = True
@@ -261,10 +218,9 @@ class MemoryList(ListWindow):
             cells.append(Segment(words, style + ground))
 
         put("▌" if selected else " ", palette.accent if self.has_focus else palette.faint)
-        serial = self._rows.serial(slot)
-        if serial in self.marked:
+        if slot in self.marked:
             put(appearance.MARKED_GLYPH, palette.marked)
-        elif serial in self.fresh:
+        elif slot in self.fresh:
             put(appearance.NEW_GLYPH, palette.fresh)
         else:
             put(" ", palette.faint)

@@ -1,4 +1,4 @@
-"""The lists of the context screen: a pack, two packs side by side, and the slider of the budget."""
+"""The lists of the context screen: a pack, and two packs side by side."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from typing import NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
-from textual import events
-from textual.binding import Binding
-from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
 from memtui.context import PackEntry
 from memtui.tui.context_packs import ComparedEntry, ItemKind, PackDifference, PackItem
-from memtui.tui.widgets.line_api import FocusableWidget
 from memtui.tui.widgets.text_window import RowList
 
 LONGEST = 20_000
@@ -193,110 +189,3 @@ class PackComparisonList(RowList[ComparedEntry]):
 def _cut(entry: PackEntry | None, cells: int) -> str:
     # A list's dash beside the sign of what only the left pack has would read as another sign.
     return "" if entry is None else text.cut_line(entry.text.strip().removeprefix("- "), cells)
-
-
-class BudgetSlider(FocusableWidget):
-    """A budget of tokens, from a step to no budget; keys, clicks and drags set it."""
-
-    BINDINGS = [
-        Binding("left,h", "step(-1)", show=False),
-        Binding("right,l", "step(1)", show=False),
-        Binding("home,g", "step(-1000)", show=False),
-        Binding("end,G", "step(1000)", show=False),
-    ]
-    STEPS = 40
-
-    class Changed(Message):
-        """Another budget was set."""
-
-    def __init__(self) -> None:
-        super().__init__(id="budget")
-        self.value: int | None = None
-        """Tokens; None: no budget."""
-        self._most = 0
-        self._words = ""
-        self._track = (0, 1)
-        """Column and width of the slider."""
-        self._is_dragged = False
-
-    def show(self, most: int, words: str) -> None:
-        """Show the slider up to the tokens of the pack without a budget, and words behind it."""
-        if (most, words) != (self._most, self._words):
-            self._most, self._words = most, words
-            self.refresh()
-
-    @property
-    def step(self) -> int:
-        """Tokens of a step: 10, 20, 50, 100 and so on, about a fortieth of the pack."""
-        step = 10
-        for factor in (2, 2.5, 2) * 6:
-            if self._most <= step * self.STEPS:
-                break
-            step = int(step * factor)
-        return step
-
-    def action_step(self, steps: int) -> None:
-        """Change the budget by this many steps; above the whole pack there is no budget."""
-        if not self._most:
-            return
-        now = self.value if self.value is not None else -(-self._most // self.step) * self.step
-        if self.value is None and steps > 0:
-            return
-        self.choose(now // self.step * self.step + steps * self.step)
-
-    def choose(self, tokens: int) -> None:
-        """Set the budget, at least a step; from the whole pack on none."""
-        tokens = max(self.step, tokens)
-        value = tokens if tokens < self._most else None
-        if value != self.value:
-            self.value = value
-            self.refresh()
-            self.post_message(self.Changed())
-
-    def on_mouse_down(self, event: events.MouseDown) -> None:
-        first, cells = self._track
-        if first - 1 <= event.x <= first + cells:
-            self._is_dragged = True
-            self.capture_mouse()
-            self._drag_to(event.x)
-
-    def on_mouse_move(self, event: events.MouseMove) -> None:
-        if self._is_dragged:
-            self._drag_to(event.x)
-
-    def on_mouse_up(self) -> None:
-        if self._is_dragged:
-            self._is_dragged = False
-            self.release_mouse()
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        event.stop()
-        self.action_step(-1)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        event.stop()
-        self.action_step(1)
-
-    def _drag_to(self, column: int) -> None:
-        first, cells = self._track
-        share = min(1.0, max(0.0, (column - first) / max(1, cells - 1)))
-        if self._most:
-            self.choose(round(share * self._most / self.step) * self.step if share < 1 else 1 << 40)
-
-    def render_line(self, y: int) -> Strip:
-        palette, width = self.palette, self.size.width
-        label = " Budget      " if width >= TOKENS_FROM else " "
-        words = text.cut(self._words, max(8, width - len(label) - 10))
-        cells = max(6, min(60, width - len(label) - text.width(words) - 3))
-        self._track = (len(label), cells)
-        share = 1.0 if self.value is None or not self._most else self.value / self._most
-        knob = round(min(1.0, share) * (cells - 1))
-        ink = palette.accent if self.has_focus else palette.bar
-        segments = [
-            Segment(label, palette.dim),
-            Segment("━" * knob, palette.bar),
-            Segment("●", palette.cursor(focused=True) + ink if self.has_focus else ink),
-            Segment("─" * (cells - 1 - knob), palette.rule),
-            Segment(f"  {words}", palette.text if self.has_focus else palette.dim),
-        ]
-        return Strip(segments).adjust_cell_length(width).apply_style(self.ground)

@@ -14,6 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.content import Content
+from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
 from memtui import text
@@ -30,6 +31,17 @@ OFFER_WIDTH = 24
 """Cells of a completion in the footer."""
 
 
+class _FirstOffer(Suggester):
+    """Suggests the line that the first completion makes."""
+
+    def __init__(self, line: SearchInput) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._line = line
+
+    async def get_suggestion(self, value: str) -> str | None:
+        return self._line.first_offer
+
+
 class SearchInput(Input):
     """The input, with completion; down moves to the list, up recalls earlier searches."""
 
@@ -42,7 +54,12 @@ class SearchInput(Input):
     ]
 
     def __init__(self) -> None:
-        super().__init__(placeholder=PLACEHOLDER, compact=True, select_on_focus=False)
+        super().__init__(
+            placeholder=PLACEHOLDER,
+            compact=True,
+            select_on_focus=False,
+            suggester=_FirstOffer(self),
+        )
         self.history: list[str] = []
         """Earlier searches, the newest last."""
         self._vocabulary: Vocabulary | None = None
@@ -67,9 +84,12 @@ class SearchInput(Input):
     def watch_value(self, value: str) -> None:
         """Compute the completions of the last word."""
         self._offers = self._find_offers(value) if value else ()
-        first = self._offers[0].line if self._offers else ""
-        # Not a Textual suggester, which would start a worker for every letter.
-        self._suggestion = first if first.startswith(value) else ""
+
+    @property
+    def first_offer(self) -> str | None:
+        """The line with the first completion, if that only adds to it."""
+        line = self._offers[0].line if self._offers else ""
+        return line if line.startswith(self.value) else None
 
     def _find_offers(self, value: str) -> tuple[Offer, ...]:
         # Imported once something is typed, after the first paint.

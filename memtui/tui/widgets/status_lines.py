@@ -99,11 +99,6 @@ class ChipLine(ClickableLine):
             self._alerts[REVIEW] = words
             self.refresh()
 
-    @property
-    def words(self) -> tuple[str, str, str]:
-        """What is shown without chips, the alert and the order."""
-        return self._quiet, self._alerts[UNREADABLE], self._order
-
     def render_line(self, y: int) -> Strip:
         width, palette = self.size.width, self.palette
         right = text.cut(self._right, width * 2 // 3)

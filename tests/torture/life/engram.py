@@ -7,13 +7,13 @@ import signal
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
-from memtui.changes import RowEdit
+from memtui.changes import Edit, Kind
+from memtui.dataclass import replace
 from memtui.library.planning import Planned
 from memtui.stores.engram.connection import FAILPOINTS
 from tests.torture.life.acts import ACTS
@@ -81,7 +81,7 @@ class EngramLife(Life):
         made: set[str] = set()
         for part in planned.parts:
             for edit in part.edits:
-                assert isinstance(edit, RowEdit)
+                assert edit.kind is Kind.ROW
                 if edit.table in KEYS:
                     step = without_moving(edit.before), without_moving(edit.after)
                     steps.setdefault(self.row_name(edit), []).append(step)
@@ -105,7 +105,7 @@ class EngramLife(Life):
     def defaults(self, name: str) -> Row:
         return defaults_of(self.place, name.partition("/")[0])
 
-    def row_name(self, edit: RowEdit) -> str:
+    def row_name(self, edit: Edit) -> str:
         column = KEYS[edit.table]
         known = {**(edit.before or {}), **(edit.after or {}), **edit.key}
         if column in known:

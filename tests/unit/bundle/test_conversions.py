@@ -6,7 +6,6 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from memtui.bundle.bundle_reader import ImportDocument
 from memtui.bundle.import_plan import ImportPlan, MappedMemory, plan_import
+from memtui.dataclass import replace
 from memtui.files.sidecar_lines import read_entries, sidecar_path
 from memtui.library import Library
 from memtui.library.planning import planned_import

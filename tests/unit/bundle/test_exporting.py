@@ -7,7 +7,6 @@ import io
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from memtui import paths
 from memtui.bundle import exporting
+from memtui.dataclass import replace
 from memtui.files.staging import write_file
 from memtui.library import Library
 from memtui.model import CURRENT, Memory

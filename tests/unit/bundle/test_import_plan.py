@@ -8,7 +8,6 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from memtui.bundle.bundle_reader import read_document
 from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.exporting import encode_jsonl, export_memories
 from memtui.bundle.import_plan import ImportPlan, plan_import
+from memtui.dataclass import replace
 from memtui.errors import BundleError, Refused
 from memtui.library import Library
 from memtui.library.planning import planned_import

@@ -14,7 +14,7 @@ from memtui.context import Pack, draft_pack, find_recipe, read_settings
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
-from memtui.stores.base import Reading, Scan, Shard
+from memtui.stores.base import Reading, Scan, Shard, Store
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SAMPLES = Path(__file__).parents[3] / "sample-data"
@@ -22,7 +22,7 @@ FORMATS = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
 
 
 @dataclass
-class ListStore:
+class ListStore(Store):
     """A read-only store of memories that a test names."""
 
     held: Sequence[Memory]

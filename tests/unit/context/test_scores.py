@@ -18,6 +18,7 @@ from memtui.context.task import CONSTANT_NAMES
 from memtui.library import Library, SearchResult
 from memtui.model import IMPORTANCES
 from memtui.query import parse_query
+from memtui.search.ordering import priority_parts, salience_now
 from memtui.search.ranking import read_weights
 from memtui.search.salience import (
     base_salience,
@@ -30,7 +31,6 @@ from memtui.search.salience import (
     halved,
     read_constants,
 )
-from memtui.search.sort_orders import priority_parts, salience_now
 from memtui.upkeep.similarity import jaccard
 from tests.unit.context.packs_for_tests import NOW, ListStore, library_of, memory
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from memtui.changes import RecordEdit, TextEdit, ValueEdit
+from memtui.changes import Edit, Kind, record_edit, text_edit, value_edit
 from memtui.errors import Conflict
-from memtui.files.merging import FileEdit, rebase
+from memtui.files.merging import rebase
 from tests.long_run import count
 
 Texts = tuple[str, str, str]
@@ -25,7 +25,9 @@ Texts = tuple[str, str, str]
 def merged(base: str, ours: str, theirs: str, *, by_lines: bool = True) -> str | None:
     """Our merge; None for a conflict."""
     try:
-        return rebase(theirs, [TextEdit("f", base, ours, by_lines=by_lines)])
+        return rebase(
+            theirs, [text_edit("f", base, ours, kind=Kind.LINES if by_lines else Kind.FILE)]
+        )
     except Conflict:
         return None
 
@@ -216,7 +218,7 @@ def test_a_conflict_of_texts_says_why(
     before: str | None, after: str | None, now: str | None, why: str
 ) -> None:
     with pytest.raises(Conflict, match=why) as caught:
-        rebase(now, [TextEdit("f", before, after)], "there")
+        rebase(now, [text_edit("f", before, after)], "there")
     error = caught.value
     assert (error.where, error.base, error.theirs, error.yours) == ("there", before, now, after)
 
@@ -243,7 +245,7 @@ def test_every_combination_of_a_record_absent_equal_or_changed(other: str) -> No
             for theirs in VERSIONS:
                 if base == ours:  # no edit
                     continue
-                edit = RecordEdit("f", (), "id", "r", base, ours)
+                edit = record_edit("f", (), "id", "r", base, ours)
                 text = "[" + ", ".join(filter(None, (other, theirs))) + "]"
                 expected = three_way(base, ours, theirs)
                 if expected is Conflict:
@@ -265,7 +267,7 @@ def test_every_combination_of_a_value_absent_equal_or_changed() -> None:
                     continue
                 member = f'"v": {theirs}, ' if theirs else ""
                 text = f'{{{member}"w": 0}}'
-                edit = ValueEdit("f", ("v",), base, ours)
+                edit = value_edit("f", ("v",), base, ours)
                 expected = three_way(base, ours, theirs)
                 if expected is Conflict:
                     with pytest.raises(Conflict):
@@ -275,8 +277,8 @@ def test_every_combination_of_a_value_absent_equal_or_changed() -> None:
                     assert found == ({"w": 0, "v": int(expected)} if expected else {"w": 0})
 
 
-def edits_of(*changes: tuple[str | None, str | None]) -> list[FileEdit]:
-    return [RecordEdit("f", (), "id", "7", before, after) for before, after in changes]
+def edits_of(*changes: tuple[str | None, str | None]) -> list[Edit]:
+    return [record_edit("f", (), "id", "7", before, after) for before, after in changes]
 
 
 def test_edits_of_two_records_with_one_id_are_both_made() -> None:
@@ -304,8 +306,8 @@ def test_edits_of_a_file_that_is_gone() -> None:
         rebase(None, edits_of((raw, None), (raw, '{"id": 7, "t": 2}')), "there")
     assert (caught.value.where, caught.value.yours) == ("there", '{"id": 7, "t": 2}')
     with pytest.raises(Conflict, match="the file is gone"):
-        rebase(None, [ValueEdit("f", ("v",), "1", "2")])
-    assert rebase(None, [ValueEdit("f", ("v",), "1", "2", book_keeping=True)]) is None
+        rebase(None, [value_edit("f", ("v",), "1", "2")])
+    assert rebase(None, [value_edit("f", ("v",), "1", "2", kind=Kind.COUNTER)]) is None
 
 
 @pytest.mark.parametrize(
@@ -315,15 +317,15 @@ def test_edits_of_a_file_that_is_gone() -> None:
 def test_a_record_is_added_at_its_place(index: int | None, result: str) -> None:
     raws = {name: f'{{"id": "{name}"}}' for name in "12n"}
     text = f"[{raws['1']}, {raws['2']}]"
-    edit = RecordEdit("f", (), "id", "n", None, raws["n"], index)
+    edit = record_edit("f", (), "id", "n", None, raws["n"], index)
     expected = ", ".join(raws[name] for name in result.split(", "))
     assert rebase(text, [edit]) == f"[{expected}]"
 
 
 def test_several_records_are_added_in_the_order_of_their_places() -> None:
     raws = {name: f'{{"id": "{name}"}}' for name in "1abc"}
-    edits: list[FileEdit] = [
-        RecordEdit("f", (), "id", name, None, raws[name], index)
+    edits: list[Edit] = [
+        record_edit("f", (), "id", name, None, raws[name], index)
         for name, index in (("c", None), ("b", 1), ("a", 0))
     ]
     assert (
@@ -333,11 +335,11 @@ def test_several_records_are_added_in_the_order_of_their_places() -> None:
 
 def test_ids_are_texts_or_numbers_but_not_truths() -> None:
     text = '[{"id": true}, {"id": 1}, {"id": "1"}, {"id": 1.0}, {"id": null}, 5]'
-    edit = RecordEdit("f", (), "id", "1", '{"id": 1}', None)
+    edit = record_edit("f", (), "id", "1", '{"id": 1}', None)
     assert rebase(text, [edit]) == text.replace(' {"id": 1},', "")
     for name in ("True", "1.0", "None"):
         with pytest.raises(Conflict, match="is gone"):
-            rebase(text, [RecordEdit("f", (), "id", name, "{}", '{"id": 2}')])
+            rebase(text, [record_edit("f", (), "id", name, "{}", '{"id": 2}')])
 
 
 def test_a_record_in_another_spelling_is_changed_member_by_member() -> None:
@@ -353,19 +355,19 @@ def test_a_record_in_another_spelling_is_changed_member_by_member() -> None:
 
 def test_a_new_value_keeps_its_own_spelling_and_its_place() -> None:
     text = '{"m": {"a": 1}}'
-    edit = ValueEdit("f", ("m", "b"), "", '{"x":1}', index=0)
+    edit = value_edit("f", ("m", "b"), "", '{"x":1}', at=0)
     assert rebase(text, [edit]) == '{"m": {"b": {"x":1}, "a": 1}}'
-    many = ValueEdit("f", ("m", "b"), "", '{\n "x":1\n}')
+    many = value_edit("f", ("m", "b"), "", '{\n "x":1\n}')
     assert json.loads(rebase(text, [many]) or "") == {"m": {"a": 1, "b": {"x": 1}}}
     with pytest.raises(Conflict, match="the entry 'a' was changed") as caught:
-        rebase(text, [ValueEdit("f", ("m", "a"), "2", "3")], "there")
+        rebase(text, [value_edit("f", ("m", "a"), "2", "3")], "there")
     error = caught.value
     assert (error.where, error.base, error.theirs, error.yours) == ("there", "2", "1", "3")
     with pytest.raises(Conflict) as caught:
-        rebase(text, [ValueEdit("f", ("m", "a"), "", "3")])
+        rebase(text, [value_edit("f", ("m", "a"), "", "3")])
     assert (caught.value.base, caught.value.theirs, caught.value.yours) == (None, "1", "3")
     with pytest.raises(Conflict) as caught:
-        rebase(text, [ValueEdit("f", ("m", "a"), "2", "")])
+        rebase(text, [value_edit("f", ("m", "a"), "2", "")])
     assert (caught.value.base, caught.value.theirs, caught.value.yours) == ("2", "1", None)
-    kept = ValueEdit("f", ("m", "a"), "2", "3", book_keeping=True)
+    kept = value_edit("f", ("m", "a"), "2", "3", kind=Kind.COUNTER)
     assert rebase(text, [kept]) == text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit
+from memtui.changes import Edit, Kind, record_edit, sidecar_edit, text_edit, value_edit
 from memtui.files import revert_detection
 from memtui.files.json.editing import set_member
 from memtui.files.json.locating import load_records
@@ -58,10 +58,10 @@ def note(tmp_path: Path) -> Path:
     return path
 
 
-def edit_of(path: Path, index: int, content: str | None) -> RecordEdit:
+def edit_of(path: Path, index: int, content: str | None) -> Edit:
     record = load_records(path.read_text())[index]
     after = None if content is None else set_member(record.raw, "content", content)
-    return RecordEdit(str(path), (), "id", record.value["id"], record.raw, after, index)
+    return record_edit(str(path), (), "id", record.value["id"], record.raw, after, index)
 
 
 def stand_of(*trail: Edit) -> EditStatus:
@@ -147,8 +147,8 @@ def test_an_entry_of_a_map_that_is_put_back_is_noticed(
 ) -> None:
     path = tmp_path / "types.json"
     path.write_text('{"types": {"a.md": "note"}, "n": 1}\n')
-    changed = ValueEdit(str(path), ("types", "a.md"), '"note"', '"rule"')
-    made = ValueEdit(str(path), ("types", "b.md"), "", '"rule"')
+    changed = value_edit(str(path), ("types", "a.md"), '"note"', '"rule"')
+    made = value_edit(str(path), ("types", "b.md"), "", '"rule"')
     commit([changed, made], recorder)
     assert [s.state for _, s in find_statuses([(changed,), (made,)])] == [HELD, HELD]
     path.write_text('{"types":{"a.md":"note"},"n":2}')
@@ -164,8 +164,8 @@ def test_an_entry_of_a_map_that_is_put_back_is_noticed(
 def test_what_programs_move_all_the_time_is_never_told(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     path.write_text('{"lastActive": 1}')
-    moved = ValueEdit(str(path), ("lastActive",), "1", "2", book_keeping=True)
-    noted = SidecarEdit(str(tmp_path), "m", None, {"pinned": True})
+    moved = value_edit(str(path), ("lastActive",), "1", "2", kind=Kind.COUNTER)
+    noted = sidecar_edit(str(tmp_path), "m", None, {"pinned": True})
     assert find_statuses([(moved,), (noted,)]) == []
 
 
@@ -193,7 +193,7 @@ THEIRS = {
 def test_a_text_written_from_an_older_reading_is_noticed_and_mended(
     note: Path, recorder: NullRecorder, mine: str, theirs: str
 ) -> None:
-    edit = TextEdit(str(note), NOTE, MINE[mine])
+    edit = text_edit(str(note), NOTE, MINE[mine])
     commit([edit], recorder)
     assert stand_of(edit).state is HELD
     note.write_text(THEIRS[theirs](NOTE))
@@ -213,7 +213,7 @@ def test_a_text_written_from_an_older_reading_is_noticed_and_mended(
 def test_a_text_in_which_the_agent_kept_the_change_is_not_told(
     note: Path, recorder: NullRecorder, mine: str, theirs: str
 ) -> None:
-    edit = TextEdit(str(note), NOTE, MINE[mine])
+    edit = text_edit(str(note), NOTE, MINE[mine])
     commit([edit], recorder)
     note.write_text(THEIRS[theirs](MINE[mine]))
     assert stand_of(edit) == EditStatus(HELD)
@@ -222,7 +222,7 @@ def test_a_text_in_which_the_agent_kept_the_change_is_not_told(
 def test_a_line_of_mine_that_is_worked_on_is_not_put_in_twice(
     note: Path, recorder: NullRecorder
 ) -> None:
-    edit = TextEdit(str(note), NOTE, NOTE.replace("- No jokes.\n", "- No jokes.\n- Say why.\n"))
+    edit = text_edit(str(note), NOTE, NOTE.replace("- No jokes.\n", "- No jokes.\n- Say why.\n"))
     commit([edit], recorder)
     note.write_text(note.read_text().replace("- Say why.", "- Say why, always."))
     assert stand_of(edit) == EditStatus(CHANGED)
@@ -235,7 +235,7 @@ def test_of_two_edits_the_one_the_agent_had_not_read_is_made_again(
 ) -> None:
     one = NOTE.replace("short", "very short")
     two = one.replace("The end.", "The true end.")
-    first, second = TextEdit(str(note), NOTE, one), TextEdit(str(note), one, two)
+    first, second = text_edit(str(note), NOTE, one), text_edit(str(note), one, two)
     commit([first], recorder)
     commit([second], recorder)
     note.write_text(one + "Theirs.\n")
@@ -249,7 +249,7 @@ def test_of_two_edits_the_one_the_agent_had_not_read_is_made_again(
 def test_a_file_i_removed_and_a_program_made_anew_is_noticed(
     note: Path, recorder: NullRecorder
 ) -> None:
-    edit = TextEdit(str(note), NOTE, None)
+    edit = text_edit(str(note), NOTE, None)
     commit([edit], recorder)
     assert stand_of(edit).state is HELD
     note.write_text("Something new under the old name.\n")
@@ -263,8 +263,8 @@ def test_a_file_i_made_and_a_program_took_away_is_noticed(
     tmp_path: Path, recorder: NullRecorder
 ) -> None:
     items = tmp_path / "deep" / "items.json"
-    made = TextEdit(str(items), None, "[]\n")
-    added = RecordEdit(str(items), (), "id", "r", None, '{"id": "r", "content": "mine"}')
+    made = text_edit(str(items), None, "[]\n")
+    added = record_edit(str(items), (), "id", "r", None, '{"id": "r", "content": "mine"}')
     commit([made, added], recorder)
     content = items.read_text()
     items.unlink()
@@ -291,7 +291,7 @@ def test_a_file_i_made_and_a_program_made_too_is_noticed_when_nothing_of_mine_is
     tmp_path: Path, recorder: NullRecorder, now: str, standing: EditState
 ) -> None:
     path = tmp_path / "2026-11-20.md"
-    made = TextEdit(str(path), None, MADE)
+    made = text_edit(str(path), None, MADE)
     commit([made], recorder)
     assert stand_of(made) == EditStatus(HELD)
     path.write_text(now)
@@ -305,7 +305,7 @@ def test_a_file_i_made_and_a_program_made_too_is_noticed_when_nothing_of_mine_is
 def test_an_edited_file_that_was_deleted_is_left_deleted(
     note: Path, recorder: NullRecorder
 ) -> None:
-    edit = TextEdit(str(note), NOTE, MINE["two places"])
+    edit = text_edit(str(note), NOTE, MINE["two places"])
     commit([edit], recorder)
     note.unlink()
     assert stand_of(edit) == EditStatus(CHANGED)
@@ -314,7 +314,7 @@ def test_an_edited_file_that_was_deleted_is_left_deleted(
 def test_a_long_text_is_looked_at_fast(note: Path, recorder: NullRecorder) -> None:
     long = "".join(f"- line {i}\n\n" for i in range(40_000))
     mine = long.replace("- line 7\n", "- line seven\n").replace("- line 39000\n", "")
-    edit = TextEdit(str(note), long, mine)
+    edit = text_edit(str(note), long, mine)
     note.write_text(mine)
     assert stand_of(edit) == EditStatus(HELD)
     note.write_text(long)
@@ -327,7 +327,7 @@ def test_applied_again_is_only_what_was_reverted(items: Path, recorder: NullReco
     """A member that the agent has set to something else since is its own."""
     (record, _) = load_records(items.read_text())
     after = set_member(set_member(record.raw, "content", "mine"), "status", "retired")
-    edit = RecordEdit(str(items), (), "id", "r0", record.raw, after)
+    edit = record_edit(str(items), (), "id", "r0", record.raw, after)
     commit([edit], recorder)
     records = json.loads(items.read_text())
     records[0] |= {"content": "fact 0", "status": "superseded"}
@@ -363,13 +363,13 @@ def test_only_members_that_are_as_before_are_applied_again(
 ) -> None:
     path = tmp_path / "items.json"
     raws = [json.dumps({"id": "r", **fields}) for fields in (before, after)]
-    edit = RecordEdit(str(path), (), "id", "r", *raws)
+    edit = record_edit(str(path), (), "id", "r", *raws)
     path.write_text(json.dumps([{"id": "r", **now}]))
     found = stand_of(edit)
     if reapplied is None:
         assert found == EditStatus(CHANGED)
     else:
-        assert isinstance(found.reapply, RecordEdit)
+        assert found.reapply.kind is Kind.RECORD
         assert json.loads(found.reapply.after or "") == {"id": "r", **reapplied}
         assert found.state is UNDONE
 
@@ -377,7 +377,7 @@ def test_only_members_that_are_as_before_are_applied_again(
 def test_a_record_that_was_added_and_is_gone_is_added_again_but_not_one_that_is_edited(
     items: Path, recorder: NullRecorder
 ) -> None:
-    added = RecordEdit(str(items), (), "id", "new", None, '{"id": "new", "content": "mine"}')
+    added = record_edit(str(items), (), "id", "new", None, '{"id": "new", "content": "mine"}')
     assert stand_of(added) == EditStatus(UNDONE, added)
     commit([added], recorder)
     assert stand_of(added) == EditStatus(HELD)
@@ -507,8 +507,8 @@ def test_what_was_written_over_is_put_below(now: str, ours: str, result: str) ->
 
 def test_a_text_that_is_edited_again_later_is_not_put_back(note: Path) -> None:
     one = NOTE.replace("- No jokes.\n", "- No jokes.\n- Say why.\n")
-    first = TextEdit(str(note), NOTE, one)
-    later = TextEdit(str(note), one, NOTE.replace("short", "brief"))  # memtui took the line out
+    first = text_edit(str(note), NOTE, one)
+    later = text_edit(str(note), one, NOTE.replace("short", "brief"))  # memtui took the line out
     note.write_text(NOTE.replace("short", "brief"))
     assert [status for _, status in find_statuses([(later,), (first,)])] == [
         EditStatus(CHANGED),
@@ -522,7 +522,7 @@ def test_two_runs_of_edits_that_one_old_reading_drops_are_both_put_back(
     one = NOTE.replace("- Name the file.", "- Name the file and the line.")
     agents = one.replace("The end.", "The agent's end.")
     two = agents.replace("- No jokes.", "- Few jokes.")
-    first, second = TextEdit(str(note), NOTE, one), TextEdit(str(note), agents, two)
+    first, second = text_edit(str(note), NOTE, one), text_edit(str(note), agents, two)
     note.write_text(NOTE)
     found = find_statuses([(second,), (first,)])
     assert [(edits[0], status.state) for edits, status in found] == [
@@ -538,7 +538,7 @@ def test_two_runs_of_edits_that_one_old_reading_drops_are_both_put_back(
 def test_a_text_that_is_still_being_written_is_left_for_the_next_time(
     note: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    edit = TextEdit(str(note), NOTE, MINE["two places"])
+    edit = text_edit(str(note), NOTE, MINE["two places"])
     note.write_text(NOTE + "Half a li")
     waited: list[float] = []
 
@@ -559,9 +559,9 @@ def test_a_file_that_cannot_be_read_is_left_out_and_the_others_are_not(
 ) -> None:
     folder = tmp_path / "folder.md"
     folder.mkdir()
-    texts = TextEdit(str(folder), "a", "b"), TextEdit(str(note), NOTE, NOTE + "x\n")
-    broken = RecordEdit(str(folder), (), "id", "r", None, "{}")
-    items_of = TextEdit(str(folder), "a", "b", items="entries")
+    texts = text_edit(str(folder), "a", "b"), text_edit(str(note), NOTE, NOTE + "x\n")
+    broken = record_edit(str(folder), (), "id", "r", None, "{}")
+    items_of = text_edit(str(folder), "a", "b", Kind.ENTRIES)
     found = find_statuses([(texts[0],), (broken,), (items_of,), (texts[1],)])
     assert [(edits, status.state) for edits, status in found] == [((texts[1],), UNDONE)]
 
@@ -570,7 +570,7 @@ def test_a_note_of_a_heading_that_a_program_goes_on_with_is_not_put_below_it_aga
     tmp_path: Path, recorder: NullRecorder
 ) -> None:
     path = tmp_path / "note.md"
-    made = TextEdit(str(path), None, "# Harbour\n")
+    made = text_edit(str(path), None, "# Harbour\n")
     commit([made], recorder)
     path.write_text("# Harbour\n\nIt was closed.\n")
     assert stand_of(made) == EditStatus(CHANGED)

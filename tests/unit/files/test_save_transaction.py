@@ -12,7 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import RecordEdit, RowEdit, SidecarEdit, TextEdit, ValueEdit, invert_edits
+from memtui.changes import (
+    Edit,
+    Kind,
+    invert_edits,
+    record_edit,
+    row_edit,
+    sidecar_edit,
+    text_edit,
+    value_edit,
+)
+from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups, save_hooks, save_transaction
 from memtui.files.json.editing import set_member
@@ -40,15 +50,15 @@ def path(tmp_path: Path) -> Path:
     return found
 
 
-def edit(path: Path, index: int, content: str | None) -> RecordEdit:
+def edit(path: Path, index: int, content: str | None) -> Edit:
     record = load_records(path.read_text())[index]
     after = None if content is None else set_member(record.raw, "content", content)
-    return RecordEdit(str(path), (), "id", record.value["id"], record.raw, after, index)
+    return record_edit(str(path), (), "id", record.value["id"], record.raw, after, index)
 
 
 def test_the_preview_is_what_is_saved(path: Path, recorder: NullRecorder) -> None:
     note = path.parent / "note.md"
-    edits = [edit(path, 1, "new"), TextEdit(str(note), None, "# hi\n"), edit(path, 2, None)]
+    edits = [edit(path, 1, "new"), text_edit(str(note), None, "# hi\n"), edit(path, 2, None)]
     before = path.read_text()
     diffs = preview(edits)
     assert (path.read_text(), note.exists()) == (before, False)
@@ -84,7 +94,7 @@ def test_a_conflict_shows_all_three_and_writes_nothing(path: Path, recorder: Nul
     with pytest.raises(Conflict, match="gone"):
         commit([gone], recorder)
     with pytest.raises(Conflict, match="already"):
-        commit([RecordEdit(str(path), (), "id", "r2", None, '{"id": "r2"}')], recorder)
+        commit([record_edit(str(path), (), "id", "r2", None, '{"id": "r2"}')], recorder)
     with pytest.raises(Conflict):
         commit([new, mine], recorder)
     assert path.read_bytes() == before
@@ -116,7 +126,7 @@ def test_records_with_one_id_are_told_apart_by_their_text(
 ) -> None:
     path.write_text('[{"id": 7, "content": "a"}, {"id": 7, "content": "b"}]')
     mine = edit(path, 1, "c")
-    commit([RecordEdit(mine.path, (), "id", "7", mine.before, mine.after)], recorder)
+    commit([record_edit(mine.path, (), "id", "7", mine.before, mine.after)], recorder)
     assert path.read_text() == '[{"id": 7, "content": "a"}, {"id": 7, "content": "c"}]'
 
 
@@ -125,7 +135,7 @@ def test_values_are_set_where_they_are_and_made_where_they_are_not(
 ) -> None:
     path.write_text('{\n  "lastActive": 1,\n  "events": []\n}')
     for key, before, after in (("lastActive", "1", "2"), ("archived", "", "true")):
-        commit([ValueEdit(str(path), (key,), before, after)], recorder)
+        commit([value_edit(str(path), (key,), before, after)], recorder)
     assert path.read_text() == '{\n  "lastActive": 2,\n  "events": [],\n  "archived": true\n}'
 
 
@@ -133,7 +143,7 @@ def test_a_value_that_another_program_has_changed_is_not_overwritten(
     path: Path, recorder: NullRecorder
 ) -> None:
     path.write_text('{"types": {"a.md": "lesson"}}')
-    mine = ValueEdit(str(path), ("types", "a.md"), '"task"', '"decision"')
+    mine = value_edit(str(path), ("types", "a.md"), '"task"', '"decision"')
     with pytest.raises(Conflict) as raised:
         commit([mine], recorder)
     assert (raised.value.base, raised.value.theirs) == ('"task"', '"lesson"')
@@ -157,8 +167,8 @@ def test_what_a_program_has_written_of_its_own_book_keeping_stands(
 ) -> None:
     """Taking back an edit must not make a file look idle that its program has just written."""
     path.write_text('{"lastActive": 1, "events": []}')
-    added = RecordEdit(str(path), ("events",), "id", "a", None, '{"id": "a"}')
-    edits = (added, ValueEdit(str(path), ("lastActive",), "1", "2", book_keeping=True))
+    added = record_edit(str(path), ("events",), "id", "a", None, '{"id": "a"}')
+    edits = (added, value_edit(str(path), ("lastActive",), "1", "2", kind=Kind.COUNTER))
     commit(edits, recorder)
     commit(invert_edits(edits), recorder)
     assert json.loads(path.read_text()) == {"lastActive": 1, "events": []}
@@ -183,7 +193,7 @@ def test_a_broken_file_is_never_written(path: Path, recorder: NullRecorder, data
 def test_lines_that_an_agent_appends_meanwhile_stay(path: Path, recorder: NullRecorder) -> None:
     note = path.parent / "note.md"
     note.write_text("# a\nbody\n")
-    mine = TextEdit(str(note), "# a\nbody\n", "# b\nbody\n")
+    mine = text_edit(str(note), "# a\nbody\n", "# b\nbody\n")
     note.write_text("# a\nbody\n- theirs\n")
     commit([mine], recorder)
     assert note.read_text() == "# b\nbody\n- theirs\n"
@@ -203,17 +213,13 @@ def test_mode_owner_attributes_and_links_survive(path: Path, recorder: NullRecor
     if owner[0] == 0:
         owner = (12345, 54321)
         os.chown(path, *owner)
-    commit([RecordEdit(**{**_fields(edit(path, 0, "x")), "path": str(link)})], recorder)
+    commit([replace(edit(path, 0, "x"), path=str(link))], recorder)
     status = path.stat()
     assert stat.S_IMODE(status.st_mode) == 0o640
     assert (status.st_uid, status.st_gid) == owner
     assert os.getxattr(path, "user.note") == b"kept"
     assert link.is_symlink()
     assert '"x"' in path.read_text()
-
-
-def _fields(one: RecordEdit) -> dict[str, object]:
-    return {name: getattr(one, name) for name in one.__dataclass_fields__}
 
 
 def test_a_file_with_two_names_is_refused_with_the_reason(
@@ -230,7 +236,7 @@ def test_new_files_are_private_and_their_undo_takes_them_away(
     path: Path, recorder: NullRecorder
 ) -> None:
     new = path.parent / "entities" / "bob" / "items.json"
-    made = TextEdit(str(new), None, "[]\n")
+    made = text_edit(str(new), None, "[]\n")
     old = os.umask(0)
     try:
         commit([made], recorder)
@@ -239,7 +245,7 @@ def test_new_files_are_private_and_their_undo_takes_them_away(
     modes = [stat.S_IMODE(p.stat().st_mode) for p in (new, new.parent, new.parent.parent)]
     assert modes == [0o600, 0o700, 0o700]
     with pytest.raises(Conflict, match="already"):
-        commit([TextEdit(str(new), None, "[1]\n")], recorder)
+        commit([text_edit(str(new), None, "[1]\n")], recorder)
     commit(invert_edits((made,)), recorder)
     assert not new.exists()
 
@@ -247,8 +253,8 @@ def test_new_files_are_private_and_their_undo_takes_them_away(
 def test_the_longest_and_oddest_names_can_be_saved(path: Path, recorder: NullRecorder) -> None:
     for name in ("x" * 250 + ".json", "é" * 120, "a\udcffb.md", " -rf\n"):
         file = path.parent / name
-        commit([TextEdit(str(file), None, "a\n")], recorder)
-        commit([TextEdit(str(file), "a\n", "b\n")], recorder)
+        commit([text_edit(str(file), None, "a\n")], recorder)
+        commit([text_edit(str(file), "a\n", "b\n")], recorder)
         assert file.read_text() == "b\n"
     assert len(os.listdir(path.parent)) == 5
 
@@ -281,10 +287,10 @@ def test_table_rows_and_half_characters_are_not_saved_as_files(
     path: Path, recorder: NullRecorder
 ) -> None:
     with pytest.raises(Refused, match="row"):
-        commit([RowEdit(str(path), "t", {"id": 1}, None, {})], recorder)
+        commit([row_edit(str(path), "t", {"id": 1}, None, {})], recorder)
     for text in ("\ud83d", "\udcc3\udca9"):
         with pytest.raises(Refused):
-            commit([TextEdit(str(path.parent / "n.md"), None, text)], recorder)
+            commit([text_edit(str(path.parent / "n.md"), None, text)], recorder)
     assert os.listdir(path.parent) == ["items.json"]
 
 
@@ -296,7 +302,7 @@ def test_a_note_makes_nothing_in_place_of_a_store_that_is_gone(
     store = tmp_path / "stores" / name
     store.parent.mkdir()
     with pytest.raises(Refused, match="the store is gone"):
-        commit([SidecarEdit(str(store), "m", None, {"pinned": True})], recorder)
+        commit([sidecar_edit(str(store), "m", None, {"pinned": True})], recorder)
     assert not list(store.parent.iterdir())
 
 
@@ -304,17 +310,17 @@ def test_the_sidecar_is_made_when_needed_and_undo_leaves_it_as_it_was(
     path: Path, recorder: NullRecorder
 ) -> None:
     root, odd = path.parent, "half \ud83d"
-    first = SidecarEdit(str(root), "m", None, {"pinned": True, "tags": [odd]})
+    first = sidecar_edit(str(root), "m", None, {"pinned": True, "tags": [odd]})
     commit([first], recorder)
     file = sidecar_path(root)
     made = file.read_bytes()
     file.write_bytes(made + b'{"torn')
-    second = SidecarEdit(str(root), "n", None, {"rating": 3})
+    second = sidecar_edit(str(root), "n", None, {"rating": 3})
     commit([second], recorder)
     assert file.read_bytes().startswith(made + b'{"torn\n')
     with pytest.raises(Conflict):
-        commit([SidecarEdit(str(root), "n", {"rating": 1}, {"rating": 2})], recorder)
-    other = SidecarEdit(str(root), "m", first.after, None)
+        commit([sidecar_edit(str(root), "n", {"rating": 1}, {"rating": 2})], recorder)
+    other = sidecar_edit(str(root), "m", first.after, None)
     commit([other], recorder)  # a change that removes the entry appends a line like any other
     lines = file.read_bytes()[len(made) :].splitlines()
     assert [json.loads(line)["set"] for line in lines[1:]] == [{"rating": 3}, None]
@@ -385,7 +391,7 @@ def test_what_is_written_into_a_replaced_file_is_found_and_brought_back(
     note = path.parent / "note.md"
     note.write_text("# a\n")
     with note.open("a") as agent, path.open("r+") as other:
-        commit([TextEdit(str(note), "# a\n", "# b\n"), edit(path, 0, "mine")], recorder)
+        commit([text_edit(str(note), "# a\n", "# b\n"), edit(path, 0, "mine")], recorder)
         agent.write("- late\n")
         other.write("[]      ")
     assert [one.is_recovered for one in recovery.recover_late_writes(note, recorder)] == [True]
@@ -458,7 +464,7 @@ def test_a_check_sees_what_would_be_written_and_may_refuse_it(
         if len(seen) == 2:
             raise Refused("not that")
 
-    edits = [TextEdit(str(note), "old\n", "new\n")]
+    edits = [text_edit(str(note), "old\n", "new\n")]
     commit(edits, recorder, check)
     with pytest.raises(Refused, match="not that"):
         commit(invert_edits(tuple(edits)), recorder, check)
@@ -475,7 +481,7 @@ def test_a_file_is_as_it_was_after_an_error_at_any_point(
     note: Path, recorder: NullRecorder, at: Callable[[Steps], None], point: str, after: str | None
 ) -> None:
     at({point: failing})
-    edit = TextEdit(str(note), "old\n", after)
+    edit = text_edit(str(note), "old\n", after)
     if after is None and point in ("temp", "write", "fsync"):
         commit([edit], recorder)  # a removal writes nothing
         return
@@ -510,9 +516,9 @@ def test_the_recorder_is_told_of_each_write_and_whether_it_is_in_the_file(
 ) -> None:
     told = Told(tmp_path / "state")
     old, new = (backups.digest(data) for data in (b"old\n", b"new\n"))
-    edit = TextEdit(str(note), "old\n", "new\n")
+    edit = text_edit(str(note), "old\n", "new\n")
     with pytest.raises(Conflict):
-        commit([TextEdit(str(note), "else\n", "new\n")], told)
+        commit([text_edit(str(note), "else\n", "new\n")], told)
     assert told.calls == [("failed", "note.md")]
     for point in ("check", "folder"):
         told.calls.clear()
@@ -523,8 +529,8 @@ def test_the_recorder_is_told_of_each_write_and_whether_it_is_in_the_file(
     told.calls.clear()
     commit([edit], told)
     commit([edit], told)  # nothing to do, and nothing to record
-    commit([TextEdit(str(note), "new\n", None)], told)
-    commit([TextEdit(str(note), None, "new\n")], told)
+    commit([text_edit(str(note), "new\n", None)], told)
+    commit([text_edit(str(note), None, "new\n")], told)
     assert told.calls == [
         ("intend", "note.md", old, new),
         ("done", "note.md"),
@@ -542,7 +548,7 @@ def test_a_new_file_and_its_folders_are_not_left_after_an_error(
     at({point: failing})
     new = path.parent / "new" / "deep" / "note.md"
     with pytest.raises(SaveError, match="the disk reports an error") as caught:
-        commit([TextEdit(str(new), None, "new\n")], recorder)
+        commit([text_edit(str(new), None, "new\n")], recorder)
     assert caught.value.do in ("nothing was made", "the file is as it was")
     assert os.listdir(path.parent) == [path.name]
 
@@ -552,7 +558,7 @@ def test_a_version_of_another_program_is_what_stays_after_an_error(
 ) -> None:
     at({"exchange": lambda: put(note, "theirs\n"), "folder": failing})
     with pytest.raises(SaveError, match="the disk reports an error") as caught:
-        commit([TextEdit(str(note), "old\n", "new\n")], recorder)
+        commit([text_edit(str(note), "old\n", "new\n")], recorder)
     assert only(note) == "theirs\n"
     assert caught.value.where == str(note)
 
@@ -566,7 +572,7 @@ def test_a_write_after_the_exchange_stays_and_the_old_text_is_kept_and_named(
 
     at({"folder": write})
     with pytest.raises(SaveError) as caught:
-        commit([TextEdit(str(note), "old\n", "new\n")], recorder)
+        commit([text_edit(str(note), "old\n", "new\n")], recorder)
     assert only(note) == "theirs\n"
     (kept,) = backups.list_backups(note, recorder.state)
     assert kept.read() == b"old\n"
@@ -580,7 +586,7 @@ def test_where_no_backup_can_be_kept_what_is_needed_stays_beside_the_file(
 ) -> None:
     recorder.state.mkdir()
     (recorder.state / "kept").write_text("a file where the folder should be")
-    commit([TextEdit(str(note), "old\n", "mine\n")], recorder)
+    commit([text_edit(str(note), "old\n", "mine\n")], recorder)
     assert only(note) == "mine\n"
 
     def write() -> None:
@@ -589,7 +595,7 @@ def test_where_no_backup_can_be_kept_what_is_needed_stays_beside_the_file(
 
     at({"folder": write})
     with pytest.raises(SaveError) as caught:
-        commit([TextEdit(str(note), "mine\n", "new\n")], recorder)
+        commit([text_edit(str(note), "mine\n", "new\n")], recorder)
     (kept,) = (file for file in note.parent.iterdir() if file != note)
     assert str(kept) in (caught.value.do or "")
     assert (kept.read_text(), note.read_text()) == ("mine\n", "theirs\n")
@@ -602,14 +608,14 @@ def test_what_appears_goes_or_changes_just_before_the_write_is_a_conflict(
 ) -> None:
     at({point: lambda: put(note, "theirs\n")})
     with pytest.raises(Conflict, match="changed by another program"):
-        commit([TextEdit(str(note), "old\n", None)], recorder)
+        commit([text_edit(str(note), "old\n", None)], recorder)
     assert only(note) == "theirs\n"
     at({point: note.unlink})
     with pytest.raises(Conflict, match="gone"):
-        commit([TextEdit(str(note), "theirs\n", "new\n")], recorder)
+        commit([text_edit(str(note), "theirs\n", "new\n")], recorder)
     at({"exchange": lambda: put(note, "theirs\n")})
     with pytest.raises(Conflict, match="already exists"):
-        commit([TextEdit(str(note), None, "new\n")], recorder)
+        commit([text_edit(str(note), None, "new\n")], recorder)
     assert only(note) == "theirs\n"
 
 
@@ -628,7 +634,7 @@ def test_a_program_that_never_stops_writing_ends_the_save(
     save_hooks.install(hook)
     try:
         with pytest.raises(SaveError, match="keeps writing to it") as caught:
-            commit([TextEdit(str(note), "old\n", "new\n")], recorder)
+            commit([text_edit(str(note), "old\n", "new\n")], recorder)
     finally:
         save_hooks.install(None)
     assert (caught.value.do, len(tries)) == ("try again later", 3)
@@ -647,7 +653,7 @@ def test_a_file_caught_half_written_is_waited_for(
 
 def test_a_preview_reports_how_far_it_is_and_can_be_cancelled(path: Path) -> None:
     files = [path.with_name(f"{number}.md") for number in range(65)]
-    edits = [TextEdit(str(file), None, "new\n") for file in files]
+    edits = [text_edit(str(file), None, "new\n") for file in files]
     told: list[tuple[int, int | None]] = []
     diffs = preview(edits, lambda progress: told.append((progress.done, progress.total)))
     assert [diff.path for diff in diffs] == [str(file) for file in files]
@@ -660,7 +666,7 @@ def test_a_preview_reports_how_far_it_is_and_can_be_cancelled(path: Path) -> Non
 def test_edits_are_grouped_by_the_file_that_a_link_leads_to(path: Path) -> None:
     link = path.with_name("link.json")
     link.symlink_to(path.name)
-    edits = [TextEdit(str(name), None, "x") for name in (link, path.with_name("b"), path)]
+    edits = [text_edit(str(name), None, "x") for name in (link, path.with_name("b"), path)]
     assert [(group.path, group.edits) for group in group_by_file(edits)] == [
         (path, (edits[0], edits[2])),
         (path.with_name("b"), (edits[1],)),
@@ -674,7 +680,7 @@ def test_notes_are_not_written_through_a_link_out_of_the_store(
     (path.parent / ".memtui").symlink_to(tmp_path / "outside")
     for root in (path.parent, path):
         with pytest.raises(Refused, match="outside the store"):
-            commit([SidecarEdit(str(root), "m", None, {"pinned": True})], recorder)
+            commit([sidecar_edit(str(root), "m", None, {"pinned": True})], recorder)
     assert not list((tmp_path / "outside").iterdir())
 
 
@@ -689,12 +695,12 @@ def test_where_the_system_cannot_exchange_names_a_save_does_the_same(
             raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
         monkeypatch.setattr(os, "link", refused)
-    commit([TextEdit(str(note), "old\n", "new\n")], recorder)
+    commit([text_edit(str(note), "old\n", "new\n")], recorder)
     assert only(note) == "new\n"
     assert [backup.read() for backup in backups.list_backups(note, recorder.state)] == [b"old\n"]
     other = note.with_name("other.md")
     if has_links:
-        commit([TextEdit(str(other), None, "other\n")], recorder)
+        commit([text_edit(str(other), None, "other\n")], recorder)
         assert other.read_text() == "other\n"
         with pytest.raises(FileExistsError):
             atomic_replace.rename_to_free(other, note)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from memtui.changes import SidecarEdit
+from memtui.changes import Edit, sidecar_edit
+from memtui.dataclass import replace
 from memtui.errors import Conflict
 from memtui.files.sidecar_lines import read_entries, sidecar_path, write_entries
 
@@ -17,15 +18,15 @@ PINNED, RATED = {"pinned": True}, {"rating": 3}
 
 def edit(
     id: str, before: dict[str, Any] | None, after: dict[str, Any] | None, undoes: bool = False
-) -> SidecarEdit:
-    return SidecarEdit("/store", id, before, after, undoes)
+) -> Edit:
+    return replace(sidecar_edit("/store", id, before, after), undoes=undoes)
 
 
 def line(id: str, value: Any) -> str:
     return json.dumps({"id": id, "set": value, "at": "2026-11-21T09:00:00Z"})
 
 
-def written(text: str | None, *edits: SidecarEdit) -> str:
+def written(text: str | None, *edits: Edit) -> str:
     result = write_entries(text, edits, "the sidecar")
     assert result is not None
     return result
@@ -56,7 +57,7 @@ def test_a_change_is_a_line_with_its_time_below_the_others() -> None:
     ],
 )
 def test_an_undo_takes_out_the_newest_line_of_its_memory(
-    lines: list[tuple[str, Any]], change: SidecarEdit, left: list[int]
+    lines: list[tuple[str, Any]], change: Edit, left: list[int]
 ) -> None:
     texts = [line(*each) + "\n" for each in lines]
     result = write_entries("".join(texts), [change])

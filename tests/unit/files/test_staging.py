@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memtui.bundle import restoring
-from memtui.changes import TreeEdit
+from memtui.changes import folder_edit
 from memtui.errors import MemtuiError, SaveError
 from memtui.files import save_hooks, staging
 from memtui.files.save_hooks import NullRecorder
@@ -54,12 +54,13 @@ class Run:
         self.said = ""
         self.written = False
         before, after = (TREE, None) if removes else (None, TREE)
-        self._edit = TreeEdit(str(self.place), before, after, existed)
+        self._edit = folder_edit(str(self.place), before, after, existed=existed)
         if existed:
             self.place.mkdir()
         if removes:
             restoring.apply_tree_edit(
-                TreeEdit(str(self.place), None, TREE, existed), NullRecorder(folder / "state")
+                folder_edit(str(self.place), None, TREE, existed=existed),
+                NullRecorder(folder / "state"),
             )
 
     def make(

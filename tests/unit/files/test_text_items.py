@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.changes import RecordEdit, TextEdit, invert_edits
+from memtui.changes import Edit, Kind, invert_edits, record_edit, text_edit
 from memtui.errors import Conflict, Refused
 from memtui.files import save_hooks
 from memtui.files.json.graph import parse_graph
@@ -22,8 +22,6 @@ from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
 from memtui.files.text_items import (
     DELIMITER,
-    ENTRIES,
-    GRAPH,
     changed_items,
     entry_spans,
     insert_entry,
@@ -64,8 +62,8 @@ def entries(*texts: str) -> str:
     return DELIMITER.join(texts)
 
 
-def made(before: str, after: str, now: str, form: str) -> str | None:
-    return rebase(now, [TextEdit("f", before, after, items=form)])
+def made(before: str, after: str, now: str, form: Kind) -> str | None:
+    return rebase(now, [text_edit("f", before, after, kind=form)])
 
 
 # ---- merging -------------------------------------------------------------------------------------
@@ -74,14 +72,14 @@ def made(before: str, after: str, now: str, form: str) -> str | None:
 def test_one_observation_is_edited_beside_those_that_the_server_adds() -> None:
     before, after = graph({"A": ["a", "b"]}), graph({"A": ["a2", "b"]})
     now = graph({"A": ["a", "b", "theirs"]})
-    merged = made(before, after, now, GRAPH)
+    merged = made(before, after, now, Kind.GRAPH)
     assert merged == graph({"A": ["a2", "b", "theirs"]})
-    assert made(after, before, merged, GRAPH) == now
+    assert made(after, before, merged, Kind.GRAPH) == now
 
 
 def test_an_observation_goes_where_it_was_added() -> None:
     before, after = graph({"A": ["a", "c"]}), graph({"A": ["a", "b", "c"]})
-    assert made(before, after, graph({"A": ["0", "a", "d"]}), GRAPH) == graph(
+    assert made(before, after, graph({"A": ["0", "a", "d"]}), Kind.GRAPH) == graph(
         {"A": ["0", "a", "b", "d"]}
     )
 
@@ -89,8 +87,8 @@ def test_an_observation_goes_where_it_was_added() -> None:
 def test_an_entity_whose_undo_finds_an_observation_of_the_server_stays() -> None:
     before, after = graph({"A": ["a"]}), graph({"A": ["a"], "B": ["b"]})
     now = graph({"A": ["a"], "B": ["b", "theirs"]})
-    assert made(after, before, now, GRAPH) == graph({"A": ["a"], "B": ["theirs"]})
-    assert made(after, before, graph({"B": ["b"], "A": ["a"]}), GRAPH) == before
+    assert made(after, before, now, Kind.GRAPH) == graph({"A": ["a"], "B": ["theirs"]})
+    assert made(after, before, graph({"B": ["b"], "A": ["a"]}), Kind.GRAPH) == before
 
 
 def test_an_entity_that_is_gone_is_made_anew_with_its_type() -> None:
@@ -99,7 +97,7 @@ def test_an_entity_that_is_gone_is_made_anew_with_its_type() -> None:
         graph({"A": ["a"], "B": ["b"]}, types),
         graph({"A": ["a"], "B": ["b", "c"]}, types),
     )
-    merged = made(before, after, graph({"A": ["a", "x"]}), GRAPH)
+    merged = made(before, after, graph({"A": ["a", "x"]}), Kind.GRAPH)
     assert merged == graph({"A": ["a", "x"], "B": ["c"]}, types)
 
 
@@ -107,7 +105,7 @@ def test_types_and_relations_are_merged_too() -> None:
     before = graph({"A": ["a"], "B": ["b"], "": ["A>B"]})
     after = graph({"A": ["a"], "B": ["b"], "": ["B>A"]}, {"A": "person"})
     now = graph({"A": ["a", "x"], "B": ["b"], "": ["A>B", "A>C"]})
-    assert made(before, after, now, GRAPH) == graph(
+    assert made(before, after, now, Kind.GRAPH) == graph(
         {"A": ["a", "x"], "B": ["b"], "": ["A>C", "B>A"]}, {"A": "person"}
     )
 
@@ -115,15 +113,15 @@ def test_types_and_relations_are_merged_too() -> None:
 def test_one_of_two_equal_relations_is_removed() -> None:
     before, after = (graph({"A": ["a"], "": ["A>B"] * number}) for number in (2, 1))
     now = graph({"A": ["a"], "": ["A>B", "A>C", "A>B"]})
-    assert made(before, after, now, GRAPH) == graph({"A": ["a"], "": ["A>B", "A>C"]})
+    assert made(before, after, now, Kind.GRAPH) == graph({"A": ["a"], "": ["A>B", "A>C"]})
 
 
 @pytest.mark.parametrize(
     ("form", "before", "after", "now"),
     [
-        (GRAPH, graph({"A": ["a"]}), graph({"A": ["b"]}), graph({"A": ["theirs"]})),
-        (GRAPH, graph({"A": []}, {"A": "x"}), graph({"A": []}), graph({"A": []}, {"A": "y"})),
-        (ENTRIES, entries("a", "b"), entries("a", "c"), entries("a", "theirs")),
+        (Kind.GRAPH, graph({"A": ["a"]}), graph({"A": ["b"]}), graph({"A": ["theirs"]})),
+        (Kind.GRAPH, graph({"A": []}, {"A": "x"}), graph({"A": []}), graph({"A": []}, {"A": "y"})),
+        (Kind.ENTRIES, entries("a", "b"), entries("a", "c"), entries("a", "theirs")),
     ],
 )
 def test_the_same_item_changed_on_both_sides_is_a_conflict(
@@ -135,18 +133,20 @@ def test_the_same_item_changed_on_both_sides_is_a_conflict(
 
 def test_entries_added_on_both_sides_stay_and_none_is_doubled() -> None:
     before = entries("a", "b")
-    assert made(before, entries("a", "b", "ours"), entries("a", "b", "theirs"), ENTRIES) == entries(
-        "a", "b", "ours", "theirs"
-    )
-    assert made(before, entries("b"), entries("a", "b", "theirs"), ENTRIES) == entries(
+    assert made(
+        before, entries("a", "b", "ours"), entries("a", "b", "theirs"), Kind.ENTRIES
+    ) == entries("a", "b", "ours", "theirs")
+    assert made(before, entries("b"), entries("a", "b", "theirs"), Kind.ENTRIES) == entries(
         "b", "theirs"
     )
     both = entries("a", "b", "x")
-    assert made(before, both, entries("a", "b", "x", "y"), ENTRIES) == entries("a", "b", "x", "y")
+    assert made(before, both, entries("a", "b", "x", "y"), Kind.ENTRIES) == entries(
+        "a", "b", "x", "y"
+    )
     first, second = entries("a", "b", "1"), entries("a", "b", "1", "2")
     edits = [
-        TextEdit("f", before, first, items=ENTRIES),
-        TextEdit("f", first, second, items=ENTRIES),
+        text_edit("f", before, first, Kind.ENTRIES),
+        text_edit("f", first, second, Kind.ENTRIES),
     ]
     assert rebase(entries("b", "t"), edits) == entries("b", "1", "2", "t")
 
@@ -182,14 +182,14 @@ def versions(draw: st.DrawFn) -> tuple[Lists, Lists, Lists]:
 @given(versions())
 def test_changes_of_different_items_are_all_kept(found: tuple[Lists, Lists, Lists]) -> None:
     base, ours, theirs = found
-    merged = made(graph(base), graph(ours), graph(theirs), GRAPH)
+    merged = made(graph(base), graph(ours), graph(theirs), Kind.GRAPH)
     assert merged is not None
     for name, texts in lists_of(merged).items():
         was = set(base.get(name, []))
         mine, other = (set(side.get(name, [])) for side in (ours, theirs))
         assert set(texts) == (was & mine & other) | (mine - was) | (other - was)
         assert len(texts) == len(set(texts))
-    undone = lists_of(made(graph(ours), graph(base), merged, GRAPH) or "")
+    undone = lists_of(made(graph(ours), graph(base), merged, Kind.GRAPH) or "")
     assert {name: set(texts) for name, texts in undone.items()} == {
         name: set(texts) for name, texts in theirs.items()
     }
@@ -226,19 +226,19 @@ def records(*ids: str) -> str:
     return json.dumps([{"id": each} for each in ids])
 
 
-def record_edit(path: Path) -> RecordEdit:
-    return RecordEdit(str(path), (), "id", "ours", None, '{"id": "ours"}')
+def our_record(path: Path) -> Edit:
+    return record_edit(str(path), (), "id", "ours", None, '{"id": "ours"}')
 
 
-def graph_edit(path: Path) -> TextEdit:
+def graph_edit(path: Path) -> Edit:
     before, after = graph({"A": ["start"]}), graph({"A": ["start", "ours"]})
-    return TextEdit(str(path), before, after, by_lines=True, items=GRAPH)
+    return text_edit(str(path), before, after, Kind.GRAPH)
 
 
 @pytest.mark.parametrize(
     ("text_of", "edit_of"),
     [
-        (lambda *ids: records(*ids), record_edit),
+        (lambda *ids: records(*ids), our_record),
         (lambda *ids: graph({"A": list(ids)}), graph_edit),
     ],
     ids=["records", "graph"],
@@ -247,7 +247,7 @@ def test_a_write_is_kept_that_the_same_program_drops_right_after(
     tmp_path: Path,
     at: Callable[[Steps], None],
     text_of: Callable[..., str],
-    edit_of: Callable[[Path], RecordEdit | TextEdit],
+    edit_of: Callable[[Path], Edit],
 ) -> None:
     """It reads the file in the moment in which its own last write is not merged yet."""
     path = tmp_path / "memory.jsonl"
@@ -291,7 +291,7 @@ def test_a_file_caught_while_it_is_written_in_place_is_waited_for(
 # ---- reverted changes ----------------------------------------------------------------------------
 
 
-def states(*edits: TextEdit) -> list[EditState]:
+def states(*edits: Edit) -> list[EditState]:
     """Of each edit, newest first."""
     return [status.state for _, status in find_statuses([(edit,) for edit in edits])]
 
@@ -299,12 +299,12 @@ def states(*edits: TextEdit) -> list[EditState]:
 def test_each_of_several_adds_is_found_that_one_write_has_dropped(tmp_path: Path) -> None:
     path, recorder = tmp_path / "memory.jsonl", NullRecorder(tmp_path / "state")
     path.write_text(graph({"A": ["start"], "B": ["more"]}))
-    edits: list[TextEdit] = []
+    edits: list[Edit] = []
     for number in range(6):
         now = lists_of(path.read_text())
         before = graph(now)
         now["AB"[number % 2]].append(f"ours {number}")
-        edits.insert(0, TextEdit(str(path), before, graph(now), by_lines=True, items=GRAPH))
+        edits.insert(0, text_edit(str(path), before, graph(now), Kind.GRAPH))
         commit(edits[:1], recorder)
         now["A"].append(f"theirs {number}")  # between any two of ours the server writes
         path.write_text(graph(now))
@@ -326,10 +326,9 @@ def test_edits_and_deletes_that_are_put_back_are_found_by_their_item(tmp_path: P
     path, recorder = tmp_path / "memory.jsonl", NullRecorder(tmp_path / "state")
     stages = [["a", "b", "c"], ["a2", "b", "c"], ["a2", "c"], ["a3", "c"]]
     texts = [graph({"A": stage}) for stage in stages]
-    edits = [
-        TextEdit(str(path), before, after, by_lines=True, items=GRAPH)
-        for before, after in pairwise(texts)
-    ][::-1]
+    edits = [text_edit(str(path), before, after, Kind.GRAPH) for before, after in pairwise(texts)][
+        ::-1
+    ]
     path.write_text(texts[0])
     for edit in reversed(edits):
         commit([edit], recorder)
@@ -350,12 +349,14 @@ def test_edits_and_deletes_that_are_put_back_are_found_by_their_item(tmp_path: P
 def test_a_graph_is_complete_with_its_last_line(spaced: bool) -> None:
     text = graph({"A": ["a"], "B": ["b"]})
     text = text.replace("{", "{ ") if spaced else text
-    assert is_complete(text, GRAPH)
-    assert not is_complete("", GRAPH)
-    assert not any(is_complete(text[:end], GRAPH) for end in range(text.index("\n") + 2, len(text)))
+    assert is_complete(text, Kind.GRAPH)
+    assert not is_complete("", Kind.GRAPH)
+    assert not any(
+        is_complete(text[:end], Kind.GRAPH) for end in range(text.index("\n") + 2, len(text))
+    )
     document = json.dumps({"entities": [], "relations": []}, indent=2)
-    assert is_complete(document, GRAPH)
-    assert not any(is_complete(document[:end], GRAPH) for end in range(len(document)))
+    assert is_complete(document, Kind.GRAPH)
+    assert not any(is_complete(document[:end], Kind.GRAPH) for end in range(len(document)))
 
 
 # ---- Hermes's entries ----------------------------------------------------------------------------
@@ -425,18 +426,18 @@ def test_entries_are_merged_by_example(
     before: list[str], after: list[str] | None, now: list[str], result: list[str] | None
 ) -> None:
     ours = None if after is None else entries(*after)
-    merged = rebase(entries(*now), [TextEdit("f", entries(*before), ours, items=ENTRIES)])
+    merged = rebase(entries(*now), [text_edit("f", entries(*before), ours, Kind.ENTRIES)])
     assert merged == (None if result is None else entries(*result))
 
 
 def test_an_entry_that_would_be_read_as_two_is_refused() -> None:
     with pytest.raises(Refused, match="the same entries"):
-        made("x", "x\n§\nn", "y\n§", ENTRIES)
-    assert made("x", "x\n§\nn", "y", ENTRIES) == "y\n§\nn"
+        made("x", "x\n§\nn", "y\n§", Kind.ENTRIES)
+    assert made("x", "x\n§\nn", "y", Kind.ENTRIES) == "y\n§\nn"
 
 
 def test_a_conflict_of_entries_shows_all_three() -> None:
-    edit = TextEdit("f", entries("a"), entries("b"), items=ENTRIES)
+    edit = text_edit("f", entries("a"), entries("b"), Kind.ENTRIES)
     with pytest.raises(Conflict, match="changed or removed this memory") as caught:
         rebase(entries("t"), [edit], "there")
     error = caught.value
@@ -444,9 +445,9 @@ def test_a_conflict_of_entries_shows_all_three() -> None:
 
 
 def test_changed_items_are_those_before_and_after() -> None:
-    edit = TextEdit("f", entries("a", "b", "c"), entries("a", "b2"), items=ENTRIES)
+    edit = text_edit("f", entries("a", "b", "c"), entries("a", "b2"), Kind.ENTRIES)
     assert {item.text for item in changed_items(edit)} == {"b", "b2", "c"}
-    assert changed_items(TextEdit("f", "[broken", "x", items=GRAPH)) == set()
+    assert changed_items(text_edit("f", "[broken", "x", Kind.GRAPH)) == set()
 
 
 @pytest.mark.parametrize(
@@ -508,7 +509,7 @@ def test_a_change_of_an_entry_is_reverted_or_held(
     reapplied: list[str] | None,
 ) -> None:
     path = tmp_path / "MEMORY.md"
-    edit = TextEdit(str(path), entries(*before), entries(*after), items=ENTRIES)
+    edit = text_edit(str(path), entries(*before), entries(*after), Kind.ENTRIES)
     path.write_text(entries(*now))
     ((_, status),) = find_statuses([(edit,)])
     assert status.state is state
@@ -516,18 +517,18 @@ def test_a_change_of_an_entry_is_reverted_or_held(
     if reapplied is None:
         assert status.reapply is None
     else:
-        assert isinstance(status.reapply, TextEdit)
+        assert status.reapply is not None
         assert (status.reapply.before, status.reapply.after) == (entries(*now), entries(*reapplied))
 
 
 def test_an_entity_that_is_gone_with_its_first_observation_is_made_again(tmp_path: Path) -> None:
     path = tmp_path / "memory.jsonl"
     before, after = graph({"A": ["a"]}), graph({"A": ["a"], "B": ["b"]}, {"B": "person"})
-    edit = TextEdit(str(path), before, after, by_lines=True, items=GRAPH)
+    edit = text_edit(str(path), before, after, Kind.GRAPH)
     path.write_text(graph({"A": ["a", "t"]}))
     ((_, status),) = find_statuses([(edit,)])
     assert (status.state, status.is_added) == (REVERTED, True)
-    assert isinstance(status.reapply, TextEdit)
+    assert status.reapply is not None
     assert status.reapply.after == graph({"A": ["a", "t"], "B": ["b"]}, {"B": "person"})
     path.write_text(after)
     assert states(edit) == [HELD]

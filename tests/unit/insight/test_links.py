@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.link_statements import find_text_links, read_entry
-from memtui.insight.links import LinkIndex
+from memtui.insight.links import Edge, LinkIndex, Node, NodeKind
 from memtui.insight.traversal import Direction, Neighbourhood, paths, traverse
 from memtui.model import Link, Memory
 
@@ -44,7 +43,7 @@ def shown(edges: Iterable[Edge]) -> list[str]:
 
 
 def walk(index: LinkIndex, start: Node, **options: object) -> Neighbourhood:
-    return traverse(index.graph, start, **options)  # type: ignore[arg-type]
+    return traverse(index, start, **options)  # type: ignore[arg-type]
 
 
 def names(found: Neighbourhood) -> list[tuple[int, str]]:

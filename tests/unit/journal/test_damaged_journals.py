@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Act, Change, StoreEdits, TextEdit
+from memtui.changes import Act, Change, StoreEdits, text_edit
 from memtui.errors import MemtuiError, SaveError
 from memtui.journal import Journal
 from memtui.journal.database import FILE
@@ -330,7 +330,7 @@ def test_no_edit_of_a_damaged_row_is_told(tmp_path: Path, damage: str) -> None:
     """Undo of an edit that is not the one that was made would destroy a file."""
     journal = Journal(tmp_path)
     for before, after in ((None, "1" * 90), ("1" * 90, "1" * 200)):
-        edits = (TextEdit("/a", before, after),)
+        edits = (text_edit("/a", before, after),)
         with journal.begin("x", [StoreEdits("/s", edits)]):
             pass
     assert [step.edit.before for step in journal.steps()] == ["1" * 90, None]

@@ -15,7 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, StoreEdits, TextEdit, ValueEdit
+from memtui.changes import (
+    Edit,
+    StoreEdits,
+    record_edit,
+    row_edit,
+    sidecar_edit,
+    text_edit,
+    value_edit,
+)
 from memtui.errors import Conflict, RefError, Refused, SaveError
 from memtui.files import backups, save_hooks
 from memtui.files.json.editing import set_member
@@ -35,10 +43,10 @@ def write_store(folder: Path, count: int = 3) -> Path:
     return path
 
 
-def edit_of(path: Path, index: int, content: str) -> RecordEdit:
+def edit_of(path: Path, index: int, content: str) -> Edit:
     record = load_records(path.read_text())[index]
     after = set_member(record.raw, "content", content)
-    return RecordEdit(str(path), (), "id", record.value["id"], record.raw, after)
+    return record_edit(str(path), (), "id", record.value["id"], record.raw, after)
 
 
 def do(journal: Journal, title: str, *edits: Edit) -> JournalAction:
@@ -89,7 +97,7 @@ def test_folders_that_a_change_made_go_with_it_and_no_others(tmp_path: Path) -> 
     journal, mine, used = Journal(tmp_path / "state"), tmp_path / "mine", tmp_path / "new" / "used"
     mine.mkdir()
     edits = [
-        TextEdit(str(tmp_path / name), None, "text\n")
+        text_edit(str(tmp_path / name), None, "text\n")
         for name in ("new/deep/er/a.md", "new/deep/b.md", "new/used/c.md", "mine/d.md")
     ]
     actions = [do(journal, edit.path, edit) for edit in edits]
@@ -109,7 +117,7 @@ def test_folders_that_a_change_made_go_with_it_and_no_others(tmp_path: Path) -> 
 
 def test_folders_of_a_change_that_was_killed_go_too(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "state")
-    edits = (TextEdit(str(tmp_path / "new" / "er" / "a.md"), None, "text\n"),)
+    edits = (text_edit(str(tmp_path / "new" / "er" / "a.md"), None, "text\n"),)
     journal.begin("cut short", [StoreEdits("store", edits)])
     (tmp_path / "new" / "er").mkdir(parents=True)
     journal.close()
@@ -134,7 +142,7 @@ def test_an_action_that_fails_leaves_what_can_be_redone(tmp_path: Path) -> None:
     do(journal, "one", edit_of(path, 0, "a"))
     undo(journal)
     with pytest.raises(Conflict):
-        do(journal, "no", TextEdit(str(path), "something else", "x"))
+        do(journal, "no", text_edit(str(path), "something else", "x"))
     assert [a.title for a in journal.redoable()] == ["one"]
     redo(journal)
     assert '"a"' in path.read_text()
@@ -179,7 +187,7 @@ def test_an_action_that_fails_is_void_and_its_files_are_as_they_were(tmp_path: P
     note = tmp_path / "note.md"
     note.write_text("changed meanwhile")
     before = path.read_bytes()
-    edits = (edit_of(path, 0, "x"), TextEdit(str(note), "as it was", "new"))
+    edits = (edit_of(path, 0, "x"), text_edit(str(note), "as it was", "new"))
     with pytest.raises(Conflict):
         do(journal, "both", *edits)
     assert (path.read_bytes(), journal.log()[0].state) == (before, ActionState.VOID)
@@ -189,11 +197,11 @@ def test_an_action_that_fails_is_void_and_its_files_are_as_they_were(tmp_path: P
 def test_every_kind_of_edit_survives_the_journal(tmp_path: Path) -> None:
     odd = 'half \ud83d, byte \udcff, nul \0, quote ", \u2028'
     edits: tuple[Edit, ...] = (
-        RecordEdit("/a/\udcff.json", ("events", odd), "id", odd, odd, None, 3),
-        ValueEdit("/a", ("lastActive",), "1", "2"),
-        TextEdit("/b", None, odd),
-        SidecarEdit("/s", "m", None, {"pinned": True, "tags": [odd]}),
-        RowEdit("/db", "t", {"id": 7}, {"x": None, "y": 1.5}, None),
+        record_edit("/a/\udcff.json", ("events", odd), "id", odd, odd, None, 3),
+        value_edit("/a", ("lastActive",), "1", "2"),
+        text_edit("/b", None, odd),
+        sidecar_edit("/s", "m", None, {"pinned": True, "tags": [odd]}),
+        row_edit("/db", "t", {"id": 7}, {"x": None, "y": 1.5}, None),
     )
     journal = Journal(tmp_path)
     with pytest.raises(KeyError), journal.begin(odd, [StoreEdits("s", edits)]):
@@ -450,7 +458,7 @@ def test_only_a_version_of_another_program_is_kept_and_merged(
     path = tmp_path / "note.md"
     path.write_text(disk)
     temporary = leftover_of(path, leftover)
-    edit = TextEdit(str(path), "old\n", "new\n")
+    edit = text_edit(str(path), "old\n", "new\n")
     action = killed_while(tmp_path, (edit,), None, (path, mark_of("old\n"), mark_of("new\n")))
     assert (action.state, path.read_text(), temporary.exists()) == (state, after, False)
     found = [backup.read().decode() for backup in backups.list_backups(path, tmp_path / "state")]
@@ -461,7 +469,7 @@ def test_only_a_version_of_another_program_is_kept_and_merged(
 def test_a_file_with_a_number_sign_in_its_name_is_a_file(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     temporary = leftover_of(path, "half of")
-    edit = TextEdit(str(path), None, "new\n")
+    edit = text_edit(str(path), None, "new\n")
     action = killed_while(tmp_path, (edit,), None, (path, "", mark_of("new\n")))
     assert (action.state, temporary.exists()) == (ActionState.VOID, False)
 
@@ -495,19 +503,19 @@ def test_the_edits_that_a_store_made_take_the_place_of_the_planned_ones(tmp_path
 
 
 def test_the_memory_of_a_row_is_found_by_each_name_of_its_number() -> None:
-    def found(edit: RowEdit) -> list[str]:
+    def found(edit: Edit) -> list[str]:
         asked: list[str] = []
 
         def get(ref: str) -> Memory:
             asked.append(ref)
             raise RefError("none")
 
-        stored = StoredEdit(0, 0, edit, in_effect=True)
+        stored = StoredEdit(1, 0, 0, edit, in_effect=True)
         action = JournalAction(1, "x", 0, 0, ActionState.DONE, ("/s",), lambda: [stored])
         assert changed_memories(action, {"/s": "s"}, get) == []
         return asked
 
-    assert found(RowEdit("/db", "t", {"id": 7}, None, None)) == ["s:7"]
-    assert found(RowEdit("/db", "t", {"sync_id": "a"}, {"rowid": 8}, None)) == ["s:8"]
-    assert found(RowEdit("/db", "t", {"sync_id": "a"}, None, {"id": 9})) == ["s:9"]
-    assert found(RowEdit("/db", "t", {"id": 1}, {"id": 2}, {"id": 3})) == ["s:1", "s:3", "s:2"]
+    assert found(row_edit("/db", "t", {"id": 7}, None, None)) == ["s:7"]
+    assert found(row_edit("/db", "t", {"sync_id": "a"}, {"rowid": 8}, None)) == ["s:8"]
+    assert found(row_edit("/db", "t", {"sync_id": "a"}, None, {"id": 9})) == ["s:9"]
+    assert found(row_edit("/db", "t", {"id": 1}, {"id": 2}, {"id": 3})) == ["s:1", "s:3", "s:2"]

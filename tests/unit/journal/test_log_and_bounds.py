@@ -12,7 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, StoreEdits, TextEdit, ValueEdit
+from memtui.changes import (
+    Edit,
+    Kind,
+    StoreEdits,
+    record_edit,
+    row_edit,
+    sidecar_edit,
+    text_edit,
+    value_edit,
+)
 from memtui.errors import RefError, Refused, SaveError
 from memtui.files.save_transaction import commit
 from memtui.journal import ActionState, Journal, JournalAction, database, journal
@@ -108,9 +117,12 @@ def test_the_mark_changes_with_every_action_and_not_else(filled: Journal, tmp_pa
 
 def test_steps_are_those_that_left_something_since_a_time_in_these_files(tmp_path: Path) -> None:
     one = Journal(tmp_path)
-    first = recorded(one, "a", TextEdit("/a", None, "1"), TextEdit("/b", None, "2"))
-    recorded(one, "b", TextEdit("/a", "1", "3"), RowEdit("/db", "t", {"id": 1}, None, {"x": 1}))
-    with pytest.raises(KeyError), one.begin("void", [StoreEdits("/s", (TextEdit("/a", "3", ""),))]):
+    first = recorded(one, "a", text_edit("/a", None, "1"), text_edit("/b", None, "2"))
+    recorded(one, "b", text_edit("/a", "1", "3"), row_edit("/db", "t", {"id": 1}, None, {"x": 1}))
+    with (
+        pytest.raises(KeyError),
+        one.begin("void", [StoreEdits("/s", (text_edit("/a", "3", ""),))]),
+    ):
         raise KeyError
 
     def found(**asked: object) -> list[tuple[str, str]]:
@@ -131,31 +143,32 @@ def test_steps_are_those_that_left_something_since_a_time_in_these_files(tmp_pat
 def test_recent_edits_come_by_target_the_last_changed_first(tmp_path: Path) -> None:
     """Each follows the one before; an edit that does not ends the history, up to the creation."""
 
-    def record(id: str, before: str | None, after: str | None) -> RecordEdit:
-        return RecordEdit("/r.json", (), "id", id, before, after)
+    def record(id: str, before: str | None, after: str | None) -> Edit:
+        return record_edit("/r.json", (), "id", id, before, after)
 
-    def row(id: int, before: object, after: object) -> RowEdit:
-        return RowEdit("/db", "t", {"id": id}, before, after)  # type: ignore[arg-type]
+    def row(id: int, before: object, after: object) -> Edit:
+        return row_edit("/db", "t", {"id": id}, before, after)  # type: ignore[arg-type]
 
     targets: dict[str, list[Edit]] = {
         "record": [record("a", None, '{"n": 1}'), record("a", '{ "n":1 }', '{"n": 2}')],
         "interrupted": [record("b", '"0"', '"1"'), record("b", '"2"', '"3"')],
         "created": [record("c", None, '"1"'), record("c", '"2"', '"3"')],
-        "value": [ValueEdit("/v", ("a",), "", "1"), ValueEdit("/v", ("a",), "1", "2")],
-        "value created": [ValueEdit("/v", ("b",), "", "1"), ValueEdit("/v", ("b",), "3", "2")],
-        "value interrupted": [ValueEdit("/v", ("c",), "0", "1"), ValueEdit("/v", ("c",), "3", "2")],
+        "value": [value_edit("/v", ("a",), "", "1"), value_edit("/v", ("a",), "1", "2")],
+        "value created": [value_edit("/v", ("b",), "", "1"), value_edit("/v", ("b",), "3", "2")],
+        "value interrupted": [value_edit("/v", ("c",), "0", "1"),
+                              value_edit("/v", ("c",), "3", "2")],
         "row": [row(1, {"x": 1, "y": 1}, {"x": 2, "y": 1}), row(1, {"x": 2}, {"x": 3})],
         "row interrupted": [row(2, {"x": 1}, {"x": 2}), row(2, {"x": 5}, {"x": 3})],
         "row made twice": [row(3, {"x": 1}, None), row(3, None, {"x": 3})],
         "row gone": [row(4, {"x": 1}, {"x": 2}), row(4, None, {"x": 3})],
-        "row of two columns": [RowEdit("/db", "t", {"id": 5, "b": 1}, {"x": 1}, {"x": 2}),
-                               RowEdit("/db", "t", {"b": 1, "id": 5}, {"x": 2}, {"x": 3})],
-        "note": [SidecarEdit("/s", "m", None, {"a": 1}), SidecarEdit("/s", "m", {"a": 1}, None)],
-        "other note": [SidecarEdit("/t", "m", None, {"a": 1}), SidecarEdit("/t", "m", {}, None)],
-        "items": [TextEdit("/i", None, "1", items="entries"),
-                  TextEdit("/i", "1", "2", items="entries")],
-        "lines": [TextEdit("/l", None, "1", by_lines=True), TextEdit("/l", "1", "2", by_lines=True),
-                  TextEdit("/l", "3", "4", by_lines=True)],
+        "row of two columns": [row_edit("/db", "t", {"id": 5, "b": 1}, {"x": 1}, {"x": 2}),
+                               row_edit("/db", "t", {"b": 1, "id": 5}, {"x": 2}, {"x": 3})],
+        "note": [sidecar_edit("/s", "m", None, {"a": 1}), sidecar_edit("/s", "m", {"a": 1}, None)],
+        "other note": [sidecar_edit("/t", "m", None, {"a": 1}), sidecar_edit("/t", "m", {}, None)],
+        "items": [text_edit("/i", None, "1", Kind.ENTRIES),
+                  text_edit("/i", "1", "2", Kind.ENTRIES)],
+        "lines": [text_edit("/l", None, "1", Kind.LINES), text_edit("/l", "1", "2", Kind.LINES),
+                  text_edit("/l", "3", "4", Kind.LINES)],
     }  # fmt: skip
     one = Journal(tmp_path)
     for name, edits in targets.items():
@@ -189,8 +202,8 @@ def test_recent_edits_come_by_target_the_last_changed_first(tmp_path: Path) -> N
 
 def test_of_a_text_as_it_was_left_only_the_newest_edit_is_read(tmp_path: Path) -> None:
     one, path = Journal(tmp_path / "state"), tmp_path / "note.md"
-    do(one, "first", TextEdit(str(path), None, "1\n"))
-    do(one, "second", TextEdit(str(path), "1\n", "2\n"))
+    do(one, "first", text_edit(str(path), None, "1\n"))
+    do(one, "second", text_edit(str(path), "1\n", "2\n"))
     assert [titles([s.action for s in h.steps]) for h in one.recent(0)] == [["second"]]
     path.write_text("of another program\n")
     assert [titles([s.action for s in h.steps]) for h in one.recent(0)] == [["second", "first"]]
@@ -205,14 +218,16 @@ def test_of_a_text_as_it_was_left_only_the_newest_edit_is_read(tmp_path: Path) -
 
 def test_the_memories_of_an_action_are_those_of_its_open_stores_that_exist() -> None:
     edits: list[tuple[int, Edit]] = [
-        (0, RecordEdit("/s/a.json", (), "id", "r", None, "{}")),
-        (0, SidecarEdit("/s", "m", None, {"pinned": True})),
-        (0, SidecarEdit("/s", "m", {"pinned": True}, None)),
-        (0, TextEdit("/s/notes/n.md", "", "x")),
-        (1, TextEdit("/closed/x.md", "", "x")),
-        (0, TextEdit("/s/gone.md", "x", None)),
+        (0, record_edit("/s/a.json", (), "id", "r", None, "{}")),
+        (0, sidecar_edit("/s", "m", None, {"pinned": True})),
+        (0, sidecar_edit("/s", "m", {"pinned": True}, None)),
+        (0, text_edit("/s/notes/n.md", "", "x")),
+        (1, text_edit("/closed/x.md", "", "x")),
+        (0, text_edit("/s/gone.md", "x", None)),
     ]
-    stored = [StoredEdit(at, part, edit, in_effect=True) for at, (part, edit) in enumerate(edits)]
+    stored = [
+        StoredEdit(1, at, part, edit, in_effect=True) for at, (part, edit) in enumerate(edits)
+    ]
     asked = []
 
     def get(ref: str) -> Memory:
@@ -230,20 +245,12 @@ def test_the_memories_of_an_action_are_those_of_its_open_stores_that_exist() -> 
 def test_files_are_reported_while_they_are_saved(tmp_path: Path) -> None:
     one, said = Journal(tmp_path / "state"), list[Progress]()
     for names in (["a", "b", "c"], ["alone"]):
-        edits = tuple(TextEdit(str(tmp_path / name), None, "x\n") for name in names)
+        edits = tuple(text_edit(str(tmp_path / name), None, "x\n") for name in names)
         parts = [StoreEdits("/s", edits), StoreEdits("/t", edits[:1])]
         with one.begin("x", parts) as recording:
             recording.report_to(said.append, parts)
             commit(edits, recording)
     assert said == [Progress("saving", number, 3) for number in (1, 2, 3)]
-
-
-def test_a_save_takes_over_only_the_files_that_the_person_accepted(tmp_path: Path) -> None:
-    one = Journal(tmp_path / "state")
-    one.owned.add(tmp_path / "a")
-    with one.begin("x", []) as recording:
-        found = [recording.accepts_owner(tmp_path / name) for name in ("a", "b")]
-    assert found == [True, False]
 
 
 # ---- bounds --------------------------------------------------------------------------------------
@@ -265,12 +272,12 @@ def test_only_files_of_the_newest_actions_are_cleaned_and_their_writes_kept(
     """A power cut may bring back a temporary file; what another program wrote is none of them."""
     monkeypatch.setattr(journal, "MAX_RECHECKED", bound)
     one, paths = Journal(tmp_path / "state"), [tmp_path / f"{n}.md" for n in range(3)]
-    at_work = one.begin("at work", [StoreEdits("/s", (TextEdit("/w", None, "w"),))])
+    at_work = one.begin("at work", [StoreEdits("/s", (text_edit("/w", None, "w"),))])
     at_work.intend("/w", "", mark_of("w"))
     leftovers = []
     for path in paths:
         path.write_text("old\n")
-        do(one, path.name, TextEdit(str(path), "old\n", "new\n"))
+        do(one, path.name, text_edit(str(path), "old\n", "new\n"))
         leftovers.append(leftover_of(path, "old\n"))
     one.recover()
     assert [file.exists() for file in leftovers] == [n < 3 - bound for n in range(3)]
@@ -354,7 +361,7 @@ def spoil(state: Path) -> None:
 def test_a_change_is_recorded_where_the_journal_is_found_damaged(tmp_path: Path) -> None:
     spoil(tmp_path)
     one = Journal(tmp_path)
-    recorded(one, "x", TextEdit("/a", None, "a"))
+    recorded(one, "x", text_edit("/a", None, "a"))
     assert titles(one.log()) == ["x"]
     assert one.fault.endswith("; what was done before cannot be undone")
     (renamed,) = tmp_path.glob("*damaged*")
@@ -394,7 +401,7 @@ def test_the_journal_that_another_memtui_began_anew_is_not_renamed(tmp_path: Pat
 
 def test_an_action_that_was_recovered_meanwhile_stays_as_it_was_judged(tmp_path: Path) -> None:
     one, path = Journal(tmp_path / "state"), tmp_path / "a.md"
-    do(one, "x", TextEdit(str(path), None, "a\n"))
+    do(one, "x", text_edit(str(path), None, "a\n"))
     assert one.judge(1) is ActionState.DONE
     assert one.judge(99) is ActionState.VOID
     undo(one)
@@ -406,7 +413,7 @@ def test_a_save_goes_on_where_the_journal_can_not_be_written_any_more(tmp_path: 
     """What was announced is on disk; a start after it judges the action by its files."""
     state, path = tmp_path / "state", tmp_path / "a.md"
     one = Journal(state)
-    with one.begin("x", [StoreEdits("/s", (TextEdit(str(path), None, "a\n"),))]) as recording:
+    with one.begin("x", [StoreEdits("/s", (text_edit(str(path), None, "a\n"),))]) as recording:
         recording.intend(str(path), "", mark_of("a\n"))
         path.write_text("a\n")
         with closing(sqlite3.connect(state / FILE)) as db, db:

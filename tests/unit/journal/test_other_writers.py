@@ -11,12 +11,13 @@ import pytest
 
 from memtui.changes import (
     Edit,
-    RowEdit,
-    SidecarEdit,
+    Kind,
     StoreEdits,
-    TextEdit,
-    TreeEdit,
-    ValueEdit,
+    folder_edit,
+    row_edit,
+    sidecar_edit,
+    text_edit,
+    value_edit,
 )
 from memtui.files import backups
 from memtui.files.save_hooks import NullRecorder
@@ -108,7 +109,7 @@ def test_lines_that_were_appended_late_are_appended(
 ) -> None:
     path = tmp_path / "note.md"
     path.write_text("# a\n")
-    edit = TextEdit(str(path), "# a\n", now)
+    edit = text_edit(str(path), "# a\n", now)
     assert late(path, [edit], written, [edit]) == [is_recovered]
     assert (path.read_text() if path.exists() else None) == after
 
@@ -129,7 +130,7 @@ def test_entries_that_only_a_late_version_has_are_added(
 ) -> None:
     path = tmp_path / "MEMORY.md"
     path.write_text(ENTRIES)
-    edit = TextEdit(str(path), ENTRIES, ENTRIES.replace("a boat", "a ship"), items="entries")
+    edit = text_edit(str(path), ENTRIES, ENTRIES.replace("a boat", "a ship"), Kind.ENTRIES)
     assert late(path, [edit], written, [edit]) == [True]
     assert path.read_text() == after
 
@@ -140,12 +141,12 @@ def test_half_a_graph_that_is_written_late_is_not_read(tmp_path: Path) -> None:
         for name in ("Ada", "Bo", "Cy")
     ]
     text = "\n".join(lines[:2])
-    edit = TextEdit("", text, text.replace("[]}", '["sails"]}', 1), items="graph")
+    edit = text_edit("", text, text.replace("[]}", '["sails"]}', 1), Kind.GRAPH)
     for written, is_recovered in (("\n".join(lines)[:-9], False), ("\n".join(lines), True)):
         path = tmp_path / str(is_recovered) / "memory.jsonl"
         path.parent.mkdir()
         path.write_text(text)
-        made = TextEdit(str(path), edit.before, edit.after, items="graph")
+        made = text_edit(str(path), edit.before, edit.after, Kind.GRAPH)
         assert late(path, [made], written, [made]) == [is_recovered]
         assert ("Cy" in path.read_text(), "sails" in path.read_text()) == (is_recovered, True)
 
@@ -157,7 +158,7 @@ def killed_over(
     folder: Path, edit: Edit, before: str, displaced: str
 ) -> tuple[ActionState, str, str, bool]:
     """State, note and file, where the killed save had displaced this; and whether that is kept."""
-    path = Path(edit.path)  # type: ignore[union-attr]
+    path = Path(edit.path)
     now = path.read_text()
     leftover_of(path, displaced)
     action = killed_while(folder, (edit,), None, (path, mark_of(before), mark_of(now)))
@@ -202,14 +203,14 @@ def test_a_displaced_text_is_merged_where_lines_were_added(
 ) -> None:
     path = tmp_path / "note.md"
     path.write_text("new\n")
-    edit = TextEdit(str(path), before, "new\n")
+    edit = text_edit(str(path), before, "new\n")
     assert killed_over(tmp_path, edit, before, displaced) == (ActionState.DONE, note, after, True)
 
 
 def test_a_file_that_is_gone_takes_no_displaced_version(tmp_path: Path) -> None:
     path = tmp_path / "note.md"
     leftover = leftover_of(path, "theirs\n")
-    edit = TextEdit(str(path), "old\n", None)
+    edit = text_edit(str(path), "old\n", None)
     action = killed_while(tmp_path, (edit,), None, (path, mark_of("old\n"), ""))
     assert (action.state, action.note) == (ActionState.DONE, KEPT)
     assert [path.exists(), leftover.exists()] == [False, False]
@@ -222,7 +223,7 @@ def test_a_file_that_is_gone_takes_no_displaced_version(tmp_path: Path) -> None:
 )
 def test_a_killed_save_is_judged_by_its_file(tmp_path: Path, now: str, state: ActionState) -> None:
     path = tmp_path / "note.md"
-    edit = TextEdit(str(path), "old\n", "new\n")
+    edit = text_edit(str(path), "old\n", "new\n")
     writes = (path, mark_of("old\n"), mark_of("new\n"))
     action = killed_while(tmp_path, (edit,), now.encode(), writes)
     expected = "it was cut short, and a file has been changed since" if now == "x\n" else ""
@@ -240,7 +241,7 @@ def test_a_merge_that_was_not_made_is_made_at_the_next_start(tmp_path: Path) -> 
         path.write_text("new\n")
         displaced = leftover_of(path, theirs)
         backups.move_in(path, displaced, mark_of(theirs), state)
-        edit = TextEdit(str(path), "old\n", "new\n")
+        edit = text_edit(str(path), "old\n", "new\n")
         action = killed_while(
             tmp_path,
             (edit,),
@@ -255,10 +256,10 @@ def test_a_note_and_a_folder_that_were_cut_short_are_told(tmp_path: Path) -> Non
     """Without any write nothing of them is on disk."""
     tree: Mapping[str, Any] = {"files": {"a.md": ["a\n", None]}, "databases": {}}
     edits: tuple[Edit, ...] = (
-        SidecarEdit(str(tmp_path / "s"), "m", None, {"pinned": True}),
-        TreeEdit(str(tmp_path / "t"), None, tree),
-        ValueEdit(str(tmp_path / "v.json"), ("a",), "1", "2"),
-        TextEdit(str(tmp_path / "only-required.md"), "same", "same"),
+        sidecar_edit(str(tmp_path / "s"), "m", None, {"pinned": True}),
+        folder_edit(str(tmp_path / "t"), None, tree),
+        value_edit(str(tmp_path / "v.json"), ("a",), "1", "2"),
+        text_edit(str(tmp_path / "only-required.md"), "same", "same"),
     )
     action = killed_while(tmp_path, edits, None)
     assert (action.state, action.note) == (ActionState.VOID, "")
@@ -279,9 +280,9 @@ def test_rows_are_judged_by_their_present_digest(
     place = tmp_path / "new"
     tree = {"files": {}, "databases": {"engram.db": {}}}
     edit, name = (
-        (TreeEdit(str(place), None, tree), f"{place}/engram.db")
+        (folder_edit(str(place), None, tree), f"{place}/engram.db")
         if is_tree
-        else (RowEdit(str(place), "t", {"id": 1}, None, {"x": 1}), f"{place}#t{{}}")
+        else (row_edit(str(place), "t", {"id": 1}, None, {"x": 1}), f"{place}#t{{}}")
     )
     dead, asked = Journal(tmp_path / "state"), []
     recording = dead.begin("cut short", [StoreEdits(str(tmp_path), (edit,))])
@@ -312,7 +313,7 @@ def test_a_folder_that_was_cut_short_is_judged_by_its_files(
     place = tmp_path / "new"
     wanted = {"a#.md": "a\n", "b.md": "b\n"}
     files = {name: {"text": text, "time": None} for name, text in wanted.items()}
-    edit = TreeEdit(str(place), None, {"files": files, "databases": {}})
+    edit = folder_edit(str(place), None, {"files": files, "databases": {}})
     place.mkdir()
     for name, text in texts.items():
         (place / name).write_text(text)
@@ -353,7 +354,7 @@ def test_the_staging_folder_of_a_killed_process_goes(tmp_path: Path) -> None:
     stage = place.parent / name
     stage.mkdir(exist_ok=True)
     (stage / "half.md").write_text("half")
-    edit = TreeEdit(str(place), None, {"files": {"half.md": {}}, "databases": {}})
+    edit = folder_edit(str(place), None, {"files": {"half.md": {}}, "databases": {}})
     action = killed_while(tmp_path, (edit,), None)
     assert (action.state, stage.exists(), place.exists()) == (ActionState.VOID, False, False)
 
@@ -361,8 +362,8 @@ def test_the_staging_folder_of_a_killed_process_goes(tmp_path: Path) -> None:
 def test_the_edits_that_a_store_made_are_those_that_are_recovered(tmp_path: Path) -> None:
     path, other = tmp_path / "a.md", tmp_path / "b.md"
     dead = Journal(tmp_path / "state")
-    planned = [StoreEdits("/s", (TextEdit(str(path), None, "planned\n"),))]
-    made = TextEdit(str(other), None, "made\n")
+    planned = [StoreEdits("/s", (text_edit(str(path), None, "planned\n"),))]
+    made = text_edit(str(other), None, "made\n")
     recording = dead.begin("cut short", planned)
     recording.intend(str(other), "", mark_of("made\n"))
     other.write_text("made\n")
@@ -379,7 +380,7 @@ def test_of_an_act_that_was_made_in_part_undo_takes_back_that_part(tmp_path: Pat
     one, two, state = tmp_path / "one.md", tmp_path / "two.md", tmp_path / "state"
     one.write_text("new\n")
     two.write_text("old\n")
-    edits = tuple(TextEdit(str(path), "old\n", "new\n") for path in (one, two))
+    edits = tuple(text_edit(str(path), "old\n", "new\n") for path in (one, two))
     marks = mark_of("old\n"), mark_of("new\n")
     action = killed_while(tmp_path, edits, None, (one, *marks), (two, *marks))
     assert (action.state, action.note) == (
@@ -388,7 +389,7 @@ def test_of_an_act_that_was_made_in_part_undo_takes_back_that_part(tmp_path: Pat
     )
     journal = Journal(state)
     (found,) = journal.undoable()
-    assert [edit.path for part in found.inverted() for edit in part.edits] == [str(one)]  # type: ignore[union-attr]
+    assert [edit.path for part in found.inverted() for edit in part.edits] == [str(one)]
     with journal.undoing(found.id) as recording:
         for part in found.inverted():
             commit(part.edits, recording)
@@ -398,7 +399,7 @@ def test_of_an_act_that_was_made_in_part_undo_takes_back_that_part(tmp_path: Pat
 
 def test_of_an_undo_that_was_made_in_part_undo_takes_back_the_rest(tmp_path: Path) -> None:
     one, two, state = tmp_path / "one.md", tmp_path / "two.md", tmp_path / "state"
-    edits = tuple(TextEdit(str(path), None, "new\n") for path in (one, two))
+    edits = tuple(text_edit(str(path), None, "new\n") for path in (one, two))
     journal = Journal(state)
     with journal.begin("both", [StoreEdits("store", edits)]) as recording:
         commit(edits, recording)
@@ -422,7 +423,7 @@ def test_of_an_undo_that_was_made_in_part_undo_takes_back_the_rest(tmp_path: Pat
 
 def test_an_undo_of_which_nothing_was_made_leaves_the_action_as_it_was(tmp_path: Path) -> None:
     path, state = tmp_path / "one.md", tmp_path / "state"
-    journal, edit = Journal(state), TextEdit(str(path), None, "new\n")
+    journal, edit = Journal(state), text_edit(str(path), None, "new\n")
     with journal.begin("it", [StoreEdits("store", (edit,))]) as recording:
         commit([edit], recording)
     journal.undoing(journal.log()[0].id)

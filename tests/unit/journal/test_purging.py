@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Edit, RowEdit, SidecarEdit, StoreEdits, TextEdit
+from memtui.changes import Edit, StoreEdits, row_edit, sidecar_edit, text_edit
 from memtui.journal import Journal
 from memtui.journal.purging import OwnCopies, find_copies, purge
 
@@ -26,13 +26,13 @@ def recorded(journal: Journal, title: str, *edits: Edit, store: str = "/s") -> i
 HOLDERS: dict[str, tuple[str, tuple[Edit, ...], str]] = {
     "title": (f"Add {SECRET}", (), "/s"),
     "store": ("x", (), f"/{SECRET}"),
-    "text before": ("x", (TextEdit("/a", f"key {SECRET}\n", "b"),), "/s"),
-    "text after": ("x", (TextEdit("/a", None, f"key {SECRET}\n"),), "/s"),
-    "path": ("x", (TextEdit(f"/{SECRET}.md", None, "a"),), "/s"),
-    "tag of a note": ("x", (SidecarEdit("/s", "m", None, {"tags": [[SECRET]]}),), "/s"),
-    "name of a note's field": ("x", (SidecarEdit("/s", "m", None, {SECRET: True}),), "/s"),
-    "column": ("x", (RowEdit("/db", "t", {"id": 1}, None, {"content": SECRET, "n": 1}),), "/s"),
-    "second edit": ("x", (TextEdit("/a", None, "a"), TextEdit("/b", None, SECRET)), "/s"),
+    "text before": ("x", (text_edit("/a", f"key {SECRET}\n", "b"),), "/s"),
+    "text after": ("x", (text_edit("/a", None, f"key {SECRET}\n"),), "/s"),
+    "path": ("x", (text_edit(f"/{SECRET}.md", None, "a"),), "/s"),
+    "tag of a note": ("x", (sidecar_edit("/s", "m", None, {"tags": [[SECRET]]}),), "/s"),
+    "name of a note's field": ("x", (sidecar_edit("/s", "m", None, {SECRET: True}),), "/s"),
+    "column": ("x", (row_edit("/db", "t", {"id": 1}, None, {"content": SECRET, "n": 1}),), "/s"),
+    "second edit": ("x", (text_edit("/a", None, "a"), text_edit("/b", None, SECRET)), "/s"),
 }
 
 
@@ -41,7 +41,7 @@ def test_a_secret_anywhere_in_an_action_is_found_and_erased(
     tmp_path: Path, title: str, edits: tuple[Edit, ...], store: str
 ) -> None:
     journal = Journal(tmp_path / "state")
-    harmless = recorded(journal, "harmless", TextEdit("/c", None, "1, true and null"))
+    harmless = recorded(journal, "harmless", text_edit("/c", None, "1, true and null"))
     action = recorded(journal, title, *edits, store=store)
     copies = find_copies(journal, None, {"not-in-it", SECRET})
     assert (copies, bool(copies)) == (OwnCopies(actions=(action,)), True)
@@ -115,7 +115,7 @@ def test_a_secret_is_found_as_it_is_and_within_json(
     tmp_path: Path, secret: str, text: str, is_found: bool
 ) -> None:
     journal = Journal(tmp_path)
-    recorded(journal, "x", TextEdit("/a", None, text))
+    recorded(journal, "x", text_edit("/a", None, text))
     assert bool(find_copies(journal, None, [secret])) == is_found
 
 

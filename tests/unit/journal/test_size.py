@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Edit, RecordEdit, StoreEdits, TextEdit
+from memtui.changes import Edit, StoreEdits, record_edit, text_edit
 from memtui.files.save_transaction import commit
 from memtui.journal import ActionState, Journal, JournalAction, database, journal
 from memtui.journal.database import FILE
@@ -49,8 +49,8 @@ def versions(count: int, size: int = 25_000) -> list[str]:
     return found
 
 
-def edits_of(texts: list[str], path: str = "/x/notes.md") -> list[TextEdit]:
-    return [TextEdit(path, old, new) for old, new in itertools.pairwise(texts)]
+def edits_of(texts: list[str], path: str = "/x/notes.md") -> list[Edit]:
+    return [text_edit(path, old, new) for old, new in itertools.pairwise(texts)]
 
 
 def test_a_word_in_a_large_file_costs_little_more_than_the_word(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_texts_that_change_at_both_ends_and_come_back_are_exact(tmp_path: Path) 
     texts += [words(rng, rng.choice([40, 3000, 70_000])) for _ in range(9)]
     texts += [texts[4], "head\n" + texts[4] + "tail\n", texts[3]]
     edits = [edit for edit in edits_of(texts) if edit.before != edit.after]
-    edits += [TextEdit("/x/notes.md", texts[-1], None), TextEdit("/x/notes.md", None, texts[5])]
+    edits += [text_edit("/x/notes.md", texts[-1], None), text_edit("/x/notes.md", None, texts[5])]
     for edit in edits:
         noted(one, "x", edit)
     assert [a.edits[0] for a in reversed(Journal(tmp_path).log())] == edits
@@ -97,9 +97,9 @@ def test_the_oldest_go_when_there_is_too_much(
     bound = 400_000
     monkeypatch.setattr(journal, "MAX_BYTES", bound)
     rng, one = random.Random(2), Journal(tmp_path)
-    at_work = one.begin("at work", [StoreEdits("s", (TextEdit("/w", None, words(rng, 9000)),))])
+    at_work = one.begin("at work", [StoreEdits("s", (text_edit("/w", None, words(rng, 9000)),))])
     for number in range(60):
-        noted(one, f"n{number}", TextEdit(f"/x/{number}", None, words(rng, 30_000)))
+        noted(one, f"n{number}", text_edit(f"/x/{number}", None, words(rng, 30_000)))
     titles = [action.title for action in one.log(1000)]
     kept = [title for title in titles if title != "at work"]
     assert kept == [f"n{n}" for n in range(59, 59 - len(kept), -1)]
@@ -109,10 +109,10 @@ def test_the_oldest_go_when_there_is_too_much(
         pass
     one.close()
     assert used(tmp_path) < bound * 1.3
-    huge = noted(one, "huge", TextEdit("/huge", None, words(rng, 2_000_000)))
+    huge = noted(one, "huge", text_edit("/huge", None, words(rng, 2_000_000)))
     assert [action.title for action in one.undoable(9)] == ["huge"]
     assert huge.edits
-    noted(one, "small", TextEdit("/small", None, "x"))
+    noted(one, "small", text_edit("/small", None, "x"))
     one.close()
     assert used(tmp_path) < bound
 
@@ -125,9 +125,9 @@ def test_a_listing_reads_no_text_and_a_history_only_those_of_its_file(
         noted(one, "other", edit)
     records = [json.dumps({"id": "a", "n": n}) for n in range(3)]
     for old, new in itertools.pairwise(records):
-        noted(one, "mine", RecordEdit("/x/items.json", (), "id", "a", old, new))
+        noted(one, "mine", record_edit("/x/items.json", (), "id", "a", old, new))
     moment = one.log(1)[0].changed
-    noted(one, "late", RecordEdit("/x/items.json", (), "id", "b", None, records[0]))
+    noted(one, "late", record_edit("/x/items.json", (), "id", "b", None, records[0]))
     read: list[int] = []
     reads = TextReader._read
     monkeypatch.setattr(TextReader, "_read", lambda self, id: read.append(id) or reads(self, id))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 from memtui.changes import Act, Change
+from memtui.dataclass import replace
 from memtui.errors import MemtuiError, Refused
 from memtui.library import Library
 from memtui.model import Link, Memory, Place
 from memtui.query import parse_query
 from memtui.stores import agent_memory
-from memtui.stores.base import LoadedText, Reading, Shard, Store, loads_at_session_start
+from memtui.stores.base import LoadedText, Reading, Shard, Store
 
 from .stores_for_tests import agent_memory as write_store
 
@@ -152,7 +152,6 @@ def test_a_session_start_that_fails_is_not_an_empty_one(tmp_path: Path) -> None:
     library = Library([broken])
     library.load()
     (guarded,) = library.stores
-    assert loads_at_session_start(guarded)
     with pytest.raises(Refused, match="ZeroDivisionError"):
         guarded.session_start(library, "", datetime.now(UTC))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Act, Change, RecordEdit, SidecarEdit, TextEdit, invert_edits
+from memtui.changes import Act, Change, invert_edits, record_edit, sidecar_edit, text_edit
 from memtui.errors import Conflict, Refused
 from memtui.files.merging import rebase
 from memtui.files.sidecar_lines import write_entries
@@ -113,13 +113,13 @@ def test_what_is_noted_follows_a_fact_that_others_have_moved(tmp_path: Path) -> 
 
 
 def test_taking_back_a_note_that_was_never_written_makes_no_file() -> None:
-    assert write_entries(None, [SidecarEdit("/nowhere", "a", {"pinned": True}, None)]) is None
+    assert write_entries(None, [sidecar_edit("/nowhere", "a", {"pinned": True}, None)]) is None
 
 
 def test_what_was_to_be_taken_out_went_with_its_file() -> None:
     """A new file and a record more in it, undone when somebody has deleted the file."""
-    made = TextEdit("f.json", None, '[{"id": "a"}]')
-    more = RecordEdit("f.json", (), "id", "b", None, '{"id": "b"}')
+    made = text_edit("f.json", None, '[{"id": "a"}]')
+    more = record_edit("f.json", (), "id", "b", None, '{"id": "b"}')
     assert rebase(None, invert_edits((made, more))) is None  # type: ignore[arg-type]
     with pytest.raises(Conflict):
         rebase(None, [more])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Act, Change
-from memtui.insight.link_graph import Edge, Node, NodeKind
+from memtui.insight.links import Edge, Node, NodeKind
 from memtui.library import Library
 from memtui.model import CURRENT, ENDED_LINKS, Memory
 from memtui.testing.fixtures import sample

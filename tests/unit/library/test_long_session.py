@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
 
-from memtui.library import Library, SearchResult
+from memtui.library import Library, SearchResult, slots
 from memtui.model import Memory
 from memtui.query import parse_query
 from tests.bench import corpus, day
@@ -99,7 +100,25 @@ def test_many_changes_leave_what_a_fresh_library_has(
             assert one_like.scores == pytest.approx(other_like.scores)
 
 
-def test_an_answer_keeps_its_rows_when_slots_are_given_anew(home: Path) -> None:
+def test_files_that_are_written_anew_each_time_leave_few_memories_behind(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slots, "MAX_DEAD", 30)
+    with opened(home) as library:
+        for number in range(20):
+            texts = [f"memory {at} of day {number}" for at in range(FILES * EACH)]
+            shutil.rmtree(home / "entities")
+            corpus.write_facts(home, texts, each=EACH)
+            assert library.refresh()
+        held = [memory for memory in library.snapshot.rows if memory.content]
+        assert len(held) <= 2 * FILES * EACH + 30
+        with opened(home) as fresh:
+            for text in ("", "memory day", "19", "status:all"):
+                query = parse_query(text, corpus.NOW)
+                assert shown(library.find(query)) == shown(fresh.find(query))
+
+
+def test_an_answer_keeps_its_rows_after_changes(home: Path) -> None:
     with opened(home) as library:
         found = library.find(parse_query("number", corpus.NOW))
         before, parts = shown(found), library.explain(found, 0)
@@ -109,13 +128,14 @@ def test_an_answer_keeps_its_rows_when_slots_are_given_anew(home: Path) -> None:
         assert shown(found) == before
         assert library.explain(found, 0) == parts
         gone, come = library.diff_memories(present, library.current_memories())
-        was, now = present.rows.with_serials(gone), library.snapshot.rows.with_serials(come)
+        was, now = present.take(gone), library.current_memories().take(come)
         label = library.stores[0].label
-        assert {memory.ref for memory in now.values()} == {m.ref for m in library.memories(label)}
-        assert set(said(list(was.values()))) == set(before)
+        kept = set(said(library.memories(label)))
+        assert set(said(list(was.values()))) == set(before) - kept
+        assert set(said(list(now.values()))) == kept - set(before)
 
 
-def test_who_asks_while_slots_are_given_anew_gets_what_was_asked_for(home: Path) -> None:
+def test_who_asks_during_changes_gets_what_was_asked_for(home: Path) -> None:
     """Every answer to another thread holds what was asked for."""
     wrong: list[str] = []
     over = Event()

@@ -1,9 +1,7 @@
-"""The link index of open stores: from rows, from the cache, after changes, as of a time; and the
-rows themselves, from files, from disk while they are read, from the cache."""
+"""The link index of open stores: from files, from cached rows, after changes, as of a time."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,15 +9,11 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Act, Change
-from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.link_statements import read_entry
-from memtui.insight.links import LinkIndex
-from memtui.library import Library, loaded_stores, slots
-from memtui.library import links as store_links
-from memtui.library.links import LINKS_FILE
+from memtui.insight.links import Edge, LinkIndex, Node, NodeKind
+from memtui.library import Library, loaded_stores
 from memtui.library.past_library import PastViews
 from memtui.model import Memory
-from memtui.sealed_lines import seal, unseal
 from tests.unit.library.stores_for_tests import fact, write_facts
 
 REPOSITORY = Path(__file__).parents[3]
@@ -38,7 +32,7 @@ def stores_of(sample: Path) -> list[Path]:
 def edges_of(library: Library) -> dict[str, tuple[set[Edge], set[Edge]]]:
     """Ref -> edges from and to it."""
     with library.links.reading() as index:
-        nodes = [Node(NodeKind.MEMORY, ref) for ref in library.loaded.slots()]
+        nodes = [Node(NodeKind.MEMORY, ref) for ref in library.snapshot.slot_of]
         nodes += [Node(NodeKind.ENTITY, one.entity) for one in memories(library)]
         return {node.name: (set(index.outgoing(node)), set(index.incoming(node))) for node in nodes}
 
@@ -56,49 +50,17 @@ def sample_links(tmp_path: Path) -> tuple[Library, dict[str, tuple[set[Edge], se
 
 
 @pytest.mark.slow
-def test_from_memories_from_cached_rows_and_saved_links_it_is_the_same(
+def test_from_memories_and_from_cached_rows_it_is_the_same(
     sample_links: tuple[Library, dict[str, tuple[set[Edge], set[Edge]]]], tmp_path: Path
 ) -> None:
-    first, expected = sample_links
+    _, expected = sample_links
     assert sum(len(out) for out, _ in expected.values()) > 100
     again = opened(tmp_path, *stores_of(tmp_path / "sample"))
     assert edges_of(again) == expected
-    first.links.save()
-    saved = list((tmp_path / "cache").rglob(LINKS_FILE))
-    assert len(saved) == len(first.stores)
-    read = opened(tmp_path, *stores_of(tmp_path / "sample"))
-    assert edges_of(read) == expected
-    for file in saved:
-        file.write_bytes(file.read_bytes()[:-9])
-    assert edges_of(opened(tmp_path, *stores_of(tmp_path / "sample"))) == expected
-    for file in saved:  # as with a cache that cannot be written: it cannot be removed either
-        file.unlink(missing_ok=True)
-        file.mkdir()
-    assert edges_of(opened(tmp_path, *stores_of(tmp_path / "sample"))) == expected
-
-
-def test_saved_links_are_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_links, "SAVED_FROM", 1)
-    write_facts(tmp_path / "m", "bo", [fact(1, "see [[bo]]"), fact(2, "no link")])
-    opened(tmp_path, tmp_path / "m").links.build()
-    opened(tmp_path, tmp_path / "m").links.build()  # the first one had no cached rows
-    (file,) = tmp_path.rglob(LINKS_FILE)
-    lines = [unseal(line) for line in file.read_bytes().splitlines(keepends=True)]
-    quoting = json.loads(json.dumps(lines).replace("mentions", "quotes"))
-    file.write_bytes(b"".join(map(seal, quoting)))
-    library = opened(tmp_path, tmp_path / "m")
-    node = Node(NodeKind.MEMORY, f"agent-memory:{fact(1, '')['id']}")
-    with library.links.reading() as index:
-        assert [edge.relation for edge in index.outgoing(node)] == ["quotes"]
-        other = Node(NodeKind.MEMORY, f"agent-memory:{fact(2, '')['id']}")
-        assert (index.outgoing(other), index.incoming(other)) == ((), ())
 
 
 @pytest.mark.parametrize("is_open", [True, False], ids=["open", "closed and saved"])
-def test_a_source_that_becomes_a_memory_is_linked_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_open: bool
-) -> None:
-    monkeypatch.setattr(store_links, "SAVED_FROM", 1)
+def test_a_source_that_becomes_a_memory_is_linked_to(tmp_path: Path, is_open: bool) -> None:
     source = fact(9, "the talk")
     facts = [fact(1, "tea", source=source["id"]), fact(2, "no coffee", source=source["id"])]
     write_facts(tmp_path / "m", "bo", [*facts, fact(3, "see [[bo]]")])
@@ -108,7 +70,6 @@ def test_a_source_that_becomes_a_memory_is_linked_to(
     with library.links.reading() as index:
         assert index.incoming(node) == ()
         assert not index.has_entry(f"agent-memory:{facts[0]['id']}"), "what names nothing is kept"
-    assert list(tmp_path.rglob(LINKS_FILE))
     write_facts(tmp_path / "m", "talks", [source])
     if is_open:
         library.refresh()
@@ -152,7 +113,7 @@ def test_as_of_a_time_the_links_are_those_of_the_memories_of_then(
             fresh.add_entry(key, read_entry(memory))
         found = edges_of(past)
         assert any(out for out, _ in found.values())
-        for ref in past.loaded.slots():
+        for ref in past.snapshot.slot_of:
             node = Node(NodeKind.MEMORY, ref)
             out, to = found[ref]
             assert {e for e in fresh.incoming(node) if e.source.kind != "unknown"} == to
@@ -172,7 +133,7 @@ def test_the_detail_is_told_who_links_to_a_memory_from_another_store(tmp_path: P
     assert back.id == back.memory.ref
 
 
-def test_rows_kept_on_disk_while_a_store_loads_are_those_that_were_read(
+def test_rows_from_the_cache_are_those_that_were_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(9):  # three entities have the same ids
@@ -187,13 +148,11 @@ def test_rows_kept_on_disk_while_a_store_loads_are_those_that_were_read(
         assert all(library.get(ref) == memory for ref, memory in found.items())
         assert library.resolve("00000028").id == fact(40, "")["id"]
         rows = library.snapshot.rows
-        assert {ref: rows[slot] for ref, slot in library.loaded.slots().items()} == found
+        assert {ref: rows[slot] for ref, slot in library.snapshot.slot_of.items()} == found
         return found
 
     expected = rows_of(None)
     monkeypatch.setattr(loaded_stores, "PUBLISH_EVERY", 0.0)
-    monkeypatch.setattr(slots, "SPILLED_FROM", 5)
-    monkeypatch.setattr(slots, "MAX_RECENT", 4)
     assert rows_of(None) == expected
     assert rows_of(tmp_path / "cache") == expected
     assert rows_of(tmp_path / "cache") == expected

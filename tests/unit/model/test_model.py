@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.changes import RecordEdit, ValueEdit, invert_edits
+from memtui.changes import invert_edits, record_edit, value_edit
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Link, Memory, Place, from_record, to_record
 
 _TEXT = st.text(st.characters(codec=None))
@@ -61,10 +61,10 @@ def test_the_headline_is_the_title_or_the_first_line_that_says_something() -> No
 
 
 def test_taking_edits_back_reverses_their_order_and_direction() -> None:
-    first = RecordEdit("f", ("events",), "id", "1", None, "{}")
-    second = ValueEdit("f", ("lastActive",), "1", "2")
+    first = record_edit("f", ("events",), "id", "1", None, "{}")
+    second = value_edit("f", ("lastActive",), "1", "2")
     assert invert_edits((first, second)) == (
-        ValueEdit("f", ("lastActive",), "2", "1"),
-        RecordEdit("f", ("events",), "id", "1", "{}", None),
+        value_edit("f", ("lastActive",), "2", "1"),
+        record_edit("f", ("events",), "id", "1", "{}", None),
     )
     assert invert_edits(invert_edits((first, second))) == (first, second)

@@ -158,7 +158,7 @@ def memory(**values: object) -> Memory:
     ],
 )
 def test_filters(text: str, values: dict[str, object], passes: bool) -> None:
-    passing = filters.filter_mask(columns.build([memory(**values)]), read(text))
+    passing = filters.evaluate(columns.build([memory(**values)]), read(text)).passing
     assert passing.tolist() == [passes]
 
 
@@ -167,7 +167,7 @@ def test_filters(text: str, values: dict[str, object], passes: bool) -> None:
 def test_no_text_breaks_the_parser(text: str) -> None:
     for typing in (False, True):
         query = parse_query(text, NOW, typing=typing)
-        filters.filter_mask(columns.build([memory(content=text)]), query)
+        assert len(filters.evaluate(columns.build([memory(content=text)]), query).passing) == 1
 
 
 _WORDS = st.text(alphabet="abcdefghijklmnopqrstuvwxyz0123456789äé日", min_size=1, max_size=8)

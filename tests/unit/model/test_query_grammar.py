@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtui import query as queries
+from memtui.dataclass import replace
 from memtui.model import Link, Memory
 from memtui.query import (
     Condition,
@@ -59,7 +59,7 @@ def test_a_query_is_formatted_as_a_line_that_parses_to_it(line: str) -> None:
 def test_no_line_lists_everything_by_accident(line: str) -> None:
     table = columns.build([Memory(ref="s:1", id="1", store="s", kind="fact", content="x")])
     query = parse_query(line, NOW)
-    passing = filters.filter_mask(table, query)
+    passing = filters.evaluate(table, query).passing
     if line.strip() and query.is_empty and query.sort is None and not query.prefer:
         assert query.hint
         assert not passing.any()
@@ -203,7 +203,7 @@ OLD = datetime(2026, 5, 15, tzinfo=UTC)
 def test_filters(line: str, values: dict[str, object], passes: bool) -> None:
     query = parse_query(line, NOW)
     assert not query.problems
-    assert filters.filter_mask(columns.build([memory(**values)]), query).tolist() == [passes]
+    assert filters.evaluate(columns.build([memory(**values)]), query).passing.tolist() == [passes]
 
 
 def test_a_comma_in_quotes_is_part_of_the_value() -> None:

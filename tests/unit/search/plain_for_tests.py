@@ -13,7 +13,7 @@ from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
 from memtui.search.documents import IndexedDocument
-from memtui.search.hits import Match
+from memtui.search.matching import Match
 from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms, join_neighbours
 
 TITLE_SHARE = 0.5

@@ -9,9 +9,10 @@ import pytest
 
 from memtui.model import Memory
 from memtui.query import parse_query
-from memtui.search import columns, finder, matching, postings, ranking
+from memtui.search import columns, postings, ranking
 from memtui.search.documents import to_document
 from memtui.search.salience import MAX_USES, measure_frequency
+from tests.unit.search.finding_for_tests import find_in
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -50,12 +51,12 @@ def test_what_was_used_stands_above_its_like_and_says_why() -> None:
     table = columns.build(held)
     segment = postings.build([to_document(one) for one in held])
     query = parse_query("tide", NOW)
-    hits = finder.find_hits(query, table, matching.match_terms([segment], 3, query.terms), NOW)
+    hits = find_in(query, table, [segment], NOW)
     assert list(hits.slots) == [1, 2, 0]
     assert hits.scores is not None
-    for slot, score in zip(hits.slots, hits.scores, strict=True):
-        parts = {p.name: p.value for p in finder.explain_hit(query, hits, table, slot, NOW)}
+    for at, (slot, score) in enumerate(zip(hits.slots, hits.scores, strict=True)):
+        parts = {p.name: p.value for p in hits.explain(at)}
         assert ("salience" in parts) == (slot > 0)
         assert sum(parts.values()) == pytest.approx(score)
     off = ranking.Weights(salience=0)
-    assert list(finder.find_hits(query, table, hits.match, NOW, off).slots) == [0, 1, 2]
+    assert list(find_in(query, table, [segment], NOW, off).slots) == [0, 1, 2]

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from memtui.dataclass import replace
 from memtui.query import Term, TermKind
 from memtui.search import postings
 from memtui.search.documents import IndexedDocument
-from memtui.search.hits import Match
-from memtui.search.matching import match_terms
-from memtui.search.query_terms import analyze_terms, join_neighbours
+from memtui.search.matching import Match
+from memtui.search.query_terms import analyze_terms
 from memtui.search.whoosh_index import WhooshIndex
+from tests.unit.search.finding_for_tests import match
 from tests.unit.search.plain_for_tests import scan
 
 pytestmark = pytest.mark.slow
@@ -82,7 +83,7 @@ def test_arrays_and_scan_agree() -> None:
         segments = segments_of(documents, draw.randint(0, len(documents)), whole=whole)
         for _ in range(25):
             terms = query(draw)
-            by_arrays = match_terms(segments, len(documents), terms)
+            by_arrays = match(segments, len(documents), terms)
             if by_arrays.substituted:
                 continue  # only the arrays look for other words
             by_scan = scan(enumerate(documents), len(documents), terms)
@@ -92,23 +93,23 @@ def test_arrays_and_scan_agree() -> None:
 
 def test_arrays_and_whoosh_agree(tmp_path: Path) -> None:
     draw = random.Random(12)
+    exact = (TermKind.PHRASE, TermKind.WILDCARD, TermKind.FUZZY)
     for round in range(15):
         documents = texts(draw, draw.randint(1, 60))
         segments = segments_of(documents, draw.randint(0, len(documents)))
         (tmp_path / str(round)).mkdir()
         index = WhooshIndex(tmp_path / str(round))
-        index.build([IndexedDocument(d.ref, "other") for d in documents[::3]] + documents[1::3])
-        assert index.update(documents[::3])
-        assert index.update(documents[2::3])
-        for _ in range(25):
-            terms = query(draw)
-            by_arrays = match_terms(segments, len(documents), terms)
-            if by_arrays.substituted or join_neighbours(analyze_terms(terms).optional):
-                continue  # only the arrays look for other words and for words written together
-            every_slot, with_all, _ = found(by_arrays)
-            for slots, every in ((every_slot, False), (with_all, True)):
-                refs = index.search(terms, every=every)
+        for part in (documents[::2], documents[::3], documents):
+            assert index.update(part)
+        asked = [term for _ in range(40) for term in query(draw) if term.kind in exact]
+        for term in asked:
+            one = replace(term, negated=False)
+            query_terms = analyze_terms([one])
+            by_arrays = match(segments, len(documents), [one], as_written=True)
+            for looked_up in (*query_terms.optional, *query_terms.required):
+                refs = index.search(looked_up)
                 assert refs is not None
-                assert set(refs) == {documents[at].ref for at in slots}, terms
+                if not looked_up.literal or looked_up.literal.replace(" ", "").isalnum():
+                    assert set(refs) == {documents[at].ref for at in by_arrays.slots}, term
                 assert len(refs) == len(set(refs))
         index.close()

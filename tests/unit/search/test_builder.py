@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import stat
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from memtui import child_processes
+from memtui.dataclass import replace
 from memtui.model import Memory
 from memtui.query import parse_query
-from memtui.search import catalog, columns, segment_files
+from memtui.search import columns, saved_rows, segment_files
 from memtui.search.index_worker import build_index
+from memtui.search.query_terms import analyze_terms
 from memtui.search.whoosh_index import WhooshIndex
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -24,14 +25,14 @@ MEMORIES = [
 
 
 def generation(home: Path, memories: list[Memory]) -> Path:
-    shard = catalog.ShardEntry("all", "stamp", 0, len(memories))
-    lines = map(catalog.encode_row, memories)
-    return catalog.save(home, [shard], lines, columns.build(memories)).folder
+    shard = saved_rows.SavedShard("all", "stamp", len(memories), (), True)
+    return saved_rows.save(home, [shard], memories, columns.build(memories))
 
 
 def found(home: Path, text: str) -> set[str]:
     with WhooshIndex(home) as index:
-        return set(index.search(parse_query(text, NOW).terms) or ())
+        (term,) = analyze_terms(parse_query(text, NOW).terms).optional
+        return set(index.search(term) or ())
 
 
 def test_arrays_are_made_and_progress_is_told(tmp_path: Path) -> None:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtui.dataclass import replace
+from memtui.library.finding import SearchResult
 from memtui.model import Memory, Place
 from memtui.query import parse_query
-from memtui.search import columns, context, finder, groups, postings
+from memtui.search import columns, context, groups, matching, postings
 from memtui.search.documents import to_document
-from memtui.search.finder import RankedHits
 from memtui.search.ranking import DEFAULTS
+from tests.unit.search.finding_for_tests import find_in
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WORDS = ("oak", "fir", "elm", "ash")
@@ -37,32 +38,37 @@ turns = st.lists(
 ).map(lambda drawn: [turn(n, f"q{s}", " ".join(words)) for n, (s, words) in enumerate(drawn)])
 
 
-def search(memories: Sequence[Memory], line: str = LINE, cut: int = 0) -> RankedHits:
+def search(memories: Sequence[Memory], line: str = LINE, cut: int = 0) -> SearchResult:
     documents = [to_document(memory) for memory in memories]
     segments = [postings.build(documents[:cut]), postings.build(documents[cut:], cut)]
     table = columns.concat([columns.build(memories[:cut]), columns.build(memories[cut:])])
-    query = parse_query(line, NOW)
-    match = finder.match_text(query, segments, len(memories))
-    return finder.find_hits(query, table, match, NOW)
+    return find_in(parse_query(line, NOW), table, segments, NOW)
 
 
-def read(memories: Sequence[Memory], hits: RankedHits) -> Found:
+PARTS = ("session", "window", "neighbours", "question", "subject", "date", "time words")
+
+
+def read(memories: Sequence[Memory], hits: SearchResult) -> Found:
     """Parts and scores by ref."""
-    assert hits.match is not None
+    assert hits.hits.match is not None
     assert hits.scores is not None
-    held = hits.match.context
-    parts = {} if held is None else {memories[s].ref: held.parts_of(s) for s in held.slots.tolist()}
+    parts: dict[str, dict[str, float]] = {}
+    for part in hits.hits.added:
+        if part.name in PARTS:
+            slots = hits.hits.match.slots[part.at].tolist()
+            for slot, value in zip(slots, part.values.tolist(), strict=True):
+                parts.setdefault(memories[slot].ref, {})[part.name] = value
     scores = {memories[s].ref: v for s, v in zip(hits.slots, hits.scores, strict=True)}
     return parts, scores
 
 
 def bm25(counts: Sequence[float], weights: Sequence[float]) -> float:
     top = sum(weights)
-    return sum(w * c / (c + context.K1) for c, w in zip(counts, weights, strict=True)) / top
+    return sum(w * c / (c + matching.K1) for c, w in zip(counts, weights, strict=True)) / top
 
 
 def rarity(count: int, held: int) -> float:
-    return math.log1p((count - held + 0.5) / (held + 0.5)) * (context.K1 + 1)
+    return math.log1p((count - held + 0.5) / (held + 0.5)) * (matching.K1 + 1)
 
 
 @pytest.mark.slow
@@ -74,7 +80,7 @@ def test_session_and_window_are_scored_as_one_text(memories: list[Memory]) -> No
 
     def often(memory: Memory, word: str) -> float:
         times = memory.content.split().count(word)
-        return (context.K1 + 1) * times / (times + context.K1)
+        return (matching.K1 + 1) * times / (times + matching.K1)
 
     texts = [memory.content.split() for memory in memories]
     held_together = {m.entity: [o for o in memories if o.entity == m.entity] for m in memories}
@@ -114,8 +120,7 @@ def test_a_changed_memory_keeps_its_place(memories: list[Memory], data: st.DataO
     segments = [postings.build(documents[:cut]), postings.build(documents[cut:], cut)]
     table = columns.concat([columns.build(memories), columns.build([changed])]).without([at])
     query = parse_query(LINE, NOW)
-    match = finder.match_text(query, segments, len(rows), alive=table.alive)
-    parts, scores = read(rows, finder.find_hits(query, table, match, NOW))
+    parts, scores = read(rows, find_in(query, table, segments, NOW))
     again_parts, again_scores = read(rebuilt, search(rebuilt))
     assert scores == pytest.approx(again_scores, abs=1e-5)
     assert parts.keys() == again_parts.keys()

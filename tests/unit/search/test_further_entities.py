@@ -70,10 +70,10 @@ def test_it_is_found_under_each_and_each_line_of_the_tree_counts_it_once(
             for part in query.conditions
         )
     ]
-    among = filters.FilteredSlots(filters.compile_filters(table, query), None)
-    slots = among.mask.nonzero()[0]
+    among = filters.evaluate(table, query)
+    slots = among.passing.nonzero()[0]
     assert [made[slot] for slot in slots.tolist()] == found
-    counted = aggregates.count_facets(among)
+    counted = aggregates.count_facets(table, among, None)
     assert counted.entity == Counter(e for memory in active for e in _entities(memory))
     lines = list_branches(
         {path: count for path, count in counted.entity.items() if path},

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from memtui.model import IMPORTANCES, STATUSES, Memory
 from memtui.query import Query, Term, TermKind, parse_query
-from memtui.search import analysis, columns, finder, matching, postings
+from memtui.search import analysis, columns, postings
 from memtui.search.columns import Columns
 from memtui.search.documents import FIELD_WEIGHTS, to_document
 from memtui.search.matching import K1
@@ -23,6 +23,7 @@ from memtui.search.ordering import best_positions
 from memtui.search.postings import Segment
 from memtui.search.query_terms import analyze_terms
 from tests.long_run import share
+from tests.unit.search.finding_for_tests import find_in
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MANY = 900
@@ -139,7 +140,6 @@ def stage(request: pytest.FixtureRequest) -> tuple[list[Memory], Columns, list[S
     cut = MANY * 5 // 6
     parts = [columns.build(made[:cut]), columns.build(made[cut:])]
     segments = [postings.build(documents[:cut]), postings.build(documents[cut:], cut)]
-    assert segments[0].prefixes.names
     return made, columns.concat(parts), segments
 
 
@@ -153,8 +153,7 @@ def test_a_letter_finds_what_looking_at_every_memory_finds(
 ) -> None:
     made, table, segments = stage
     query = parse_query(f"{filters} {line}".lstrip(), NOW, typing=True)
-    match = matching.match_terms(segments, MANY, query.terms)
-    hits = finder.find_hits(query, table, match, NOW)
+    hits = find_in(query, table, segments, NOW)
     expected = plain_text([often(memory) for memory in made], line)
     with_words = [slot for slot in hits.slots if slot in expected]
     assert set(with_words) == {slot for slot in expected if passes(made[slot], query)}
@@ -168,14 +167,14 @@ def test_a_letter_finds_what_looking_at_every_memory_finds(
         return -score, -when.timestamp() if when else math.inf, slot
 
     assert order == sorted(order, key=lambda hit: place(*hit))
-    for slot, score in order:
-        parts = {p.name: p.value for p in finder.explain_hit(query, hits, table, slot, NOW)}
+    for at, (slot, score) in enumerate(order):
+        parts = {p.name: p.value for p in hits.explain(at)}
         text, all_words = expected.get(slot, (0.0, False))
         assert parts.get("text", 0.0) == pytest.approx(text, abs=1e-5)
         assert ("all words" in parts) == all_words
         assert sum(parts.values()) == pytest.approx(score, abs=1e-5)
-    assert hits.filtered.slots is not None
-    found = {*expected, *hits.filtered.slots.tolist()}
+    assert hits.matching is not None
+    found = {*expected, *hits.matching.tolist()}
     for name in ("type", "importance", "status", "kind", "entity", "store"):
         counts = Counter(
             getattr(made[slot], name) for slot in found if passes(made[slot], query, name)

@@ -14,9 +14,9 @@ from memtui.progress import Cancelled
 from memtui.query import parse_query
 from memtui.search import columns, postings, ranking
 from memtui.search.documents import to_document
-from memtui.search.hits import Match
-from memtui.search.matching import match_terms
-from memtui.search.ordering import OrderedSlots
+from memtui.search.matching import ExactAnswer, Match
+from memtui.search.ordering import order_by_score
+from tests.unit.search.finding_for_tests import match
 from tests.unit.search.memories_for_tests import NOW, memory
 
 
@@ -29,7 +29,7 @@ def look(memories: Sequence[Memory], text: str, *, typing: bool = False) -> Matc
         for first, last in pairwise(cuts)
         if first < last
     ]
-    return match_terms(segments, len(documents), parse_query(text, NOW, typing=typing).terms)
+    return match(segments, len(documents), parse_query(text, NOW, typing=typing).terms)
 
 
 def found(contents: Sequence[str], text: str, *, typing: bool = False) -> list[int]:
@@ -41,7 +41,7 @@ def ordered(memories: Sequence[Memory], text: str, **options: object) -> list[in
     result = look(memories, text)
     table = columns.build(memories)
     scores = ranking.score_matches(result, table, NOW, **options)  # type: ignore[arg-type]
-    return list(OrderedSlots(result.slots, scores, table.when))
+    return order_by_score(table, result.slots, scores)[0].tolist()
 
 
 TEXTS = [
@@ -140,18 +140,15 @@ def test_text_score_is_a_share() -> None:
 def test_cancelled() -> None:
     segment = postings.build([to_document(memory(0, "word"))])
     with pytest.raises(Cancelled):
-        match_terms([segment], 1, parse_query("word", NOW).terms, cancelled=lambda: True)
+        match([segment], 1, parse_query("word", NOW).terms, cancelled=lambda: True)
 
 
-def test_another_index_may_answer_phrases() -> None:
+def test_another_index_says_which_of_the_memories_that_it_knows_hold_a_phrase() -> None:
     segment = postings.build([to_document(memory(n, "one two")) for n in range(3)])
-    terms = parse_query('"two one"', NOW).terms
-    assert match_terms([segment], 3, terms, exact=lambda term: np.array([2])).found.tolist() == [
-        0,
-        0,
-        1,
-    ]
-    assert not match_terms([segment], 3, terms, exact=lambda term: None).found.any()
+    terms = parse_query('"one two"', NOW).terms
+    answer = ExactAnswer(np.array([True, False, False]), np.array([True, True, False]))
+    assert match([segment], 3, terms, exact=lambda term: answer).found.tolist() == [1, 0, 1]
+    assert match([segment], 3, terms, exact=lambda term: None).found.all()
 
 
 def test_all_words_come_first_however_good_the_rest() -> None:

@@ -9,7 +9,7 @@ from memtui.library.indexing import ProvisionalIndex
 from memtui.model import Memory
 from memtui.progress import Cancelled
 from memtui.query import Term, TermKind
-from memtui.search.matching import match_terms
+from tests.unit.search.finding_for_tests import match
 
 
 def rows(count: int) -> list[Memory]:
@@ -21,7 +21,7 @@ def rows(count: int) -> list[Memory]:
 
 def found(draft: ProvisionalIndex, held: list[Memory], word: str) -> list[int]:
     segments = draft.extend_to(held, len(held))
-    return sorted(match_terms(segments, len(held), [Term(word, TermKind.WORD)]).slots.tolist())
+    return sorted(match(segments, len(held), [Term(word, TermKind.WORD)]).slots.tolist())
 
 
 def test_rows_that_come_later_are_found_too() -> None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import random
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,34 +14,26 @@ from hypothesis import strategies as st
 from memtui.library.finding import Searchable, SearchResult, find
 from memtui.library.indexing import ProvisionalIndex
 from memtui.library.snapshot import Rows
-from memtui.model import Memory, to_record
+from memtui.model import Memory
 from memtui.query import Query, Term, parse_query
 from memtui.search import (
     analysis,
-    catalog,
     columns,
-    finder,
     literals,
-    match_bonuses,
-    matching,
     postings,
 )
 from memtui.search.documents import to_document
 from memtui.search.literals import LiteralSearch
-from memtui.search.numbering import RefSlots
 from memtui.testing.hostile_values import ALL
+from tests.unit.search.finding_for_tests import match
 from tests.unit.search.memories_for_tests import NOW, memory
-
-
-def no_refs() -> RefSlots:
-    return RefSlots(Rows(), np.zeros(0, np.bool_), (), {})
 
 
 def search(memories: Sequence[Memory], query: Query) -> SearchResult:
     table = columns.build(memories)
     segment = postings.build(map(to_document, memories))
-    scope = Searchable(Rows([memories]), table, (segment,), True, ProvisionalIndex(), now=NOW)
-    return find(query, scope, no_refs, lambda: False)
+    scope = Searchable(Rows(memories), table, (segment,), True, ProvisionalIndex(), now=NOW)
+    return find(query, scope)
 
 
 def ask(memories: Sequence[Memory], line: str, *, typing: bool = False) -> SearchResult:
@@ -164,9 +152,8 @@ def test_all_words_in_one_passage_beat_words_scattered_over_the_text() -> None:
     scattered = f"winch\n\n{filler}\n\n{filler}\n\nturns left"
     found = ask(texts(scattered, together), "winch left")
     assert list(found.slots) == [1, 0]
-    assert found.hits is not None
-    assert found.hits.match is not None
-    assert {part.name for part in found.hits.match.added} == {"length", "passage"}
+    added = {part.name for part in found.hits.added}
+    assert added & {"length", "passage", "as typed"} == {"length", "passage"}
 
 
 @pytest.mark.parametrize(
@@ -270,69 +257,16 @@ def test_hidden_memories_are_those_that_lifting_the_filter_shows(line: str) -> N
     assert sum(one.count for one in found.hidden) == every.total - found.total
 
 
-def test_literals_are_found_in_cached_rows_too() -> None:
+def test_literals_are_found() -> None:
     memories = texts("a -> b", "nothing", "→ there")
-    literals = LiteralSearch(Rows([memories]))
+    literals = LiteralSearch(Rows(memories))
     assert literals.find("->").tolist() == [0]
     assert literals.find("→").tolist() == [2]
 
 
 def test_a_match_of_marks_is_empty() -> None:
     segment = postings.build(map(to_document, texts("one", "two")))
-    assert not matching.match_terms([segment], 2, (Term("*"), Term("?"))).found.any()
-    assert finder.MAX_NAMED >= 1
-
-
-@pytest.mark.parametrize("sign", ["->", "🔔", '"', "\\", "ü&", "e.t"])
-def test_texts_in_the_cache_are_searched_as_those_in_memory(tmp_path: Path, sign: str) -> None:
-    memories = texts("plain", f'in "quotes" \\ {sign} here', "und so weiter", f"{sign}")
-    home = tmp_path / "cache"
-    home.mkdir()
-    cached = catalog.save(home, (), map(catalog.encode_row, memories), columns.build(memories))
-    table, parts = [*memories, memory(4, f"x {sign}")], [cached.rows, [memory(4, f"x {sign}")]]
-    by_cache, by_memory = LiteralSearch(Rows(parts)), LiteralSearch(Rows([table]))
-    assert by_cache.find(sign).tolist() == by_memory.find(sign).tolist() != []
-    assert by_cache.find(sign.upper()).tolist() == by_memory.find(sign).tolist()
-
-
-@pytest.mark.slow
-@given(
-    st.lists(st.text(alphabet='a:,{}[]-.+"\\é', max_size=6), min_size=1, max_size=4),
-    st.sampled_from(':,{}[]-.+"\\'),
-)
-def test_a_sign_of_the_records_structure_is_found_in_every_field_that_is_searched(
-    drawn: list[str], sign: str
-) -> None:
-    """The bytes of cached records are searched for it, and no record with it is left out."""
-    pattern = literals._symbol_pattern(sign)
-    for name in ("title", "content", "entity", "type", "source", "tags", "also_entities"):
-        value = tuple(drawn) if name in ("tags", "also_entities") else "".join(drawn)
-        held = replace(memory(0, "x"), **{name: value})  # type: ignore[arg-type]
-        record = json.dumps(to_record(held), separators=(",", ":")).encode()
-        if sign in "".join(drawn):
-            assert pattern.search(record), name
-
-
-_WORDS = st.sampled_from(["lease", "queue", "Queue", "leases", "iPhone", "Zürich", "full"])
-_BETWEEN = st.sampled_from([" ", "  ", "\n", "-", "_", ". ", "'", ""])
-
-
-@given(
-    st.lists(st.lists(st.tuples(_WORDS, _BETWEEN), max_size=6), min_size=1, max_size=4),
-    st.lists(st.sampled_from(["lease", "queue", "Leases", "qu", "iphone", "zurich", "fu"]),
-             min_size=2, max_size=3),
-)  # fmt: skip
-def test_no_text_that_holds_what_was_typed_is_left_unread(
-    drawn: list[list[tuple[str, str]]], words: list[str]
-) -> None:
-    contents = ["".join(word + mark for word, mark in pieces) for pieces in drawn]
-    memories = [memory(number, content) for number, content in enumerate(contents)]
-    segment = postings.build([to_document(each) for each in memories])
-    typed, slots = " ".join(words), np.arange(len(memories))
-    held = LiteralSearch(Rows([memories])).has_begun(slots, [typed])[0]
-    may_hold = match_bonuses._may_hold([segment], slots, typed)
-    twice = [content.lower().count("iphone") > 1 for content in contents]  # see `_may_hold`
-    assert not (held & ~may_hold & ~np.array(twice)).any()
+    assert not match([segment], 2, (Term("*"), Term("?"))).found.any()
 
 
 WORD = st.text("ab1_é-+ .", min_size=1, max_size=4)
@@ -349,48 +283,3 @@ def test_a_literal_is_found_where_it_stands_as_whole_words(typed: str, text: str
         found = literals.compile_literal(typed, is_prefix=is_prefix).search(text)
         expected = re.search(before + plain + end, text)
         assert (found and found.span()) == (expected and expected.span())
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_line_typed_by_letter_finds_what_it_finds_at_once(seed: int) -> None:
-    """What is kept from one letter to the next changes neither rows nor scores."""
-    draw = random.Random(seed)
-    source = ["lease", "leases", "leaseQueue", "queue", "queues", "quiet", "winch", "win", "wind"]
-    away = " ".join(["the"] * match_bonuses.PASSAGE_WORDS)
-    memories = texts(
-        *(f" {away} ".join(" ".join(draw.sample(source, 9)) for _ in range(2)) for _ in range(4)),
-        f"lease quiet {away} queues winch {away} quiet leaseQueue {away} wind leases",
-    )
-
-    def scope() -> Searchable:  # another index each time: nothing is kept of it
-        segment = postings.build(map(to_document, memories))
-        table = columns.build(memories)
-        return Searchable(Rows([memories]), table, (segment,), True, ProvisionalIndex(), now=NOW)
-
-    def told(line: str, where: Searchable) -> object:
-        found = find(parse_query(line, NOW, typing=True), where, no_refs, lambda: False)
-        parts = [
-            finder.explain_hit(found.query, found.hits, where.columns, slot, NOW)
-            for slot in found.slots[:20]
-        ]
-        return list(found.slots), list(found.scores or ()), parts, found.words, found.hint
-
-    typed = scope()
-    for line in ("lease queues win", "quiet leaseque", "winch lease", "type:decision win qu"):
-        for end in [*range(1, len(line) + 1), *range(len(line) - 1, 0, -2)]:
-            assert told(line[:end], typed) == told(line[:end], scope())
-
-
-def test_what_was_read_counts_for_the_same_completions_only() -> None:
-    away = " ".join(["the"] * match_bonuses.PASSAGE_WORDS)
-    contents = ["lease quiet", f"lease quiet {away} queue", f"quiet {away} lease queues"]
-    documents = [to_document(each) for each in texts(*contents)]
-    slots, kept = np.arange(len(contents)), (postings.build(documents),)
-    found: list[tuple[str, list[bool], list[float]]] = []
-    for line in ("lease qu", "lease que", "lease qui", "lease quie", "quiet lea", "quiet leas"):
-        terms = matching.analyze_terms(parse_query(line, NOW, typing=True).terms).optional
-        for segments in (kept, (postings.build(documents),), kept):
-            held = match_bonuses._may_hold(segments, slots, line).tolist()
-            widths = match_bonuses._passage_widths(segments, slots, terms).tolist()
-            found.append((line, held, widths))
-        assert found[-3] == found[-2] == found[-1]

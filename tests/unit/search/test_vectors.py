@@ -14,7 +14,7 @@ from memtui.config import Embedding
 from memtui.errors import EmbeddingError
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search import catalog, columns, embedding, vector_building, vectors
+from memtui.search import columns, embedding, saved_rows, vector_building, vectors
 from memtui.search.array_types import Floats
 from memtui.search.embedding import PieceCounts
 from memtui.search.index_worker import build_index
@@ -37,10 +37,8 @@ def memory(number: int, content: str, **values: str) -> Memory:
 
 def generation(home: Path, memories: Sequence[Memory]) -> Path:
     home.mkdir(exist_ok=True)
-    shard = catalog.ShardEntry("all", "stamp", 0, len(memories))
-    return catalog.save(
-        home, [shard], map(catalog.encode_row, memories), columns.build(memories)
-    ).folder
+    shard = saved_rows.SavedShard("all", "stamp", len(memories), (), True)
+    return saved_rows.save(home, [shard], memories, columns.build(memories))
 
 
 def words(*names: str) -> list[Memory]:
@@ -140,7 +138,8 @@ def test_the_same_text_has_one_vector_and_each_slot_its_own(tmp_path: Path) -> N
     home = tmp_path / "home"
     folder = generation(home, words("twice", "once", "twice"))
     assert run(folder, Noting()) == (2, 2)
-    state = vector_building.load_vector_index([(home, folder, [2, 1, 0])], "letters", 3)
+    state = vector_building.load_vector_index([home], "letters")
+    state = vector_building.extend_index(state, words("twice", "once", "twice"), Noting())
     near = state.compute_cosines([state.vector_of(0)], 4)  # type: ignore[list-item]
     assert near[0] == near[2] == pytest.approx(1, abs=1e-3)
     assert near[1] < 1
@@ -172,7 +171,7 @@ def test_half_written_rows_are_cut_off(tmp_path: Path) -> None:
     held = vectors.load(home, "letters")
     assert held is not None
     fresh = Noting().embed(["six"], None)[0]
-    (at,) = vectors.find_rows(held.keys, np.array([vectors.hash_text("six")], np.uint64))
+    (at,) = vectors.find_rows(held.keys, vectors.hash_texts(["six"]))
     assert held.rows[at].tolist() == pytest.approx(fresh.tolist(), abs=1e-3)
 
 
@@ -227,7 +226,7 @@ def test_damaged_files_are_no_vectors_and_are_made_again(tmp_path: Path, file: s
     run(folder, Noting())
     (damaged,) = home.glob(file)
     damaged.write_bytes(b"{")
-    vector_building.load_vector_index([(home, folder, [0, 1])], "letters", 2)
+    vector_building.load_vector_index([home], "letters")
     assert run(folder, Noting()) == (2, 2)
 
 
@@ -239,7 +238,7 @@ def test_nothing_is_ever_unpickled(tmp_path: Path) -> None:
     assert vectors.load(home, "letters") is None
 
 
-def test_a_catalog_generation_leaves_the_vectors_alone(tmp_path: Path) -> None:
+def test_a_generation_leaves_the_vectors_alone(tmp_path: Path) -> None:
     home = tmp_path / "home"
     run(generation(home, words("one")), Noting())
     generation(home, words("two"))

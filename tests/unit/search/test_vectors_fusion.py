@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtui.library.finding import Searchable, SearchResult, find
+from memtui.library.snapshot import Rows
 from memtui.model import Memory
-from memtui.query import Query, parse_query
-from memtui.search import columns, finder, fusion, matching, postings, ranking
+from memtui.query import parse_query
+from memtui.search import columns, fusion, postings, ranking
 from memtui.search.array_types import Floats
 from memtui.search.documents import to_document
-from memtui.search.finder import RankedHits
-from memtui.search.hits import Match
+from tests.unit.search.finding_for_tests import match
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 TEXTS = (
@@ -35,24 +37,31 @@ SEGMENT = postings.build([to_document(memory) for memory in MEMORIES])
 NEAR = np.array([0.9, 0.8, 0.7, 0.0, 0.4, -0.3], np.float32)
 
 
+class Near:
+    """Stands for the vectors."""
+
+    floor = 0.0
+
+    def __init__(self, near: Floats) -> None:
+        self.near = near
+
+    def cosines(self, *_: object) -> Floats:
+        return self.near
+
+
 def found(
     line: str,
-    near: Floats = NEAR,
+    near: Floats | None = NEAR,
     weights: ranking.Weights = ranking.DEFAULTS,
-) -> tuple[Query, RankedHits]:
-    query = parse_query(line, NOW)
-
-    def match(terms: tuple[object, ...]) -> Match | None:
-        return matching.match_terms([SEGMENT], len(MEMORIES), terms) if terms else None  # type: ignore[arg-type]
-
-    words = match(tuple(term for term in query.terms if not fusion.is_meaning(term)))
-    barred = match(tuple(term for term in query.terms if term.negated))
-    fused = finder.add_meaning(query, words, barred, near, COLUMNS, weights)
-    return query, finder.find_hits(query, COLUMNS, fused, NOW, weights)
+) -> SearchResult:
+    semantic: Any = None if near is None else Near(near)
+    rows = Rows(MEMORIES)
+    where = Searchable(rows, COLUMNS, (SEGMENT,), weights=weights, semantic=semantic, now=NOW)
+    return find(parse_query(line, NOW), where)
 
 
 def slots(line: str) -> list[int]:
-    return list(found(line)[1].slots)
+    return found(line).slots
 
 
 def test_what_only_the_vectors_know_is_added_below_all_words() -> None:
@@ -63,12 +72,12 @@ def test_what_only_the_vectors_know_is_added_below_all_words() -> None:
 def test_what_is_near_wins_among_equal_texts() -> None:
     assert slots("login fails flour").index(0) < slots("login fails flour").index(3)
     nearer = np.array([0, 0.9, 0, 0, 0, 0], np.float32)
-    assert found("login bread", nearer)[1].slots[0] == 1
+    assert found("login bread", nearer).slots[0] == 1
 
 
 def test_what_is_far_is_not_added() -> None:
     far = np.array([0.9, 0.3, 0.2, 0.1, 0, -1], np.float32)
-    assert found("fails", far)[1].slots == [0]
+    assert found("fails", far).slots == [0]
 
 
 def test_filters_phrases_and_excluded_words_hold_for_the_vectors_too() -> None:
@@ -79,14 +88,14 @@ def test_filters_phrases_and_excluded_words_hold_for_the_vectors_too() -> None:
 
 
 def test_meaning_alone_is_ordered_by_nearness_alone() -> None:
-    _, hits = found("~login")
+    hits = found("~login")
     assert list(hits.slots) == [0, 1, 2, 4]
     assert hits.scores is not None
     assert list(hits.scores) == pytest.approx([0.9, 0.8, 0.7, 0.4])
 
 
 def test_words_and_meaning_together() -> None:
-    _, hits = found("update ~login")
+    hits = found("update ~login")
     assert list(hits.slots)[:2] == [0, 5]
     assert set(hits.slots) == {0, 5, 1, 2, 4}
 
@@ -126,24 +135,21 @@ lines = st.lists(
 @given(lines, cosines, st.floats(0, 5))
 def test_parts_add_up_and_all_words_stay_first(line: str, near: Floats, weight: float) -> None:
     weights = ranking.Weights(meaning=weight)
-    query, hits = found(line, near, weights)
-    if hits.scores is None or hits.match is None:
+    hits = found(line, near, weights)
+    match = hits.hits.match
+    if hits.scores is None or match is None:
         return
-    for slot, score in zip(list(hits.slots), list(hits.scores), strict=True):
-        parts = finder.explain_hit(query, hits, COLUMNS, slot, NOW, weights)
+    for at, score in enumerate(hits.scores):
+        parts = hits.explain(at, weights)
         assert sum(part.value for part in parts) == pytest.approx(score, abs=1e-5)
-    held = [
-        bool(hits.match.all_words[hits.match.slots.tolist().index(slot)]) for slot in hits.slots
-    ]
+    held = [bool(match.all_words[match.slots.tolist().index(slot)]) for slot in hits.slots]
     assert held == sorted(held, reverse=True)
     assert list(hits.scores) == sorted(hits.scores, reverse=True)
 
 
 def test_without_weight_nothing_changes() -> None:
-    query = parse_query("login update", NOW)
-    alone = matching.match_terms([SEGMENT], len(MEMORIES), query.terms)
-    _, fused = found("login update", weights=ranking.Weights(meaning=0))
-    plain = finder.find_hits(query, COLUMNS, alone, NOW, ranking.Weights(meaning=0))
+    none = ranking.Weights(meaning=0)
+    fused, plain = found("login update", weights=none), found("login update", None, none)
     assert fused.slots == plain.slots
     assert fused.scores is not None
     assert plain.scores is not None
@@ -157,6 +163,6 @@ def test_nothing_is_added_below_the_floor() -> None:
     none = fusion.match_by_meaning(near, everything, 0.5)
     assert not len(none.slots)
     assert none.too_far == pytest.approx(0.4)
-    match = matching.match_terms([SEGMENT], len(MEMORIES), parse_query("flour", NOW).terms)
-    added = fusion.fuse_scores(match, near, everything, 1.0, floor=0.32)
+    by_text = match([SEGMENT], len(MEMORIES), parse_query("flour", NOW).terms)
+    added = fusion.fuse_scores(by_text, near, everything, 1.0, floor=0.32)
     assert set(added.slots.tolist()) == {3, 4}

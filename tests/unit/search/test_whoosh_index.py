@@ -18,8 +18,10 @@ from whoosh.index import open_dir
 
 from memtui.progress import Cancelled
 from memtui.query import parse_query
-from memtui.search import cache_files, whoosh_format
+from memtui.search import cache_files
 from memtui.search.documents import IndexedDocument
+from memtui.search.index_worker import whoosh_rows
+from memtui.search.query_terms import analyze_terms
 from memtui.search.whoosh_index import WhooshIndex
 from tests.torture.processes import KILLED, fork, wait
 
@@ -33,14 +35,15 @@ DOCUMENTS = [
 
 
 def ask(index: WhooshIndex, text: str) -> list[str] | None:
-    found = index.search(parse_query(text, NOW).terms)
+    terms = analyze_terms(parse_query(text, NOW).terms)
+    found = index.search((*terms.optional, *terms.required)[0])
     return None if found is None else sorted(found)
 
 
 @pytest.fixture
 def index(tmp_path: Path) -> WhooshIndex:
     made = WhooshIndex(tmp_path)
-    made.build(DOCUMENTS)
+    made.update(DOCUMENTS)
     return made
 
 
@@ -48,15 +51,12 @@ def test_finds_and_forgets_nothing(index: WhooshIndex) -> None:
     assert ask(index, "friday") == ["s:0", "s:1", "s:4"]
     assert ask(index, '"rolled back"') == ["s:1"]
     assert ask(index, "fryday~") == ["s:0", "s:1", "s:4"]
-    assert index.search(parse_query("friday", NOW).terms, limit=2) is not None
-    assert set(index.digests() or ()) == {document.ref for document in DOCUMENTS}
+    assert ask(index, "fri*day") == ["s:0", "s:1", "s:4"]
+    assert ask(index, '"nothing"') == []
 
 
-def test_written_in_batches_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whoosh_format, "_BATCH", 2)
-    index = WhooshIndex(tmp_path)
-    assert index.build(DOCUMENTS)
-    assert ask(index, "friday") == ["s:0", "s:1", "s:4"]
+def test_words_of_two_fields_are_no_phrase(index: WhooshIndex) -> None:
+    assert ask(index, '"title 3"') == ["s:3"]
     assert ask(index, '"title 3 東京"') == []
     assert ask(index, '"rolled back on"') == ["s:1"]
     assert ask(index, "京都") == ["s:3"]
@@ -65,7 +65,7 @@ def test_written_in_batches_of_any_size(tmp_path: Path, monkeypatch: pytest.Monk
 def test_private_whatever_the_umask(tmp_path: Path) -> None:
     former = os.umask(0)
     try:
-        WhooshIndex(tmp_path).build(DOCUMENTS)
+        WhooshIndex(tmp_path).update(DOCUMENTS)
     finally:
         os.umask(former)
     folder = tmp_path / "whoosh"
@@ -77,7 +77,7 @@ def test_changes_are_found_at_once_and_by_other_processes(index: WhooshIndex) ->
     other = WhooshIndex(index.home)
     assert ask(other, "friday") == ["s:0", "s:1", "s:4"]
     changed = [IndexedDocument("s:0", content="saturday"), IndexedDocument("s:9", content="friday")]
-    assert index.update(changed, ["s:4"])
+    assert index.update([*DOCUMENTS[1:4], *changed])
     for each in (index, other, WhooshIndex(index.home)):
         assert ask(each, "friday") == ["s:1", "s:9"]
         assert ask(each, "saturday") == ["s:0"]
@@ -85,47 +85,52 @@ def test_changes_are_found_at_once_and_by_other_processes(index: WhooshIndex) ->
 
 def test_one_ref_twice_in_a_batch_is_one_document(index: WhooshIndex) -> None:
     twice = [IndexedDocument("s:0", content="first"), IndexedDocument("s:0", content="second")]
-    assert index.update(twice)
+    assert index.update([*twice, *DOCUMENTS[1:]])
     assert ask(index, "first") == []
     assert ask(index, "second") == ["s:0"]
 
 
+def test_nothing_is_written_where_nothing_changed(index: WhooshIndex) -> None:
+    before = {path: path.stat().st_mtime_ns for path in index.folder.iterdir()}
+    assert index.update(DOCUMENTS, "another name")
+    assert {path: path.stat().st_mtime_ns for path in index.folder.iterdir()} == before
+    assert whoosh_rows(index.home) == "another name"
+
+
 @pytest.mark.slow
-def test_many_small_updates_stay_right_and_are_merged(index: WhooshIndex) -> None:
+def test_many_small_updates_stay_right_and_are_merged(tmp_path: Path) -> None:
+    index = WhooshIndex(tmp_path)
+    documents = [IndexedDocument(f"s:{number}", content="round") for number in range(20)]
     for number in range(30):
-        assert index.update([IndexedDocument(f"s:{number % 7}", content=f"round {number}")])
+        documents[number % 7] = IndexedDocument(f"s:{number % 7}", content=f"round {number}")
+        assert index.update(documents)
     assert ask(index, "29") == ["s:1"]
-    assert ask(index, "round") == [f"s:{n}" for n in range(7)]
+    assert len(ask(index, "round") or ()) == 20
     files = [path for path in index.folder.iterdir() if path.suffix == ".seg"]
     assert len(files) < 15
 
 
 def test_no_index_is_no_answer(tmp_path: Path) -> None:
-    index = WhooshIndex(tmp_path)
-    assert ask(index, "x") is None
-    assert not index.update(DOCUMENTS)
+    assert ask(WhooshIndex(tmp_path), "x") is None
+    assert whoosh_rows(tmp_path) == ""
 
 
 def test_second_writer_gives_way(index: WhooshIndex) -> None:
+    saturday = [IndexedDocument("s:0", content="saturday"), *DOCUMENTS[1:]]
     with cache_files.try_lock(index.home / "whoosh.lock") as alone:
         assert alone
-        assert not index.update([IndexedDocument("s:0", content="saturday")])
-        assert not index.build(DOCUMENTS[:1])
+        assert not index.update(saturday)
         assert ask(index, "friday") == ["s:0", "s:1", "s:4"]
-    assert index.update([IndexedDocument("s:0", content="saturday")])
+    assert index.update(saturday)
 
 
-def test_what_a_killed_build_left_is_cleared_away(index: WhooshIndex) -> None:
-    (index.home / "whoosh.new-1234").mkdir()
-    assert index.build(DOCUMENTS)
-    assert not (index.home / "whoosh.new-1234").exists()
-
-
-def test_called_off_leaves_the_old_index(index: WhooshIndex) -> None:
+def test_called_off_leaves_the_old_index_or_none(index: WhooshIndex) -> None:
+    more = [*DOCUMENTS, *(IndexedDocument(f"s:{n}", content="more") for n in range(9, 300))]
     with pytest.raises(Cancelled):
-        index.build([IndexedDocument("s:7", content="new")], cancelled=lambda: True)
+        index.update(more, cancelled=lambda: True)
+    assert ask(WhooshIndex(index.home), "friday") in (None, ["s:0", "s:1", "s:4"])
+    assert index.update(more)
     assert ask(index, "friday") == ["s:0", "s:1", "s:4"]
-    assert [path.name for path in index.home.iterdir() if "new-" in path.name] == []
 
 
 class Bomb:
@@ -162,7 +167,7 @@ def test_forged_table_of_contents_runs_nothing(index: WhooshIndex, tmp_path: Pat
     assert ask(WhooshIndex(index.home), "friday") is None
     assert not pwned.exists()
     assert not index.folder.exists()
-    index.build(DOCUMENTS)
+    index.update(DOCUMENTS)
     assert ask(index, "friday") == ["s:0", "s:1", "s:4"]
 
 
@@ -185,7 +190,7 @@ def test_forged_postings_and_stored_fields_run_nothing(index: WhooshIndex, tmp_p
     assert len(starts) > 20
     for number in range(0, len(starts), 3):
         if ask(index, "friday") is None:
-            index.build(DOCUMENTS)
+            index.update(DOCUMENTS)
         index.close()
         (segment,) = index.folder.glob("*.seg")
         whole, at = segment.read_bytes(), _pickles(segment)[number]
@@ -193,20 +198,20 @@ def test_forged_postings_and_stored_fields_run_nothing(index: WhooshIndex, tmp_p
         _believed(index)
         fresh = WhooshIndex(index.home)
         ask(fresh, "friday")
-        fresh.digests()
+        fresh.update(DOCUMENTS)
         assert not pwned.exists()
         fresh.discard()
 
 
 @pytest.mark.slow
 def test_damage_of_any_kind_gives_the_right_answer_or_none(index: WhooshIndex) -> None:
-    queries = ["friday", '"rolled back"', "fri*", "slow -friday", "getUserById", "都"]
+    queries = ["friday", '"rolled back"', "fri*", "fr?day", "slow", "都"]
     right = {query: ask(index, query) for query in queries}
     draw = random.Random(7)
     index.close()
     for _ in range(200):
         if ask(index, "friday") is None:
-            index.build(DOCUMENTS)
+            index.update(DOCUMENTS)
         index.close()
         victims = [*index.folder.iterdir(), index.home / "whoosh.json"]
         file = draw.choice([path for path in victims if path.stat().st_size])
@@ -259,12 +264,13 @@ def test_other_versions_are_not_opened(index: WhooshIndex) -> None:
 def updating(folder: Path, ready: int) -> None:
     """In a child: commits without end."""
     index = WhooshIndex(folder)
-    if index.digests() is None:
-        index.build([IndexedDocument(f"s:{n}", content=f"number {n}") for n in range(50)])
+    documents = [IndexedDocument(f"s:{n}", content=f"number {n}") for n in range(50)]
+    index.update(documents)
     os.write(ready, b"!")
     for turn in range(100_000):
-        numbers = range(turn % 50, 50, 7)
-        index.update([IndexedDocument(f"s:{n}", content=f"number {n} round") for n in numbers])
+        for n in range(turn % 50, 50, 7):
+            documents[n] = IndexedDocument(f"s:{n}", content=f"number {n} round {turn}")
+        index.update(documents)
 
 
 @pytest.mark.slow

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from memtui.dataclass import replace
 from memtui.model import Link, Memory
 from memtui.stores.format import ConvertedMemory
 from tests.formats import FORMATS

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.changes import TextEdit
+from memtui.changes import Kind, text_edit
 from memtui.errors import Conflict, Refused
 from memtui.files.merging import rebase
+from memtui.library import Library
+from memtui.stores.gemini.store import GeminiStore
 from memtui.stores.listed_texts import TEXT_KEY, text_key
 from memtui.stores.markdown.items import (
     MarkdownList,
     add_item,
-    name_items,
     parse_items,
     remove_item,
     replace_item,
@@ -87,23 +88,27 @@ def test_a_removed_item_takes_only_its_own_lines(text: str) -> None:
         assert remove_item(text, item) == text[: item.start] + text[item.end :]
 
 
+def ids_of(text: str, sidecar: Sidecar | None = None) -> list[str]:
+    return [item.id for item in MarkdownList("f", Path("f"), text, sidecar or Sidecar()).items]
+
+
 @given(texts)
 def test_names_are_unique_and_do_not_change_by_looking(text: str) -> None:
-    names = [id for id, _ in name_items(parse_items(text), "f#", Sidecar(), "f")]
+    names = ids_of(text)
     assert len(set(names)) == len(names)
-    assert names == [id for id, _ in name_items(parse_items(text), "f#", Sidecar(), "f")]
+    assert names == ids_of(text)
 
 
 def test_an_edited_item_keeps_its_name() -> None:
-    (old, _), (same, _) = name_items(parse_items("- a\n- b\n"), "f#", Sidecar(), "f")
+    old, same = ids_of("- a\n- b\n")
     line = f'{{"id": "{old}", "set": {{"{TEXT_KEY}": "{text_key("c")}", "shard": "f"}}}}\n'
     sidecar = parse_sidecar(line)
-    names = [id for id, _ in name_items(parse_items("- b\n- c\n"), "f#", sidecar, "f")]
+    names = ids_of("- b\n- c\n", sidecar)
     assert names == [same, old]
 
 
 def edited(before: str, after: str, now: str) -> str | None:
-    return rebase(now, [TextEdit("f", before, after, by_lines=True)])
+    return rebase(now, [text_edit("f", before, after, Kind.LINES)])
 
 
 @pytest.mark.parametrize(
@@ -285,6 +290,8 @@ def test_several_items_are_removed_and_an_empty_file_keeps_a_line() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
-def test_an_empty_file_is_not_added_to(text: str) -> None:
+def test_an_empty_file_is_not_added_to(tmp_path: Path, text: str) -> None:
+    (tmp_path / "GEMINI.md").write_text(text)
+    store = GeminiStore(tmp_path, "gemini")
     with pytest.raises(Refused):
-        MarkdownList("f", Path("f"), text, Sidecar())
+        store.open_list("GEMINI.md", Library([store]))

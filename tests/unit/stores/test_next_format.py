@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Act, Change, Plan, RecordEdit
+from memtui.changes import Act, Change, Plan, record_edit
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.editing import put_member
 from memtui.model import Memory, Place
 from memtui.stores.base import Reading, Shard
 from memtui.stores.file_store import FileStore
-from memtui.stores.format import Format
+from memtui.stores.format import Format, FormatSupport
 from memtui.stores.json_file import named_records, read_json
 from memtui.stores.plans import ActionSupport, PlanContext, plan_one
 from memtui.stores.scanning import FoundShard, as_unreadable
@@ -36,7 +36,7 @@ def _edit(change: Change, memory: Memory, context: PlanContext) -> Plan:
     check_unchanged(memory, text_of(named.value.get("text")), str(path), asked.get("content"))
     raw = put_member(named.record.raw, "text", content_of(change))
     return plan_one(
-        change, memory, (RecordEdit(str(path), (), "id", named.id, named.record.raw, raw),)
+        change, memory, (record_edit(str(path), (), "id", named.id, named.record.raw, raw),)
     )
 
 
@@ -87,7 +87,7 @@ FORMAT = Format(
     title="Jotter: one file of jottings",
     places=(),
     detect=lambda path: path if (path / FILE).is_file() else None,
-    open=Jotter,
+    load=lambda: FormatSupport(Jotter),
 )
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memtui.changes import Act, Change, Outcome, Plan, SidecarEdit
+from memtui.changes import Act, Change, Kind, Outcome, Plan, sidecar_edit
+from memtui.dataclass import replace
 from memtui.errors import RefError, Refused
 from memtui.model import Link, Memory
 from memtui.stores.plans import (
@@ -46,7 +47,7 @@ def done(
 
 def written(plan: Plan) -> Mapping[str, Any] | None:
     (edit,) = plan.edits
-    assert isinstance(edit, SidecarEdit)
+    assert edit.kind is Kind.SIDECAR
     return edit.after
 
 
@@ -187,7 +188,7 @@ def test_a_link_to_a_memory_of_another_store(act: Act, target: str, leads: bool)
 
 
 def test_the_same_addition_in_one_action_is_made_once() -> None:
-    edit = SidecarEdit("/store", "1", None, {"pinned": True})
+    edit = sidecar_edit("/store", "1", None, {"pinned": True})
     asked = change(Act.ADD, content="a", entity="e")
     before = Plan((asked,), (edit,), refs=("s:7", "s:8"))
     again = repeated_add(change(Act.ADD, content="a", entity="e", title=""), [before])
@@ -211,7 +212,7 @@ def test_the_same_addition_in_one_action_is_made_once() -> None:
 
 
 def test_plans_name_what_they_concern() -> None:
-    edit = SidecarEdit("/store", "1", None, {"pinned": True})
+    edit = sidecar_edit("/store", "1", None, {"pinned": True})
     ends = plan_one(change(Act.RETIRE), MEMORY, (edit,), ends=True, others=["s:2"])
     assert (ends.refs, ends.supersedes) == (("s:1", "s:2"), ("s:1",))
     assert plan_one(change(Act.RETIRE), MEMORY, (), ends=True).supersedes == ()

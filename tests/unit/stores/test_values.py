@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
 from memtui.changes import Act, Change
+from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused
 from memtui.model import Memory
 from memtui.stores import values

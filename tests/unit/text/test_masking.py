@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator
 
 import pytest
@@ -125,10 +124,3 @@ def test_an_excerpt_of_a_private_key_is_masked() -> None:
     passage = text.find_passage(PRIVATE_KEY, ["AAAAEbm9uZQ"])
     assert passage is not None
     assert line[4:20] not in text.excerpt(PRIVATE_KEY, passage, ["AAAAEbm9uZQ"], 80)
-
-
-@pytest.mark.parametrize("issuer", secrets.ISSUED)
-@given(data=st.data())
-def test_every_secret_of_an_issuer_has_a_hint(issuer: str, data: st.DataObject) -> None:
-    made = data.draw(st.from_regex(re.compile(secrets.ISSUED[issuer], re.ASCII)))
-    assert secrets._ISSUED_HINTS.search(made)

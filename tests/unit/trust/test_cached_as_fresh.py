@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memtui.context import draft_pack, list_recipes, read_settings
-from memtui.insight.link_graph import Node, NodeKind
+from memtui.insight.links import Node, NodeKind
 from memtui.library import Library
 from memtui.library.past_library import PastViews
 from memtui.model import to_record
@@ -172,7 +172,6 @@ def test_the_cache_says_what_the_files_say(known: Format, tmp_path: Path) -> Non
             library.load()
             for name, value in seen(library):
                 assert value == expected[name], (number, name)
-            library.links.save()
 
 
 def test_a_note_with_an_impossible_date_is_linked_from_the_cache_too(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ import pytest
 from memtui import query
 from memtui.bundle import archive, bundle_reader
 from memtui.bundle.archive import Archive
-from memtui.changes import RecordEdit, SidecarEdit
+from memtui.changes import record_edit, sidecar_edit
 from memtui.config import loading as config
 from memtui.errors import MemtuiError
 from memtui.files import frontmatter, sidecar_lines
@@ -130,10 +130,10 @@ def json_file(data: bytes, number: int) -> None:
             continue
         raw = add_member(record.raw, "fresh", ["é"])
         raw = set_member(raw, "content", "new") if "content" in value else raw
-        after = rebase(text, [RecordEdit("", array, "id", value["id"], record.raw, raw)]) or ""
+        after = rebase(text, [record_edit("", array, "id", value["id"], record.raw, raw)]) or ""
         assert after.startswith(text[: record.start])
         assert after.endswith(text[record.end :])
-        back = rebase(after, [RecordEdit("", array, "id", value["id"], raw, record.raw)])
+        back = rebase(after, [record_edit("", array, "id", value["id"], raw, record.raw)])
         assert back == text
 
 
@@ -154,7 +154,7 @@ def json_lines(data: bytes, number: int) -> None:
     assert len(found.entries) + found.damaged <= len(lines)
     assert all(each <= 1 + text.count("\n") for each in workspace.parse_log(text).bad_lines)
     if number % EDITED == 0:
-        edit = SidecarEdit("", "fresh", None, {"pinned": True})
+        edit = sidecar_edit("", "fresh", None, {"pinned": True})
         after = sidecar_lines.write_entries(text, [edit]) or ""
         assert after.startswith(text)
         assert sidecar_lines.write_entries(after, [edit]) == after

@@ -22,7 +22,7 @@ from memtui.model import Memory
 from memtui.paths import bundled_folder
 from memtui.query import parse_query
 from memtui.stores.claude_code import rules as claude_code
-from memtui.stores.codex import records as codex
+from memtui.stores.codex import store as codex
 from memtui.stores.markdown_folder import rules as notes
 from memtui.text import has_hidden, highlights, mask_secrets, one_line, visible
 from memtui.text.secrets import find_secrets, has_secret

@@ -10,7 +10,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
-from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit, invert_edits
+from memtui.changes import Edit, invert_edits, record_edit, sidecar_edit, text_edit, value_edit
+from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.files import frontmatter, sidecar_lines
 from memtui.files.json import editing as spans
@@ -162,11 +162,11 @@ def same_around(text: str, after: str, start: int, end: int) -> None:
     assert len(after) >= start + len(text) - end, "what is before and behind it runs together"
 
 
-def taken_back(text: str, edit: RecordEdit | ValueEdit | TextEdit) -> str:
+def taken_back(text: str, edit: Edit) -> str:
     """What the edit makes of the text; taken back it must give the very same bytes."""
     after = rebase(text, [edit])
     assert after is not None
-    back = rebase(after, [*invert_edits((edit,))])  # type: ignore[list-item]
+    back = rebase(after, [*invert_edits((edit,))])
     assert encode(back or "") == encode(text), "undo gave other bytes"
     return after
 
@@ -200,7 +200,7 @@ def _values(text: str, top: int) -> Made:
     made: Made = Counter()
     for key, start, end in parts_of(text, top):
         if key != "events":
-            after = taken_back(text, ValueEdit("", (key,), text[start:end], '"new"'))
+            after = taken_back(text, value_edit("", (key,), text[start:end], '"new"'))
             same_around(text, after, start, end)
             assert said(after) == _with(said(text), key, "new")
             made["set"] += 1
@@ -220,7 +220,7 @@ def _record(text: str, array: tuple[str, ...], start: int, end: int) -> Made:
         except Refused:
             made["refused"] += 1
             return None
-        after = taken_back(text, RecordEdit("", array, "id", id, raw, new))
+        after = taken_back(text, record_edit("", array, "id", id, raw, new))
         same_around(text, after, start, end)
         return new, after
 
@@ -262,11 +262,11 @@ def test_every_field_of_thirty_files_of_json_lines(figures: Callable[[str], None
         for id, entry in [*before.items(), ("fresh", None)]:
             for key in [*(entry or {}), "fresh"]:
                 wanted = {**(entry or {}), key: NEW[1]}
-                edit = SidecarEdit("", id, entry, wanted)
+                edit = sidecar_edit("", id, entry, wanted)
                 after = sidecar_lines.write_entries(text, [edit]) or ""
                 assert after.startswith(text), name
                 assert _latest(after) == {**before, id: wanted}, name
-                back = sidecar_lines.write_entries(after, [*invert_edits((edit,))]) or ""  # type: ignore[list-item]
+                back = sidecar_lines.write_entries(after, [*invert_edits((edit,))]) or ""
                 assert back == text, name
                 edits += 1
     assert len(LINE_FILES) == 30
@@ -327,7 +327,7 @@ def _fields(text: str) -> Made:
                 made["refused"] += 1
                 continue
             same_around(text, after, start, stop)
-            assert taken_back(text, TextEdit("", text, after)) == after
+            assert taken_back(text, text_edit("", text, after)) == after
             rest = after.split("\n")
             there = _yaml(rest[1 : len(rest) - len(lines) + end])
             assert there == {**before, key: wanted}, key
@@ -359,18 +359,18 @@ def test_on_disk_and_back(tmp_path: Path, kind: str) -> None:
     for number, text in enumerate(files):
         path = tmp_path / f"{number}.{kind}"
         path.write_bytes(encode(text))
-        edit: RecordEdit | TextEdit = TextEdit(str(path), text, f"{text}\nmore")
+        edit: Edit = text_edit(str(path), text, f"{text}\nmore")
         if kind == "json":
             array = () if text.lstrip("\ufeff")[0] == "[" else ("events",)
             raw = load_records(text, array)[0].raw
             after = spans.set_member(raw, "content", NEW[0])
-            edit = RecordEdit(str(path), array, "id", "a1", raw, after)
+            edit = record_edit(str(path), array, "id", "a1", raw, after)
         assert decode(path.read_bytes()) == text
         edits.append(edit)
     commit(edits, keeper)
     for edit, text in zip(edits, files, strict=True):
         same = replace(edit, path="")  # type: ignore[type-var]
-        wanted = rebase(text, [same])  # type: ignore[list-item]
+        wanted = rebase(text, [same])
         assert Path(edit.path).read_bytes() == encode(wanted or ""), text  # type: ignore[union-attr]
     commit([*invert_edits(tuple(edits))], keeper)
     for edit, text in zip(edits, files, strict=True):

@@ -16,8 +16,14 @@ from memtui.paths import bundled_folder
 from memtui.testing.hostile_values import ALL, FORBIDDEN
 from memtui.tui.appearance import ThemeRegistry
 from memtui.tui.markdown_lines import MarkdownRenderer
-from memtui.tui.memory_detail import DetailLines, MemoryDetail
-from memtui.tui.text_blocks import MAX_BLOCK_CHARS, is_markdown, link_definitions, split_blocks
+from memtui.tui.memory_detail import (
+    MAX_LINE,
+    DetailLines,
+    MemoryDetail,
+    is_markdown,
+    link_definitions,
+    split_parts,
+)
 
 NOW = datetime(2026, 3, 30, tzinfo=UTC)
 PALETTES = ThemeRegistry([bundled_folder("themes")])
@@ -47,7 +53,7 @@ def drawn(
     renderer = MarkdownRenderer(
         PALETTES.palette(theme), width, words=words, definitions=link_definitions(source)
     )
-    return [line for block in split_blocks(source) for line in renderer.lines(block)]
+    return [line for part in split_parts(source, markdown=True) for line in renderer.lines(part)]
 
 
 def plain(source: str, width: int = 60, theme: str = "dusk") -> list[str]:
@@ -83,11 +89,10 @@ def test_no_word_is_lost(source: str) -> None:
     assert all(letter in rest for letter in words), (source, shown)
 
 
-@given(st.text(st.sampled_from("ab `~-\n\t#>"), max_size=200))
-def test_blocks_are_the_whole_text(source: str) -> None:
-    joined = "\n".join("\n" * block.blanks + block.text for block in split_blocks(source))
-    shown = [line.rstrip() for line in joined.rstrip().split("\n")]
-    assert shown == [line.rstrip() for line in source.rstrip().split("\n")] or not source.strip()
+@given(st.lists(st.text(st.sampled_from("ab `~-\t#>")) | st.just("---")), st.booleans())
+def test_parts_are_the_whole_text(lines: list[str], markdown: bool) -> None:
+    source = "\n".join(line * 300 if len(line) == 9 else line for line in lines)
+    assert "\n".join(split_parts(source, markdown=markdown)) == source
 
 
 def test_constructs_look_like_what_they_are() -> None:
@@ -202,18 +207,13 @@ def detail(content: str, *, raw: bool = False) -> DetailLines:
 @pytest.mark.parametrize("kind", ["markdown", "one line", "code", "brackets"])
 def test_of_a_large_note_only_what_is_seen_is_drawn(kind: str) -> None:
     lines = detail(big_note(kind))
-    body = lines._body
-    lines.settle(0, 40)
-    assert (
-        0
-        < sum(len(b.text) for n, b in enumerate(body._blocks) if n in body._drawn)
-        < 4 * MAX_BLOCK_CHARS
-    )
-    top = lines.settle(len(lines), 40)
-    assert top == len(lines) - 40
-    drawn_blocks = sum(len(body._blocks[n].text) for n in body._drawn)
-    assert drawn_blocks < 10 * MAX_BLOCK_CHARS
-    assert "Kind" in "".join(s.text for n in range(top, len(lines)) for s in lines[n].segments)
+    lines.draw_to(40)
+    assert len(lines._lines) > 40
+    assert sum(len(line.words) for line in lines._lines) < 2 * MAX_LINE
+    lines.draw_all()
+    shown = [line.words for line in lines._lines]
+    assert any("characters more: $PAGER shows the whole text" in line for line in shown)
+    assert any("Kind" in line for line in shown)
 
 
 @pytest.mark.slow
@@ -225,26 +225,14 @@ def test_of_a_large_note_only_what_is_seen_is_drawn(kind: str) -> None:
         min_size=3,
         max_size=60,
     ).map("".join),
-    moves=st.lists(st.integers(-30, 30) | st.just(10_000) | st.just(-10_000), max_size=15),
+    ends=st.lists(st.integers(0, 500), max_size=15),
 )
-def test_scrolling_never_skips_a_line(source: str, moves: list[int]) -> None:
-    """Seen line by line from anywhere to the end, a text is what it is drawn whole."""
-    lines, rows, top = detail(source), 10, 0
-    whole = detail(source)
-    for at in range(len(whole) * 3):
-        whole.settle(min(at, len(whole) - rows), rows)
-    expected = [whole[at] for at in range(len(whole))]
-    top = lines.settle(0, rows)
-    for move in moves:
-        top = max(0, min(top + move, len(lines) - rows))
-        top = lines.settle(top, rows)
-        assert 0 <= top <= max(0, len(lines) - rows)
-    while top:
-        view = [lines[at] for at in range(top, min(len(lines), top + rows))]
-        before, top = top, lines.settle(top - 1, rows)
-        assert [lines[at] for at in range(top + 1, min(len(lines), top + rows))] == view[
-            : rows - 1
-        ], before
-    for at in range(len(lines)):
-        lines.settle(min(at, len(lines) - rows), rows)
-    assert [lines[at] for at in range(len(lines))] == expected
+def test_a_text_is_the_same_however_it_is_drawn(source: str, ends: list[int]) -> None:
+    whole = drawn(source.strip("\n"), 58)
+    lines = detail(source)
+    for end in ends:
+        lines.draw_to(end)
+    lines.draw_all()
+    shown = [line.words.rstrip() for line in lines._lines]
+    expected = ["".join(s.text for s in line).rstrip() for line in whole]
+    assert [line[1:] for line in shown[2:]][: len(expected)] == expected

@@ -47,5 +47,5 @@ def test_every_line_has_one_like_it_after_the_text_became_shorter(shorter: str) 
         ).lines()
         for content, width in (("A paragraph.\n\n" * 20, 60), (shorter, 40))
     )
-    found = [after.line_like(line, before) for line in range(len(before))]
+    found = [after.line_at(before.place_of(line)) for line in range(len(before))]
     assert max(found) < len(after)

@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from memtui.tui.app_interface import AppInterface
+from memtui.tui.app import MemtuiApp
 from memtui.tui.terminal import open_folder
 
 
@@ -29,7 +29,7 @@ def test_a_file_is_shown_in_its_folder(
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
     monkeypatch.setenv("DISPLAY", ":0")
-    app = cast(AppInterface, SimpleNamespace(notify=pytest.fail))
+    app = cast(MemtuiApp, SimpleNamespace(notify=pytest.fail))
     for path, shown in ((folder / "note.md", folder / "note.md"), (folder / "gone.md", folder)):
         said.unlink(missing_ok=True)
         open_folder(app, path)

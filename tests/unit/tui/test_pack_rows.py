@@ -15,7 +15,9 @@ from memtui.tui.context_packs import (
     compare_packs,
     find_next_left_out,
     list_items,
+    step_budget,
 )
+from memtui.tui.pack_explanation import describe_compared
 
 TEXTS = st.one_of(
     st.text(max_size=60),
@@ -72,3 +74,22 @@ def test_a_comparison_has_every_entry_of_both_packs_once(
     assert [line.right for line in lines if line.right] == entries(two)
     same = [line for line in compare_packs(one, one) if line.difference is not PackDifference.SAME]
     assert same == []
+
+
+def test_a_memory_at_another_place_is_in_both_packs() -> None:
+    one, two = (PackEntry(f"s:{name}", f"{name}\n", tokens=1) for name in "ab")
+    packs = [_pack([Section("S", entries)], None) for entries in ((one, two), (two, one))]
+    words = describe_compared(compare_packs(*packs), ("left", "right"), (2, 2), wide=True)
+    assert words.endswith("2 in both, 0 only left, 0 only right")
+
+
+@given(st.integers(1, 10**6), st.lists(st.sampled_from([-1, 1]), max_size=60))
+def test_the_budget_goes_from_a_step_to_none(most: int, steps: list[int]) -> None:
+    budget: int | None = None
+    for step in steps:
+        before, budget = budget, step_budget(budget, most, step)
+        assert budget is None or 0 < budget < most
+        if step > 0 and before is None:
+            assert budget is None
+        if step < 0 and before is not None:
+            assert budget is None or budget <= before

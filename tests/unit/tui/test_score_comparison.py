@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memtui.tui.dialogs.why import Hit, compare_parts, explain_rank, full_bar
+from memtui.tui.dialogs.why import Hit, compare_parts, explain_rank
 
 FIRST = Hit("first", 1, {"all words": 3.0, "text": 0.5, "importance": 0.25})
 SECOND = Hit("second", 2, {"text": 0.75, "recency": 0.125, "importance": 0.125})
@@ -16,7 +16,6 @@ def test_every_part_of_both_is_parts_and_the_differences_add_up() -> None:
     assert sum(part.value for part in parts) == FIRST.score
     assert sum(part.other for part in parts) == SECOND.score
     assert sum(part.difference for part in parts) == FIRST.score - SECOND.score
-    assert full_bar(parts) == 3.0
 
 
 def test_a_part_that_only_the_next_has_comes_first_when_nothing_is_before_it() -> None:
@@ -37,7 +36,3 @@ def test_a_part_that_only_the_next_has_comes_first_when_nothing_is_before_it() -
 )
 def test_the_explanation(after: Hit | None, words: str) -> None:
     assert words in explain_rank(FIRST, after)
-
-
-def test_no_parts_still_have_a_full_bar() -> None:
-    assert full_bar(compare_parts(Hit("a", 1, {}), None)) == 1.0

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import example, given
 
 from memtui import query as queries
+from memtui.dataclass import replace
 from memtui.query import Group, Node, Operator, Query, Term, TermKind
 from memtui.tui.view_state import ViewState
 from tests.unit.model.test_query_grammar import LINES, NOW

@@ -6,13 +6,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
 import pytest
 
 from memtui.changes import Act, Change
+from memtui.dataclass import replace
 from memtui.library import Library
 from memtui.library.review import ReviewQueue
 from memtui.model import Link, Memory

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.changes import Act
+from memtui.dataclass import replace
 from memtui.model import Link, Memory
 from memtui.upkeep.check_proposals import proposals_from
 from memtui.upkeep.checks import check_dangling_references

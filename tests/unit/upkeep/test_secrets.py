@@ -6,12 +6,12 @@ import json
 import random
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from memtui.changes import FileDiff, mask_diff
+from memtui.dataclass import replace
 from memtui.text.secrets import find_secrets
 
 from .labelled_secrets import HONEST, REPORTED, TUNING, UPPER, measured_lines, secrets

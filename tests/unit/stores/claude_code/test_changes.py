@@ -17,7 +17,6 @@ from memtui.errors import Refused
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.query import Query
-from memtui.stores.base import loads_at_session_start
 from memtui.stores.claude_code.rules import LOADED_BYTES, LOADED_LINES, imports_in, loaded_part
 from memtui.testing.fixtures import contents, differences
 
@@ -179,7 +178,6 @@ def test_imports_are_paths_outside_code() -> None:
 
 def test_a_session_is_given_the_head_of_the_index(library: Library) -> None:
     store = library.stores[0]
-    assert loads_at_session_start(store)
     chime = "home/marit/src/chime-control"
     texts = store.session_start(library, chime, library.now())
     assert [text.title for text in texts] == ["CLAUDE.md", "house/mail.md", f"{chime}: MEMORY.md"]
@@ -198,3 +196,14 @@ def test_a_session_is_given_the_head_of_the_index(library: Library) -> None:
     lost = {one.entry.ref for one in pack.dropped} - {""}
     assert lost == {entry.ref for entry in index.entries if entry.end > index.cut}
     assert lost.isdisjoint(pack.refs)
+
+
+def test_a_memory_without_a_project_goes_to_the_only_folder_there_is(tmp_path: Path) -> None:
+    sample = paths.bundled_folder("sample-data") / LABEL / TOWERD
+    folder = Path(shutil.copytree(sample, tmp_path / "alone" / "memory"))
+    alone = Library.open([folder], state=tmp_path / "state")
+    alone.load()
+    (store,) = alone.stores
+    planned = alone.plan([Change(Act.ADD, store.label, "", {"content": "Bells are cast warm"})])
+    alone.apply(planned)
+    assert any(b"Bells are cast warm" in data for data in contents(folder).values())

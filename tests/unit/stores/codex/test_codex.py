@@ -125,3 +125,15 @@ def test_a_memory_file_without_task_groups_is_read(tmp_path: Path) -> None:
         "of memory_summary.md",
         "of MEMORY.md",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("Gates close at six", "gates-close-at-six"), ("?!", "note")]
+)
+def test_a_note_is_named_after_its_text(library: Library, root: Path, text: str, name: str) -> None:
+    label = library.stores[0].label
+    before = contents(root)
+    add = Change(Act.ADD, label, "", {"content": text})
+    library.apply(library.plan([add]))
+    (note,) = {*contents(root)} - {*before}
+    assert note.lower().endswith(f"-{name}.md")

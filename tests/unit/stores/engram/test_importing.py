@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from memtui.changes import Act, Change, Edit, Outcome, invert_edits
 from memtui.errors import Refused
@@ -29,7 +29,7 @@ def empty(folder: Path, schema: str) -> EngramStore:
 
 def arriving(memory: Memory) -> Change:
     """As the library brings a memory from elsewhere: with all its fields."""
-    held = {each.name: getattr(memory, each.name) for each in fields(memory)}
+    held = structs.asdict(memory)
     return Change(Act.ADD, "bells", "", held)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.changes import Act
+from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.engram import records, rules

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Act, Change, SidecarEdit
+from memtui.changes import Act, Change, Kind
 from memtui.errors import MemtuiError
 from memtui.files import save_hooks
 from memtui.files.sidecar_lines import sidecar_path
@@ -47,7 +47,7 @@ def mixed(library: Library) -> Planned:
     edit = Change(Act.EDIT, label, f"{label}:2", {"content": EDITED})
     planned = library.plan([link, edit])
     edits = [edit for part in planned.parts for edit in part.edits]
-    assert {isinstance(edit, SidecarEdit) for edit in edits} == {True, False}
+    assert {edit.kind is Kind.SIDECAR for edit in edits} == {True, False}
     return planned
 
 

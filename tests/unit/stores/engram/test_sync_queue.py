@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memtui.changes import Act, Change, RowEdit, invert_edits
+from memtui.changes import Act, Change, Kind, invert_edits
 from memtui.stores.engram.import_document import plan_import
 from memtui.stores.engram.store import EngramStore
 
@@ -266,6 +266,6 @@ def test_v3_notes_a_hard_deletion_also_where_nothing_is_queued(v3: Path) -> None
     assert sql(v3, marks + "sync_delete_tombstones") == [
         ("observation", "obs-0000000000000005", "belfry", 1, 0)
     ]
-    assert all(isinstance(edit, RowEdit) for edit in edits)
+    assert all(edit.kind is Kind.ROW for edit in edits)
     store.apply(invert_edits(edits), Told())
     assert sql(v3, "SELECT active FROM sync_delete_tombstones") == [(0,)]

@@ -152,6 +152,7 @@ def test_an_observation_of_an_unknown_session_brings_a_bare_one(tmp_path: Path) 
 
 
 _ROW = {"session_id": "s", "type": "t", "title": "t", "content": "c", "created_at": "2026-01-01"}
+_SESSION = {"id": "s", "project": "p", "directory": "/p", "started_at": "2026-01-01"}
 
 
 @pytest.mark.parametrize(
@@ -167,6 +168,7 @@ _ROW = {"session_id": "s", "type": "t", "title": "t", "content": "c", "created_a
         json.dumps({"version": "0.1.0", "observations": [_ROW | {"content": "\ud83d"}]}),
         json.dumps({"version": "0.1.0", "observations": [_ROW | {"revision_count": 10**30}]}),
         json.dumps({"version": "0.1.0", "observations": [_ROW | {"revision_count": "many"}]}),
+        json.dumps({"version": "0.1.0", "sessions": [_SESSION | {"ownership_mode": "rented"}]}),
     ],
 )
 def test_a_document_of_another_kind_is_refused_whole(folder: Path, document: str) -> None:
@@ -212,6 +214,18 @@ def test_an_early_export_makes_a_database_too(tmp_path: Path) -> None:
     rows = sql(tmp_path / "new", "SELECT id, content, sync_id <> '', updated_at FROM observations")
     assert rows == [(1, "c", 1, "2026-01-01"), (2, "d", 1, "2026-01-01")]
     assert sql(tmp_path / "new", "SELECT id, ended_at FROM sessions") == [("s", "2026-01-01")]
+
+
+def test_what_only_v3_has_arrives_in_a_database_that_an_export_makes(tmp_path: Path) -> None:
+    session = _SESSION | {"ownership_mode": "project_owned"}
+    document = json.dumps({"version": "0.1.0", "observations": [_ROW], "sessions": [session]})
+    (incoming,) = _read(tmp_path, document).stores
+    assert incoming.rows is not None
+    (tmp_path / "new").mkdir()
+    rebuild(incoming.rows(), tmp_path / "new" / "engram.db")
+    assert sql(tmp_path / "new", "SELECT id, ownership_mode FROM sessions") == [
+        ("s", "project_owned")
+    ]
 
 
 def test_a_chosen_part_says_what_it_leaves_out(folder: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, RowEdit, SidecarEdit, invert_edits
+from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, invert_edits, row_edit
 from memtui.errors import Conflict, Refused, SaveError
 from memtui.stores import registry
 from memtui.stores.engram import connection as connecting
@@ -312,9 +312,9 @@ def test_an_edit_and_its_plan_survive_the_journal(folder: Path) -> None:
     planned = do(store, _ACTS["delete"])
     kept: list[Edit] = []
     for edit in planned.edits:
-        assert isinstance(edit, RowEdit)
-        columns = json.loads(json.dumps([dict(edit.key), edit.before, edit.after]))
-        kept.append(RowEdit(edit.path, edit.table, *columns))
+        assert edit.kind is Kind.ROW
+        columns = json.loads(json.dumps([edit.row, edit.before, edit.after]))
+        kept.append(row_edit(edit.path, edit.table, *columns))
     store.apply(invert_edits(tuple(kept)), Told())
     assert row(folder, 5)["embedding"] == b"\x00\xff\x10"
 
@@ -433,7 +433,7 @@ def test_links_are_verdicts_of_the_six_kinds_within_one_project(folder: Path) ->
     ):
         planned = plan(store, change(Act.LINK, 1, **fields))
         assert reason in planned.reason
-        assert [type(edit) for edit in planned.edits] == [SidecarEdit]
+        assert [type(edit) for edit in planned.edits] == [Edit]
     do(store, change(Act.LINK, 1, relation="scoped", target="2"))
     assert [link.relation for link in everything(store).get("bells:1").links] == ["scoped"]
     again = change(Act.LINK, 1, relation="scoped", target="2")
@@ -695,7 +695,7 @@ def test_a_recorder_that_fails_stops_the_change(folder: Path) -> None:
 _DYING = """
 import os, signal, sys
 from pathlib import Path
-from memtui.changes import RowEdit
+from memtui.changes import row_edit
 from memtui.stores.engram import FORMAT
 
 class Last:
@@ -708,7 +708,7 @@ class Last:
 
 folder = Path(sys.argv[1])
 edits = [
-    RowEdit(str(folder / "engram.db"), "observations", {"id": n}, {"pinned": 0}, {"pinned": 1})
+    row_edit(str(folder / "engram.db"), "observations", {"id": n}, {"pinned": 0}, {"pinned": 1})
     for n in (1, 2)
 ]
 FORMAT.open(folder, "bells").apply(edits, Last())
@@ -734,11 +734,11 @@ def test_an_edit_for_another_table_or_file_is_refused(folder: Path) -> None:
     path = str(folder / "engram.db")
     pins: tuple[dict[str, Any], dict[str, Any]] = ({"pinned": 0}, {"pinned": 1})
     for edit, fault in (
-        (RowEdit(path, "sqlite_master", {"name": "x"}, {"sql": "a"}, {"sql": "b"}), "."),
-        (RowEdit("/elsewhere.db", "observations", {"id": 1}, *pins), "."),
-        (RowEdit(path, "observations", {'id" = 1 --': 1}, *pins), "has no column 'id\" = 1 --'"),
-        (RowEdit(path, "observations", {"id": 1}, {"a": 0}, {"b": 1}), "has no column 'a'"),
-        (RowEdit(path, "observations", {}, *pins), "has no row without a key"),
+        (row_edit(path, "sqlite_master", {"name": "x"}, {"sql": "a"}, {"sql": "b"}), "."),
+        (row_edit("/elsewhere.db", "observations", {"id": 1}, *pins), "."),
+        (row_edit(path, "observations", {'id" = 1 --': 1}, *pins), "has no column 'id\" = 1 --'"),
+        (row_edit(path, "observations", {"id": 1}, {"a": 0}, {"b": 1}), "has no column 'a'"),
+        (row_edit(path, "observations", {}, *pins), "has no row without a key"),
     ):
         with pytest.raises(Refused, match=fault):
             store.apply([edit], Told())
@@ -872,7 +872,7 @@ def test_ten_thousand_edits_in_one_go(july: Path) -> None:
         connection.execute("COMMIT")
     path = str(july / "engram.db")
     edits = [
-        RowEdit(path, "observations", {"id": number}, {"title": old}, {"title": new})
+        row_edit(path, "observations", {"id": number}, {"title": old}, {"title": new})
         for number in range(9, 2009)
         for old, new in [(f"Title {number}", "a"), *zip("abcd", "bcde", strict=True)]
     ]

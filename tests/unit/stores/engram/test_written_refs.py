@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Act, Change, RowEdit, invert_edits
+from memtui.changes import Act, Change, Kind, invert_edits
 from memtui.errors import Conflict
 from memtui.library import Library
 
@@ -76,7 +76,7 @@ def test_the_journal_keeps_what_was_written(folder: Path, library: Library) -> N
     racing(folder, 9)
     action = library.apply(planned)
     (made,) = (edit for edit in action.edits if getattr(edit, "table", "") == "observations")
-    assert isinstance(made, RowEdit)
+    assert made.kind is Kind.ROW
     assert made.after is not None
     assert made.after["id"] == 10
     library.undo()

@@ -15,7 +15,7 @@ from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.stores.gemini import detect, target_of
-from memtui.stores.gemini.records import apply_patch, parse_patch
+from memtui.stores.gemini.patches import apply_patch, parse_patch
 from memtui.testing.fixtures import contents
 
 SAMPLES = paths.bundled_folder("sample-data")

@@ -25,9 +25,13 @@ from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.base import StoreView
 from memtui.stores.hermes import detect
-from memtui.stores.hermes.editing import EntryFile
-from memtui.stores.hermes.records import parse_entries, parse_limits, why_refused
-from memtui.stores.hermes.store import HermesStore
+from memtui.stores.hermes.store import (
+    EntryFile,
+    HermesStore,
+    parse_entries,
+    parse_limits,
+    why_refused,
+)
 from memtui.stores.sidecar import Sidecar
 
 RECORDED: dict[str, Any] = json.loads(
@@ -72,7 +76,7 @@ def test_memtui_writes_what_hermes_was_given(tmp_path: Path) -> None:
     library = changed(root, tmp_path / "state")
     text = (root / "memories" / "MEMORY.md").read_text(encoding="utf-8")
     assert text == RECORDED["written_by_memtui"]
-    assert [entry.text for entry in parse_entries(text)] == RECORDED["entries_read_by_hermes"]
+    assert parse_entries(text) == RECORDED["entries_read_by_hermes"]
     names = sorted(path.name for path in (root / "memories").iterdir())
     assert names == [name for name in RECORDED["files"] if name != "USER.md.lock"]
     assert by_text(library)["A § alone is no delimiter: §"].status == "retired"
@@ -187,11 +191,14 @@ def files(draw: st.DrawFn) -> EntryFile:
     text = draw(st.sampled_from(["", "\n", " "])) + parts[0]
     for part in parts[1:]:
         text += draw(GLUE) + part
-    return EntryFile(Path("/x/MEMORY.md"), text + draw(st.sampled_from(["", "\n"])), 500, Sidecar())
+    whole = text + draw(st.sampled_from(["", "\n"]))
+    file = EntryFile("MEMORY.md", Path("/x/MEMORY.md"), whole, Sidecar())
+    file.limit = 500
+    return file
 
 
 def texts(text: str) -> list[str]:
-    return [entry.text for entry in parse_entries(text)]
+    return parse_entries(text)
 
 
 @given(files(), WANTED, st.data())
@@ -201,15 +208,14 @@ def test_one_entry_is_changed_and_every_other_byte_stays(
     if not file.items:
         return
     item = data.draw(st.sampled_from(list(file.items)))
-    entry = file.entries[item.at[0]]
     try:
         after = file.replace(item, wanted)
     except Refused:
         return  # it would have been read as something else
     assert file.before is not None
-    assert after == file.before[: entry.start] + wanted + file.before[entry.end :]
+    assert after == file.before[: item.start] + wanted + file.before[item.end :]
     now = [each.text for each in file.items]
-    now[item.at[0]] = wanted
+    now[file.items.index(item)] = wanted
     assert texts(after) == now
 
 
@@ -224,7 +230,7 @@ def test_entries_are_added_and_removed(file: EntryFile, wanted: str, data: st.Da
     except Refused:
         left = None
     if left is not None:
-        dropped = {item.at[0] for item in gone}
+        dropped = {file.items.index(item) for item in gone}
         assert left == [text for number, text in enumerate(now) if number not in dropped]
     try:
         assert texts(file.insert("", wanted)) == [*now, wanted]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Plan, TextEdit, invert_edits
+from memtui.changes import TEXTS, Act, Change, Edit, Plan, invert_edits
 from memtui.errors import RefError
 from memtui.files.save_hooks import NullRecorder
 from memtui.model import Memory
@@ -81,7 +81,7 @@ class Opened:
         plans = [self.store.plan(change, _View(self)) for change in changes]
         edits: list[Edit] = []
         for plan in plans:
-            edits += [e for e in plan.edits if not (isinstance(e, TextEdit) and e in edits)]
+            edits += [e for e in plan.edits if not (e.kind in TEXTS and e in edits)]
         self.store.apply(edits, NullRecorder(self.state))
         self.reload()
         return Plan(tuple(changes), tuple(edits))

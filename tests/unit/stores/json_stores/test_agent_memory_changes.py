@@ -378,3 +378,12 @@ def test_an_importance_that_is_asked_for_is_said_not_to_be_kept(
     said = opened.plan(Act.ADD, **asked, importance="high").warnings
     assert said == ("agent-memory has no importance; it is derived from the fact",)
     assert opened.plan(Act.ADD, **asked).warnings == ()
+
+
+def test_a_fact_is_not_merged_with_a_note(programs: AgentMemoryPrograms) -> None:
+    id = programs.add_fact("alice", "person", "Alice plays the viola")
+    (programs.items("alice").parent / "summary.md").write_text("# Alice\n\nShe plays.\n")
+    opened = open_agent_memory(programs.home)
+    (note,) = (memory.id for memory in opened.of(LABEL) if memory.kind == "note")
+    with pytest.raises(Refused, match="only facts can be merged"):
+        opened.plan(Act.MERGE, id, others=[note])

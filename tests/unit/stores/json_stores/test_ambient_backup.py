@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memtui.dataclass import replace
 from memtui.errors import BundleError
 from memtui.model import Memory
 from memtui.stores.ambient.backup import backup, dumps, read

@@ -9,12 +9,12 @@ import pytest
 
 from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
-from memtui.stores.ambient.adding import find_superseded, keywords, overlap, upkeep_rules
-from memtui.stores.ambient.project_files import (
+from memtui.stores.ambient.records import (
     EventRules,
     fit_content,
     task_key,
 )
+from memtui.stores.ambient.store import find_superseded, keywords, overlap, upkeep_rules
 
 from .opened import LABEL, NOW_MS, Opened, files_below, open_ambient
 from .programs import AmbientProgram
@@ -419,7 +419,7 @@ def test_decisions_with_more_than_the_limit_in_common_replace_each_other(
     other = ambient.event(texts[0], type="task-update", importance="high")
     ambient.project(SHOP, "shop", *events, other)
     opened = open_ambient(ambient.root)
-    rules = upkeep_rules(opened.store)
+    rules = upkeep_rules(EventRules())
     first, second, third = (opened.by_id(event["id"]) for event in events)
     update = opened.by_id(other["id"])
     assert rules.replaces is not None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from memtui.changes import Act, Outcome
+from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.model import Link, Memory
 
@@ -19,7 +20,7 @@ SHOP = "4d3a12e5f267cd60"
 
 def brought(memory: Memory, into: Opened, **other: object) -> Outcome:
     """Add a memory to another store with all it says."""
-    said = {f.name: getattr(memory, f.name) for f in fields(memory)}
+    said = structs.asdict(memory)
     return into.do(Act.ADD, **{**said, **other}).outcome
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memtui import paths
 from memtui.changes import Act, Change
-from memtui.errors import ConfigError, Refused, StoreError
+from memtui.errors import Refused, StoreError
 from memtui.library import Library
 from memtui.library.opening import detect_store
 from memtui.stores import registry
@@ -92,11 +92,11 @@ def test_another_profile_can_be_chosen(tmp_path: Path) -> None:
     store = MarkdownFolder(tmp_path, "notes")
     assert len(store.read(store.scan().shards[0]).memories) == 1
     stamp = store.scan().shards[0].stamp
-    store.choose("basic-memory")
+    store = MarkdownFolder(tmp_path, "notes", "basic-memory")
     assert store.scan().shards[0].stamp != stamp, "it is read again"
     assert [m.kind for m in store.read(store.scan().shards[0]).memories] == ["document", "fact"]
-    with pytest.raises(ConfigError, match="profile"):
-        store.choose("nothing")
+    with pytest.raises(StoreError, match="no format"):
+        detect_store(tmp_path, "markdown-folder:nothing")
 
 
 # ---- Serena -------------------------------------------------------------------------------------
@@ -245,3 +245,20 @@ def test_a_folder_of_stores_is_no_store_itself() -> None:
     found = [known.name for known, _ in registry.detect_within(SAMPLES)]
     assert sorted(set(found)) == sorted(known.name for known in registry.own_formats())
     assert found.count("markdown-folder") == 5
+
+
+def test_tags_of_a_note_go_where_its_file_has_a_place_for_them(tmp_path: Path) -> None:
+    root = tmp_path / "vault"
+    (root / ".obsidian").mkdir(parents=True)
+    with_keys = write(root / "keys.md", "---\ntags: [old]\n---\nText.\n")
+    without = write(root / "plain.md", "Text.\n")
+    library = opened(root, tmp_path / "state")
+    (store,) = library.stores
+    for name in ("keys.md", "plain.md"):
+        change = Change(Act.EDIT, store.label, f"{store.label}:{name}", {"tags": ("bells",)})
+        library.apply(library.plan([change]))
+    assert "bells" in with_keys.read_text()
+    assert "old" not in with_keys.read_text()
+    assert without.read_text() == "Text.\n"
+    assert library.get(f"{store.label}:keys.md").tags == ("bells",)
+    assert library.get(f"{store.label}:plain.md").tags == ("bells",)

@@ -16,7 +16,7 @@ from memtui.files.json.graph import parse_graph
 from memtui.library import Library
 from memtui.stores import registry
 from memtui.stores.mcp_memory import detect
-from memtui.stores.mcp_memory.editing import GraphFile
+from memtui.stores.mcp_memory.store import SHARD, GraphFile
 from memtui.stores.sidecar import Sidecar
 
 TEXT = st.text(st.sampled_from('ab "\\/\u2028é漢🙂\ud83d\n\r\t{}[]'), min_size=1, max_size=12)
@@ -68,7 +68,7 @@ def values(text: str) -> tuple[list[Any], list[Any]]:
 
 
 def opened(text: str) -> GraphFile:
-    return GraphFile(Path("/x/memory.jsonl"), text, Sidecar())
+    return GraphFile(SHARD, Path("/x/memory.jsonl"), text, Sidecar())
 
 
 @pytest.mark.slow
@@ -80,9 +80,9 @@ def test_one_observation_is_replaced(text: str, wanted: str, data: st.DataObject
     item = data.draw(st.sampled_from(list(file.items)))
     after = file.replace(item, wanted)
     entities, relations = values(text)
-    entities[item.at[0]]["observations"][item.at[1]] = wanted
+    entities[item.native[0]]["observations"][item.native[1]] = wanted
     assert values(after) == (entities, relations)
-    record = file.graph.entities[item.at[0]]
+    record = file.graph.entities[item.native[0]]
     assert after.startswith(text[: record.start])
     assert after.endswith(text[record.end :])
     back = opened(after)
@@ -96,8 +96,8 @@ def test_observations_are_removed(text: str, data: st.DataObject) -> None:
     file = opened(text)
     gone = data.draw(st.lists(st.sampled_from(list(file.items)), unique=True)) if file.items else []
     entities, relations = values(text)
-    for item in sorted(gone, key=lambda each: each.at, reverse=True):
-        del entities[item.at[0]]["observations"][item.at[1]]
+    for item in sorted(gone, key=lambda each: each.native, reverse=True):
+        del entities[item.native[0]]["observations"][item.native[1]]
     after = file.remove(gone)
     assert values(after) == (entities, relations)
     assert parse_graph(after).faults == parse_graph(text).faults

@@ -18,8 +18,7 @@ from memtui.query import parse_query
 from memtui.stores import registry
 from memtui.stores.markdown.items import MarkdownList
 from memtui.stores.openclaw import detect
-from memtui.stores.openclaw.records import BOOTSTRAP_CHARACTERS, promotion_of
-from memtui.stores.openclaw.store import OpenClawStore
+from memtui.stores.openclaw.store import BOOTSTRAP_CHARACTERS, OpenClawStore, recalls_tag
 from memtui.stores.sidecar import Sidecar
 from memtui.testing.fixtures import contents
 
@@ -126,13 +125,13 @@ def test_workspaces_are_found_and_other_folders_are_not(root: Path, tmp_path: Pa
 
 
 def test_promotions_that_are_not_well_formed_are_plain_text() -> None:
-    assert promotion_of("a [score=0.5 recalls=2 avg=0.4 source=memory/a.md:1-1]") is not None
+    assert recalls_tag("a [score=0.5 recalls=2 avg=0.4 source=memory/a.md:1-1]")
     for text in (
         "a",
         "a [score=x recalls=2 avg=1 source=b]",
         "a [score=1.1.1 recalls=2 avg=1 source=b]",
     ):
-        assert promotion_of(text) is None
+        assert not recalls_tag(text)
 
 
 # ---- lists at random ----------------------------------------------------------------------------

@@ -1,26 +1,11 @@
-"""Convert GEMINI.md, private notes and patches to memories; parse and apply patches.
-
-* Each bullet and paragraph is a fact of `global` or of its project.
-* A patch in the inbox is a proposed note that shows the diff. It has the name of the first item
-  that it would add, so that the item has its links and tags once it is accepted.
-"""
+"""Unified diffs of Gemini's inbox: parsed, and applied exactly or not at all."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 from memtui.dataclass import dataclass, field
-from memtui.errors import Refused, UnreadableFile
-from memtui.files.reading import decode, read_bytes
-from memtui.model import Memory, Place
-from memtui.stores.gemini import entity_of, target_of
-from memtui.stores.listed_texts import importance_in, text_key
-from memtui.stores.markdown.documents import time_of_change
-from memtui.stores.markdown.items import ItemFile, item_extra, item_fields, parse_items
-from memtui.stores.sidecar import Sidecar
-from memtui.stores.values import memory_name
+from memtui.errors import Refused
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NOTHING = "/dev/null"
@@ -136,58 +121,3 @@ def apply_patch(text: str | None, patch: FilePatch, where: str) -> str | None:
         raise Refused("the patch does not fit: a line has no end", where=where)
     patched = "".join(result)
     return None if not patch.new and not patched else patched
-
-
-# ---- memories ------------------------------------------------------------------------------------
-
-
-PATCH = "patch"
-"""Type of a proposed patch, and key of `extra`: its path."""
-
-
-def item_memories(parsed: ItemFile, sidecar: Sidecar, label: str) -> Iterator[Memory]:
-    """The memories of one file."""
-    document = parsed.document
-    for id, item in parsed.items:
-        extra = item_extra(item) | {"loaded_at_start": True}
-        yield Memory(
-            **item_fields(document, id, item, label),
-            kind="fact",
-            entity=entity_of(document.path),
-            importance=importance_in(sidecar, id),
-            extra=extra,
-        )
-
-
-def patch_memory(path: str, file: Path, text: str, root: Path, label: str) -> Memory:
-    """A proposed patch. Raises Refused if not a unified diff."""
-    patches = parse_patch(text)
-    id = _first_id(patches, path, root) or path
-    names = [target_of(each.new or each.old, path, root) or "?" for each in patches]
-    return Memory(
-        **memory_name(label, id),
-        kind="note",
-        type=PATCH,
-        title=f"Proposed change of {', '.join(names)}",
-        content=text,
-        entity="global" if "/global/" in path else entity_of(path),
-        updated=time_of_change(file),
-        status="proposed",
-        origin=Place(str(file), 1),
-        extra={PATCH: path, "updated_from": "file time"},
-    )
-
-
-def _first_id(patches: list[FilePatch], path: str, root: Path) -> str:
-    """The id that the first new item will have; "" if none is new."""
-    for each in patches:
-        target = target_of(each.new, path, root) if each.new else ""
-        try:
-            known = decode(read_bytes(root / target, root)) if target else ""
-        except UnreadableFile:
-            known = ""
-        texts = {item.text for item in parse_items(known)}
-        for item in parse_items(each.added) if target else ():
-            if item.text not in texts:
-                return f"{target}#{text_key(item.text)}"
-    return ""
