@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import Lock, RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memtui.dataclass import dataclass, replace
 from memtui.library.loaded_stores import LoadedStores
@@ -20,10 +20,11 @@ from memtui.progress import Cancelled, IsCancelled, Report, never
 from memtui.search import postings, segment_files
 from memtui.search.array_types import Mask, to_mask
 from memtui.search.documents import IndexedDocument, to_document
-from memtui.search.index_worker import build_index
+from memtui.search.index_worker import build_index, whoosh_rows
 from memtui.search.matching import ExactAnswer
 from memtui.search.postings import Segment
 from memtui.search.query_terms import QueryTerm
+from memtui.search.saved_rows import has_secret
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +40,7 @@ BUILT_IN_PROCESS = 3_000
 """Memories up to which an index is built in this process: a third of a second, less than starting
 another one costs."""
 MAX_OVERLAYS = 8
-"""Overlays before some are merged."""
+"""Overlays before they are made anew as one between two bases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class IndexState:
     bases: tuple[Segment, ...] = ()
     """The cached segment of each store."""
     overlays: tuple[Segment, ...] = ()
-    """Segments of rows that are newer than the cache, in slot order."""
+    """Segments of rows that are newer than the cache."""
     is_ready: bool = False
 
     @property
@@ -63,15 +64,9 @@ class IndexState:
             row_at: Gives the row in a slot.
             alive: Of each slot whether its row is alive.
         """
-        overlays = list(self.overlays)
+        overlays = list(self.overlays) if len(self.overlays) < MAX_OVERLAYS else []
         for slots in _gaps([*self.bases, *overlays], len(alive)):
             overlays.append(_overlay(row_at, slots, alive))
-        overlays.sort(key=lambda segment: segment.first)
-        at = _first_to_merge(overlays)
-        if at < len(overlays):
-            slots = range(overlays[at].first, overlays[-1].first + overlays[-1].count)
-            parts = _gaps([*self.bases, *overlays[:at]], slots.stop)
-            overlays[at:] = [_overlay(row_at, part_slots, alive) for part_slots in parts]
         return replace(self, overlays=tuple(overlays), is_ready=True)
 
 
@@ -125,18 +120,14 @@ class Index:
         self.provisional = ProvisionalIndex()
         """Searched until the state is ready."""
         self._lock = Lock()
-        self._whoosh_lock = Lock()
-        """Whoosh's searchers are not thread-safe."""
-        self._whoosh: dict[str, Path] = {}
-        """Label of a store -> folder of the cached rows that Whoosh's index was made from."""
-        self._opened: dict[Path, WhooshIndex] = {}
-        """Those that were searched: Whoosh takes 5 MiB, and few searches need it."""
+        self.exact = ExactIndex()
 
     def add(self, cache: StoreCache, rows: Rows, report: Report, cancelled: IsCancelled) -> None:
         """Load or build the segment of one store's cached rows."""
         base, folder = cache.base, cache.generation
         if not base or folder is None:
             return
+        self.exact.use(cache)
         first = base.start
         if any(segment.first == first for segment in self.state.bases):
             return
@@ -170,41 +161,92 @@ class Index:
         self.state = state
 
     def save(self, cache: StoreCache, cancelled: IsCancelled) -> None:
-        """Bring one store's index on disk up to date, for the next start.
-
-        From then on, until the store changes, Whoosh answers its phrases, patterns and fuzzy terms.
-        """
+        """Bring one store's index on disk up to date, for the next start, and Whoosh's for phrases,
+        patterns and fuzzy terms."""
         folder = cache.generation
         if folder is None or cancelled():
             return
         if not segment_files.has_segment(folder):
             build_index("arrays", folder, cancelled=cancelled)
         if build_index("whoosh", folder, cancelled=cancelled):
+            self.exact.use(cache)
+
+
+class _Covered(NamedTuple):
+    """The memories that the Whoosh index of one store knows."""
+
+    rows: str
+    """What the index on disk is called by."""
+    slots: set[int]
+
+
+MAX_FOLLOWED = 500
+"""Changed memories of a store that are written into its Whoosh index at once: 2 ms each."""
+
+
+class ExactIndex:
+    """The Whoosh indexes of all stores; any thread may use them, one at a time."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        """Whoosh's searchers are not thread-safe."""
+        self._covered: dict[Path, _Covered] = {}
+        """By cache folder of the store."""
+        self._opened: dict[Path, WhooshIndex] = {}
+        """Those that were used: Whoosh takes 5 MiB, and few searches need it."""
+
+    def use(self, cache: StoreCache) -> None:
+        """Use the index of a store if it is of exactly the rows that are saved."""
+        folder, slots = cache.generation, set(cache.saved_slots)
+        if folder is not None and whoosh_rows(folder.parent) == folder.name:
             with self._lock:
-                self._whoosh[cache.store.label] = folder
+                if folder is cache.generation:  # no newer rows were saved meanwhile
+                    self._covered[folder.parent] = _Covered(folder.name, slots)
 
-    def search_whoosh(
-        self, term: QueryTerm, caches: Sequence[StoreCache], slot_of: Mapping[str, int], alive: Mask
+    def search(
+        self, term: QueryTerm, slot_of: Mapping[str, int], alive: Mask
     ) -> ExactAnswer | None:
-        """Look up a phrase, a pattern or a fuzzy word in the Whoosh indexes on disk.
+        """Look up a phrase, a pattern or a fuzzy word; None where no memory is covered."""
+        found: list[int] = []
+        covered: list[int] = []
+        with self._lock:
+            for home, known in list(self._covered.items()):
+                refs = self._open(home).search(term, known.rows)
+                if refs is None:  # damaged, or replaced by another process
+                    del self._covered[home]
+                    continue
+                covered += (slot for slot in known.slots if slot < len(alive))
+                slots = (slot_of.get(ref, len(alive)) for ref in refs)
+                found += (slot for slot in slots if slot < len(alive))
+        if not covered:
+            return None
+        return ExactAnswer(to_mask(found, len(alive)), to_mask(covered, len(alive)) & alive)
 
-        None unless they were made from exactly the rows in memory.
+    def follow(self, cache: StoreCache, rows: Rows) -> None:
+        """Write the changes of a store into its index, unless they are many.
+
+        A memory with a secret is in no file of the cache; the arrays answer for it.
         """
         with self._lock:
-            folders = [self._whoosh.get(cache.store.label) for cache in caches]
-        saved = [cache.saved_rows for cache in caches]
-        if None in saved or saved != folders:
-            return None
-        found: list[int] = []
-        for folder in filter(None, folders):
-            with self._whoosh_lock:
-                refs = self._open_whoosh(folder.parent).search(term, folder.name)
-            if refs is None:
-                return None
-            found += (slot for ref in refs if (slot := slot_of.get(ref, -1)) >= 0)
-        return ExactAnswer(to_mask(found, len(alive)), alive)
+            home = cache.home
+            known = self._covered.get(home) if home is not None else None
+            if home is None or known is None:
+                return
+            now = {slot for shard in cache.shards.values() for slot in shard.slots}
+            fresh = [slot for slot in sorted(now - known.slots) if not has_secret(rows[slot])]
+            gone = known.slots - now
+            if not (fresh or gone) or len(fresh) + len(gone) > MAX_FOLLOWED:
+                return
+            added, removed = (
+                [to_document(rows[slot]) for slot in fresh],
+                [rows[s].ref for s in gone],
+            )
+            if name := self._open(home).change(added, removed, known.rows):
+                self._covered[home] = _Covered(name, known.slots - gone | set(fresh))
+            else:
+                del self._covered[home]
 
-    def _open_whoosh(self, home: Path) -> WhooshIndex:
+    def _open(self, home: Path) -> WhooshIndex:
         from memtui.search.whoosh_index import WhooshIndex
 
         return self._opened.setdefault(home, WhooshIndex(home))
@@ -213,18 +255,6 @@ class Index:
 def _overlay(row_at: Callable[[int], Memory], slots: range, alive: Mask) -> Segment:
     documents = (to_document(row_at(slot)) if alive[slot] else NO_DOCUMENT for slot in slots)
     return postings.build(documents, slots.start)
-
-
-def _first_to_merge(overlays: Sequence[Segment]) -> int:
-    """Position of the first overlay that is no larger than all overlays after it together.
-
-    It is merged with those, so a row is indexed again only when the rows after it have doubled.
-    """
-    if len(overlays) <= MAX_OVERLAYS:
-        return len(overlays)
-    end = overlays[-1].first + overlays[-1].count
-    sizes = ((at, segment.count, end - segment.first) for at, segment in enumerate(overlays[:-1]))
-    return next((at for at, count, all_from in sizes if 2 * count <= all_from), len(overlays))
 
 
 def _gaps(segments: Iterable[Segment], size: int) -> Iterator[range]:

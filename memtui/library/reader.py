@@ -151,6 +151,13 @@ class LibraryReader:
         for cache in self.loaded.caches:
             self._index.save(cache, cancelled)
 
+    def follow_changes(self) -> None:
+        """Write what changed since into the Whoosh index on disk; call it after a refresh, in a
+        background job. Nothing is written where nothing changed."""
+        rows = self.snapshot.rows
+        for cache in self.loaded.caches:
+            self._index.exact.follow(cache, rows)
+
     @property
     def can_embed(self) -> bool:
         """Whether an embedding model is configured and available."""
@@ -242,8 +249,8 @@ class LibraryReader:
             segments=index.segments,
             is_indexed=index.is_ready,
             provisional=self._index.provisional,
-            exact=lambda term: self._index.search_whoosh(
-                term, self.loaded.caches, snapshot.slot_of, snapshot.columns.alive
+            exact=lambda term: self._index.exact.search(
+                term, snapshot.slot_of, snapshot.columns.alive
             ),
             weights=self.weights,
             semantic=self.semantic,

@@ -11,7 +11,7 @@ in the line: what cannot be used is left out, and a `Problem` says why and where
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import accumulate
 
@@ -36,9 +36,6 @@ from memtui.query.query_fields import ALL_HOLD, FIELDS, parse_condition
 from memtui.query.tokens import Token, TokenKind, tokenize
 
 _FUZZY = re.compile(r"(.+[^~])~[12]?")
-_WORD = re.compile(r"[^\W_]+")
-_PLAIN_WORDS = re.compile(r" *(?:(?!(?:OR|AND|NOT)(?: |$))[^\W_]++(?: ++|$))+")
-_FILTERED_WORDS = re.compile(rf"((?:[a-z]++:[\w,.:-]++ ++)+){_PLAIN_WORDS.pattern}")
 _HAS_LETTER = re.compile(r"[^\W_]|[^\x00-\x7f]")
 _MARKS = frozenset("*~?\"-()'")
 """Characters of the query language; a word of these alone looks for nothing."""
@@ -56,45 +53,7 @@ def parse_query(text: str, now: datetime, *, typing: bool = False) -> Query:
     Returns:
         The query; its `problems` and `hint` say what was left out.
     """
-    if _PLAIN_WORDS.fullmatch(text):
-        return Query(terms=tuple(_plain_terms(text, 0, typing=typing)))
-    if (filtered := _FILTERED_WORDS.fullmatch(text)) and (head := _parse_filters(filtered[1], now)):
-        terms = tuple(_plain_terms(text, filtered.end(1), typing=typing))
-        return Query(terms, head.conditions, head.since, head.until)
     return _Parser(text, now, typing).parse()
-
-
-def _plain_terms(text: str, start: int, *, typing: bool) -> Iterator[Term]:
-    """The terms of words only, as the grammar gives them, in a fifth of the time."""
-    for word in _WORD.finditer(text, start):
-        is_open = typing and word.end() == len(text)
-        kind = TermKind.PREFIX if is_open else TermKind.WORD
-        yield Term(word[0], kind, is_open=is_open, span=word.span())
-
-
-_last_filters: tuple[str, Query] = ("", Query())
-"""The filters at the beginning of the last line; assigned as a whole, so any thread may read it."""
-
-
-def _parse_filters(text: str, now: datetime) -> Query | None:
-    """The filters with which a line begins, parsed once for all letters that follow.
-
-    None if they are not only conditions, or if the conditions depend on the time.
-    """
-    global _last_filters
-    known, query = _last_filters
-    if known != text:
-        query = _Parser(text, now, typing=False).parse()
-        _last_filters = text, query
-    simple = Query((), query.conditions, query.since, query.until)
-    if query != simple or query.problems or any(part.ranges for part in query.conditions):
-        return None
-    since, until = query.since, query.until
-    return Query(
-        conditions=query.conditions,
-        since=parse_time(since.text, now) if since else None,
-        until=parse_time_end(until.text, now) if until else None,
-    )
 
 
 @dataclass(slots=True)

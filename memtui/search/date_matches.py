@@ -170,8 +170,6 @@ _RELATIVE = (
     r"(?i)\b(?:(?P<word>today|yesterday)|(?P<which>last|this)\s+(?P<unit>week|month|year)"
     r"|(?P<count>\d{1,3})\s+(?P<units>day|week|month|year)s?\s+ago)\b"
 )
-_HINT = re.compile(rf"\d|{'|'.join(name[:3] for name in MONTHS)}|day\b|last|this", re.IGNORECASE)
-"""What every text with a date has."""
 _BEGINNINGS = {word[:3] for word in (*MONTHS, *_FOREIGN, *_FOREIGN_DAYS)}
 _ANY_LANGUAGE = re.compile("|".join([r"\d", "tod", "yes", "las", "thi", *sorted(_BEGINNINGS)]))
 """What every text with a date has, folded, before words are translated."""
@@ -192,8 +190,6 @@ def find_dates(text: str, now: datetime) -> tuple[Span, ...]:
         text: A query, as it was typed.
         now: What `yesterday` and dates without a year are counted from.
     """
-    if _HINT.search(text) is None:
-        return ()
     found: list[Span] = []
     rest = re.sub(
         _NUMERIC,

@@ -134,20 +134,7 @@ class EmbeddingServer:
         counts: PieceCounts | None = None,  # noqa: ARG002
         cancelled: IsCancelled = never,
     ) -> Floats:
-        """Embed texts in batches.
-
-        Args:
-            texts: An empty one is sent as a space, because servers refuse empty texts.
-            counts: Is not used.
-            cancelled: Is asked before each request.
-
-        Returns:
-            One row of length 1 for each text.
-
-        Raises:
-            EmbeddingError: The server cannot be reached, or its answer is no table of vectors.
-            Cancelled: `cancelled` became true.
-        """
+        """Embed texts in batches; an empty one is sent as a space, because servers refuse it."""
         parts = []
         for at in range(0, len(texts), BATCH_TEXTS):
             if cancelled():
@@ -285,20 +272,7 @@ class StaticModel:
     def embed(
         self, texts: Sequence[str], counts: PieceCounts | None, cancelled: IsCancelled = never
     ) -> Floats:
-        """Embed texts in batches.
-
-        Args:
-            texts: The texts.
-            counts: What `counts` returned for the memories of the store; None: equal weights.
-            cancelled: Is asked before each batch.
-
-        Returns:
-            One row of length 1 for each text; zeros for a text without pieces.
-
-        Raises:
-            Cancelled: `cancelled` became true.
-            OSError, ValueError: The table cannot be read.
-        """
+        """Embed texts in batches; without `counts` all pieces weigh the same."""
         weights = piece_weights(np.zeros(len(self._table)) if counts is None else counts)
         parts = [np.empty((0, self._table.shape[1]), np.float32)]
         for batch in _batches(texts):
@@ -316,13 +290,7 @@ def piece_weights(counts: NDArray[Any]) -> Floats:
 
 
 def pool_rows(pieces: Sequence[Sequence[int]], table: NDArray[Any], weights: Floats) -> Floats:
-    """The weighted mean of the rows of each text's pieces, scaled to length 1.
-
-    Args:
-        pieces: Of each text the numbers of its pieces.
-        table: A row for each piece.
-        weights: The weight of each piece.
-    """
+    """The mean of the `table`'s rows of each text's pieces by `weights`, scaled to length 1."""
     lengths = np.array([len(one) for one in pieces], np.int64)
     rows = np.zeros((len(pieces), table.shape[1]), np.float32)
     nonempty = np.flatnonzero(lengths)

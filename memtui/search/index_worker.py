@@ -13,6 +13,7 @@ is renamed last, so those of a child that died are never used.
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Iterator
@@ -60,6 +61,14 @@ def build_index(
     else:
         return True
     return False
+
+
+def whoosh_rows(home: Path) -> str:
+    """The name of the rows that the Whoosh index in this folder is of; empty without an index."""
+    try:
+        return str(json.loads((home / "whoosh.json").read_bytes())["rows"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def update_vectors(

@@ -21,7 +21,7 @@ import platform
 import secrets
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any, TypeVar
@@ -168,14 +168,6 @@ def _versions() -> dict[str, Any]:
     }
 
 
-def covered_rows(home: Path) -> str:
-    """The generation of rows that the index in this folder is of; empty where there is none."""
-    try:
-        return str(json.loads((home / "whoosh.json").read_bytes())["rows"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-
-
 class WhooshIndex:
     """The Whoosh index in the private folder `home`; of several processes, one writes at a time."""
 
@@ -311,6 +303,28 @@ class WhooshIndex:
             if fresh or outdated or rows != self._rows:
                 self._write_stamp(rows)
         return True
+
+    def change(self, added: Sequence[IndexedDocument], removed: Collection[str], rows: str) -> str:
+        """Write a few new or changed documents, and take out those with the `removed` refs.
+
+        Returns:
+            The name of what the index then covers; empty if nothing was done, because it is not of
+            `rows`, or another process is writing.
+        """
+
+        def act() -> str:
+            searcher = self._open()
+            if self._rows != rows:
+                return ""
+            refs = {*removed, *(document.ref for document in added)}
+            outdated = [n for ref in refs for n in searcher.docs_for_query(wq.Term(REF, ref))]
+            self._commit(list(added), outdated, silent, never)
+            name = secrets.token_hex(8)
+            self._write_stamp(name)
+            return name
+
+        with cache_files.try_lock(self.home / "whoosh.lock") as alone:
+            return self._discard_on_error(act) or "" if alone else ""
 
     def _read_digests(self) -> dict[str, tuple[int, str]]:
         """The number and the digest of each document, by ref. Raises anything."""

@@ -265,6 +265,7 @@ class LibraryWorker:
             self._offer_vocabulary(library, job)
         if news or self._has_own_change:
             self._has_own_change = False
+            library.follow_changes()
             library.back_up_files(job.rest)
 
     def _show_news(self, library: Library, job: Job) -> None:

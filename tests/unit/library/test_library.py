@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -19,6 +20,8 @@ from memtui.files.backups import last_good
 from memtui.library import Library
 from memtui.paths import bundled_folder
 from memtui.query import parse_query
+from memtui.search.query_terms import analyze_terms
+from memtui.search.whoosh_index import WhooshIndex
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 NOW = datetime(2026, 3, 30, tzinfo=UTC)
@@ -350,6 +353,42 @@ def test_the_index_on_disk_follows_changes_and_the_next_start_reads_nothing(
     with opened_below(home) as opened:
         assert len(contents(open_library(home, cache))) == 5
     assert opened == []
+
+
+@pytest.mark.slow
+def test_whoosh_follows_what_changed_and_is_used_by_the_next_start(
+    home: Path, tmp_path: Path
+) -> None:
+    cache = tmp_path / "cache"
+    library = open_library(home, cache)
+    library.index()
+    library.save_index()
+    write_facts(home, "bo", [fact(8, "Bo repaired the gauge at Port Ellis")])
+    shutil.rmtree(home / "entities" / "alice")
+    library.refresh()
+    before = contents(library, "g*uge"), contents(library, "t*bles"), contents(library, '"at Port"')
+    library.follow_changes()
+    after = contents(library, "g*uge"), contents(library, "t*bles"), contents(library, '"at Port"')
+    assert after == before == ([BO], [], [BO])
+    (stamp,) = cache.glob("stores/*/whoosh.json")
+    with WhooshIndex(stamp.parent) as index:
+        (term,) = analyze_terms(parse_query("g*uge", NOW).terms).optional
+        assert len(index.search(term) or ()) == 1
+    written = stamp.read_bytes()
+    library.follow_changes()
+    assert stamp.read_bytes() == written
+    library.save_index()
+    assert stamp.read_bytes() != written  # the name of the rows, no document
+    with mock.patch.object(
+        WhooshIndex, "search", autospec=True, side_effect=WhooshIndex.search
+    ) as asked:
+        again = open_library(home, cache)
+        again.index()
+        assert contents(again, "g*uge") == [BO]
+    assert asked.call_count == 1
+
+
+BO = "Bo repaired the gauge at Port Ellis"
 
 
 @pytest.mark.slow

@@ -20,8 +20,9 @@ from memtui.progress import Cancelled
 from memtui.query import parse_query
 from memtui.search import cache_files
 from memtui.search.documents import IndexedDocument
+from memtui.search.index_worker import whoosh_rows
 from memtui.search.query_terms import analyze_terms
-from memtui.search.whoosh_index import WhooshIndex, covered_rows
+from memtui.search.whoosh_index import WhooshIndex
 from tests.torture.processes import KILLED, fork, wait
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -93,7 +94,7 @@ def test_nothing_is_written_where_nothing_changed(index: WhooshIndex) -> None:
     before = {path: path.stat().st_mtime_ns for path in index.folder.iterdir()}
     assert index.update(DOCUMENTS, "another name")
     assert {path: path.stat().st_mtime_ns for path in index.folder.iterdir()} == before
-    assert covered_rows(index.home) == "another name"
+    assert whoosh_rows(index.home) == "another name"
 
 
 @pytest.mark.slow
@@ -111,7 +112,7 @@ def test_many_small_updates_stay_right_and_are_merged(tmp_path: Path) -> None:
 
 def test_no_index_is_no_answer(tmp_path: Path) -> None:
     assert ask(WhooshIndex(tmp_path), "x") is None
-    assert covered_rows(tmp_path) == ""
+    assert whoosh_rows(tmp_path) == ""
 
 
 def test_second_writer_gives_way(index: WhooshIndex) -> None:
