@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from memtui.model import CURRENT, ENDED_LINKS, Link, Memory
@@ -145,13 +146,14 @@ def stated_links(memory: Memory) -> tuple[LinkStatement, ...]:
             LinkStatement(None, relation, name, EdgeOrigin.TEXT)
             for relation, name in find_text_links(memory.content)
         ]
-    return (*found, *source_links(memory.source))
+    sources = source_links(memory.source)
+    return (*found, *sources) if found else sources
 
 
 def _ended_links(memory: Memory) -> list[Link]:
     """The links that a person has ended, each with its end."""
     values = memory.extra.get(ENDED_LINKS)
-    found = []
+    found: list[Link] = []
     for value in values if isinstance(values, list) else ():
         end = value.get("valid_to") if isinstance(value, dict) else None
         if isinstance(value, dict) and (ended := from_iso(end)) is not None:
@@ -160,6 +162,7 @@ def _ended_links(memory: Memory) -> list[Link]:
     return found
 
 
+@lru_cache(maxsize=1024)
 def source_links(source: str) -> tuple[LinkStatement, ...]:
     """The sources that can be ids: one or several, separated by commas; ids have no spaces."""
     return tuple(

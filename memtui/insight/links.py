@@ -172,17 +172,6 @@ class LinkIndex:
             if self._key_of.get(entry.ref) == key:
                 del self._key_of[entry.ref]
 
-    def copy(self) -> LinkIndex:
-        """Return an index that can be changed on its own."""
-        made = LinkIndex()
-        made._entries, made._key_of = dict(self._entries), dict(self._key_of)
-        made._names = self._names
-        return made
-
-    def entry(self, key: int) -> LinkEntry | None:
-        """Return the entry of the memory with this key; None if there is none."""
-        return self._entries.get(key)
-
     def set_names(self, names: Names) -> None:
         """Set the names there are; the names of the entries must be among them."""
         self._forget()

@@ -301,6 +301,4 @@ class IndexUpdates:
     def load_vectors(self) -> None:
         """Load the cached vectors and compute those of a few new rows."""
         with self._lock:
-            rows = self._loaded.snapshot.rows
-            self._semantic.load(self._loaded.caches, len(rows))
-            self._semantic.extend_to(rows)
+            self._semantic.load(self._loaded.caches, self._loaded.snapshot.rows)

@@ -59,9 +59,6 @@ class SemanticSearch:
         self._embedder: Embedder | None = None
         self._was_chosen = False
         self._query_vectors: dict[str, tuple[Floats, ...]] = {}
-        self._last: tuple[VectorIndex, str, Floats] | None = None
-        """State, text and cosines of the last query: while a word is typed, the embedded text stays
-        the same."""
         self.state = VectorIndex()
 
     @property
@@ -81,17 +78,12 @@ class SemanticSearch:
         embedder = self.embedder
         return 0.0 if embedder is None or embedder.remote else fusion.STATIC_FLOOR
 
-    def load(self, caches: Sequence[StoreCache], slots: int) -> None:
-        """Load the cached vectors for a table of this many slots."""
-        embedder = self.embedder
-        if embedder is None:
-            return
-        places = [
-            (cache.home, cache.generation, cache.saved_slots)
-            for cache in caches
-            if cache.home is not None and cache.generation is not None
-        ]
-        self._set(vector_building.load_vector_index(places, embedder.name, slots))
+    def load(self, caches: Sequence[StoreCache], rows: Rows) -> None:
+        """Load the cached vectors of these rows."""
+        if self.embedder is not None:
+            homes = (cache.home for cache in caches if cache.home is not None)
+            self._set(vector_building.load_vector_index(homes, self.embedder.name))
+            self.extend_to(rows)
 
     def extend_to(self, rows: Rows) -> None:
         """Compute the vectors of new slots, where the model is fast enough to wait for."""
@@ -107,7 +99,6 @@ class SemanticSearch:
         with self._lock:
             self.state = state
             self._query_vectors = {}
-            self._last = None
 
     def embed(
         self, folder: Path, label: str, report: Report, cancelled: IsCancelled
@@ -133,9 +124,6 @@ class SemanticSearch:
             return None
         if not (text := fusion.text_to_embed(query.wanted_terms, segments)):
             return None
-        last = self._last
-        if last is not None and last[:2] == (state, text) and len(last[2]) == slots:
-            return last[2]
         vectors = self._query_vectors.get(text)
         if vectors is None:
             if embedder.remote:
@@ -143,9 +131,7 @@ class SemanticSearch:
             vectors = self._embed_text(embedder, state, text)
         if vectors is None or len(vectors) != len(state.parts):
             return None
-        cosines = state.compute_cosines(vectors, slots)
-        self._last = (state, text, cosines)
-        return cosines
+        return state.compute_cosines(vectors, slots)
 
     def find_near_words(self, query: Query, segments: Sequence[Segment], text: str) -> NearWords:
         """The words of a text that are nearest to the query in meaning, with their cosines.

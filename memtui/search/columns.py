@@ -353,7 +353,6 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
     """The entity codes of these slots, and the paths at and above which one is counted twice.
 
     Args:
-        columns: The columns of all slots.
         slots: Their further entities are included.
     """
     codes = columns.entity.take(slots)

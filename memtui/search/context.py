@@ -88,11 +88,8 @@ def add_context(
     Args:
         match: All matches by text.
         passing: For each slot whether it passes the filters.
-        columns: The columns of all slots.
-        segments: The postings of all memories.
         words: The words of the query, as they were typed.
         now: What `yesterday` is counted from.
-        weights: The weights of the parts.
 
     Returns:
         Only the matches that pass, for a query of fewer than `MIN_TERMS` terms.

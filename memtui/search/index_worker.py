@@ -43,7 +43,6 @@ def build_index(
 
     Args:
         what: What to build.
-        generation: The folder of the generation.
         report: Is given the rows done and the rows there are.
         cancelled: Is asked five times a second; once it is true, the child is killed.
 
@@ -80,7 +79,6 @@ def update_vectors(
         generation: The folder of a generation.
         embedder: What makes the vectors.
         report: Is given the texts embedded and the texts to embed.
-        cancelled: Is asked before each batch.
 
     Returns:
         How many texts were embedded, and how many different texts there are.

@@ -58,9 +58,6 @@ def score_complete_matches(
 
     Args:
         match: The matches; if only one has all words, it is first whatever else it has.
-        query_terms: The analyzed query.
-        segments: The postings of all memories.
-        when: The times of all slots.
         literals: Reads texts.
         dates: The memories with the dates of the query.
     """

@@ -47,6 +47,8 @@ class StoreVectors:
     """The piece counts with which a query for these rows is embedded."""
     keys: Keys
     """The key of the text of each row."""
+    is_saved: bool = True
+    """Whether they are in the store's cache folder; else they were made since."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,53 +74,21 @@ class VectorIndex:
             row -= len(part.rows)
         return None
 
-    def keep_slots(self, slots: Longs) -> VectorIndex:
-        """Return the index of these slots only (ascending), renumbered.
-
-        Parts of which most rows became unused drop these rows.
-        """
-        row_of = self.row_of[slots[slots < len(self.row_of)]]
-        used = np.zeros(sum(len(part.rows) for part in self.parts), np.bool_)
-        used[row_of[row_of >= 0]] = True
-        parts: list[StoreVectors] = []
-        first = 0
-        for part in self.parts:
-            last = first + len(part.rows)
-            is_used = used[first:last]
-            if 2 * np.count_nonzero(is_used) > len(is_used):
-                is_used[:] = True
-            else:
-                part = StoreVectors(part.rows[is_used], part.counts, part.keys[is_used])
-            parts.append(part)
-            first = last
-        moved = np.cumsum(used) - 1
-        known = np.where(row_of >= 0, moved.take(row_of, mode="clip"), -1) if len(moved) else row_of
-        return VectorIndex(tuple(parts), known)
-
     def append_part(self, part: StoreVectors) -> tuple[StoreVectors, ...]:
-        """Return `parts` with a further part.
-
-        It is joined with preceding ones of the same counts unless they are far longer, because each
-        part costs time in every query.
-        """
-        parts = [*self.parts]
-        while parts and parts[-1].counts is part.counts:
-            if len(parts[-1].rows) > 2 * len(part.rows):
-                break
-            former = parts.pop()
-            part = StoreVectors(
-                np.concatenate([former.rows, part.rows]),
-                part.counts,
-                np.concatenate([former.keys, part.keys]),
-            )
-        return (*parts, part)
+        """Return `parts` with a further part that is not saved; there is one of these at most,
+        because each part costs time in every query."""
+        *parts, last = self.parts
+        if last.is_saved:
+            return (*self.parts, part)
+        rows = np.concatenate([last.rows, part.rows])
+        keys = np.concatenate([last.keys, part.keys])
+        return (*parts, StoreVectors(rows, part.counts, keys, is_saved=False))
 
     def compute_cosines(self, query_vectors: Sequence[Floats], slots: int) -> Floats:
         """The cosine of each slot to the query; 0 for a slot without a vector.
 
         Args:
             query_vectors: The vector of the query for each of `parts`.
-            slots: How many slots there are.
         """
         near = np.zeros(slots, np.float32)
         if not self.parts:
@@ -152,7 +122,6 @@ def find_nearest(
     Args:
         cosines: The cosine of each slot.
         allowed: The slots that may be found.
-        limit: Most slots.
         order: All slots in the order that equal cosines have; None: that of the slots.
     """
     near = np.where(allowed, cosines, np.float32(0))
@@ -168,7 +137,6 @@ def embed_query(embedder: Embedder, index: VectorIndex, text: str) -> tuple[Floa
     Args:
         embedder: The one that made the vectors of the index.
         index: Its parts may have different statistics.
-        text: The query.
 
     Returns:
         One vector for each part.
@@ -197,7 +165,6 @@ def compare_to_slot(index: VectorIndex, slot: int, slots: int) -> Floats | None:
     Args:
         index: The vectors of all slots.
         slot: The one that the others are compared to.
-        slots: How many slots there are.
     """
     vector = index.vector_of(slot)
     if vector is None:
@@ -214,7 +181,6 @@ def find_near_words(
     Args:
         embedder: Embeds the query and the words.
         counts: The statistics of the store that the text comes from.
-        query_text: The query.
         text: Its first `MAX_WORDS_COMPARED` words are compared.
     """
     words = [word for word in dict.fromkeys(analysis.list_words(text)) if _says_something(word)]
@@ -245,7 +211,6 @@ def find_distinctive_words(
 
     Args:
         document: The memory.
-        segments: The index.
         alive: For each slot whether it counts.
 
     Returns:
@@ -281,9 +246,6 @@ def score_by_words(
 
     Args:
         words: Words and their weights, from `find_distinctive_words`.
-        segments: The index.
-        slots: How many slots there are.
-        cancelled: Is asked before each word.
 
     Returns:
         For each slot the share of the words' total weight that it holds.
@@ -312,9 +274,7 @@ def find_nearest_current(
 
     Args:
         near: For each slot how similar it is, 0..1.
-        columns: The columns of all slots.
         slot: The memory that the others are compared to.
-        limit: Most memories.
     """
     current = np.isin(columns.status, [STATUSES.index(status) for status in CURRENT])
     allowed = columns.alive & current

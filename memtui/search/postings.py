@@ -133,7 +133,6 @@ def build(
     Args:
         documents: In the order of their slots.
         first: The slot of the first one.
-        cancelled: Is asked once for 256 documents.
         is_complete: False for a provisional segment, without stems.
 
     Raises:

@@ -217,10 +217,6 @@ def score_matches(
     """Compute the scores of matches.
 
     Args:
-        match: The matches.
-        columns: The columns of all slots.
-        now: The time from which recency is counted.
-        weights: The weights of the parts.
         preferred_types: Types that the query prefers, else those that it filters by.
         id_matches: Slots whose id is the text of the query.
         added: The parts from the context, then those that only matches with all words have.

@@ -5,7 +5,7 @@ Work that is stopped continues with the next batch later (see `memtui.search.vec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -39,10 +39,6 @@ MAX_ROWS_PER_TEXT = 2
 """With more rows than this for each text, rows without a text are removed."""
 
 
-StorePlace = tuple[Path, Path, Sequence[int]]
-"""Of one store: cache folder, generation, and the slot of each of its rows (-1: none)."""
-
-
 def choose_embedder(choice: Embedding) -> Embedder | None:
     """Make the embedder that the settings name; no weights are read yet.
 
@@ -63,49 +59,30 @@ def choose_embedder(choice: Embedding) -> Embedder | None:
     return EmbeddingServer(choice)
 
 
-def load_vector_index(places: Sequence[StorePlace], model: str, slots: int) -> VectorIndex:
-    """Load the vectors of all stores, by slot.
+def load_vector_index(homes: Iterable[Path], model: str) -> VectorIndex:
+    """Load the vectors of all stores, of no slots yet.
 
     Args:
-        places: The cache of each store and the slots of its rows; a store without usable vectors is
-            left out.
+        homes: The cache folder of each store; one without usable vectors is left out.
         model: The embedder's name; vectors of another model are not usable.
-        slots: How many slots there are.
-
-    Returns:
-        The vectors, mapped from their files.
     """
-    parts: list[StoreVectors] = []
-    row_of = np.full(slots, -1, np.int64)
-    before = 0
-    for home, generation, slot_of_row in places:
-        stored = vectors.load(home, model)
-        keys = vectors.load_row_keys(generation)
-        where = np.asarray(slot_of_row, np.int64)
-        if stored is None or not len(stored.keys) or keys is None or len(keys) != len(where):
-            continue
-        rows = vectors.find_rows(stored.keys, keys)
-        known = (rows >= 0) & (where >= 0) & (where < slots)
-        row_of[where[known]] = rows[known] + before
-        parts.append(StoreVectors(stored.rows, stored.counts, stored.keys))
-        before += len(stored.rows)
-    return VectorIndex(tuple(parts), row_of)
+    stored = (vectors.load(home, model) for home in homes)
+    parts = (StoreVectors(one.rows, one.counts, one.keys) for one in stored if one is not None)
+    return VectorIndex(tuple(part for part in parts if len(part.keys)))
 
 
 def extend_index(state: VectorIndex, rows: Sequence[Memory], embedder: Embedder) -> VectorIndex:
     """Return the index with the rows that were added since.
 
-    A text that already has a vector keeps it. A few new texts are embedded immediately if the
-    embedder is local. Raises what `Embedder.embed` raises.
+    A text that already has a vector, in whichever store, keeps it. A few new texts are embedded
+    immediately if the embedder is local. Raises what `Embedder.embed` raises.
 
     Args:
         state: The index of the first rows.
-        rows: All rows.
         embedder: The one that made the vectors of the index.
     """
-    size = len(state.row_of)
-    texts = [embedded_text(documents.to_document(rows[slot])) for slot in range(size, len(rows))]
-    keys = np.array([vectors.hash_text(text) for text in texts], vectors.KEY)
+    texts = [_read_text(memory) for memory in rows[len(state.row_of) :]]
+    keys = vectors.hash_texts(texts)
     stored_keys = np.concatenate([part.keys for part in state.parts])
     found = vectors.find_rows(stored_keys, keys)
     new = np.flatnonzero(found < 0)
@@ -114,7 +91,7 @@ def extend_index(state: VectorIndex, rows: Sequence[Memory], embedder: Embedder)
         counts = parts[-1].counts
         made = embedder.embed([texts[at] for at in new], counts)
         found[new] = len(stored_keys) + np.arange(len(new))
-        parts = state.append_part(StoreVectors(made, counts, keys[new]))
+        parts = state.append_part(StoreVectors(made, counts, keys[new], is_saved=False))
     return VectorIndex(parts, np.concatenate([state.row_of, found]))
 
 
@@ -124,10 +101,8 @@ def embed_missing(
     """Embed what has no vector yet in this process; otherwise as `index_worker.update_vectors`.
 
     Args:
-        generation: The folder of the generation.
         embedder: Makes the vectors.
         report: Is given the number of texts embedded.
-        cancelled: Is asked between batches.
 
     Returns:
         How many texts were embedded, and how many different texts there are.
@@ -138,7 +113,7 @@ def embed_missing(
     home = generation.parent
     rows = saved_rows.load_rows(generation)
     with vectors.locked(home):
-        keys = _read_keys(generation, rows, cancelled)
+        keys = vectors.hash_texts(map(_read_text, stoppable(rows, cancelled)))
         stored = vectors.load(home, embedder.name)
         if stored is not None and not embedder.remote:
             limit = RECOUNT_GROWTH * max(1, stored.header.counted)
@@ -152,7 +127,7 @@ def embed_missing(
         counts: PieceCounts | None
         if stored is None:
             sample = range(0, len(rows), max(1, -(-len(rows) // COUNT_SAMPLE)))
-            header, counts = None, embedder.counts(_read_text(rows, row) for row in sample)
+            header, counts = None, embedder.counts(_read_text(rows[row]) for row in sample)
         else:
             header, counts = stored.header, stored.counts
         _embed(home, rows, keys, todo, embedder, header, counts, report, cancelled)
@@ -189,7 +164,7 @@ def _embed(
             raise Cancelled
         report(Progress("embedding", at, len(todo)))
         batch = todo[at : at + size]
-        made = embedder.embed([_read_text(rows, int(row)) for row in batch], counts, cancelled)
+        made = embedder.embed([_read_text(rows[row]) for row in batch], counts, cancelled)
         if header is None or made.shape[1] != header.size:
             # A server may have another model under the old name: its vectors are not mixed.
             header = vectors.create_files(
@@ -199,17 +174,5 @@ def _embed(
     report(Progress("embedding", len(todo), len(todo)))
 
 
-def _read_text(rows: Sequence[Memory], row: int) -> str:
-    return embedded_text(documents.to_document(rows[row]))
-
-
-def _read_keys(generation: Path, rows: Sequence[Memory], cancelled: IsCancelled) -> Keys:
-    """The key of each row, computed once for each generation."""
-    known = vectors.load_row_keys(generation)
-    if known is not None and len(known) == len(rows):
-        return known
-    numbers = stoppable(range(len(rows)), cancelled)
-    hashes = [vectors.hash_text(_read_text(rows, row)) for row in numbers]
-    keys = np.array(hashes, vectors.KEY)
-    vectors.save_row_keys(generation, keys)
-    return keys
+def _read_text(memory: Memory) -> str:
+    return embedded_text(documents.to_document(memory))

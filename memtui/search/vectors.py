@@ -19,7 +19,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,11 @@ KEY = np.dtype("<u8")
 Keys = NDArray[np.uint64]
 
 
-def hash_text(text: str) -> int:
-    """The key of a text."""
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY.itemsize)
-    return int.from_bytes(digest.digest(), "little")
+def hash_texts(texts: Iterable[str]) -> Keys:
+    """The key of each text."""
+    encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+    digests = (hashlib.blake2b(text, digest_size=KEY.itemsize).digest() for text in encoded)
+    return np.frombuffer(b"".join(digests), KEY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,6 @@ def create_files(
     """Start new files, make them current, and remove the others.
 
     Args:
-        home: The store's cache folder.
         model: The name of the embedder.
         size: The length of a vector.
         counted: Of how many memories `counts` are.
@@ -191,10 +191,8 @@ def append_rows(home: Path, header: VectorsHeader, keys: Keys, rows: Floats) -> 
     """Append vectors to the current files, after removing a half-written one. Raises OSError.
 
     Args:
-        home: The store's cache folder.
         header: Names the files.
         keys: The key of each row.
-        rows: The vectors.
     """
     with (
         _file(home, header, "f16").open("r+b") as numbers,
@@ -213,19 +211,3 @@ def append_rows(home: Path, header: VectorsHeader, keys: Keys, rows: Floats) -> 
 
 def _size(stream: Any) -> int:
     return os.fstat(stream.fileno()).st_size
-
-
-def load_row_keys(generation: Path) -> Keys | None:
-    """Return the key of each row of a generation; None if they are not saved."""
-    try:
-        keys: Keys = np.load(generation / "vector_keys.npy", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return keys
-
-
-def save_row_keys(generation: Path, keys: Keys) -> None:
-    """Save the `keys` of the rows of a `generation`. Raises OSError."""
-    fresh = generation / "vector_keys.new.npy"
-    cache_files.save_array(fresh, keys)
-    fresh.replace(generation / "vector_keys.npy")

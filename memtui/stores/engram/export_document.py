@@ -113,7 +113,10 @@ class _Document:
             "prompts": self.prompts,
         }
         if self._version == FULL:
-            extra = {"relations": self._relations(), "prompt_tombstones": self._tombstones()}
+            tombstones = []
+            if self._only is None:
+                tombstones = self._rows("prompt_tombstones", TOMBSTONE, "sync_id")
+            extra = {"relations": self._relations(), "prompt_tombstones": tombstones}
             found |= {name: rows for name, rows in extra.items() if rows}
         return found
 
@@ -165,11 +168,6 @@ class _Document:
             for row in _relations(self._connection, self._schema)
             if self._only is None or ends >= {row.get("source_id"), row.get("target_id")}
         ]
-
-    def _tombstones(self) -> list[dict[str, Any]]:
-        if self._only is not None:
-            return []
-        return self._rows("prompt_tombstones", TOMBSTONE, "sync_id")
 
     def _rows(self, table: str, columns: Sequence[str], order: str) -> list[dict[str, Any]]:
         rows = [
@@ -304,7 +302,10 @@ class _TableWriter:
         self._connection = connection
         self._rows = rows
         self._numbers: set[tuple[str, int]] = set()
-        self._add_later_columns()
+        lists = {"user_prompts": "prompts"}
+        for table, column in _V3_COLUMNS:
+            if any(row.get(column) for row in rows[lists.get(table, table)]):
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
         self._schema: Schema = inspect(connection)
 
     def fill(self) -> None:
@@ -312,28 +313,26 @@ class _TableWriter:
             self._insert_row("sessions", imported_session_row(self._schema, row))
         for name, table in (("observations", "observations"), ("prompts", "user_prompts")):
             for place, row in enumerate(self._rows[name], 1):
-                self._needs_session(row)
+                session, project = text(row["session_id"]), text(row.get("project"))
+                started = row["created_at"]
+                for edit in session_edits(
+                    "", self._connection, self._schema, session, project, started
+                ):
+                    if edit.before is None:
+                        self._insert_row("sessions", edit.after or {})
                 self._insert_row(table, self._memory(table, place, row))
         for row in self._rows["relations"]:
             columns = {n: v for n, v in row.items() if not n.startswith("superseded_by")}
             self._insert_row("memory_relations", columns)
         for row in self._rows["relations"]:
-            self._supersede(row)
+            if by := row.get("superseded_by_relation_sync_id") or row.get("superseded_by"):
+                self._connection.execute(
+                    "UPDATE memory_relations SET superseded_by_relation_id ="
+                    " (SELECT id FROM memory_relations WHERE sync_id = ?) WHERE sync_id = ?",
+                    (by, row["sync_id"]),
+                )
         for row in self._rows["prompt_tombstones"]:
             self._insert_row("prompt_tombstones", row)
-
-    def _add_later_columns(self) -> None:
-        lists = {"user_prompts": "prompts"}
-        for table, column in _V3_COLUMNS:
-            if any(row.get(column) for row in self._rows[lists.get(table, table)]):
-                self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
-
-    def _needs_session(self, row: Row) -> None:
-        session, project = text(row["session_id"]), text(row.get("project"))
-        place = ("", self._connection, self._schema)
-        for edit in session_edits(*place, session, project, row["created_at"]):
-            if edit.before is None:
-                self._insert_row("sessions", edit.after or {})
 
     def _memory(self, table: str, place: int, row: Row) -> dict[str, Any]:
         """Give rows of early exports the number and sync_id they lack, the same ones every time."""
@@ -351,15 +350,6 @@ class _TableWriter:
             named = f"{row['session_id']} {row['created_at']} {row['content']}"
             columns["sync_id"] = rules.sync_id_of(prefix, named)
         return columns
-
-    def _supersede(self, row: Row) -> None:
-        by = row.get("superseded_by_relation_sync_id") or row.get("superseded_by")
-        if by:
-            self._connection.execute(
-                "UPDATE memory_relations SET superseded_by_relation_id ="
-                " (SELECT id FROM memory_relations WHERE sync_id = ?) WHERE sync_id = ?",
-                (by, row["sync_id"]),
-            )
 
     def _insert_row(self, table: str, row: Row) -> None:
         """Insert a row unless its key exists, as Engram's own import does."""

@@ -66,7 +66,8 @@ def lines_of(connection: sqlite3.Connection) -> Iterator[str]:
             yield _json({"kind": kind, "name": name, "sql": sql})
     tables = [name for name, _ in parts["table"]]
     tables += [name for name, sql in parts["virtual"] if not _is_index_of_another(sql)]
-    if _has_table(connection, _SEQUENCE):
+    named = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (_SEQUENCE,))
+    if named.fetchone() is not None:
         tables.append(_SEQUENCE)
     for table in tables:
         yield from _table(connection, table)
@@ -74,11 +75,6 @@ def lines_of(connection: sqlite3.Connection) -> Iterator[str]:
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
-
-
-def _has_table(connection: sqlite3.Connection, table: str) -> bool:
-    found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,))
-    return found.fetchone() is not None
 
 
 def _schema(connection: sqlite3.Connection) -> dict[str, list[tuple[str, str]]]:
@@ -185,7 +181,9 @@ def _build(connection: sqlite3.Connection, lines: Iterator[str]) -> None:
         if isinstance(record, list):
             if not head:
                 raise ValueError("a row of no table")
-            marks = ", ".join(map(_mark, record))
+            # Text that is not UTF-8 is passed as bytes and cast.
+            casts = [isinstance(value, dict) and "text" in value for value in record]
+            marks = ", ".join("CAST(? AS TEXT)" if cast else "?" for cast in casts)
             connection.execute(f"{head} VALUES ({marks})", [_native(value) for value in record])
         elif "sql" in record:
             if record["kind"] in ("table", "virtual"):
@@ -195,11 +193,20 @@ def _build(connection: sqlite3.Connection, lines: Iterator[str]) -> None:
             else:
                 later.append(record)
         else:
-            head = _insert(connection, record)
+            table, columns = str(record["table"]), map(str, record["columns"])
+            if table == _SEQUENCE:
+                connection.execute(f"DELETE FROM {_SEQUENCE}")
+            elif table.lower().startswith("sqlite_"):
+                raise ValueError(f"{table} belongs to SQLite")
+            head = f"INSERT INTO {_quoted(table)} ({', '.join(map(_quoted, columns))})"
     names = {str(record["name"]) for record in later}
     for table in indexes:
         _fill_index(connection, table, names)
-    for record in sorted(later, key=_creation_order):
+    # SQLite runs the trigger that was created last first: of the pair on an update the one that
+    # takes the former text out of the index. The other way round, words of both would be lost.
+    for record in sorted(
+        later, key=lambda r: (_KINDS.index(r["kind"]), r["name"] not in UPDATE_INSERT_TRIGGERS)
+    ):
         _create(connection, record)
     connection.execute("COMMIT")
     connection.execute("PRAGMA journal_mode = WAL")
@@ -219,16 +226,6 @@ def _fill_index(connection: sqlite3.Connection, index: str, triggers: Collection
         f"INSERT INTO {name}(rowid, {columns})"
         f" SELECT id, {columns} FROM observations WHERE deleted_at IS NULL"
     )
-
-
-def _creation_order(record: Row) -> tuple[int, bool]:
-    """Indexes and views, then triggers, those of `UPDATE_INSERT_TRIGGERS` first.
-
-    SQLite runs the trigger that was created last first: of the pair on an update the one that takes
-    the former text out of the index. The other way round, words of both texts would be lost.
-    """
-    name = str(record["name"])
-    return _KINDS.index(record["kind"]), name not in UPDATE_INSERT_TRIGGERS
 
 
 def _set(connection: sqlite3.Connection, settings: Row) -> None:
@@ -281,21 +278,6 @@ def _allowed(action: int, first: str | None, second: str | None, *_: object) -> 
     if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() == "load_extension":
         return sqlite3.SQLITE_DENY
     return sqlite3.SQLITE_OK
-
-
-def _insert(connection: sqlite3.Connection, record: Row) -> str:
-    """The INSERT statement for the rows of a table, up to VALUES."""
-    table, columns = str(record["table"]), [str(name) for name in record["columns"]]
-    if table == _SEQUENCE:
-        connection.execute(f"DELETE FROM {_SEQUENCE}")
-    elif table.lower().startswith("sqlite_"):
-        raise ValueError(f"{table} belongs to SQLite")
-    return f"INSERT INTO {_quoted(table)} ({', '.join(map(_quoted, columns))})"
-
-
-def _mark(value: object) -> str:
-    """The placeholder of a value; text that is not UTF-8 is passed as bytes and cast."""
-    return "CAST(? AS TEXT)" if isinstance(value, dict) and "text" in value else "?"
 
 
 def _native(value: object) -> object:

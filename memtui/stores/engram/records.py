@@ -104,12 +104,22 @@ def observation(
     incoming = [each for each in relations if sync_id and each.target == sync_id]
     superseding = [each for each in incoming if each.supersedes]
     pinned = bool(row.get("pinned"))
+    status = "superseded" if any(each.source_alive for each in superseding) else "active"
+    if row.get("deleted_at") is not None:
+        status = "deleted"
     extra = remaining_columns(row, _FIELDS)
     if versions:
         extra["versions"] = [dict(version) for version in versions]
     if outgoing:
         extra["relations"] = [dict(each.columns) for each in outgoing]
-    if ended := [_ended(each) for each in outgoing if each.status == "orphaned"]:
+    ended = []
+    for each in outgoing:
+        if each.status == "orphaned":  # a relation that was taken back
+            times = map(from_iso, map(each.columns.get, ("superseded_at", "updated_at")))
+            ended.append(
+                link_to_json(replace(_link(each), valid_to=next(filter(None, times), None)))
+            )
+    if ended:
         extra[ENDED_LINKS] = ended
     return Memory(
         **memory_name(home.label, number),
@@ -121,10 +131,10 @@ def observation(
         created=from_iso(row.get("created_at")),
         updated=from_iso(row.get("updated_at")),
         importance=importance(kind, pinned),
-        status=_status(row, superseding),
+        status=status,
         pinned=pinned,
-        supersedes=_distinct(each.target_name for each in outgoing if each.supersedes),
-        superseded_by=_distinct(each.source_name for each in superseding),
+        supersedes=tuple(dict.fromkeys(e.target_name for e in outgoing if e.supersedes)),
+        superseded_by=tuple(dict.fromkeys(each.source_name for each in superseding)),
         links=tuple(_link(each) for each in outgoing if each.status in OPEN_STATUSES),
         source=text(row.get("session_id")),
         origin=Place(home.file, key=f"observations.id={number}"),
@@ -260,12 +270,6 @@ def remaining_columns(row: Row, used: frozenset[str]) -> dict[str, Any]:
     return extra
 
 
-def _status(row: Row, superseding: Sequence[Relation]) -> str:
-    if row.get("deleted_at") is not None:
-        return "deleted"
-    return "superseded" if any(each.source_alive for each in superseding) else "active"
-
-
 def _link(relation: Relation) -> Link:
     columns = relation.columns
     notes = [relation.status][: relation.status != relation.relation]  # both may be "pending"
@@ -281,20 +285,9 @@ def _link(relation: Relation) -> Link:
     )
 
 
-def _ended(relation: Relation) -> dict[str, Any]:
-    """A relation that was taken back, as an ended link."""
-    columns = relation.columns
-    end = from_iso(columns.get("superseded_at")) or from_iso(columns.get("updated_at"))
-    return link_to_json(replace(_link(relation), valid_to=end))
-
-
 def _entity_under(row: Row, tail: str) -> str:
     project = text(row.get("project"))
     return f"{project}/{tail}" if project else tail
-
-
-def _distinct(names: Any) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))
 
 
 def upkeep_rules() -> UpkeepRules:

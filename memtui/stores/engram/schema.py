@@ -112,8 +112,9 @@ def inspect(connection: sqlite3.Connection) -> Schema:
                     )
             tables[table] = frozenset(str(row[1]) for row in rows)
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    newer = f"written by a newer Engram (schema version {version}, memtui knows {NEWEST_VERSION})"
     refusal = (
-        _describe_newer(version)
+        newer * (version > NEWEST_VERSION)
         or _describe_older(tables)
         or _describe_unknown(connection, tables)
         or _search_index(connection, names)
@@ -129,12 +130,6 @@ def is_engram(connection: sqlite3.Connection) -> bool:
     ).fetchone()
     columns = {str(row[1]) for row in connection.execute("PRAGMA table_info(observations)")}
     return row[0] == 2 and columns >= {"id", "session_id", "type", "title", "content"}
-
-
-def _describe_newer(version: int) -> str:
-    if version <= NEWEST_VERSION:
-        return ""
-    return f"written by a newer Engram (schema version {version}, memtui knows {NEWEST_VERSION})"
 
 
 def _describe_older(tables: Mapping[str, frozenset[str]]) -> str:

@@ -174,15 +174,25 @@ class SyncLog:
         deliverable = op == DELETE or is_complete(entity, payload)
         if entity == "session" and not deliverable:
             return
-        if op == UPSERT:
-            self._clear_tombstone(entity, key)
+        if op == UPSERT and self.schema.has("sync_delete_tombstones", "active"):
+            # The entity exists again.
+            self.connection.execute(
+                "UPDATE sync_delete_tombstones SET active = 0 WHERE entity = ? AND entity_key = ?",
+                (entity, key),
+            )
         project = self._project(row)
-        if not deliverable or not self._is_queued(op, project):
+        # v3 queues what belongs to enrolled projects, and upserts without a project.
+        is_queued = not self.schema.v3 or (op == UPSERT and not project) or self.enrolled(project)
+        if not deliverable or not is_queued:
             if op == DELETE:
                 self._mark_superseded(entity, key, project)
             return
         if self.schema.v3 and entity == "session" and op == UPSERT:
-            self._drop_pending_session(key, project)
+            # As v3: undelivered upserts of a session go before a new one.
+            self.connection.execute(
+                f"DELETE FROM sync_mutations WHERE {self._undelivered()}",
+                (DEFAULT_TARGET, "session", key, project),
+            )
         self._ensure_state(DEFAULT_TARGET)
         columns = {
             "target_key": DEFAULT_TARGET,
@@ -199,19 +209,6 @@ class SyncLog:
         if project:
             self._ensure_state(f"{DEFAULT_TARGET}:{project}")
             self._mark_pending(f"{DEFAULT_TARGET}:{project}", seq)
-
-    def _is_queued(self, op: str, project: str) -> bool:
-        """Whether v3 queues it: for enrolled projects, and upserts without a project."""
-        if not self.schema.v3 or (op == UPSERT and not project):
-            return True
-        return self.enrolled(project)
-
-    def _drop_pending_session(self, key: str, project: str) -> None:
-        """v3: remove undelivered upserts of a session before a new one."""
-        self.connection.execute(
-            f"DELETE FROM sync_mutations WHERE {self._undelivered()}",
-            (DEFAULT_TARGET, "session", key, project),
-        )
 
     def _mark_superseded(self, entity: str, key: str, project: str) -> None:
         """v3: mark undelivered upserts of a deleted entity, in a project that is not enrolled
@@ -314,13 +311,5 @@ class SyncLog:
             self.connection.execute(
                 "DELETE FROM sync_delete_tombstone_remote_floors"
                 " WHERE entity = ? AND entity_key = ?",
-                (entity, key),
-            )
-
-    def _clear_tombstone(self, entity: str, key: str) -> None:
-        """v3: deactivate the tombstone of an entity that exists again."""
-        if self.schema.has("sync_delete_tombstones", "active"):
-            self.connection.execute(
-                "UPDATE sync_delete_tombstones SET active = 0 WHERE entity = ? AND entity_key = ?",
                 (entity, key),
             )

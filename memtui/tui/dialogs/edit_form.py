@@ -75,7 +75,6 @@ class FormScreen(FittingDialog[Planned]):
         self._unsaved = changed
         """The form was opened with text that is not saved anywhere yet."""
         self._timer: Timer | None = None
-        self._number = 0
         self._preview: Preview | None = None
         self.is_previewing = False
         """The preview is not up to date."""
@@ -169,13 +168,17 @@ class FormScreen(FittingDialog[Planned]):
         if self._saving:  # a preview would replace the plan that is about to be saved
             self._typed()
             return
-        self._number += 1
-        number, values = self._number, self.values()
-        if self._form.changes(values, False):
+        if self._form.changes(self.values(), False):
             self.is_previewing = True
-            self._plan(False, partial(self._previewed, number), partial(self._failed, number))
+            self._plan(False, self._previewed, self._failed)
         else:
-            self._previewed(number, None)
+            self._drop_preview()
+            self._previewed(None)
+
+    def _drop_preview(self) -> None:
+        """Ignore the answer of a job that still plans."""
+        if self._planning is not None:
+            self._planning.replace()
 
     def _plan(self, force: bool, done: Callable[[Preview], None], failed: Failed) -> None:
         """Plan the input in a job, in place of one that runs."""
@@ -206,9 +209,7 @@ class FormScreen(FittingDialog[Planned]):
         if self.is_previewing or self._saving:
             self.say(change_worker.describe_progress(progress))
 
-    def _previewed(self, number: int, found: Preview | None) -> None:
-        if number != self._number:
-            return
+    def _previewed(self, found: Preview | None) -> None:
         self.is_previewing, self._preview = False, found
         if found is None:
             self.say(NO_CHANGES)
@@ -228,9 +229,7 @@ class FormScreen(FittingDialog[Planned]):
         why = base and change_forms.superseded_meanwhile(base, now)
         return (OutcomeLine(why, Tone.WARNING, "!"),) if why else ()
 
-    def _failed(self, number: int, error: MemtuiError) -> None:
-        if number != self._number:
-            return
+    def _failed(self, error: MemtuiError) -> None:
         self.is_previewing, self._preview = False, None
         has_texts = isinstance(error, Conflict) and error.has_texts
         self.say(UNRESOLVED if has_texts else change_worker.describe_failure(error))
@@ -276,7 +275,6 @@ class FormScreen(FittingDialog[Planned]):
             self._timer.stop()
             self._keep()
         self._saving, self.is_previewing = True, False
-        self._number += 1
         self._plan(force, self._to_save, self._not_saved)
 
     def action_force(self) -> None:
@@ -287,7 +285,7 @@ class FormScreen(FittingDialog[Planned]):
         self._saving = False
         planned = found.planned
         if not planned.has_edits:
-            self._previewed(self._number, found)
+            self._previewed(found)
             word = str(planned.outcome) if planned.outcome in _STOPPED else "Not saved"
             self.app.notify(f"{word}{KEPT}", severity="warning")
             return
@@ -304,7 +302,7 @@ class FormScreen(FittingDialog[Planned]):
 
     def _save(self, planned: Planned) -> None:
         self._saving = True
-        self._number += 1  # earlier previews are outdated
+        self._drop_preview()
 
         def done(action: JournalAction) -> None:
             self._close(planned.with_written_refs(action.refs))
@@ -329,7 +327,7 @@ class FormScreen(FittingDialog[Planned]):
         if is_deleted:
             self.say(OutcomeLine(DELETED, Tone.BAD, "error:"))
         else:
-            self._failed(self._number, error)
+            self._failed(error)
         self.app.notify(f"Not saved{KEPT}", severity="error")
 
     # Conflicts
@@ -402,7 +400,7 @@ class FormScreen(FittingDialog[Planned]):
         )
 
     def _close(self, saved: Planned | None) -> None:
-        self._number += 1  # later answers are ignored
+        self._drop_preview()
         if self._file is not None:
             self._file.discard()
         self.dismiss(saved)

@@ -361,7 +361,6 @@ class GraphScreen(PageDialog[str]):
         memory = self.links.memory_of(node)
         if memory is None and step is not None:
             memory = self.links.find_memory(step.edge.stated_by)
-        self._detail.display = memory is not None
         self._detail.show(memory, ())
         edges = [edge for edge in self._found.edges if node in (edge.source, edge.target)]
         own = [edge for edge in edges if edge.relation != ABOUT]  # the fields name its entities

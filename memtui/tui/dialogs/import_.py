@@ -175,7 +175,6 @@ class CopyScreen(TransferScreen):
     """Dismissed with True when something was copied or moved."""
 
     heading = "Copy or move to another store"
-    MIN_ROWS = 8
     AUTO_FOCUS = "ChoiceInput"
 
     def __init__(
@@ -188,8 +187,6 @@ class CopyScreen(TransferScreen):
         self._how = ChoiceInput([COPY, MOVE], COPY, name="how")
         self._plan: ImportPlan | None = None
         self._planned: Planned | None = None
-        self._is_outdated = False
-        """The choice changed while a plan was being computed."""
 
     def fields(self) -> list[tuple[str, Widget]]:
         return [("To", self._to), ("How", self._how)]
@@ -203,10 +200,8 @@ class CopyScreen(TransferScreen):
     @on(ChoiceInput.Changed)
     def _plan_again(self) -> None:
         """Plan the copy again, each time the choice changes."""
-        if self.working:
-            self._is_outdated = True
+        if self.working and self._job is None:  # it is being written
             return
-        self._is_outdated = False
         self._plan = self._planned = None
         target, moves = self._to.raw, self._how.raw == MOVE
 
@@ -218,9 +213,6 @@ class CopyScreen(TransferScreen):
         self.work(plan, self._planned_copy)
 
     def _planned_copy(self, found: tuple[ImportPlan, Planned]) -> None:
-        if self._is_outdated:
-            self._plan_again()
-            return
         plan, planned = found
         lines = change_worker.describe_import(plan)
         if planned.has_edits:
@@ -238,11 +230,6 @@ class CopyScreen(TransferScreen):
         ]
         self.say(*_describe_target(self._targets, self._to.raw), *lines)
         self.update_keys()
-
-    def failed(self, error: MemtuiError) -> None:
-        super().failed(error)
-        if self._is_outdated:
-            self._plan_again()
 
     def action_go(self) -> None:
         if self.working or self._planned is None or self._plan is None:

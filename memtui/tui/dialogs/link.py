@@ -86,7 +86,6 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         self._memory = memory
         self._worker = worker
         self._now = now
-        self._number = 0
         self.searching = False
         """The list does not yet show the results for the last input."""
         self._links_when_found = False
@@ -126,12 +125,11 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         self._list.action_move(action_id)
 
     def _search(self, words: str) -> None:
-        self._number += 1
         self.searching, self._links_when_found = True, False
         self._worker.run(
             "link",
             partial(self._found, words),
-            self.if_open(partial(self._show, self._number)),
+            self.if_open(self._show),
             self.if_open(self._failed),
             only_reads=True,
         )
@@ -147,12 +145,11 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         memories.pop(self._memory.ref, None)
         return list(memories.values())[:MAX_SHOWN]
 
-    def _show(self, number: int, memories: list[Memory]) -> None:
-        if number == self._number:
-            links, self.searching = self._links_when_found, False
-            self._list.show_rows(memories)
-            if links:
-                self.action_link()
+    def _show(self, memories: list[Memory]) -> None:
+        links, self.searching = self._links_when_found, False
+        self._list.show_rows(memories)
+        if links:
+            self.action_link()
 
     def _failed(self, error: MemtuiError) -> None:
         self.searching = self._links_when_found = False

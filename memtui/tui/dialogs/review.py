@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from textual import on
@@ -31,6 +31,7 @@ from memtui.upkeep.model_requests import MODEL_KINDS
 from memtui.upkeep.proposals import Proposal, ProposalKind
 
 if TYPE_CHECKING:
+    from memtui.tui.controllers.review import ReviewActions
     from memtui.upkeep.model_requests import ModelRequest
 
 WIDE_FROM = 120
@@ -43,27 +44,6 @@ LISTED_HERE = (
     "Near-duplicates, contradictions, expired memories, secrets and more are listed here when a "
     "scan finds them."
 )
-
-
-class ReviewHost(Protocol):
-    """What the review screen calls on its controller, which it may not import."""
-
-    @property
-    def queue(self) -> Queue | None: ...
-    @property
-    def is_awaited(self) -> bool: ...
-    @property
-    def has_model(self) -> bool: ...
-    def scan(self, *, is_awaited: bool) -> None: ...
-    def stop(self) -> None: ...
-    def look(self, proposal: Proposal, done: Callable[[ProposalDetail], None]) -> None: ...
-    def accept(self, proposals: Sequence[Proposal], *, preview: bool) -> None: ...
-    def can_edit(self, proposal: Proposal) -> bool: ...
-    def edit(self, proposal: Proposal) -> None: ...
-    def ask_model(self, proposal: Proposal) -> None: ...
-    def decide(self, proposals: Sequence[Proposal], *, snooze: bool) -> None: ...
-    def open_memories(self, proposal: Proposal) -> None: ...
-    def undo(self) -> None: ...
 
 
 class ReviewScreen(FittingDialog[None]):
@@ -90,7 +70,7 @@ class ReviewScreen(FittingDialog[None]):
         ("tab", "app.focus_next"),
     ]
 
-    def __init__(self, host: ReviewHost, ref: str = "") -> None:
+    def __init__(self, host: ReviewActions, ref: str = "") -> None:
         """Show the queue of a controller, at first the finding about the memory with this ref."""
         super().__init__()
         self._first_ref = ref

@@ -35,16 +35,10 @@ ReadMemories = Callable[..., list[Memory]]
 """Reads the memories of a choice in a job; takes `report` and `cancelled`."""
 
 
-OTHER_ROWS = 3
-"""The rule above the message, the bar, and a gap before the rule, on small screens none."""
-
-
 class TransferScreen(FittingDialog[bool]):
     """Base of the transfer dialogs; dismissed with True if anything was transferred."""
 
     box_classes = "full carry"
-    MIN_ROWS = 0
-    """Rows of the message that are kept free from the start, where a plan fills them at once."""
     BINDINGS = [
         Binding("escape", "stop", priority=True),
         Binding("enter", "go", "export", priority=True),
@@ -62,8 +56,6 @@ class TransferScreen(FittingDialog[bool]):
         """A job runs, and the fields wait for it."""
         self._job: Job | None = None
         self._outcome_lines: list[OutcomeLine] = []
-        self._rows = self.MIN_ROWS
-        """Rows of the message; they never become fewer, so that the box does not jump."""
 
     @abstractmethod
     def fields(self) -> list[tuple[str, Widget]]:
@@ -86,13 +78,12 @@ class TransferScreen(FittingDialog[bool]):
         return [*super().keys(), ("⇥", "next field")]
 
     def labels(self) -> Mapping[str, object]:
-        return {"move('move.page_down')": self.is_cut}
+        return {"move('move.page_down')": self.query_one(TextWindow).allow_focus()}
 
     def action_move(self, action_id: str) -> None:
         self.query_one(TextWindow).action_move(action_id)
 
     def fill(self) -> None:
-        self._rows = self.MIN_ROWS  # those of another width do not count
         self._draw()
 
     def say(self, *lines: OutcomeLine) -> None:
@@ -104,22 +95,14 @@ class TransferScreen(FittingDialog[bool]):
         sheet = self.query_one(TextWindow)
         lines = drawn(self._outcome_lines, sheet.palette, max(20, self.inner_width - 1))
         sheet.show(lines)
-        self._rows = max(self._rows, len(lines))
-        others = OTHER_ROWS - self.has_class("-small") + len(self.query(".row"))
-        self.fit(rows=len(lines) + others)
-        is_cut = self.is_cut
-        self.fit(rows=self._rows + others)
-        self.is_cut = is_cut  # the box may be as high as for a longer message
-        self.update_keys()
+        self.call_after_refresh(self.update_keys)  # only then it is known what is cut
 
     def work(
         self,
         what: Callable[[Library, Report, IsCancelled], Answer],
         done: Callable[[Answer], None],
     ) -> None:
-        """Start a job; escape stops it."""
-        if self.working:
-            return
+        """Start a job, in place of one that runs; escape stops it."""
         self.working = True
         self.update_keys()
         self._job = self.writer.worker.run(
@@ -142,7 +125,7 @@ class TransferScreen(FittingDialog[bool]):
 
     def start_writing(self) -> None:
         """Note that a write runs, which cannot be stopped."""
-        self.working = True
+        self.working, self._job = True, None
         self.update_keys()
 
     def finish(self, words: str, timeout: float = 5) -> None:

@@ -138,7 +138,8 @@ def test_the_same_text_has_one_vector_and_each_slot_its_own(tmp_path: Path) -> N
     home = tmp_path / "home"
     folder = generation(home, words("twice", "once", "twice"))
     assert run(folder, Noting()) == (2, 2)
-    state = vector_building.load_vector_index([(home, folder, [2, 1, 0])], "letters", 3)
+    state = vector_building.load_vector_index([home], "letters")
+    state = vector_building.extend_index(state, words("twice", "once", "twice"), Noting())
     near = state.compute_cosines([state.vector_of(0)], 4)  # type: ignore[list-item]
     assert near[0] == near[2] == pytest.approx(1, abs=1e-3)
     assert near[1] < 1
@@ -170,7 +171,7 @@ def test_half_written_rows_are_cut_off(tmp_path: Path) -> None:
     held = vectors.load(home, "letters")
     assert held is not None
     fresh = Noting().embed(["six"], None)[0]
-    (at,) = vectors.find_rows(held.keys, np.array([vectors.hash_text("six")], np.uint64))
+    (at,) = vectors.find_rows(held.keys, vectors.hash_texts(["six"]))
     assert held.rows[at].tolist() == pytest.approx(fresh.tolist(), abs=1e-3)
 
 
@@ -225,7 +226,7 @@ def test_damaged_files_are_no_vectors_and_are_made_again(tmp_path: Path, file: s
     run(folder, Noting())
     (damaged,) = home.glob(file)
     damaged.write_bytes(b"{")
-    vector_building.load_vector_index([(home, folder, [0, 1])], "letters", 2)
+    vector_building.load_vector_index([home], "letters")
     assert run(folder, Noting()) == (2, 2)
 
 
