@@ -195,6 +195,10 @@ class MemtuiApp(App[None]):
             screen.query("ToastRack").set_styles(f"margin-bottom: {above if below <= most else 1};")
         super().notify(words, title=title, severity=severity, timeout=timeout, markup=False)
 
+    def watch_theme(self, name: str) -> None:
+        if not hasattr(self.current_theme, "ansi"):  # Textual before 8.2.5
+            self.ansi_color = self.colours.is_ansi(name)
+
     # Output to the terminal
 
     def get_driver_class(self) -> type[Driver]:

@@ -71,13 +71,33 @@ class ShownLines:
         written, self._before = [self._before], ""
         for x, y, strip in pieces:
             line, end = self._lines.setdefault(y, {}), x + strip.cell_length
-            if line.get(x) == strip:
+            shown = line.get(x)
+            if shown == strip:
                 continue
             for start in [at for at, old in line.items() if at < end and at + old.cell_length > x]:
                 del line[start]
             line[x] = strip
-            written.append(draw_strip(strip, x, y, console))
+            start, changed = _changed_part(shown, strip)
+            written.append(draw_strip(changed, x + start, y, console))
         return "".join(written)
+
+
+def _changed_part(shown: Strip | None, strip: Strip) -> tuple[int, Strip]:
+    """The column within a strip from which it differs, and its part that does: what has the same
+    style at its beginning and its end is left out."""
+    if shown is None or shown.cell_length != strip.cell_length:
+        return 0, strip.simplify()
+    if not FIXED_WIDTH.fullmatch(shown.text + strip.text):
+        return 0, strip
+    before, after = (list(Segment.simplify(each)) for each in (shown, strip))
+    start = end = 0
+    while before and after and before[-1] == after[-1]:
+        end += len(before.pop().text)
+        after.pop()
+    while before and after and before[0] == after[0]:
+        start += len(before.pop(0).text)
+        after.pop(0)
+    return start, Strip(after, strip.cell_length - start - end)
 
 
 class ChangedPieces(CompositorUpdate):

@@ -26,8 +26,7 @@ USED: Mapping[type, tuple[str, ...]] = {
     App: ("_display", "_handle_exception"),
     Screen: (
         *("_compositor", "_push_result_callback", "_screen_resized", "_forward_event"),
-        *("_selecting", "_select_state", "_check_auto_scroll", "_stop_auto_scroll"),
-        "_auto_select_scroll_timer",
+        "_selecting",
     ),
     Widget: ("_border_subtitle",),
     Input: ("_value",),
