@@ -10,7 +10,7 @@ from memtui.dataclass import dataclass, field, replace
 from memtui.insight import timeline
 from memtui.insight.comparison import Difference, compare
 from memtui.insight.timeline import TimeSpan
-from memtui.journal import StoredStep
+from memtui.journal import ActionStep
 from memtui.library.finding import SearchResult
 from memtui.library.former_versions import concerns, read_steps
 from memtui.library.library import Library
@@ -79,8 +79,8 @@ def _changed_by_memtui(
 ) -> set[str]:
     edits: list[Edit] = []
 
-    def note(steps: Sequence[StoredStep]) -> list[StoredStep]:
-        edits.extend(step.row.outline for step in steps if step.action.changed <= until)
+    def note(steps: Sequence[ActionStep]) -> list[ActionStep]:
+        edits.extend(step.edit for step in steps if step.action.changed <= until)
         return []  # no text of them is needed
 
     read_steps(library.state_folder, note, since=since.timestamp())

@@ -36,7 +36,6 @@ from memtui.stores.base import (
 )
 from memtui.stores.engram import DATABASE, NAME, SUFFIXES, database_file, rules
 from memtui.stores.engram import reading as read
-from memtui.stores.engram.adding import why_beside
 from memtui.stores.engram.connection import (
     SMALLEST_DATABASE,
     FileStamps,
@@ -49,7 +48,7 @@ from memtui.stores.engram.connection import (
     run_read,
 )
 from memtui.stores.engram.importing import convert
-from memtui.stores.engram.planning import Planner, refusal
+from memtui.stores.engram.planning import Planner, refusal, why_beside
 from memtui.stores.engram.reading import session_context
 from memtui.stores.engram.rebuild import alone_with, dump, rebuild
 from memtui.stores.engram.records import DatabasePlace, upkeep_rules
