@@ -42,13 +42,13 @@ from memtui.model import Memory
 from memtui.stores.base import StoreView
 from memtui.stores.engram import rules
 from memtui.stores.engram.importing import ImportPlanner
-from memtui.stores.engram.reading import relations
 from memtui.stores.engram.records import (
     DAMAGED,
     OPEN_STATUSES,
     PROMPT,
     Relation,
     count_of,
+    relations,
     row_key,
     text,
     to_json_value,
