@@ -94,7 +94,13 @@ def pack_stores(
             packed.left_out += describe_unreadable(library, store)
             memories = [memory for memory in chosen if memory.store == store.label]
             if memories:
-                _pack_part(packed, store, memories)
+                layout = _layout(store, [m.origin.file for m in memories])
+                own = {
+                    m.origin.file for m in memories if m.kind in FILE_KINDS and not layout.database
+                }
+                times = _add_files(packed, store, layout, own - {""})
+                _add_memories(packed, store, memories, layout)
+                packed.stores.append(_about(store, memories, False, files=times, root=layout.inner))
     if unreadable and not packed.stores:
         raise unreadable
     return packed
@@ -105,22 +111,9 @@ def describe_unreadable(library: OpenStores, store: Store) -> list[str]:
     return [f"{item.file}: {item.reason}" for item in library.unreadable(store.label)]
 
 
-def _pack_part(packed: PackedStores, store: Store, memories: Sequence[Memory]) -> None:
-    layout = _layout(store, [m.origin.file for m in memories])
-    own = {memory.origin.file for memory in memories if memory.kind in FILE_KINDS}
-    times = {} if layout.database else _add_files(packed, store, layout, own - {""})
-    _add_memories(packed, store, memories, layout)
-    packed.stores.append(_about(store, memories, whole=False, files=times, root=layout.inner))
-
-
-def _about(store: Store, memories: Sequence[Memory], *, whole: bool, **more: Any) -> dict[str, Any]:
-    return {
-        "label": store.label,
-        "format": store.format,
-        "whole": whole,
-        "memories": len(memories),
-        **more,
-    }
+def _about(store: Store, memories: Sequence[Memory], whole: bool, **more: Any) -> dict[str, Any]:
+    head = {"label": store.label, "format": store.format, "whole": whole}
+    return {**head, "memories": len(memories), **more}
 
 
 def _pack_consistently(packed: PackedStores, library: OpenStores, store: Store) -> None:
@@ -165,8 +158,7 @@ def _pack_whole(packed: PackedStores, library: OpenStores, store: Store) -> None
             packed.left_out.append(line)
     times.update(_add_place_facts(packed, store, layout))
     _add_memories(packed, store, memories, layout)
-    about = _about(store, memories, whole=True, files=times, root=layout.inner)
-    packed.stores.append(about)
+    packed.stores.append(_about(store, memories, True, files=times, root=layout.inner))
 
 
 def _layout(store: Store, files: Iterable[str]) -> StoreLayout:

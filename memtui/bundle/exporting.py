@@ -108,7 +108,9 @@ def export_memories(
         BundleError: the contents are too large for a bundle.
         Cancelled: `cancelled` returned True; also raised while writing.
     """
-    notes = () if chosen is None else _note_unchosen(library, chosen)
+    notes: tuple[str, ...] = ()
+    if chosen is not None:
+        notes = _left_out(describe_unchosen(memories_of(library), chosen))
     if form == "bundle":
         packed = pack_stores(library, chosen, report, cancelled)
         unread = _name_some(packed.left_out, "left out, unreadable")
@@ -139,10 +141,6 @@ def _left_out(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"left out: {line}" for line in lines)
 
 
-def _note_unchosen(library: OpenStores, chosen: Sequence[Memory]) -> tuple[str, ...]:
-    return _left_out(describe_unchosen(memories_of(library), chosen))
-
-
 def _export_document(
     library: OpenStores,
     form: str,
@@ -157,7 +155,7 @@ def _export_document(
     memories = memories_of(library) if chosen is None else chosen
     if chosen is None and not every:
         memories = [memory for memory in memories if memory.status in CURRENT]
-        notes += _note_unchosen(library, memories)
+        notes += _left_out(describe_unchosen(memories_of(library), memories))
     refs = {memory.ref for memory in memories}
     complete = {
         store.label
@@ -166,13 +164,7 @@ def _export_document(
     }
     exported = document.export(
         ExportRequest(
-            memories,
-            library.stores,
-            library.now(),
-            complete=complete,
-            whole=chosen is None,
-            every=every,
-            pretty=pretty,
+            memories, library.stores, library.now(), complete, chosen is None, every, pretty
         )
     )
     formats = {store.label: store.format for store in library.stores}
@@ -222,18 +214,19 @@ def describe_unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list
 
 def describe_lost_fields(memories: Iterable[Memory], form: str, names: Sequence[str]) -> list[str]:
     """Return a line of those fields in `names` that `memories` have and `form` cannot store."""
-    found = Counter(name for memory in memories for name in names if _is_set(memory, name))
+    unset: tuple[object, ...] = (None, "", (), {}, False)
+    found = Counter(
+        name
+        for memory in memories
+        for name in names
+        if getattr(memory, name) not in (("active",) if name == "status" else unset)
+    )
     if not found:
         return []
     first, *others = (name for name in names if found[name])
     parts = [f"{_WORDS.get(first, first)} ({counted(found[first], 'memory')})"]
     parts += [f"{_WORDS.get(name, name)} ({number(found[name])})" for name in others]
     return [f"{', '.join(parts)}: {form} has no place for them"]
-
-
-def _is_set(memory: Memory, name: str) -> bool:
-    value = getattr(memory, name)
-    return value != "active" if name == "status" else value not in (None, "", (), {}, False)
 
 
 CSV_FIELDS = (
@@ -285,14 +278,10 @@ def encode_markdown(memories: Sequence[Memory]) -> Iterator[str]:
     for entity in sorted(chapters):
         yield f"\n## {escaped_line(entity) or 'without entity'}\n"
         for memory in chapters[entity]:
-            yield from _paragraph(memory)
-
-
-def _paragraph(memory: Memory) -> Iterator[str]:
-    status = "" if memory.status == "active" else f", {memory.status}"
-    about = f"{memory.type or UNTYPED}, {memory.importance}{status}, {date(memory.when)}"
-    yield f"\n### {escaped_line(memory.headline)}\n\n"
-    yield f"*{escaped_line(about)}* `{escaped_line(memory.ref)}`\n"
-    body = escaped(memory.content).strip()
-    if body and body != escaped(memory.headline).strip():
-        yield "\n" + "\n".join(f"> {line}".rstrip() for line in body.split("\n")) + "\n"
+            status = "" if memory.status == "active" else f", {memory.status}"
+            about = f"{memory.type or UNTYPED}, {memory.importance}{status}, {date(memory.when)}"
+            yield f"\n### {escaped_line(memory.headline)}\n\n"
+            yield f"*{escaped_line(about)}* `{escaped_line(memory.ref)}`\n"
+            body = escaped(memory.content).strip()
+            if body and body != escaped(memory.headline).strip():
+                yield "\n" + "\n".join(f"> {line}".rstrip() for line in body.split("\n")) + "\n"

@@ -84,10 +84,8 @@ def short_help(name: str) -> str:
 def long_help(name: str, details: str | None) -> str:
     """The text of `memtui NAME --help`.
 
-    Args:
-        name: The command.
-        details: The help of its function. What an action does is said by the table of actions, so
-            there it only adds to it; for other commands it is the whole text.
+    `details`, the help of its function, is the whole text, or for the command of an action only
+    what adds to the action's own line.
     """
     text = cleandoc(details or "")
     if COMMANDS[name][1] or text.startswith(short_help(name)):

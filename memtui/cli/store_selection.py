@@ -29,19 +29,10 @@ MAX_NAMED = 5
 
 
 def show_stores(names: Sequence[str], *, looks: bool = True) -> int:
-    """Open the screen on stores, or print a summary of them where there is no terminal.
+    """Open the screen on stores, or print a summary where there is no terminal; without click.
 
-    It runs without click, so that it starts faster.
-
-    Args:
-        names: Paths or labels of stores; none: the default ones.
-        looks: Whether the screen also offers stores that are found and not open.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        StoreError: A name is neither a path nor a label.
+    `names`: paths or labels, none for the default stores. `looks`: the screen also offers stores
+    that are found and not open. Returns the exit code. Raises StoreError for an unknown name.
     """
     refuse_missing(names)
     named = [Path(name).absolute() for name in names]
@@ -78,18 +69,10 @@ def load_library(names: Sequence[str]) -> Library:
 
 
 def read_library(names: Sequence[str], as_of: str | None = None) -> Library:
-    """Open and read these stores for a command that prints what they hold.
+    """As `load_library_as_of`, for a command that prints what the stores hold.
 
     What could not be read is named on standard error, and the exit code of the command is then
     `INCOMPLETE`.
-
-    Args:
-        names: As for `open_library`.
-        as_of: A time: the stores as they were then.
-
-    Raises:
-        StoreError: A store cannot be opened.
-        QueryError: The time cannot be parsed.
     """
     library = load_library_as_of(names, as_of)
     missing = note_unreadable(library)
@@ -118,12 +101,7 @@ def _find_unreadable(library: Library) -> list[Unreadable]:
 
 
 def load_library_as_of(names: Sequence[str], as_of: str | None) -> Library:
-    """Open and read these stores, as they were at a time if one is given.
-
-    Raises:
-        StoreError: A store cannot be opened.
-        QueryError: The time cannot be parsed.
-    """
+    """Open and read these stores, as they were at a time. Raises StoreError, QueryError."""
     if as_of is None:
         return load_library(names)
     from datetime import UTC, datetime
@@ -131,19 +109,15 @@ def load_library_as_of(names: Sequence[str], as_of: str | None) -> Library:
     from memtui.query import parse_time_end
 
     at = parse_time_end(as_of, datetime.now(UTC)).time
-    from memtui.library.past_library import PastViews
+    from memtui.library.past_library import library_at
 
-    return PastViews(load_library(names)).at(at)
+    return library_at(load_library(names), at)
 
 
 def open_library(names: Sequence[str]) -> Library:
-    """Open the stores named by `--store`, or the default ones, without reading them.
+    """Open the stores with these paths or labels, or the default ones, without reading them.
 
-    Args:
-        names: Paths, or labels of stores that are opened by default.
-
-    Raises:
-        StoreError: A name is neither a path nor a label, or there is no store at all.
+    Raises StoreError for a name that is neither, and where there is no store at all.
     """
     catalog = find_catalog(names)
     labels = [name for name in names if not Path(name).exists()]
@@ -165,16 +139,10 @@ def open_library(names: Sequence[str]) -> Library:
 
 
 def find_catalog(names: Sequence[str], *, looks: bool = True) -> StoreCatalog:
-    """The stores that these names allow for, without opening one.
+    """List the stores with these paths or labels, without opening one.
 
-    Paths alone stand for themselves: nothing else is open, and no choice is remembered.
-
-    Args:
-        names: Paths, or labels of stores that are opened by default.
-        looks: Whether known places are searched for stores too.
-
-    Raises:
-        StoreError: A name can only be a path and does not exist.
+    With paths alone nothing else is open, and no choice is remembered. `looks`: known places are
+    searched too. Raises StoreError for a path that does not exist.
     """
     from memtui import config, paths
     from memtui.cli.error_log import start_log

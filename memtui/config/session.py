@@ -12,7 +12,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import Meta
 
 from memtui.paths import read_private, sole_writer, write_private
 from memtui.text.secrets import has_secret
@@ -88,26 +91,24 @@ def _is_kept(search: str) -> bool:
     return len(search) <= LONGEST_SEARCH and not has_secret(search)
 
 
+_TYPES = {
+    **dict.fromkeys(("query", "selected", "focus", "zoomed", "theme", "seen"), str),
+    "panes": dict[str, Annotated[int, Meta(ge=0, le=10_000)]],
+    "searches": tuple[str, ...],
+    "commands": tuple[str, ...],
+    "bookmarks": dict[Annotated[str, Meta(min_length=1, max_length=1)], str],
+}
+
+
 def _session(values: Mapping[str, Any]) -> Session:
-    texts = {
-        name: values[name]
-        for name in ("query", "selected", "focus", "zoomed", "theme", "seen")
-        if isinstance(values.get(name), str)
-    }
-    if not _is_time(texts.get("seen", "")):
-        texts["seen"] = ""
-    panes = values.get("panes")
-    return Session(
-        **texts,
-        panes={
-            str(name): size
-            for name, size in (panes.items() if isinstance(panes, dict) else ())
-            if type(size) is int and 0 <= size <= 10_000
-        },
-        searches=_texts(values.get("searches")),
-        bookmarks=_bookmarks(values.get("bookmarks")),
-        commands=_texts(values.get("commands")),
-    )
+    """Make a session of what the file has; what is not of its type is left out."""
+    found: dict[str, Any] = {}
+    for name, type in _TYPES.items():
+        with contextlib.suppress(KeyError, msgspec.ValidationError):
+            found[name] = msgspec.convert(values[name], type)
+    if not _is_time(found.get("seen", "")):
+        found["seen"] = ""
+    return Session(**found)
 
 
 def _is_time(text: str) -> bool:
@@ -116,16 +117,3 @@ def _is_time(text: str) -> bool:
         return datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
         return False
-
-
-def _texts(values: object) -> tuple[str, ...]:
-    return tuple(v for v in values if isinstance(v, str)) if isinstance(values, list) else ()
-
-
-def _bookmarks(values: object) -> dict[str, str]:
-    entries = values.items() if isinstance(values, dict) else ()
-    return {
-        letter: ref
-        for letter, ref in entries
-        if isinstance(letter, str) and len(letter) == 1 and isinstance(ref, str)
-    }

@@ -35,15 +35,22 @@ class ActionState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredEdit:
-    """One edit of an action."""
+    """One edit of an action, as it is stored."""
 
+    action: int
     position: int
     """Its place among the edits of the action."""
     part: int
     """Index of its store in `JournalAction.stores`."""
     edit: Edit
+    """With None before and after until its texts are read."""
     in_effect: bool
     """Whether the action has made it, and not taken it back."""
+    target: int = 0
+    """Id of what it changes."""
+    before: int | None = None
+    """Id of the text."""
+    after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +122,18 @@ class ActionStep:
     """One edit as it was last made: the inverted one for an action that is undone."""
 
     action: JournalAction
-    store: str
-    """Path of the store's root."""
-    edit: Edit
+    stored: StoredEdit
+    is_inverted: bool = False
+    """Whether it was last taken back."""
+
+    @property
+    def store(self) -> str:
+        """Path of the store's root."""
+        return self.action.stores[self.stored.part]
+
+    @property
+    def edit(self) -> Edit:
+        return self.stored.edit
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from memtui.changes import ITEM_TEXTS, SHARED_TEXTS, TEXTS, Edit, Kind, StoreEdits
-from memtui.dataclass import dataclass, replace
+from memtui.dataclass import replace
 from memtui.journal.action import StoredEdit, pack
 
 _NAMES = {
@@ -96,13 +96,12 @@ def insert_edits(db: sqlite3.Connection, action: int, parts: Sequence[StoreEdits
     for position, (part, edit) in enumerate(numbered):
         file, record, key, fields = _columns(edit)
         target = _target(db, file, record, key)
-        start = _checksum_of_target(file, key, fields)
         wanted = [None if v is None else _encode(v) for v in (edit.before, edit.after)]
         ids = _insert_texts(db, target, wanted)
         db.execute(
             "INSERT INTO edits (action, position, part, target, fields, before, after, checksum)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (action, position, part, target, fields, *ids, _checksum(start, part, ids)),
+            (action, position, part, target, fields, *ids, _checksum(file, key, fields, part, ids)),
         )
 
 
@@ -128,21 +127,13 @@ def _columns(edit: Edit) -> tuple[str, str, str, str]:
     return pack(edit.path), pack(record), pack({"edit": _NAMES[kind], **key}), pack(fields)
 
 
-def _plain(value: Any) -> Any:
-    return dict(value) if isinstance(value, Mapping) else value
-
-
 def _encode(value: Any) -> bytes:
-    return pack(_plain(value)).encode("ascii")
+    return pack(dict(value) if isinstance(value, Mapping) else value).encode("ascii")
 
 
-def _checksum_of_target(file: str, key: str, fields: str) -> int:
-    return zlib.crc32("\n".join((file, key, fields)).encode("ascii"))
-
-
-def _checksum(start: int, part: int, texts: Sequence[int | None]) -> int:
+def _checksum(file: str, key: str, fields: str, part: int, texts: Sequence[int | None]) -> int:
     """Undo of an edit without a text before removes what is there, so it must be certain."""
-    return zlib.crc32(f"{part} {texts[0]} {texts[1]}".encode("ascii"), start)
+    return zlib.crc32(f"{file}\n{key}\n{fields}{part} {texts[0]} {texts[1]}".encode("ascii"))
 
 
 def _target(db: sqlite3.Connection, *columns: str) -> int:
@@ -290,22 +281,6 @@ def _missing(outline: Edit, value: Any) -> Any:
     return None if value == "" and outline.kind in (Kind.VALUE, Kind.COUNTER) else value
 
 
-@dataclass(frozen=True, slots=True)
-class EditRow:
-    """One edit as it is stored."""
-
-    action: int
-    position: int
-    part: int
-    target: int
-    outline: Edit
-    """The edit with None before and after."""
-    before: int | None
-    """Id of the text."""
-    after: int | None
-    in_effect: bool
-
-
 _OF_FILES = "target IN (SELECT id FROM targets WHERE file IN ({}))"
 
 
@@ -314,34 +289,36 @@ def of_files(files: Collection[str]) -> tuple[str, list[str]]:
     return _OF_FILES.format(", ".join("?" * len(files))), [pack(file) for file in files]
 
 
-def read_rows(db: sqlite3.Connection, where: str, values: Sequence[Any]) -> list[EditRow]:
+def read_rows(db: sqlite3.Connection, where: str, values: Sequence[Any]) -> list[StoredEdit]:
     """Return the edits for which a condition on the table `edits` holds, in the order in which they
     were planned, without their texts. Raises Damaged."""
     sql = (
         "SELECT action, position, part, target, fields, before, after, in_effect, checksum"
         f" FROM edits WHERE {where} ORDER BY action, position"
     )
-    outlines: dict[tuple[int, str], tuple[Edit, int]] = {}
+    outlines: dict[tuple[int, str], tuple[Edit, str, str]] = {}
     found = []
     for action, position, part, target, fields, before, after, in_effect, check in db.execute(
         sql, values
     ):
         if (target, fields) not in outlines:
             outlines[target, fields] = _read_outline(db, target, fields)
-        outline, start = outlines[target, fields]
-        if in_effect not in (0, 1) or check != _checksum(start, part, (before, after)):
+        outline, file, key = outlines[target, fields]
+        expected = _checksum(file, key, fields, part, (before, after))
+        if in_effect not in (0, 1) or check != expected:
             raise Damaged(f"an edit of action {action}")
-        row = EditRow(action, position, part, target, outline, before, after, bool(in_effect))
-        found.append(row)
+        found.append(
+            StoredEdit(action, position, part, outline, bool(in_effect), target, before, after)
+        )
     return found
 
 
-def _read_outline(db: sqlite3.Connection, target: int, fields: str) -> tuple[Edit, int]:
-    """The edit without its texts, and the beginning of its checksum."""
+def _read_outline(db: sqlite3.Connection, target: int, fields: str) -> tuple[Edit, str, str]:
+    """The edit without its texts, and its file and key as they are stored."""
     row = db.execute("SELECT file, key FROM targets WHERE id = ?", (target,)).fetchone()
     try:
         outline = _outline(unpack(row[0]), {**unpack(row[1]), **unpack(fields)})
-        return outline, _checksum_of_target(row[0], row[1], fields)
+        return outline, row[0], row[1]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Damaged(f"target {target}: {error}") from error
 
@@ -374,10 +351,10 @@ def _text(value: object) -> str:
     return value
 
 
-def read_edits(db: sqlite3.Connection, rows: Iterable[EditRow]) -> list[StoredEdit]:
+def read_edits(db: sqlite3.Connection, rows: Iterable[StoredEdit]) -> list[StoredEdit]:
     """Return the edits of these rows with their texts. Raises Damaged."""
     reader = TextReader(db)
-    return [StoredEdit(row.position, row.part, reader.edit(row), row.in_effect) for row in rows]
+    return [replace(row, edit=reader.edit(row)) for row in rows]
 
 
 def is_text(db: sqlite3.Connection, id: int, value: Any) -> bool:
@@ -396,19 +373,18 @@ class TextReader:
         self._values: dict[int, dict[int, Any]] = {}
         """Target -> id -> value, of the last edit."""
 
-    def edit(self, row: EditRow) -> Edit:
+    def edit(self, row: StoredEdit) -> Edit:
         """The edit of a row."""
         former = self._values.get(row.target, {})
         values: dict[int, Any] = {}
         for id in (row.after, row.before):
             if id is not None and id not in values:
-                values[id] = former[id] if id in former else self._value(row.outline, id)
+                values[id] = former[id] if id in former else self._value(row.edit, id)
         self._values[row.target] = values
         before, after = (
-            None if id is None else _missing(row.outline, values[id])
-            for id in (row.before, row.after)
+            None if id is None else _missing(row.edit, values[id]) for id in (row.before, row.after)
         )
-        return replace(row.outline, before=before, after=after)
+        return replace(row.edit, before=before, after=after)
 
     def _value(self, outline: Edit, id: int) -> Any:
         value = unpack(self.read(id))

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from memtui.changes import Edit, Kind, StoreEdits, invert_edits
-from memtui.dataclass import dataclass, replace
+from memtui.dataclass import replace
 from memtui.errors import Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups
 from memtui.files.reading import decode, real_path
@@ -41,7 +41,7 @@ from memtui.journal.database import (
     record_missing_folders,
     remove_folders,
 )
-from memtui.journal.edit_rows import Damaged, EditRow, unpack
+from memtui.journal.edit_rows import Damaged, unpack
 from memtui.journal.recovery import RowDigest, WriteOutcome, clean_up, group_by_save, recover_save
 from memtui.progress import Progress, Report, silent
 
@@ -66,26 +66,12 @@ _PARTLY_BACK = "only a part of it was taken back; undo takes back the rest"
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
-class StoredStep:
-    """One edit of an action, whose texts have not been read yet."""
-
-    action: JournalAction
-    row: EditRow
-    is_inverted: bool = False
-    """Whether it was last taken back."""
-
-    @property
-    def store(self) -> str:
-        return self.action.stores[self.row.part]
-
-
-def as_last_made(steps: Sequence[StoredStep]) -> list[StoredStep]:
+def as_last_made(steps: Sequence[ActionStep]) -> list[ActionStep]:
     """Return the edits that are in effect, and those that are undone as inverted ones."""
     return [
         replace(step, is_inverted=True) if step.action.state is ActionState.UNDONE else step
         for step in steps
-        if step.row.in_effect or step.action.state is not ActionState.DONE
+        if step.stored.in_effect or step.action.state is not ActionState.DONE
     ]
 
 
@@ -396,12 +382,12 @@ class Journal:
         the newest edit left it, only that edit is read.
         """
 
-        def choose(db: sqlite3.Connection, steps: Sequence[StoredStep]) -> list[StoredStep]:
+        def choose(db: sqlite3.Connection, steps: Sequence[ActionStep]) -> list[ActionStep]:
             made = as_last_made(steps)
             newest: dict[int, bool] = {}
             chosen = []
             for step in made:
-                target = step.row.target
+                target = step.stored.target
                 if target not in newest:
                     newest[target] = _is_as_written(db, step)
                 elif newest[target]:
@@ -414,7 +400,7 @@ class Journal:
 
     def steps(
         self,
-        choose: Callable[[Sequence[StoredStep]], Sequence[StoredStep]] = as_last_made,
+        choose: Callable[[Sequence[ActionStep]], Sequence[ActionStep]] = as_last_made,
         *,
         since: float = float("-inf"),
         files: Collection[str] = (),
@@ -434,7 +420,7 @@ class Journal:
         where: str,
         values: tuple[Any, ...],
         files: Collection[str],
-        choose: Callable[[sqlite3.Connection, Sequence[StoredStep]], Sequence[StoredStep]],
+        choose: Callable[[sqlite3.Connection, Sequence[ActionStep]], Sequence[ActionStep]],
         order: str = "id DESC",
     ) -> list[ActionStep]:
         def read(db: sqlite3.Connection) -> list[ActionStep]:
@@ -444,25 +430,25 @@ class Journal:
                 of_files, names = edit_rows.of_files(files)
                 of_actions, numbers = f"{of_actions} AND {of_files}", [*numbers, *names]
                 wanted = f"{where} AND id IN (SELECT action FROM edits WHERE {of_files})"
-            rows: dict[int, list[EditRow]] = {}
+            rows: dict[int, list[StoredEdit]] = {}
             for row in edit_rows.read_rows(db, of_actions, numbers):
-                if row.outline.kind is not Kind.FOLDER:  # a new store is its programs' own
+                if row.edit.kind is not Kind.FOLDER:  # a new store is its programs' own
                     rows.setdefault(row.action, []).append(row)
             actions = self._actions_in(db, f"{wanted} ORDER BY {order}", tuple(numbers))
             for action in actions:
                 _require_parts(action, rows.get(action.id, ()))
             steps = [
-                StoredStep(action, row)
+                ActionStep(action, row)
                 for action in actions
                 for row in reversed(rows.get(action.id, ()))
             ]
             reader = edit_rows.TextReader(db)
             found = []
             for step in choose(db, steps):
-                edits: tuple[Edit, ...] = (reader.edit(step.row),)
+                edits: tuple[Edit, ...] = (reader.edit(step.stored),)
                 if step.is_inverted:
                     edits = invert_edits(edits)
-                found += [ActionStep(step.action, step.store, edit) for edit in edits]
+                found += [replace(step, stored=replace(step.stored, edit=e)) for e in edits]
             return found
 
         return self._read(read, [])
@@ -527,13 +513,13 @@ def _delete(db: sqlite3.Connection, actions: Collection[int]) -> None:
 
 def _parts(db: sqlite3.Connection, action: int) -> list[StoreEdits]:
     rows = edit_rows.read_rows(db, "action = ?", (action,))
-    return [StoreEdits("", tuple(row.outline for row in rows))]
+    return [StoreEdits("", tuple(row.edit for row in rows))]
 
 
-def _is_as_written(db: sqlite3.Connection, step: StoredStep) -> bool:
+def _is_as_written(db: sqlite3.Connection, step: ActionStep) -> bool:
     """Whether the file of a text is as this step left it; not asked of a file with several
     memories, whose older edits have histories of their own."""
-    edit, row = step.row.outline, step.row
+    edit, row = step.edit, step.stored
     if edit.kind is not Kind.FILE:
         return False
     try:
@@ -574,7 +560,7 @@ def _action(row: Sequence[Any], load: Callable[[], Sequence[StoredEdit]]) -> Jou
         raise Damaged(f"action {number}: {error}") from error
 
 
-def _require_parts(action: JournalAction, rows: Sequence[EditRow]) -> None:
+def _require_parts(action: JournalAction, rows: Sequence[StoredEdit]) -> None:
     """Raise Damaged where an edit is of a store that the action does not name."""
     if any(not 0 <= row.part < len(action.stores) for row in rows):
         raise Damaged(f"action {action.id}")

@@ -1,4 +1,4 @@
-"""Find how memories were at a time, from memtui's journal and from git, for `PastViews`.
+"""Find how memories were at a time, from memtui's journal and from git, for `library_at`.
 
 A database store is read from a copy in which the later row edits are undone.
 """
@@ -19,7 +19,7 @@ from memtui.dataclass import replace
 from memtui.errors import RefError
 from memtui.files.git_history import GitHistory
 from memtui.insight.versions import FormerStates
-from memtui.journal import ActionStep, StoredStep, as_last_made
+from memtui.journal import ActionStep, as_last_made
 from memtui.library.former_versions import (
     FormerReader,
     open_like,
@@ -66,7 +66,7 @@ def find_former_states(
 # ---- the journal --------------------------------------------------------------------------------
 
 
-def _earliest(steps: Sequence[StoredStep], moment: float) -> list[StoredStep]:
+def _earliest(steps: Sequence[ActionStep], moment: float) -> list[ActionStep]:
     """Of the edits of each target since the moment the one that shows how it was then; of a
     database every edit."""
     # What was done since found how it was, also if it is undone now.
@@ -78,9 +78,9 @@ def _earliest(steps: Sequence[StoredStep], moment: float) -> list[StoredStep]:
         if step.action.time <= moment
     ]
     newest_first = [*since, *sorted(undone, key=lambda step: step.action.time)]
-    chosen: dict[tuple[object, ...], StoredStep] = {}
+    chosen: dict[tuple[object, ...], ActionStep] = {}
     for number, step in enumerate(newest_first):
-        outline = step.row.outline
+        outline = step.edit
         is_row = outline.kind is Kind.ROW
         chosen[(step.store, number) if is_row else (step.store, *_target(outline))] = step
     return list(chosen.values())

@@ -22,7 +22,7 @@ from memtui.files.git_history import GitHistory
 from memtui.files.sidecar_lines import read_entries, sidecar_path
 from memtui.insight.lineage import Lineage
 from memtui.insight.versions import TextVersion, VersionHistory, VersionOrigin, version_history
-from memtui.journal import ActionState, ActionStep, Journal, StoredStep, as_last_made
+from memtui.journal import ActionState, ActionStep, Journal, as_last_made
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.stores import registry
@@ -158,7 +158,7 @@ def with_former_text(memory: Memory, former: Memory) -> Memory:
 
 def read_steps(
     state: Path | None,
-    choose: Callable[[Sequence[StoredStep]], Sequence[StoredStep]],
+    choose: Callable[[Sequence[ActionStep]], Sequence[ActionStep]],
     *,
     since: float = float("-inf"),
     files: Collection[str] = (),
@@ -300,8 +300,8 @@ def journal_versions(memory: Memory, state: Path | None, reader: FormerReader) -
     undone: list[TextVersion] = []
     """Texts that came back by an undo, newest change first as they were undone."""
 
-    def choose(steps: Sequence[StoredStep]) -> list[StoredStep]:
-        return [s for s in as_last_made(steps) if concerns(s.row.outline, memory)]
+    def choose(steps: Sequence[ActionStep]) -> list[ActionStep]:
+        return [s for s in as_last_made(steps) if concerns(s.edit, memory)]
 
     for step in reversed(read_steps(state, choose, files=_files(memory))):
         before = former_memory(memory, step.edit, "before", reader)
@@ -347,10 +347,10 @@ def last_changes(state: Path | None) -> dict[tuple[str, str], datetime]:
     in use. A database's own rows are not listed: they say when they were deleted."""
     times: dict[tuple[str, str], datetime] = {}
 
-    def choose(steps: Sequence[StoredStep]) -> list[StoredStep]:
-        newest: dict[tuple[object, ...], StoredStep] = {}
+    def choose(steps: Sequence[ActionStep]) -> list[ActionStep]:
+        newest: dict[tuple[object, ...], ActionStep] = {}
         for number, step in enumerate(as_last_made(steps)):
-            edit = step.row.outline
+            edit = step.edit
             if edit.kind is Kind.RECORD:
                 newest.setdefault((step.store, edit.id), step)
             elif edit.kind is Kind.SIDECAR:  # only its texts say whether it is of the status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from memtui.dataclass import replace
 from memtui.errors import RefError, did_you_mean
@@ -11,6 +12,9 @@ from memtui.search import columns as columns_of
 from memtui.search.columns import Columns
 from memtui.search.documents import find_position
 from memtui.text import and_more, visible
+
+MAX_DEAD = 4_096
+"""Dead rows that stay readable at least; beyond as many as there are memories, older ones go."""
 
 
 class SlotTable:
@@ -25,6 +29,8 @@ class SlotTable:
         self.slot_of: dict[str, int] = {}
         """Ref -> slot of every live memory."""
         self.columns: Columns = columns_of.build(())
+        self._dead: list[int] = []
+        """Dead slots whose memory is still there, oldest first."""
 
     def append(self, memories: Sequence[Memory], *, shard_of: Sequence[str]) -> list[int]:
         """Add memories, and make their refs unique.
@@ -96,6 +102,17 @@ class SlotTable:
             for slot in dead:
                 if self.slot_of.get(ref := self.rows[slot].ref) == slot:
                     del self.slot_of[ref]
+            self._dead += dead
+            if len(self._dead) > max(MAX_DEAD, len(self.slot_of)):
+                for slot in self._dead[:-MAX_DEAD]:
+                    self.rows[slot] = _forgotten(self.rows[slot].store)
+                del self._dead[:-MAX_DEAD]
+
+
+@lru_cache
+def _forgotten(store: str) -> Memory:
+    """What a dead row of a store has when its memory is let go."""
+    return Memory("", "", store, "note")
 
 
 def plain_ref(memory: Memory) -> str:

@@ -65,10 +65,6 @@ def aggregate(columns: Columns, slots: Sequence[int]) -> Aggregates:
 def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[str, int]]:
     """Count the values of these slots.
 
-    Args:
-        columns: The columns of all slots.
-        slots: The slots to count, in any order.
-
     Returns:
         Field -> value -> count; the fields are those of `COUNTED`.
     """
@@ -102,10 +98,6 @@ def list_stores(columns: Columns) -> tuple[set[str], dict[str, set[str]]]:
 
 def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], int]:
     """Count these slots by day.
-
-    Args:
-        columns: The columns of all slots.
-        slots: The slots to count, in any order.
 
     Returns:
         Day since 1970 (UTC) -> count, and how many slots have no time.
@@ -150,8 +142,6 @@ def count_facets(columns: Columns, filters: Filters, matching: Longs | None) -> 
     """Return how many slots that pass the filters have each value.
 
     Args:
-        columns: The columns of all slots.
-        filters: The filters of the query.
         matching: The slots that match its text; None: all.
     """
     found = {}

@@ -45,7 +45,7 @@ VOCABULARY_OF = {
 """Field of codes -> its vocabulary."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Columns:
     """Arrays with one value per slot; codes are indices into the vocabularies."""
 
@@ -353,7 +353,6 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
     """The entity codes of these slots, and the paths at and above which one is counted twice.
 
     Args:
-        columns: The columns of all slots.
         slots: Their further entities are included.
     """
     codes = columns.entity.take(slots)

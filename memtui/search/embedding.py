@@ -62,9 +62,7 @@ class Embedder(Protocol):
         """Embed texts.
 
         Args:
-            texts: The texts.
             counts: What `counts` returned for the memories of the store.
-            cancelled: Is asked before each batch.
 
         Returns:
             One row for each text; zeros for a text without words.

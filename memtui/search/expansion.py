@@ -55,7 +55,6 @@ def mask_with_parts(segments: Sequence[Segment], size: int, parts: Iterable[str]
 
     Args:
         segments: The index; without any, all slots are found.
-        size: How many slots there are.
         parts: Folded parts of words.
 
     Returns:
@@ -137,11 +136,8 @@ def find_substitutes(
     """Words of the index to look for in place of one that no memory holds.
 
     Args:
-        word: The folded word.
-        segments: The index.
         alive: For each slot whether its words count; None: all.
         is_prefix: The word is still being typed.
-        cancelled: Is asked now and then.
 
     Returns:
         The words, those in most memories first; () if there are none.

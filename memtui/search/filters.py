@@ -91,8 +91,6 @@ def evaluate(columns: Columns, query: Query, read: Read | None = None) -> Filter
     ignored.
 
     Args:
-        columns: The columns of all slots.
-        query: Its filters are evaluated.
         read: The conditions that are in no column, and the terms of groups; one that is missing
             finds nothing.
     """
@@ -137,8 +135,6 @@ def count_hidden(columns: Columns, filters: Filters, complete: Longs) -> tuple[H
     """Return how many memories one filter alone hides, by filter.
 
     Args:
-        columns: The columns of all slots.
-        filters: The filters of the query.
         complete: The slots with all words.
     """
     hidden = complete[~filters.passing.take(complete)]
@@ -333,7 +329,6 @@ def describe_unknown_value(columns: Columns, query: Query, *, is_near: bool = Fa
     """Return the first value of a filter that no memory has, with the nearest that occurs; or ''.
 
     Args:
-        columns: The columns of all slots.
         query: Its filters are looked at.
         is_near: Name only a value that is near one that occurs.
     """

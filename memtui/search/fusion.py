@@ -77,7 +77,6 @@ def fuse_scores(
 
     Args:
         match: The matches by text.
-        cosines: The cosine of each slot to the query.
         allowed: The slots that may be added.
         weight: The share of the cosines.
         floor: The cosine from which a slot may be added.
@@ -100,7 +99,6 @@ def match_by_meaning(cosines: Floats, allowed: Mask, floor: float = 0.0) -> Matc
     """Return the slots nearest to a query by cosine alone, as a match without text scores.
 
     Args:
-        cosines: The cosine of each slot to the query.
         allowed: The slots that may be found.
         floor: The cosine from which a slot is found.
     """

@@ -30,7 +30,6 @@ def compile_literal(
     """Return a pattern for folded text that finds the text `typed`.
 
     Args:
-        typed: The text.
         is_prefix: Its end may be inside a word.
         whole_words: A letter or digit at its edge does not match inside a word.
     """
@@ -71,7 +70,6 @@ class LiteralSearch(NamedTuple):
         """The slots of the living memories that hold this text as typed. Raises Cancelled.
 
         Args:
-            typed: The text.
             whole_words: Its edges may not be inside a word.
         """
         if not analysis.fold_text(typed).strip():
@@ -160,8 +158,6 @@ def word_ranges(
     """The range of word numbers for each word; None if the segment lacks one of them.
 
     Args:
-        segment: The postings.
-        parts: The words.
         last_is_prefix: The last word stands for all words that begin with it.
     """
     ranges = []

@@ -23,13 +23,12 @@ from memtui.dataclass import dataclass, field
 from memtui.model import CURRENT, STATUSES
 from memtui.progress import Cancelled, IsCancelled
 from memtui.search import analysis, hits
-from memtui.search.array_types import Floats, Longs, Mask
+from memtui.search.array_types import Floats, Keys, Longs, Mask
 from memtui.search.columns import Columns
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 from memtui.search.embedding import Embedder, PieceCounts
 from memtui.search.matching import K1
 from memtui.search.postings import Segment
-from memtui.search.vectors import Keys
 
 NEAR_WORDS = 4
 """Words that show why a memory is near."""
@@ -89,7 +88,6 @@ class VectorIndex:
 
         Args:
             query_vectors: The vector of the query for each of `parts`.
-            slots: How many slots there are.
         """
         near = np.zeros(slots, np.float32)
         if not self.parts:
@@ -123,7 +121,6 @@ def find_nearest(
     Args:
         cosines: The cosine of each slot.
         allowed: The slots that may be found.
-        limit: Most slots.
         order: All slots in the order that equal cosines have; None: that of the slots.
     """
     near = np.where(allowed, cosines, np.float32(0))
@@ -139,7 +136,6 @@ def embed_query(embedder: Embedder, index: VectorIndex, text: str) -> tuple[Floa
     Args:
         embedder: The one that made the vectors of the index.
         index: Its parts may have different statistics.
-        text: The query.
 
     Returns:
         One vector for each part.
@@ -168,7 +164,6 @@ def compare_to_slot(index: VectorIndex, slot: int, slots: int) -> Floats | None:
     Args:
         index: The vectors of all slots.
         slot: The one that the others are compared to.
-        slots: How many slots there are.
     """
     vector = index.vector_of(slot)
     if vector is None:
@@ -185,7 +180,6 @@ def find_near_words(
     Args:
         embedder: Embeds the query and the words.
         counts: The statistics of the store that the text comes from.
-        query_text: The query.
         text: Its first `MAX_WORDS_COMPARED` words are compared.
     """
     words = [word for word in dict.fromkeys(analysis.list_words(text)) if _says_something(word)]
@@ -216,7 +210,6 @@ def find_distinctive_words(
 
     Args:
         document: The memory.
-        segments: The index.
         alive: For each slot whether it counts.
 
     Returns:
@@ -252,9 +245,6 @@ def score_by_words(
 
     Args:
         words: Words and their weights, from `find_distinctive_words`.
-        segments: The index.
-        slots: How many slots there are.
-        cancelled: Is asked before each word.
 
     Returns:
         For each slot the share of the words' total weight that it holds.
@@ -283,9 +273,7 @@ def find_nearest_current(
 
     Args:
         near: For each slot how similar it is, 0..1.
-        columns: The columns of all slots.
         slot: The memory that the others are compared to.
-        limit: Most memories.
     """
     current = np.isin(columns.status, [STATUSES.index(status) for status in CURRENT])
     allowed = columns.alive & current

@@ -24,9 +24,7 @@ def order_by_score(columns: Columns, slots: Longs, scores: Doubles) -> tuple[Lon
     """Return slots and their scores, the highest first; of equal ones the newest first.
 
     Args:
-        columns: The columns of all slots.
         slots: Unique slots, in any order.
-        scores: The score of each.
     """
     by_slot = np.full(len(columns), np.nan)
     by_slot[slots] = scores
@@ -49,9 +47,7 @@ def order_slots(
     """Return the slots of a mask in an order; RELEVANCE, which needs scores, gives newest first.
 
     Args:
-        columns: The columns of all slots.
         found: Which slots to sort.
-        sort: The order.
         now: What the priority counts recency from.
         then: The orders of slots that are equal in `sort`, and so on; at last, newest first.
         constants: Of salience and priority.
@@ -112,8 +108,6 @@ def best_positions(
 
     Args:
         scores: The score of each of the `slots`.
-        slots: Their slots.
-        when: The time of every slot there is.
         count: How many are wanted.
         at: The positions to choose from; None: all.
     """
@@ -131,10 +125,7 @@ def salience_now(
     """The salience of these slots, see `memtui.search.salience.decayed_salience`.
 
     Args:
-        columns: The columns of all slots.
-        slots: The slots, in any order.
         now: The time until which the salience decays.
-        constants: Of the salience.
     """
     revisions = columns.revisions[slots].astype(np.float64)
     return decayed_salience(
@@ -168,9 +159,6 @@ def priority_parts(
     """The parts of the priority of slots, in their order.
 
     Args:
-        columns: The columns of all slots.
-        slots: The slots, in any order.
-        now: The time from which recency is counted.
         constants: Weights of the parts, and tau of the recency.
     """
     used = np.maximum(columns.salience[slots], columns.pinned[slots]).astype(np.float64)

@@ -45,8 +45,6 @@ def measure_relevance(hits: RankedHits, columns: Columns, now: datetime) -> tupl
 
     Args:
         hits: What the text found.
-        columns: Of all slots.
-        now: The time, from which recency is counted.
     """
     match = hits.match
     if match is None or not len(match.slots):
@@ -95,11 +93,7 @@ def rank_by_type(
     """The best by relevance times a weight of the type.
 
     Args:
-        hits: What the task found.
-        columns: Of all slots.
         boosted_types: Types that are asked for; none: no type is weighted.
-        now: The time.
-        limit: Most slots.
         boost: Factor of a wanted type; the product is at most 1.
         penalty: Factor of another type; untyped memories keep their score.
         floor: The least score, after weighting.
@@ -129,13 +123,6 @@ def rank_by_salience(
 
     The factor lies between .5 and 1.5 and is 1 for a salience of 1, so that what is old and
     relevant is still found.
-
-    Args:
-        hits: What the task found.
-        columns: Of all slots.
-        now: The time.
-        limit: Most slots.
-        constants: Of the salience.
     """
     slots, relevance = measure_relevance(hits, columns, now)
     salience = salience_now(columns, slots, now, constants)
@@ -155,11 +142,7 @@ def rank_by_priority(
     """The best of these slots by relevance plus Simple Memory's priority.
 
     Args:
-        slots: The slots to rank.
         hits: What the task found; None: only the priority counts.
-        columns: Of all slots.
-        now: The time.
-        limit: Most slots.
         constants: Of the priority.
     """
     relevance = np.zeros(len(columns))
@@ -181,8 +164,6 @@ def slots_of_types(
     """Return those of the slots whose kind is in `kinds` or whose type is in `types`, in order.
 
     Args:
-        columns: Of all slots.
-        slots: The slots to choose from.
         kinds: Kinds.
         types: Types, in lower case.
         without: Types that are left out, whatever the kind.
@@ -203,9 +184,6 @@ def slots_in_entity(
     """Return those of the slots that belong to an entity, as their only one or as one of several.
 
     Args:
-        columns: Of all slots.
-        slots: The slots to choose from.
-        entity: The path of the entity.
         below: Entities below it count too.
         without_low: Leave out memories of low importance.
     """
@@ -253,7 +231,6 @@ def types_of_entities(columns: Columns, slots: Longs, entities: Sequence[int]) -
     """Code of an entity -> the type that all of its slots have; empty where they differ.
 
     Args:
-        columns: Of all slots.
         slots: The slots that count.
         entities: Codes of the entities to look at.
 
@@ -276,8 +253,6 @@ def group_by_recency(
     """The slots in groups of one recency and one entity's last name: both in falling order.
 
     Args:
-        columns: Of all slots.
-        slots: The slots to group.
         now: What ages are counted from.
         recency: The recency by whole days since the creation; None: that is not known.
     """

@@ -64,13 +64,10 @@ def read_conditions(
     """Read the memories for conditions over what is in no column.
 
     Args:
-        conditions: Of the query.
-        rows: The memories by slot.
         alive: For each slot whether its memory is alive.
         slot_of: Ref -> slot of all living memories.
         linked: Value of a `linked:` filter -> the refs of the memories linked to or from what it
             means; None: nothing has that name.
-        cancelled: Is asked between memories.
 
     Raises:
         Cancelled: `cancelled` became true.
@@ -248,7 +245,6 @@ def scan(
     Args:
         pattern: A valid pattern of Python's `re`.
         texts: The texts, one item each.
-        cancelled: Is asked while waiting.
         time_limit: Seconds after which the child is killed.
 
     Raises:

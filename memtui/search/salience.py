@@ -92,7 +92,6 @@ def base_salience(
     """The salience of each memory by type and revisions; accesses and decay come on top.
 
     Args:
-        types: All types.
         codes: The number of each memory's type in `types`.
         revisions: How often each was revised, see `count_revisions`.
         constants: Type weights, and what revisions add.
@@ -117,7 +116,6 @@ def decayed_salience(
         base: See `base_salience`.
         accesses: How often each was accessed.
         last: Seconds since 1970 of the last access, else change; nan counts as just now.
-        now: The time.
         constants: What an access adds, and the half-life.
     """
     days = np.nan_to_num(days_since(last, now))

@@ -75,7 +75,7 @@ def encode_row(memory: Memory) -> bytes:
         line = _encode(memory)
         if _decode(line) == memory:
             return line + b"\n"
-    except (ValueError, TypeError, OverflowError, RecursionError):
+    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError):
         pass  # a value that only the standard library writes
     return _OTHER_JSON + json.dumps(to_record(memory), separators=(",", ":")).encode() + b"\n"
 

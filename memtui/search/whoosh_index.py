@@ -271,7 +271,6 @@ class WhooshIndex:
             documents: All documents of the store; of several with one ref the last counts.
             rows: The name of the generation that they are from.
             report: Is given the documents written and those to write.
-            cancelled: Is asked as often.
 
         Returns:
             False if another process is writing.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from rich.segment import Segment
@@ -158,9 +159,16 @@ class ThemeRegistry:
         return theme.name
 
     def textual_themes(self) -> list[TextualTheme]:
+        known = {field.name for field in fields(TextualTheme)}  # `ansi` since Textual 8.2.5
+        each = map(themes.textual_values, self._themes.by_name.values())
         return [
-            TextualTheme(**themes.textual_values(theme)) for theme in self._themes.by_name.values()
+            TextualTheme(**{name: value for name, value in values.items() if name in known})
+            for values in each
         ]
+
+    def is_ansi(self, name: str) -> bool:
+        """Whether a theme uses the terminal's own colours."""
+        return name in self._themes.by_name and self._themes.by_name[name].ansi
 
 
 def wrapped(words: str, style: Style, width: int) -> list[list[Segment]]:

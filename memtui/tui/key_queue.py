@@ -10,6 +10,7 @@ dialog.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from math import inf
@@ -52,7 +53,7 @@ class KeyQueue:
         self._task: asyncio.Task[None] | None = None
         self._holds: dict[object, float] = {}
         """When each ends by itself, by the monotonic clock."""
-        self._released = asyncio.Event()
+        self._released, self._handled = asyncio.Event(), asyncio.Event()
         self._is_stopped = False
         self._is_dropping = False
         """Letters are dropped until there is a pause."""
@@ -136,12 +137,15 @@ class KeyQueue:
         end = monotonic() + LONGEST_WAIT
         for _ in range(ROUNDS):
             for node in self._list_nodes(target):
-                handled = asyncio.get_running_loop().create_future()
-                is_open = node.call_later(_finish, handled)
-                while is_open and not handled.done() and monotonic() < end:
-                    await asyncio.wait([handled], timeout=STEP)
+                self._handled.clear()
+                # Not `call_later`, which makes a new function, whose signature Textual then reads.
+                is_open = node.post_message(events.Callback(callback=self._handled.set))
+                while is_open and not self._handled.is_set() and monotonic() < end:
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(STEP):
+                            await self._handled.wait()
                     # A node that is being closed takes no callback any more, and calls none.
-                    is_open = handled.done() or node.call_later(lambda: None)
+                    is_open = self._handled.is_set() or node.call_later(lambda: None)
                 if self._is_stopped:
                     return
 
@@ -150,11 +154,6 @@ class KeyQueue:
         stack = self._app.screen_stack
         now = self._app.focused or self._app.screen
         return list(dict.fromkeys([*_bubbling(target), *_bubbling(now), *stack[:1], self._app]))
-
-
-def _finish(handled: asyncio.Future[None]) -> None:
-    if not handled.done():
-        handled.set_result(None)
 
 
 def _bubbling(node: DOMNode | None) -> Iterator[DOMNode]:

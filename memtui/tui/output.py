@@ -71,13 +71,33 @@ class ShownLines:
         written, self._before = [self._before], ""
         for x, y, strip in pieces:
             line, end = self._lines.setdefault(y, {}), x + strip.cell_length
-            if line.get(x) == strip:
+            shown = line.get(x)
+            if shown == strip:
                 continue
             for start in [at for at, old in line.items() if at < end and at + old.cell_length > x]:
                 del line[start]
             line[x] = strip
-            written.append(draw_strip(strip, x, y, console))
+            start, changed = _changed_part(shown, strip)
+            written.append(draw_strip(changed, x + start, y, console))
         return "".join(written)
+
+
+def _changed_part(shown: Strip | None, strip: Strip) -> tuple[int, Strip]:
+    """The column within a strip from which it differs, and its part that does: what has the same
+    style at its beginning and its end is left out."""
+    if shown is None or shown.cell_length != strip.cell_length:
+        return 0, strip.simplify()
+    if not FIXED_WIDTH.fullmatch(shown.text + strip.text):
+        return 0, strip
+    before, after = (list(Segment.simplify(each)) for each in (shown, strip))
+    start = end = 0
+    while before and after and before[-1] == after[-1]:
+        end += len(before.pop().text)
+        after.pop()
+    while before and after and before[0] == after[0]:
+        start += len(before.pop(0).text)
+        after.pop(0)
+    return start, Strip(after, strip.cell_length - start - end)
 
 
 class ChangedPieces(CompositorUpdate):
@@ -99,12 +119,12 @@ def _pieces_of_layout(update: LayoutUpdate) -> Iterator[Piece]:
 
 
 def _pieces_of_chops(update: ChopsUpdate) -> Iterator[Piece]:
-    """As `ChopsUpdate` writes them: what reaches beyond the end of a changed span is cut."""
+    """The parts that changed spans touch, each whole: Textual has drawn them whole."""
     for y, start, stop in update.spans:
         for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
             # Where nothing has been drawn, Textual has None in place of a strip.
             if isinstance(strip, Strip) and x <= stop and end > start:
-                yield x, y, strip if end <= stop else strip.crop(0, stop - x)
+                yield x, y, strip
 
 
 def draw_strip(strip: Strip, x: int, y: int, console: Console) -> str:

@@ -72,6 +72,7 @@ def wait_for_end(on: Any) -> int:
     return code
 
 
+@pytest.mark.textual
 def test_it_stands_before_textual_and_the_app_takes_it_over(memtui: Start, home: Path) -> None:
     with memtui(["store"], home) as on:
         on.send("jj")  # typed before there is anything: not echoed, not lost

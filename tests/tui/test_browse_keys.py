@@ -18,6 +18,8 @@ from memtui.tui.layout import Pane
 
 from .stage import NOW, Stage, stage, write_store
 
+pytestmark = pytest.mark.textual
+
 
 @pytest.mark.slow
 async def test_moving_in_the_list(root: Path) -> None:

@@ -15,6 +15,8 @@ from memtui.tui.dialogs.context import PackScreen
 
 from .stage import NOW, Stage, stage
 
+pytestmark = pytest.mark.textual
+
 SLOW = 0.2
 """Seconds that a search takes: longer than a key that is pressed at once."""
 

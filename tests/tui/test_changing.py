@@ -42,6 +42,7 @@ async def write(on: ChangingStage, text: str) -> None:
     await on.rest()
 
 
+@pytest.mark.textual
 async def test_an_edit_changes_only_its_value_and_undo_gives_the_same_bytes(
     tmp_path: Path,
 ) -> None:

@@ -15,8 +15,7 @@ from memtui.bundle import exporting
 from memtui.cli import main
 from memtui.library import Library
 from memtui.tui import change_worker, jobs
-from memtui.tui.dialogs import import_
-from memtui.tui.dialogs import import_ as copy
+from memtui.tui.dialogs import transfer
 from memtui.tui.jobs import Job
 
 from .sample_stage import ChangingStage, changing
@@ -40,8 +39,8 @@ JOBS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "undo": (Library, "undo", ("u",)),
     "log": (Library, "log", ("C",)),
     "export": (exporting, "export_memories", ("x", "enter")),
-    "import": (import_, "read_document", ("I", "a", "enter")),
-    "copy": (copy, "plan_import", ("c",)),
+    "import": (transfer, "read_document", ("I", "a", "enter")),
+    "copy": (transfer, "plan_import", ("c",)),
 }
 """Kind of job -> what raises in it, and the keys that start it."""
 

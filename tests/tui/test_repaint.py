@@ -148,6 +148,7 @@ def detail_rows(on: Stage) -> list[str]:
     return [detail.render_line(y).text[:-1].rstrip() for y in range(detail.size.height)]
 
 
+@pytest.mark.textual
 async def test_the_same_memory_keeps_its_scroll(tmp_path: Path) -> None:
     """When it is pinned, and when another program changes it; another memory begins at its top."""
     root = write_store(tmp_path, long_facts())
@@ -262,6 +263,7 @@ async def test_a_random_walk_leaves_the_screen_as_a_repaint_would(
             await agrees(on, f"walk {seed}: {' '.join(taken)}")
 
 
+@pytest.mark.textual
 async def test_a_step_takes_few_bytes_and_a_burst_ends_on_the_right_row(tmp_path: Path) -> None:
     many = {"shop": [fact(n, f"Number {n}", "2026-10-01") for n in range(200)]}
     async with stage(write_store(tmp_path, many), (COLUMNS, LINES), app_class=OnTerminal) as on:

@@ -15,13 +15,13 @@ from memtui.dataclass import dataclass
 from memtui.errors import Refused
 from memtui.files.json.locating import (
     BYTE_ORDER_MARK,
-    Member,
+    Part,
     Record,
-    items_at,
     load,
     load_records,
     locate,
     members,
+    parts_of,
 )
 
 _ESCAPED_LETTER = re.compile(
@@ -240,7 +240,7 @@ def new_record(neighbour_raw: str | None, value: Mapping[str, Any], indent: str 
     return (layout or JsonStyle.indented(indent)).write_object(value, spelling)
 
 
-def _single_member(raw_object: str, key: str) -> Member | None:
+def _single_member(raw_object: str, key: str) -> Part | None:
     found = [member for member in members(raw_object) if member.key == key]
     if len(found) > 1:
         raise Refused(f"the record has the key {key!r} twice", do="fix the file by hand")
@@ -260,27 +260,16 @@ def _layout(raw: str, colon: str = ": ") -> JsonStyle | None:
 
     `colon` is what surrounds an array, which has none of its own to show.
     """
-    if raw.startswith("{"):
-        found = members(raw)
-        if found:
-            last, left = found[-1], found[-2].end if len(found) > 1 else found[-1].key_start
-            return JsonStyle.of(
-                opening=raw[1 : found[0].key_start],
-                between=raw[left : last.key_start],
-                colon=raw[last.key_end : last.start],
-                closing=raw[last.end : -1],
-            )
-    elif raw.startswith("["):
-        items, _ = items_at(raw, 0)
-        if items:
-            left = items[-2].end if len(items) > 1 else items[-1].start
-            return JsonStyle.of(
-                opening=raw[1 : items[0].start],
-                between=raw[left : items[-1].start],
-                colon=colon,
-                closing=raw[items[-1].end : -1],
-            )
-    return None
+    found = parts_of(raw) if raw.startswith(("{", "[")) else []
+    if not found:
+        return None
+    last, left = found[-1], found[-2].end if len(found) > 1 else found[-1].key_start
+    return JsonStyle.of(
+        opening=raw[1 : found[0].key_start],
+        between=raw[left : last.key_start],
+        colon=raw[last.key_end : last.start] if raw[0] == "{" else colon,
+        closing=raw[last.end : -1],
+    )
 
 
 # ---- a file ---------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from json.decoder import scanstring  # type: ignore[attr-defined]
-from typing import Any
+from typing import Any, NamedTuple
 
 from memtui.dataclass import dataclass, field
 from memtui.errors import Refused, UnreadableFile
@@ -44,24 +44,15 @@ class Record:
         return self.text[self.start : self.end]
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One `"key": value` of an object; `start` and `end` are those of the value."""
+class Part(NamedTuple):
+    """One value of an object or array; in an array the key is empty and begins with the value."""
 
     key: str
     key_start: int
     key_end: int
     start: int
     end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One value of an array."""
-
     value: Any
-    start: int
-    end: int
 
 
 def load(text: str, where: str = "") -> Any:
@@ -75,25 +66,32 @@ def load(text: str, where: str = "") -> Any:
 def load_records(
     text: str, array: tuple[str, ...] = (), where: str = "", others: dict[str, Any] | None = None
 ) -> list[Record]:
-    """The items of the array that `array` leads to, in order, on one pass over the whole file.
+    """The items of the array that `array` leads to, in order.
 
     The other members of the top object are put into `others`. Raises UnreadableFile when the file
     is not valid JSON or has no such array. Of a key that occurs twice the last one counts, as
     it does for every JSON reader.
     """
     with _faults(text, where):
-        items, end = _array_below(text, begin(text), array, {} if others is None else others)
+        at = begin(text)
+        parts, end = parts_at(text, at)
         _nothing_follows(text, end)
-    if items is None:
+        if others is not None and array and text[at] == "{":
+            others.update((part.key, part.value) for part in parts if part.key != array[0])
+        for key in array:
+            found = [part for part in parts if part.key == key and text[at] == "{"]
+            at = found[-1].start if found else end
+            parts = parts_at(text, at)[0] if found else []
+    if text[at : at + 1] != "[":
         if array and text[begin(text)] != "{":
             raise UnreadableFile("it does not hold a JSON object", where=where)
         name = f"list named {array[-1]!r}" if array else "list of records"
         raise UnreadableFile(f"the file has no {name}", where=where)
     records, line, counted = [], 1, 0
-    for item in items:
-        line += text.count("\n", counted, item.start)
-        counted = item.start
-        records.append(Record(item.value, item.start, item.end, line, text))
+    for part in parts:
+        line += text.count("\n", counted, part.start)
+        counted = part.start
+        records.append(Record(part.value, part.start, part.end, line, text))
     return records
 
 
@@ -112,14 +110,19 @@ def locate(text: str, pointer: tuple[str, ...]) -> tuple[int, int]:
     return at, end
 
 
-def members(raw_object: str) -> list[Member]:
+def members(raw_object: str) -> list[Part]:
     """The members of an object in order, duplicates too. Raises Refused if it is no object."""
     if not raw_object.startswith("{"):
         raise Refused("the record is not a JSON object")
+    return parts_of(raw_object)
+
+
+def parts_of(raw: str) -> list[Part]:
+    """The values of an object or array; [] for another value. Raises Refused if it is no JSON."""
     try:
-        with _faults(raw_object):
-            found, end = _members(raw_object, 0)
-            _nothing_follows(raw_object, end)
+        with _faults(raw):
+            found, end = parts_at(raw, 0)
+            _nothing_follows(raw, end)
     except UnreadableFile as error:
         raise Refused(error.what) from None
     return found
@@ -150,89 +153,50 @@ def _to_integer(digits: str) -> int | str:
         return digits
 
 
-def items_at(text: str, at: int) -> tuple[list[Item], int]:
-    """The items of the array whose `[` is at `at`, and the end of it."""
-    at = _skip(text, at + 1)
-    if text[at : at + 1] == "]":
-        return [], at + 1
-    found = []
-    while True:
-        value, end = value_at(text, at)
-        found.append(Item(value, at, end))
-        at = _skip(text, end)
-        if text[at : at + 1] == "]":
-            return found, at + 1
-        if text[at : at + 1] != ",":
-            raise json.JSONDecodeError("expected ',' or ']'", text, at)
-        at = _skip(text, at + 1)
+def parts_at(text: str, at: int) -> tuple[list[Part], int]:
+    """The values of the object or array that begins at `at` ([] for another value), and its end.
 
-
-def _end_of_value(text: str, _key: str, at: int) -> int:
-    return value_at(text, at)[1]
-
-
-def _members(
-    text: str, at: int, end_of: Callable[[str, str, int], int] = _end_of_value
-) -> tuple[list[Member], int]:
-    """The members of the object whose `{` is at `at`, and the end of it."""
-    at = _skip(text, at + 1)
-    if text[at : at + 1] == "}":
-        return [], at + 1
-    found = []
-    while True:
-        if text[at : at + 1] != '"':
-            raise json.JSONDecodeError("expected a key in double quotes", text, at)
-        key, key_end = scanstring(text, at + 1, True)
-        colon = _skip(text, key_end)
-        if text[colon : colon + 1] != ":":
-            raise json.JSONDecodeError("expected ':'", text, colon)
-        start = _skip(text, colon + 1)
-        end = end_of(text, key, start)
-        found.append(Member(key, at, key_end, start, end))
-        at = _skip(text, end)
-        if text[at : at + 1] == "}":
-            return found, at + 1
-        if text[at : at + 1] != ",":
-            raise json.JSONDecodeError("expected ',' or '}'", text, at)
-        at = _skip(text, at + 1)
-
-
-def _array_below(
-    text: str, at: int, array: tuple[str, ...], others: dict[str, Any]
-) -> tuple[list[Item] | None, int]:
-    """The items of the array below the value at `at` (None: no such array); the value's end.
-
-    `others` takes the members of an object that do not lead to the array.
+    Raises JSONDecodeError or RecursionError.
     """
-    if text[at : at + 1] != ("{" if array else "["):
-        return None, value_at(text, at)[1]
-    if not array:
-        return items_at(text, at)
-    found: list[Item] | None = None
-
-    def end_of(text: str, key: str, start: int) -> int:
-        nonlocal found
-        if key == array[0]:
-            found, end = _array_below(text, start, array[1:], {})
-        else:
-            others[key], end = value_at(text, start)
-        return end
-
-    _, end = _members(text, at, end_of)
-    return found, end
+    is_object = text[at : at + 1] == "{"
+    if not is_object and text[at : at + 1] != "[":
+        return [], value_at(text, at)[1]
+    closing, found = "}" if is_object else "]", list[Part]()
+    at = _skip(text, at + 1)
+    if text[at : at + 1] == closing:
+        return found, at + 1
+    while True:
+        key, key_end, start = "", at, at
+        if is_object:
+            if text[at : at + 1] != '"':
+                raise json.JSONDecodeError(
+                    "Expecting property name enclosed in double quotes", text, at
+                )
+            key, key_end = scanstring(text, at + 1, True)
+            colon = _skip(text, key_end)
+            if text[colon : colon + 1] != ":":
+                raise json.JSONDecodeError("Expecting ':' delimiter", text, colon)
+            start = _skip(text, colon + 1)
+        value, end = value_at(text, start)
+        found.append(Part(key, at, key_end, start, end, value))
+        at = _skip(text, end)
+        if text[at : at + 1] == closing:
+            return found, at + 1
+        if text[at : at + 1] != ",":
+            raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+        at = _skip(text, at + 1)
 
 
 def _child(text: str, at: int, step: str) -> tuple[int, int]:
-    if text[at : at + 1] == "[" and step.isdecimal():
-        items, _ = items_at(text, at)
-        if int(step) < len(items):
-            return items[int(step)].start, items[int(step)].end
-    elif text[at : at + 1] == "{":
-        matching = [member for member in _members(text, at)[0] if member.key == step]
-        if len(matching) > 1:
-            raise Refused(f"the key {step!r} occurs twice", do="fix the file by hand")
-        if matching:
-            return matching[0].start, matching[0].end
+    parts, _ = parts_at(text, at)
+    if text[at : at + 1] == "[":
+        matching = parts[int(step) :][:1] if step.isdecimal() else []
+    else:
+        matching = [part for part in parts if part.key == step]
+    if len(matching) > 1:
+        raise Refused(f"the key {step!r} occurs twice", do="fix the file by hand")
+    if matching:
+        return matching[0].start, matching[0].end
     raise UnreadableFile(f"there is no {step!r} where one belongs")
 
 

@@ -7,7 +7,6 @@ equal cells of two frames differ. Here the screen asks the widget instead (`Sele
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from rich.segment import Segment
@@ -17,9 +16,10 @@ from textual.content import Content
 from textual.errors import NoWidget
 from textual.geometry import Offset, Region, Size
 from textual.screen import Screen
-from textual.selection import SelectEnd, Selection
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.theme import Theme
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -117,6 +117,10 @@ class SelectingScreen(Screen[Result]):
     A selection that begins in a `SelectableText` stays in it; dragged past its edge, it scrolls.
     """
 
+    _begun_in: Widget | None = None
+    """The `SelectableText` that the mouse button was pressed in, until it is let go."""
+    _scrolling: Timer | None = None
+
     def keep_draft(self, *, last: bool = False) -> bool:
         """Save unsaved input as a draft; returns whether there is any. Raises SaveError.
 
@@ -146,7 +150,7 @@ class SelectingScreen(Screen[Result]):
             show_cursor()
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
-        if (begun := self._begun_in()) is not None:
+        if (begun := self._begun_in) is not None:
             region = begun.content_region
             cell = Offset(
                 min(max(x - region.x, 0), region.width - 2),
@@ -166,41 +170,39 @@ class SelectingScreen(Screen[Result]):
         return (widget, offset) if offset is not None else (None, None)
 
     def _forward_event(self, event: events.Event) -> None:
+        # Textual has no public hook that sees the mouse before the selection does.
         if isinstance(event, events.MouseDown):
+            self._begun_in = None
             self._selecting = False  # the button may have been let go outside of the terminal
-        super()._forward_event(event)
+            widget, _ = self.get_widget_and_offset_at(event.screen_x, event.screen_y)
+            super()._forward_event(event)
+            self._begun_in = widget if isinstance(widget, SelectableText) else None
+        else:
+            super()._forward_event(event)
+            if isinstance(event, events.MouseUp):
+                self._begun_in = None
+            if isinstance(event, events.MouseMove | events.MouseUp):
+                self._scroll_selection(event)
 
-    def _begun_in(self) -> Widget | None:
-        """Return the `SelectableText` that the current selection began in."""
-        state = self._select_state if self._selecting else None
-        widget = state.start.content_widget if state is not None else None
-        return widget if isinstance(widget, SelectableText) else None
-
-    def _check_auto_scroll(
-        self, select_widget: Widget, mouse_coordinate: tuple[float, float], delta_y: float
-    ) -> None:
-        if not isinstance(select_widget, SelectableText):
-            super()._check_auto_scroll(select_widget, mouse_coordinate, delta_y)
+    def _scroll_selection(self, pointer: events.MouseEvent) -> None:
+        """While the pointer is past the edge of the text, scroll and select on."""
+        if self._scrolling is not None:
+            self._scrolling.stop()
+            self._scrolling = None
+        if (begun := self._begun_in) is None:
             return
-        x, y = (int(each) for each in mouse_coordinate)
-        region = select_widget.content_region
-        step = -1 if y < region.y else 1 if y >= region.bottom else 0
-        self._stop_auto_scroll()
+        region = begun.content_region
+        step = -1 if pointer.screen_y < region.y else int(pointer.screen_y >= region.bottom)
         if step:
-            scroll = partial(self._scroll_selection, select_widget, step, Offset(x, y))
-            scroll()
-            self._auto_select_scroll_timer = self.set_interval(SCROLL_EVERY, scroll)
 
-    def _scroll_selection(self, widget: Widget, step: int, pointer: Offset) -> None:
-        """Scroll by a line, and select as far as the pointer, which does not move."""
-        if self._select_state is None or not isinstance(widget, SelectableText):
-            return
-        widget.scroll_lines(step)
-        _, offset = self.get_widget_and_offset_at(pointer.x, pointer.y)
-        parent = widget.parent
-        if offset is not None and isinstance(parent, Widget):
-            end = SelectEnd(parent, widget, offset)
-            self._select_state = self._select_state.update_end(pointer, end)
+            def scroll() -> None:
+                assert isinstance(begun, SelectableText)
+                begun.scroll_lines(step)
+                moved = events.MouseMove.from_event(begun, pointer)
+                super(SelectingScreen, self)._forward_event(moved)
+
+            scroll()
+            self._scrolling = self.set_interval(SCROLL_EVERY, scroll)
 
 
 def character_at(line: str, cell: int) -> int:

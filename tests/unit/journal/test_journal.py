@@ -510,7 +510,7 @@ def test_the_memory_of_a_row_is_found_by_each_name_of_its_number() -> None:
             asked.append(ref)
             raise RefError("none")
 
-        stored = StoredEdit(0, 0, edit, in_effect=True)
+        stored = StoredEdit(1, 0, 0, edit, in_effect=True)
         action = JournalAction(1, "x", 0, 0, ActionState.DONE, ("/s",), lambda: [stored])
         assert changed_memories(action, {"/s": "s"}, get) == []
         return asked

@@ -225,7 +225,9 @@ def test_the_memories_of_an_action_are_those_of_its_open_stores_that_exist() -> 
         (1, text_edit("/closed/x.md", "", "x")),
         (0, text_edit("/s/gone.md", "x", None)),
     ]
-    stored = [StoredEdit(at, part, edit, in_effect=True) for at, (part, edit) in enumerate(edits)]
+    stored = [
+        StoredEdit(1, at, part, edit, in_effect=True) for at, (part, edit) in enumerate(edits)
+    ]
     asked = []
 
     def get(ref: str) -> Memory:

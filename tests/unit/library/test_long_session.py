@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
 
-from memtui.library import Library, SearchResult
+from memtui.library import Library, SearchResult, slots
 from memtui.model import Memory
 from memtui.query import parse_query
 from tests.bench import corpus, day
@@ -99,17 +100,35 @@ def test_many_changes_leave_what_a_fresh_library_has(
             assert one_like.scores == pytest.approx(other_like.scores)
 
 
+def test_files_that_are_written_anew_each_time_leave_few_memories_behind(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slots, "MAX_DEAD", 30)
+    with opened(home) as library:
+        for number in range(20):
+            texts = [f"memory {at} of day {number}" for at in range(FILES * EACH)]
+            shutil.rmtree(home / "entities")
+            corpus.write_facts(home, texts, each=EACH)
+            assert library.refresh()
+        held = [memory for memory in library.snapshot.rows if memory.content]
+        assert len(held) <= 2 * FILES * EACH + 30
+        with opened(home) as fresh:
+            for text in ("", "memory day", "19", "status:all"):
+                query = parse_query(text, corpus.NOW)
+                assert shown(library.find(query)) == shown(fresh.find(query))
+
+
 def test_an_answer_keeps_its_rows_after_changes(home: Path) -> None:
     with opened(home) as library:
         found = library.find(parse_query("number", corpus.NOW))
         before, parts = shown(found), library.explain(found, 0)
-        present = library.current_memories()
+        present = library.snapshot
         work(home, library, CHANGES)
         assert len(library.snapshot.rows) < FILES * EACH + EACH * CHANGES
         assert shown(found) == before
         assert library.explain(found, 0) == parts
-        gone, come = library.diff_memories(present, library.current_memories())
-        was, now = present.take(gone), library.current_memories().take(come)
+        gone, come = library.diff_memories(present, library.snapshot)
+        was, now = present.take(gone), library.snapshot.take(come)
         label = library.stores[0].label
         kept = set(said(library.memories(label)))
         assert set(said(list(was.values()))) == set(before) - kept
