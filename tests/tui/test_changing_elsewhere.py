@@ -18,11 +18,10 @@ from memtui.changes import Change
 from memtui.library import Library
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview
-from memtui.tui.dialogs import edit_form, import_
+from memtui.tui.dialogs import edit_form, transfer
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
-from memtui.tui.dialogs.import_ import CopyScreen, ImportScreen
-from memtui.tui.dialogs.transfer import ExportScreen
+from memtui.tui.dialogs.transfer import CopyScreen, ExportScreen, ImportScreen
 from memtui.tui.dialogs.unreadable import BrokenScreen
 from memtui.tui.jobs import Job
 from memtui.tui.widgets.inputs import LineInput, TextInput
@@ -349,13 +348,13 @@ async def test_a_plan_for_another_file_than_the_field_names_is_not_offered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A large file is read for seconds: `enter` would import it under the name of another."""
-    bundle, may_read, read = tmp_path / "out.zip", Event(), import_.read_document
+    bundle, may_read, read = tmp_path / "out.zip", Event(), transfer.read_document
 
     def slow_read(path: Path) -> Any:
         may_read.wait(60)
         return read(path)
 
-    monkeypatch.setattr(import_, "read_document", slow_read)
+    monkeypatch.setattr(transfer, "read_document", slow_read)
     async with changing(tmp_path, AGENT) as on:
         exported(on.library, bundle)
         await on.keys("I")

@@ -15,8 +15,7 @@ from memtui.bundle import exporting
 from memtui.cli import main
 from memtui.library import Library
 from memtui.tui import change_worker, jobs
-from memtui.tui.dialogs import import_
-from memtui.tui.dialogs import import_ as copy
+from memtui.tui.dialogs import transfer
 from memtui.tui.jobs import Job
 
 from .sample_stage import ChangingStage, changing
@@ -40,8 +39,8 @@ JOBS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "undo": (Library, "undo", ("u",)),
     "log": (Library, "log", ("C",)),
     "export": (exporting, "export_memories", ("x", "enter")),
-    "import": (import_, "read_document", ("I", "a", "enter")),
-    "copy": (copy, "plan_import", ("c",)),
+    "import": (transfer, "read_document", ("I", "a", "enter")),
+    "copy": (transfer, "plan_import", ("c",)),
 }
 """Kind of job -> what raises in it, and the keys that start it."""
 
@@ -63,6 +62,7 @@ async def test_a_programming_error_in_a_job_ends_the_app(
         await press_until_it_ends(on, keys)
         assert isinstance(on.app.fault, ZeroDivisionError)
         assert on.app.return_code == 1
+        on.app.fault = None  # the stage would raise it
 
 
 async def press_until_it_ends(on: ChangingStage, keys: tuple[str, ...]) -> None:

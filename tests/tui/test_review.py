@@ -20,9 +20,14 @@ from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress
 from memtui.tui.controllers import review as controllers_review
 from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen
-from memtui.tui.dialogs.review import ProposalTextScreen, ReviewScreen, SendScreen
+from memtui.tui.dialogs.review import (
+    ProposalDetail,
+    ProposalTextScreen,
+    ReviewScreen,
+    SendScreen,
+    proposal_lines,
+)
 from memtui.tui.dialogs.unreadable import BrokenScreen, UnreadableScreen
-from memtui.tui.widgets.review_list import ProposalDetail, proposal_lines
 from memtui.upkeep.proposals import RULES, ProposalKind, badges_of, propose
 
 from .sample_stage import changing

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from memtui.library.review_files import Queue
     from memtui.progress import Progress
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.dialogs.review import ReviewScreen
+    from memtui.tui.dialogs.review import ProposalDetail, ReviewScreen
     from memtui.tui.jobs import Job
-    from memtui.tui.widgets.review_list import ProposalDetail
     from memtui.upkeep.proposals import Proposal
 
 
@@ -180,7 +179,7 @@ class ReviewActions(WritingController):
         """Read the memories of a proposal and plan its changes, to be shown."""
 
         def work(library: Library, _: Job) -> ProposalDetail:
-            from memtui.tui.widgets.review_list import ProposalDetail
+            from memtui.tui.dialogs.review import ProposalDetail
 
             review = self._queue_of(library)
             memories = tuple(review.memories(proposal))

@@ -73,7 +73,7 @@ class TransferActions(WritingController):
         screen.app.push_screen(ExportScreen(self._writer, groups, day, is_past=past is not None))
 
     def _import(self) -> None:
-        from memtui.tui.dialogs.import_ import ImportScreen
+        from memtui.tui.dialogs.transfer import ImportScreen
 
         library = self._writer.library
         if library is not None:
@@ -113,7 +113,7 @@ class TransferActions(WritingController):
         self._screen.app.ask(dialog, self._screen.go_to_memory)
 
     def _copy(self) -> None:
-        from memtui.tui.dialogs.import_ import CopyScreen
+        from memtui.tui.dialogs.transfer import CopyScreen
 
         def copied(_: bool) -> None:
             if self._screen.memories.marked:

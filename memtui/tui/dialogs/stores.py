@@ -21,7 +21,7 @@ from memtui.model import Memory
 from memtui.tui.appearance import wrapped
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.dialogs.import_ import copy_at_once, preview_copy
+from memtui.tui.dialogs.transfer import copy_at_once, preview_copy
 from memtui.tui.widgets.text_window import RowList, TextWindow
 from memtui.upkeep.similar_memories import StoreComparison
 
