@@ -109,9 +109,9 @@ def load_library_as_of(names: Sequence[str], as_of: str | None) -> Library:
     from memtui.query import parse_time_end
 
     at = parse_time_end(as_of, datetime.now(UTC)).time
-    from memtui.library.past_library import PastViews
+    from memtui.library.past_library import library_at
 
-    return PastViews(load_library(names)).at(at)
+    return library_at(load_library(names), at)
 
 
 def open_library(names: Sequence[str]) -> Library:

@@ -137,7 +137,6 @@ def diff(
     --until takes a time; default: now. Other options filter the memories.
     """
     from memtui.insight.comparison import to_markdown
-    from memtui.library.past_library import PastViews
     from memtui.library.time_views import compare_times
 
     now = datetime.now(UTC)
@@ -147,7 +146,7 @@ def diff(
         raise QueryError("--until is before --since", do="swap the two times")
     query = query_from("", since=None, until=None, **filters)
     library = read_library(stores)
-    found = compare_times(PastViews(library), start, end, None if query.is_empty else query)
+    found = compare_times(library, start, end, None if query.is_empty else query)
     if as_json:
         record = {
             "since": format_time(start),

@@ -36,11 +36,10 @@ from memtui.search.documents import to_document
 from memtui.search.filters import Filters, HiddenMatches
 from memtui.search.hits import NO_SLOTS
 from memtui.search.literals import LiteralSearch
-from memtui.search.match_bonuses import score_complete_matches
 from memtui.search.matching import ExactLookup, Match, Substitution, TextIndex, match_terms
 from memtui.search.postings import Segment
 from memtui.search.query_terms import QueryTerms, analyze_terms
-from memtui.search.ranking import DEFAULTS, RankedHits, ScorePart, Weights
+from memtui.search.ranking import DEFAULTS, RankedHits, ScorePart, Weights, score_complete_matches
 from memtui.search.row_filters import read_conditions
 from memtui.search.salience import ScoreConstants
 from memtui.stores.base import LimitUse

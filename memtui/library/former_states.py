@@ -1,4 +1,4 @@
-"""Find how memories were at a time, from memtui's journal and from git, for `PastViews`.
+"""Find how memories were at a time, from memtui's journal and from git, for `library_at`.
 
 A database store is read from a copy in which the later row edits are undone.
 """

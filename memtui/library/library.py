@@ -409,5 +409,4 @@ class Library(LibraryReader):
 
     def numbered_memories(self) -> dict[int, Memory]:
         """Every memory by its slot, which changes when the memory does."""
-        present = self.current_memories()
-        return present.take(present.slots)
+        return self.snapshot.take(self.snapshot.columns.live_slots())

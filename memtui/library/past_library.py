@@ -26,26 +26,20 @@ if TYPE_CHECKING:
     from memtui.library.planning import Planned
 
 
-class PastViews:
-    """Makes libraries as of a time."""
+def library_at(library: Library, at: datetime, cancelled: IsCancelled = never) -> PastLibrary:
+    """Return the library as it was at a time: what was believed then, in the texts of then.
 
-    def __init__(self, library: Library) -> None:
-        self.library = library
-        """The present."""
+    Former states come from memtui's journal, from the versions the stores keep, and from git. It
+    reads all memories, and git takes up to some seconds per repository: call it from a background
+    job.
 
-    def at(self, at: datetime, cancelled: IsCancelled = never) -> PastLibrary:
-        """Return the library as it was at a time: what was believed then, in the texts of then.
-
-        Former states come from memtui's journal, from the versions the stores keep, and from git.
-        It reads all memories, and git takes up to some seconds per repository: call it from a
-        background job.
-
-        Args:
-            at: The time; aware.
-            cancelled: Asked while git is read; what it knows is left out then.
-        """
-        former = find_former_states(self.library, at, cancelled)
-        return PastLibrary(self.library, _snapshot_at(self.library.snapshot, at, former), at)
+    Args:
+        library: The present.
+        at: The time; aware.
+        cancelled: Asked while git is read; what it knows is left out then.
+    """
+    former = find_former_states(library, at, cancelled)
+    return PastLibrary(library, _snapshot_at(library.snapshot, at, former), at)
 
 
 def _snapshot_at(present: Snapshot, at: datetime, former: FormerStates) -> Snapshot:

@@ -17,7 +17,7 @@ from memtui.library.guarded_store import guarded
 from memtui.library.indexing import Index, IndexUpdates
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.semantic import EmbeddingResult, SemanticSearch
-from memtui.library.snapshot import MemorySet, Snapshot
+from memtui.library.snapshot import Snapshot
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Report, never, silent
 from memtui.query import Query
@@ -382,16 +382,9 @@ class LibraryReader:
         """Store label -> path of each file -> how many memories were read together with it."""
         return self.loaded.memories_by_file()
 
-    def current_memories(self) -> MemorySet:
-        """The set of memories there are now, for `diff_memories`."""
-        snapshot = self.snapshot
-        return MemorySet(snapshot.rows, snapshot.columns.live_slots())
-
-    def diff_memories(self, before: MemorySet | None, after: MemorySet) -> tuple[Slots, Slots]:
-        """Compare the memories of `before` with those of `after`.
-
-        Returns:
-            The slots removed and the slots added (all, without `before`); `MemorySet.take` gives
-            their memories.
-        """
-        return diff_slots(NO_SLOTS if before is None else before.slots, after.slots)
+    @staticmethod
+    def diff_memories(before: Snapshot | None, after: Snapshot) -> tuple[Slots, Slots]:
+        """Return the slots of the memories that are only in `before`, and of those only in `after`
+        (all, without `before`); `Snapshot.take` gives the memories."""
+        known = NO_SLOTS if before is None else before.columns.live_slots()
+        return diff_slots(known, after.columns.live_slots())

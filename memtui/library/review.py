@@ -41,7 +41,7 @@ from memtui.stores import registry
 from memtui.stores.format import GENERAL_RULES
 from memtui.text import counted
 from memtui.text.secrets import list_secrets
-from memtui.upkeep.check_proposals import proposals_from
+from memtui.upkeep.checks import proposals_from
 from memtui.upkeep.model_requests import (
     ModelRequest,
     parse_summary,

@@ -28,7 +28,7 @@ from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError
 from memtui.sealed_lines import seal, unseal
 from memtui.text import secrets
-from memtui.upkeep import instruction_meanings, instructions
+from memtui.upkeep import instructions
 from memtui.upkeep.proposal_scan import ScannedGroup
 from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, from_record, to_record
 
@@ -152,9 +152,7 @@ def _has_secret(proposal: Proposal) -> bool:
 def _rules() -> str:
     """Names the rules that the findings were made with."""
     parts = (secrets.ISSUED, secrets.NAMED, secrets.PRIVATE_KEY, instructions.PHRASES)
-    text = repr(
-        (memtui.__version__, _VERSION, *parts, instruction_meanings.WORDS.read_text("utf-8"))
-    )
+    text = repr((memtui.__version__, _VERSION, *parts, instructions.WORDS.read_text("utf-8")))
     return hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
 
 

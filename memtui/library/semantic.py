@@ -19,7 +19,7 @@ from memtui.library.snapshot import Rows
 from memtui.library.store_cache import StoreCache
 from memtui.progress import IsCancelled, Report
 from memtui.query import Query, TermKind
-from memtui.search import fusion, nearest_memories, vector_building
+from memtui.search import fusion, nearest_memories, vectors
 from memtui.search.array_types import Floats
 from memtui.search.embedding import Embedder
 from memtui.search.index_worker import update_vectors
@@ -66,7 +66,7 @@ class SemanticSearch:
         """The chosen embedder; None where there is none, or where it failed (which is logged)."""
         if not self._was_chosen:
             try:
-                self._embedder = vector_building.choose_embedder(self.choice)
+                self._embedder = vectors.choose_embedder(self.choice)
             except MemtuiError as error:
                 log.warning("no vectors: %s", error)
             self._was_chosen = True
@@ -82,7 +82,7 @@ class SemanticSearch:
         """Load the cached vectors of these rows."""
         if self.embedder is not None:
             homes = (cache.home for cache in caches if cache.home is not None)
-            self._set(vector_building.load_vector_index(homes, self.embedder.name))
+            self._set(vectors.load_vector_index(homes, self.embedder.name))
             self.extend_to(rows)
 
     def extend_to(self, rows: Rows) -> None:
@@ -91,7 +91,7 @@ class SemanticSearch:
         if embedder is None or not state.parts or len(rows) <= len(state.row_of):
             return
         try:
-            self._set(vector_building.extend_index(state, rows, embedder))
+            self._set(vectors.extend_index(state, rows, embedder))
         except (OSError, ValueError, MemtuiError) as error:
             log.warning("changed memories have no vectors yet: %s", error)
 

@@ -20,19 +20,6 @@ though no query finds them.
 
 
 @dataclass(frozen=True, slots=True)
-class MemorySet:
-    """The live memories of one snapshot, for `Library.diff_memories`."""
-
-    rows: Rows
-    slots: Slots
-    """Of the live memories, ascending."""
-
-    def take(self, slots: Slots) -> dict[int, Memory]:
-        """The memories in these slots, by slot."""
-        return {slot: self.rows[slot] for slot in slots.tolist()}
-
-
-@dataclass(frozen=True, slots=True)
 class StoreState:
     """One open store, for display."""
 
@@ -64,3 +51,7 @@ class Snapshot:
     def count(self) -> int:
         """Live memories; `rows` may be longer."""
         return len(self.slot_of)
+
+    def take(self, slots: Slots) -> dict[int, Memory]:
+        """The memories in these slots, by slot."""
+        return {slot: self.rows[slot] for slot in slots.tolist()}

@@ -14,7 +14,7 @@ from memtui.journal import ActionStep
 from memtui.library.finding import SearchResult
 from memtui.library.former_versions import concerns, read_steps
 from memtui.library.library import Library
-from memtui.library.past_library import PastViews
+from memtui.library.past_library import library_at
 from memtui.library.snapshot import Snapshot
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
@@ -26,7 +26,7 @@ MEMTUI = "memtui"
 
 
 def compare_times(
-    views: PastViews,
+    present: Library,
     since: datetime,
     until: datetime | None = None,
     query: Query | None = None,
@@ -35,16 +35,15 @@ def compare_times(
     """Return what changed between two times.
 
     Args:
-        views: Of the library.
+        present: The library as it is now.
         since: The first time.
         until: The second one; None for now.
         query: Only memories that match it at one of both times, whatever their status; all if None.
         cancelled: Asked while git is read.
     """
-    present = views.library
     until_seconds = (until or present.now()).timestamp()
-    before = views.at(since, cancelled)
-    after: Library = present if until is None else views.at(until, cancelled)
+    before = library_at(present, since, cancelled)
+    after: Library = present if until is None else library_at(present, until, cancelled)
     first, second = _by_ref(before.snapshot), _by_ref(after.snapshot)
     for ref in first.keys() & second.keys():
         if first[ref] == second[ref]:

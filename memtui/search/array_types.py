@@ -16,6 +16,8 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
+Keys = NDArray[np.uint64]
+"""Of texts, see `memtui.search.vectors`."""
 
 _T = TypeVar("_T", np.int16, np.int32, np.int64)
 

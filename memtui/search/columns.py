@@ -45,7 +45,7 @@ VOCABULARY_OF = {
 """Field of codes -> its vocabulary."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Columns:
     """Arrays with one value per slot; codes are indices into the vocabularies."""
 

@@ -86,10 +86,10 @@ def update_vectors(
     Raises:
         Cancelled, EmbeddingError, OSError: The batches finished before are kept.
     """
-    from memtui.search import saved_rows, vector_building, vectors
+    from memtui.search import saved_rows, vectors
 
     if embedder.remote or len(saved_rows.load_rows(generation)) <= MAX_EMBEDDED_HERE:
-        return vector_building.embed_missing(generation, embedder, report, cancelled)
+        return vectors.embed_missing(generation, embedder, report, cancelled)
 
     def count_vectors() -> int:
         stored = vectors.load(generation.parent, embedder.name)
@@ -133,11 +133,11 @@ def make_whoosh(generation: Path, report: Report) -> None:
 def make_vectors(generation: Path, report: Report) -> None:
     """Embed what has no vector yet with the static model. Raises almost anything."""
     from memtui.config import Embedding
-    from memtui.search import vector_building
+    from memtui.search import vectors
 
-    embedder = vector_building.choose_embedder(Embedding())
+    embedder = vectors.choose_embedder(Embedding())
     if embedder is not None:
-        vector_building.embed_missing(generation, embedder, report)
+        vectors.embed_missing(generation, embedder, report)
 
 
 def main(arguments: list[str]) -> int:

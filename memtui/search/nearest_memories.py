@@ -23,13 +23,12 @@ from memtui.dataclass import dataclass, field
 from memtui.model import CURRENT, STATUSES
 from memtui.progress import Cancelled, IsCancelled
 from memtui.search import analysis, hits
-from memtui.search.array_types import Floats, Longs, Mask
+from memtui.search.array_types import Floats, Keys, Longs, Mask
 from memtui.search.columns import Columns
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 from memtui.search.embedding import Embedder, PieceCounts
 from memtui.search.matching import K1
 from memtui.search.postings import Segment
-from memtui.search.vectors import Keys
 
 NEAR_WORDS = 4
 """Words that show why a memory is near."""

@@ -21,8 +21,7 @@ from memtui import __version__
 from memtui.sealed_lines import seal, unseal
 from memtui.search import analysis, cache_files
 from memtui.search.documents import FIELD_WEIGHTS
-from memtui.search.postings import Segment
-from memtui.search.word_list import WordList
+from memtui.search.postings import Segment, WordList
 
 log = logging.getLogger(__name__)
 

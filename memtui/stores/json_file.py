@@ -119,21 +119,6 @@ class NamedRecord:
         return value
 
 
-def _generated_id(record: Record, index: int, folder: str) -> str:
-    text = f"{folder}\0{record.raw}".encode("utf-8", "surrogatepass")
-    mark = hashlib.blake2b(text, digest_size=4).hexdigest()
-    return f"unnamed-{index}-{mark}"
-
-
-def _name(record: Record, index: int, folder: str) -> NamedRecord:
-    native = record.value.get("id")
-    if isinstance(native, str) and native:
-        return NamedRecord(index, record, native)
-    if isinstance(native, int) and not isinstance(native, bool):
-        return NamedRecord(index, record, str(native), "its id is a number, not a text")
-    return NamedRecord(index, record, _generated_id(record, index, folder), "it has no id")
-
-
 def named_records(file: JsonFile, folder: str) -> tuple[list[NamedRecord], list[Unreadable]]:
     """The records that are objects, each with an id, and a fault for each malformed one.
 
@@ -145,10 +130,15 @@ def named_records(file: JsonFile, folder: str) -> tuple[list[NamedRecord], list[
         if not isinstance(record.value, dict):
             faults.append(f"{_place(file, index)} is not an object")
             continue
-        named = _name(record, index, folder)
-        if named.fault:
-            faults.append(f"{_place(file, index)} is shown but cannot be changed: {named.fault}")
-        found.append(named)
+        id, fault = record.value.get("id"), ""
+        if not isinstance(id, str) or not id:
+            fault = "its id is a number, not a text"
+            if not isinstance(id, int) or isinstance(id, bool):
+                fault = "it has no id"
+                text = f"{folder}\0{record.raw}".encode("utf-8", "surrogatepass")
+                id = f"unnamed-{index}-{hashlib.blake2b(text, digest_size=4).hexdigest()}"
+            faults.append(f"{_place(file, index)} is shown but cannot be changed: {fault}")
+        found.append(NamedRecord(index, record, str(id), fault))
     return found, listed_faults(file.path, faults, "records like these")
 
 

@@ -30,9 +30,6 @@ class _FoldedCharacters(dict[int, str]):
 
 
 _FOLDED = _FoldedCharacters()
-PIECE = 32
-"""Characters that are folded at once: those of ASCII are 50 times faster than the others, which
-mostly stand apart."""
 
 
 class _FoldedText(NamedTuple):
@@ -40,38 +37,20 @@ class _FoldedText(NamedTuple):
 
     text: str
     begins: Sequence[int]
-    """Where each piece of the original begins in `text`; empty if each character is one."""
+    """Where each character of the original begins in `text`; empty if each is one."""
 
-    def origin(self, original: str, at: int) -> int:
+    def origin(self, at: int) -> int:
         """The index in the original of the character that this one comes from."""
-        if not self.begins:
-            return at
-        piece = bisect_right(self.begins, at) - 1
-        at -= self.begins[piece]
-        for index in range(piece * PIECE, len(original)):
-            at -= len(_FOLDED[ord(original[index])])
-            if at < 0:
-                return index
-        return len(original)
+        return bisect_right(self.begins, at) - 1 if self.begins else at
 
 
 @lru_cache(maxsize=128)
 def _fold(text: str) -> _FoldedText:
     """Cached, as each letter of a search draws the same rows."""
-    if text.isascii():
-        return _FoldedText(text.lower(), ())
-    folded = []
-    is_even = True
-    for start in range(0, len(text), PIECE):
-        piece = text[start : start + PIECE]
-        if piece.isascii():
-            folded.append(piece.lower())
-        else:
-            letters = [_FOLDED[ord(char)] for char in piece]
-            folded.append("".join(letters))
-            is_even = is_even and all(len(letter) == 1 for letter in letters)
-    begins = () if is_even else [0, *accumulate(map(len, folded))][:-1]
-    return _FoldedText("".join(folded), begins)
+    if all(len(_FOLDED[ord(char)]) == 1 for char in (() if text.isascii() else set(text))):
+        return _FoldedText(fold(text), ())
+    letters = list(map(_FOLDED.__getitem__, map(ord, text)))
+    return _FoldedText("".join(letters), [0, *accumulate(map(len, letters))][:-1])
 
 
 def fold(text: str) -> str:
@@ -179,7 +158,7 @@ def _spans(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
     search = _matcher(folded.text, tuple(words))
     at = before = 0
     while match := search(at):
-        start, end = folded.origin(text, match[0]), folded.origin(text, match[1] - 1) + 1
+        start, end = folded.origin(match[0]), folded.origin(match[1] - 1) + 1
         while end < len(text) and not _FOLDED[ord(text[end])]:
             end += 1  # the accents of the last letter
         if start >= before and _begins_word(text, start):

@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from textual import events
+from textual._styles_cache import StylesCache
 from textual.app import App, ScreenStackError
 from textual.binding import Binding
 from textual.css.query import NoMatches
@@ -289,6 +290,8 @@ class MemtuiApp(App[None]):
         self.browse.worker.open()
 
     def note_closed(self) -> None:
+        # Textual remembers in it the drawn lines of a thousand widgets that are long gone.
+        StylesCache.get_inner_outer.cache_clear()
         self._closed_dialogs += 1
         if self._closed_dialogs == CLOSED_DIALOGS and not self.is_headless:
             self._collect_at_rest()

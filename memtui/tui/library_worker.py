@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from memtui.insight.timeline import Unit
     from memtui.library import Library
     from memtui.library.broken_files import LossDetector
-    from memtui.library.past_library import PastLibrary, PastViews
-    from memtui.library.snapshot import MemorySet
+    from memtui.library.past_library import PastLibrary
+    from memtui.library.snapshot import Snapshot
     from memtui.tui.screens.browse import BrowseScreen
 
 Answer = TypeVar("Answer")
@@ -80,7 +80,6 @@ class LibraryWorker:
         self.past: PastLibrary | None = None
         """What is shown instead: the stores as of a time. Nothing can be written then."""
         self.past_time: TimeCondition | None = None
-        self._views: PastViews | None = None
         self._number = 0
         self._watcher: FileWatcher | None = None
         self._touched: frozenset[str] = frozenset()
@@ -95,7 +94,7 @@ class LibraryWorker:
         """The links have been indexed once: backlinks are shown too."""
         self.is_writing = False
         """A change of memtui's own is being written: the stores are read again after it."""
-        self._last_memories: MemorySet | None = None
+        self._last_memories: Snapshot | None = None
         """The memories that were there at the last look, whatever their status."""
         self.shown = Event()
         """Set when a search of the rows that were last announced is on the screen."""
@@ -141,34 +140,27 @@ class LibraryWorker:
     def go_to(self, at: TimeCondition, done: Callable[[object], object]) -> None:
         """Show the stores as of a time; calls `done` once they are shown."""
 
+        def go(library: Library, job: Job) -> PastLibrary:
+            from memtui.library.past_library import library_at
+
+            self.wait_until_read(job)
+            return library_at(library, at.time, job.is_cancelled)
+
         def went(past: PastLibrary) -> None:
             self.past, self.past_time = past, at
             done(past)
 
-        self.run(
-            "past",
-            lambda library, job: self.past_views(library, job).at(at.time, job.is_cancelled),
-            went,
-            present=True,
-        )
+        self.run("past", go, went, present=True)
 
     def go_to_present(self) -> None:
         """Show the stores as they are now."""
         self.past = self.past_time = None
 
-    def past_views(self, library: Library, job: Job) -> PastViews:
-        """The stores at other times, once all are read; call it in this background job.
-
-        Raises Cancelled.
-        """
+    def wait_until_read(self, job: Job) -> None:
+        """Wait until all stores are read; call it in this background job. Raises Cancelled."""
         while not self._is_read.wait(0.05):
             if job.is_cancelled():
                 raise Cancelled
-        if self._views is None:
-            from memtui.library.past_library import PastViews
-
-            self._views = PastViews(library)
-        return self._views
 
     # Opening and reading
 
@@ -196,7 +188,7 @@ class LibraryWorker:
             library.load(report, job.is_cancelled)
             self._is_read.set()
             job.call(screen.all_read)
-            self._last_memories = library.current_memories()
+            self._last_memories = library.snapshot
             from memtui.library.broken_files import LossDetector
 
             self._losses = LossDetector()
@@ -270,7 +262,7 @@ class LibraryWorker:
 
     def _show_news(self, library: Library, job: Job) -> None:
         """Show the present rows, and which of them are new."""
-        before, self._last_memories = self._last_memories, library.current_memories()
+        before, self._last_memories = self._last_memories, library.snapshot
         gone, come = library.diff_memories(before, self._last_memories)
         removed = before.take(gone) if before is not None else {}
         added = self._last_memories.take(come)
@@ -292,7 +284,7 @@ class LibraryWorker:
     def accept_own_change(self, job: Job) -> None:
         """Take the present memories as known, since memtui wrote them; call it in a job."""
         if self.present is not None:
-            self._last_memories = self.present.current_memories()
+            self._last_memories = self.present.snapshot
             self._has_own_change = True
             if self._losses is not None:
                 self._losses.accept(self.present)

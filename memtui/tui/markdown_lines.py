@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
-from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
-from rich.text import Text
 
 from memtui import text
 from memtui.tui.appearance import Palette
@@ -57,8 +55,6 @@ _TOKENS = {
 }
 """Kind of token in code -> style of the palette."""
 _FRONT_MATTER = re.compile(r"---[ \t]*\n.*\n---\s*", re.DOTALL)
-_CONSOLE = Console(color_system=None)
-"""Only divides texts by their styles; nothing is printed to it."""
 PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(
     ["table", "strikethrough"]
 )
@@ -274,23 +270,51 @@ class MarkdownRenderer:
 
     def _wrapped(self, pieces: Pieces, width: int) -> Lines:
         """Wrap styled text; search words in it are highlighted."""
-        styled = self._marked(pieces)
-        whole, lines, at = styled.plain, [], 0
+        marked = self._marked(pieces)
+        whole = "".join(words for words, _ in marked)
+        lines: Lines = []
+        at = 0
         for line in text.wrap(whole, max(1, width)) if whole else []:
             at = max(at, whole.find(line, at))
-            lines.append(list(styled[at : at + len(line)].render(_CONSOLE)))
+            lines.append(_segments(marked, at, at + len(line)))
             at += len(line)
         return lines
 
     def _styled(self, pieces: Pieces) -> list[Segment]:
         """Styled text as one line."""
-        return list(self._marked(pieces).render(_CONSOLE))
+        return [Segment(*piece) for piece in self._marked(pieces)]
 
-    def _marked(self, pieces: Pieces) -> Text:
-        styled = Text(end="").append_tokens((text.visible(words), style) for words, style in pieces)
-        for start, end in text.highlights(styled.plain, self._words):
-            styled.stylize(self._palette.match, start, end)
-        return styled
+    def _marked(self, pieces: Pieces) -> Pieces:
+        """The pieces as they are shown, with the search words as pieces of their own."""
+        pieces = [(text.visible(words), style) for words, style in pieces if words]
+        whole = "".join(words for words, _ in pieces)
+        found = text.highlights(whole, self._words) if self._words else []
+        if not found:
+            return pieces
+        marked: Pieces = []
+        at = 0
+        for words, style in pieces:
+            end = at + len(words)
+            edges = {edge for span in found for edge in span if at < edge < end}
+            for first, last in pairwise(sorted({at, *edges, end})):
+                is_match = any(begin <= first < until for begin, until in found)
+                ink = style + self._palette.match if is_match else style
+                marked.append((whole[first:last], ink))
+            at = end
+        return marked
+
+
+def _segments(pieces: Pieces, start: int, end: int) -> list[Segment]:
+    """The part of styled pieces from one place of the whole text to another."""
+    found: list[Segment] = []
+    at = 0
+    for words, style in pieces:
+        if at < end and at + len(words) > start:
+            found.append(Segment(words[max(0, start - at) : end - at], style))
+        at += len(words)
+        if at >= end:
+            break
+    return found
 
 
 def is_literal(node: SyntaxTreeNode) -> bool:

@@ -119,12 +119,12 @@ def _pieces_of_layout(update: LayoutUpdate) -> Iterator[Piece]:
 
 
 def _pieces_of_chops(update: ChopsUpdate) -> Iterator[Piece]:
-    """As `ChopsUpdate` writes them: what reaches beyond the end of a changed span is cut."""
+    """The parts that changed spans touch, each whole: Textual has drawn them whole."""
     for y, start, stop in update.spans:
         for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
             # Where nothing has been drawn, Textual has None in place of a strip.
             if isinstance(strip, Strip) and x <= stop and end > start:
-                yield x, y, strip if end <= stop else strip.crop(0, stop - x)
+                yield x, y, strip
 
 
 def draw_strip(strip: Strip, x: int, y: int, console: Console) -> str:

@@ -3,9 +3,13 @@
 A memory states facts; these phrases tell an agent what to do, unseen by the person. Measured
 elsewhere, single trigger words are wrong as often as right, so each phrase names a verb and its
 object. Forms that have a spelling of their own, and phrases of English, are expressions in
-`instruction_phrases.toml`; what words mean together, in nine languages, is in
-`instruction_meanings`. A finding helps a person who reviews memories and gives its reasons. It
+`instruction_phrases.toml`. A finding helps a person who reviews memories and gives its reasons. It
 blocks nothing, and a memory without findings is not thereby safe.
+
+Sentences are also found by what their words mean, in nine languages: `instruction_words.toml` says
+which words mean what (`tell`, `user`, `secrets`) and which meanings make an instruction when they
+stand close together in a sentence. A sentence is read once, each of its words is looked up once,
+and a word that was looked up is remembered.
 """
 
 from __future__ import annotations
@@ -16,11 +20,238 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Collection, Iterator
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 from pathlib import Path
+from typing import Any
 
+from memtui.dataclass import dataclass
 from memtui.text.filtered_pattern import ExpressionFilter, fold
-from memtui.upkeep.instruction_meanings import reader
+
+WORDS = Path(__file__).with_name("instruction_words.toml")
+_ADDRESS = re.compile(
+    r"(?:https?|ftp|wss?)://[^\s\"'<>)]+|[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{2,190}"
+)
+_ADDRESS_MARK = "\u0001"
+"""Stands for an address, so that the words within it do not count."""
+_SECRET_FILE = re.compile(
+    r"(?:~|\$HOME)?/?(?<!\w)\.(?:ssh|aws|env|netrc|npmrc|pypirc|gnupg|kube)\b[\w/.-]{0,80}"
+)
+_SECRET_FILE_MARK = "\u0002"
+_MARKS = {_ADDRESS_MARK: "an address", _SECRET_FILE_MARK: "a file of secrets"}
+"""Mark -> what a reason calls it."""
+_SENTENCE = re.compile(r"[.!?;…](?=\s)|[。！？；!?](?=[^\s\w])|[。！？\n]+")
+_EAST_ASIAN = "\u3040-\u30ff\u3400-\u9fff"
+_WORD = re.compile(rf"[{_EAST_ASIAN}]+|[^\W{_EAST_ASIAN}]+(?:-[^\W{_EAST_ASIAN}]+)*|[\u0001\u0002]")
+_IS_EAST_ASIAN = re.compile(rf"[{_EAST_ASIAN}]")
+_LONGEST = 60
+"""Words of a sentence that are looked at together; a longer one is read in overlapping pieces."""
+_REMEMBERED = 50_000
+_STARTS_PHRASE, _HAS_CHARACTERS = 1, 2
+"""Bits of a word with which a phrase may begin, and of Chinese and Japanese, where several words
+stand without a blank between them."""
+_SEVERAL = _STARTS_PHRASE | _HAS_CHARACTERS
+_CHARS_OF_WORD = 2
+"""Chinese and Japanese characters that count as one word of distance."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningRule:
+    """Meanings that make an instruction when they stand within so many words."""
+
+    reason: str
+    groups: tuple[int, ...]
+    """Of each, one meaning must be there; the bits of a group are its meanings."""
+    within: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A word with a meaning."""
+
+    at: float
+    meanings: int
+    word: str
+
+
+class _Meanings(dict[str, int]):
+    """Word -> bits of its meanings, looked up when first asked for."""
+
+    def __init__(self, words: dict[str, int], beginnings: dict[str, int]) -> None:
+        super().__init__()
+        self._words = words
+        self._beginnings = beginnings
+        self._longest = max(map(len, (*words, *beginnings)), default=0)
+        """Characters of a word, from its beginning, that say what it means."""
+
+    def __missing__(self, word: str) -> int:
+        if _IS_EAST_ASIAN.match(word):
+            return _HAS_CHARACTERS
+        bits = self._words.get(word, 0)
+        for length in range(2, min(len(word), self._longest) + 1):
+            bits |= self._beginnings.get(word[:length], 0)
+        if len(word) > self._longest:
+            return bits
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        self[word] = bits
+        return bits
+
+
+@dataclass(frozen=True, slots=True)
+class _Phrase:
+    rest: tuple[str, ...]
+    bits: int
+
+
+class Reader:
+    """The words and rules of a file, ready to read texts with."""
+
+    def __init__(self, words: dict[str, str], reasons: dict[str, list[str]]) -> None:
+        self._bit = {name: 4 << number for number, name in enumerate(words)}
+        whole: dict[str, int] = {}
+        beginnings: dict[str, int] = {}
+        self._characters: dict[str, list[tuple[str, int]]] = {}
+        self._phrases: dict[str, list[_Phrase]] = {}
+        for name, listed in words.items():
+            for word in listed.split():
+                self._add(word, self._bit[name], whole, beginnings)
+        self._meanings = _Meanings(whole, beginnings)
+        self._starting: dict[str, list[_Phrase]] = {}
+        self._known: dict[int, list[MeaningRule]] = {}
+        self._rules = [self._rule(reason, one) for reason, each in reasons.items() for one in each]
+
+    def _add(self, word: str, bit: int, whole: dict[str, int], beginnings: dict[str, int]) -> None:
+        if _IS_EAST_ASIAN.match(word):
+            self._characters.setdefault(word[0], []).append((word, bit))
+        elif "_" in word:
+            start, *rest = word.replace("'", " ").replace("_", " ").split()
+            self._add(start, _STARTS_PHRASE, whole, beginnings)
+            self._phrases.setdefault(start, []).append(_Phrase(tuple(rest), bit))
+        elif word.endswith("*"):
+            beginnings[word[:-1]] = beginnings.get(word[:-1], 0) | bit
+        else:
+            whole[word] = whole.get(word, 0) | bit
+
+    def _rule(self, reason: str, text: str) -> MeaningRule:
+        *groups, within = text.split()
+        bits = (sum(self._bit[name] for name in set(group.split("|"))) for group in groups)
+        return MeaningRule(reason, tuple(bits), int(within.removeprefix("~")))
+
+    def read(self, text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Find the reasons why a text may instruct an agent.
+
+        Args:
+            text: As a model reads it, without characters that are not shown.
+
+        Yields:
+            A reason and the words that count, once for each reason and sentence.
+        """
+        if "@" in text or "://" in text:
+            text = _ADDRESS.sub(f" {_ADDRESS_MARK} ", text)
+        text = _SECRET_FILE.sub(f" {_SECRET_FILE_MARK} ", text)
+        lower = text.lower().replace("’", "'").replace("n't", " not").replace("'", " ")
+        for sentence in _SENTENCE.split(lower):
+            words = _WORD.findall(sentence)
+            for start in range(0, max(1, len(words) - _LONGEST // 2), _LONGEST // 2):
+                yield from self._read_words(words[start : start + _LONGEST])
+
+    def _read_words(self, words: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+        bits = list(map(self._meanings.__getitem__, words))
+        present = reduce(or_, bits, 0)
+        if not present:
+            return
+        places: list[_Place] = []
+        if present & _SEVERAL:
+            places = list(self._places(words, bits))
+            present = reduce(or_, (place.meanings for place in places), 0)
+        for rule in self._possible(present):
+            places = places or list(self._places(words, bits))
+            counted = _closest(rule, places)
+            if counted:
+                yield rule.reason, counted
+
+    def _possible(self, present: int) -> list[MeaningRule]:
+        """The rules of which all meanings are among these."""
+        if present not in self._known:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[present] = [
+                rule for rule in self._rules if all(present & group for group in rule.groups)
+            ]
+        return self._known[present]
+
+    def _phrases_from(self, word: str) -> list[_Phrase]:
+        """The phrases that may begin with this word."""
+        if word not in self._starting:
+            if len(self._starting) >= _REMEMBERED:
+                self._starting.clear()
+            self._starting[word] = [
+                phrase
+                for start, phrases in self._phrases.items()
+                if start == word or (start[-1] == "*" and word.startswith(start[:-1]))
+                for phrase in phrases
+            ]
+        return self._starting[word]
+
+    def _places(self, words: list[str], bits: list[int]) -> Iterator[_Place]:
+        at = 0.0
+        for number, (word, meanings) in enumerate(zip(words, bits, strict=True)):
+            at += 1
+            if not meanings:
+                continue
+            if meanings & _STARTS_PHRASE:
+                for phrase in self._phrases_from(word):
+                    if _goes_on(words, number + 1, phrase.rest):
+                        counted = words[number : number + 1 + len(phrase.rest)]
+                        yield _Place(at, phrase.bits, " ".join(counted))
+            if meanings & _HAS_CHARACTERS:
+                for offset, character in enumerate(word):
+                    for listed, bit in self._characters.get(character, ()):
+                        if word.startswith(listed, offset):
+                            yield _Place(at + offset / _CHARS_OF_WORD, bit, listed)
+                at += len(word) / _CHARS_OF_WORD
+            elif meanings & ~_SEVERAL:
+                yield _Place(at, meanings & ~_SEVERAL, word)
+
+
+def _goes_on(words: list[str], at: int, rest: tuple[str, ...]) -> bool:
+    for number, one in enumerate(rest, at):
+        if number >= len(words):
+            return False
+        if words[number] != one and not (one[-1] == "*" and words[number].startswith(one[:-1])):
+            return False
+    return True
+
+
+def _closest(rule: MeaningRule, places: list[_Place]) -> tuple[str, ...]:
+    """The words of the first window that holds all groups; none: they stand too far apart.
+
+    A word counts for one group only.
+    """
+    latest: list[_Place | None] = [None] * len(rule.groups)
+    for place in places:
+        for number, group in enumerate(rule.groups):
+            if place.meanings & group:
+                latest[number] = place
+        found = [one for one in latest if one is not None]
+        if (
+            len(found) == len(latest)
+            and max(one.at for one in found) - min(one.at for one in found) <= rule.within
+            and len({(one.at, one.word) for one in found}) == len(found)
+        ):
+            return tuple(
+                _MARKS.get(one.word, one.word) for one in sorted(found, key=lambda one: one.at)
+            )
+    return ()
+
+
+@cache
+def reader() -> Reader:
+    """The reader of the shipped words."""
+    listed: dict[str, Any] = tomllib.loads(WORDS.read_text("utf-8"))
+    return Reader(listed["words"], listed["reasons"])
+
 
 _LISTED = tomllib.loads(Path(__file__).with_name("instruction_phrases.toml").read_text("utf-8"))
 _PARTS: dict[str, str] = _LISTED["parts"]

@@ -15,7 +15,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memtui.changes import Act, Change
 from memtui.config import ReviewSettings
@@ -24,9 +24,6 @@ from memtui.model import Memory
 from memtui.stores.format import GENERAL_RULES, UpkeepRules
 from memtui.text import cut_line, masked_always
 from memtui.upkeep.similarity import Step, no_step
-
-if TYPE_CHECKING:
-    pass
 
 
 class ProposalKind(StrEnum):

@@ -76,14 +76,14 @@ def _measure(library: Library, files: list[Path]) -> None:
     parts = Parts()
     parts.time_within("1a  reading, rows, columns", library._holdings, "_read")
     parts.time_within("1b  arrays", library._index, "extend_to")
-    before = library.current_memories()
+    before = library.snapshot
     for number in range(CHANGES):
         file = files[number * 7 % len(files)]
         _append(file, number)
         assert parts.timed(
             "1 seen: a glance at the file", partial(library.refresh_files, [str(file)])
         )
-        now = library.current_memories()
+        now = library.snapshot
         parts.timed("2 seen: what came and went", partial(library.turnover, before, now))
         before = now
         found = parts.timed("3 seen: a word is asked again", partial(library.find, WORD))

@@ -67,13 +67,13 @@ def run(changes: int) -> None:
 
 def _work(library: Library, files: list[Path], changes: int) -> None:
     times: list[float] = []
-    before = library.current_memories()
+    before = library.snapshot
     for number in range(1, changes + 1):
         file = files[number * 7 % len(files)]
         change(file, number)
         start = time.process_time()
         assert library.refresh_files([str(file)])
-        now = library.current_memories()
+        now = library.snapshot
         library.diff_memories(before, now)
         library.find(WORD)
         library.find(ALL)

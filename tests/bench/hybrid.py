@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memtui.config import Embedding
-from memtui.search import analysis, embedding, matching, ranking, vector_building
+from memtui.search import analysis, embedding, matching, ranking, vectors
 from memtui.search.array_types import Floats
 from memtui.search.documents import IndexedDocument
 from memtui.search.embedding import Embedder
@@ -50,7 +50,7 @@ TEXT_VARIANTS: list[tuple[str, object, str, object]] = [
 @lru_cache(maxsize=1)
 def model() -> Embedder | None:
     """The static model, where it is installed."""
-    return vector_building.choose_embedder(Embedding())
+    return vectors.choose_embedder(Embedding())
 
 
 class Meant:

@@ -25,7 +25,7 @@ from memtui.insight.link_statements import read_entry
 from memtui.insight.links import LinkIndex, Node, NodeKind
 from memtui.insight.traversal import Direction, traverse
 from memtui.library import Library, time_views
-from memtui.library.past_library import PastViews
+from memtui.library.past_library import library_at
 from memtui.model import Link, Memory
 from memtui.query import Query
 
@@ -124,11 +124,13 @@ def main() -> None:
         library.apply(library.plan([change]))
         row("index updated after one file changed", timed(library.links.build))
         row("links of one memory", timed(lambda: library.lineage(memory, backlinks=True), 20), 5)
-        views = PastViews(library)
-        first = timed(lambda: views.at(START + timedelta(days=30)).find(Query()))
+        present = library
+        first = timed(lambda: library_at(present, START + timedelta(days=30)).find(Query()))
         row("as of, first, with its list", first, 300)
         later = iter(range(40, 300, 20))
-        toggle = timed(lambda: views.at(START + timedelta(days=next(later))).find(Query()), 8)
+        toggle = timed(
+            lambda: library_at(present, START + timedelta(days=next(later))).find(Query()), 8
+        )
         row("as of another time, with its list", toggle, 300)
         found = library.find(Query())
         row("timeline", timed(lambda: library.timeline(found, "week"), 5), 100)

@@ -84,7 +84,7 @@ MUTANTS = (
     Mutant(
         "mode is lost",
         "files.ownership",
-        "    os.fchmod(descriptor, mode)",
+        "    os.fchmod(descriptor, stat.S_IMODE(like.st_mode))",
         "    pass",
         "mode",
     ),

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from memtui.changes import Edit, record_edit, sidecar_edit, text_edit
+from memtui.changes import Edit, Kind, record_edit, sidecar_edit, text_edit
 from memtui.errors import MemtuiError, SaveError
 from memtui.files import save_hooks
 from memtui.files.json.editing import set_member
@@ -87,10 +87,10 @@ def _note(folder: Path) -> None:
     (folder / "note.md").write_text("# Facts\n\n- fact 0\n- fact 1\n- fact 2\n")
 
 
-def _edit_note(folder: Path, *, by_lines: bool) -> tuple[Edit, ...]:
+def _edit_note(folder: Path, kind: Kind) -> tuple[Edit, ...]:
     before = (folder / "note.md").read_text()
     after = before.replace("fact 1", OURS)
-    return (text_edit(str(folder / "note.md"), before, after, by_lines=by_lines),)
+    return (text_edit(str(folder / "note.md"), before, after, kind),)
 
 
 def _remove_note(folder: Path) -> tuple[Edit, ...]:
@@ -132,8 +132,8 @@ def _edit_sidecar(folder: Path) -> tuple[Edit, ...]:
 
 SAVES = (
     Save("record", "items.json", _records, lambda folder: (_edit_record(folder),)),
-    Save("list", "note.md", _note, lambda folder: _edit_note(folder, by_lines=True)),
-    Save("text", "note.md", _note, lambda folder: _edit_note(folder, by_lines=False)),
+    Save("list", "note.md", _note, lambda folder: _edit_note(folder, Kind.LINES)),
+    Save("text", "note.md", _note, lambda folder: _edit_note(folder, Kind.FILE)),
     Save("new file", "new/note.md", lambda folder: None, _make_new),
     Save("removed file", "note.md", _note, _remove_note, ""),
     Save("restored backup", "items.json", _broken, _restore),

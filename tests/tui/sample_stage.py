@@ -123,6 +123,8 @@ async def changing(
         await on.rest()
         yield on
         assert app.backstop.hits == 0, "a call of visible() is missing"
+    if app.fault is not None:
+        raise app.fault
 
 
 def touched(before: dict[str, bytes], after: dict[str, bytes]) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -117,7 +118,8 @@ async def test_a_fault_keeps_the_text_and_prints_no_values(
             await on.keys("e")
             await on.type("kept ")
             on.app.screen.call_later(broken)
-            await on.pilot._wait_for_screen()
+            while on.app.fault is None:
+                await asyncio.sleep(0.01)
 
     ended: list[ChangingStage] = []
     with pytest.raises(ZeroDivisionError):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate
+from textual._styles_cache import StylesCache
 from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
@@ -36,6 +37,7 @@ USED: Mapping[type, tuple[str, ...]] = {
     CompositorUpdate: ("render_segments",),
     LayoutUpdate: ("strips", "region"),
     ChopsUpdate: ("spans", "chops", "chop_ends"),
+    StylesCache: ("get_inner_outer",),
     XTermParser: ("feed", "tick"),
 }
 """Class of Textual -> the private names of it that memtui uses or overrides; of classes that are

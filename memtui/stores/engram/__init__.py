@@ -48,19 +48,19 @@ def _load() -> FormatSupport:
 
 
 def _export(request: ExportRequest) -> ExportedDocument:
-    from memtui.stores.engram.export_document import export_memories
+    from memtui.stores.engram.exchange import export_memories
 
     return export_memories(request)
 
 
 def _read(document: Mapping[str, Any]) -> IncomingStore:
-    from memtui.stores.engram.import_document import read
+    from memtui.stores.engram.exchange import read
 
     return read(document)
 
 
 def _plan_import(store: Store, text: str) -> Plan:
-    from memtui.stores.engram.import_document import plan_import
+    from memtui.stores.engram.exchange import plan_import
 
     return plan_import(store, text)
 

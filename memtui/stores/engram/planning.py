@@ -15,26 +15,314 @@ superseded one is restored by taking back the verdict |
 | supersede | a new observation and a judged `supersedes` relation to the old one |
 | link, unlink | a judged relation (a pending one between the two is judged); orphaned |
 | add | Engram's save: same topic key overwrites, same text within 15 minutes counts, else new |
+
+A save: a live observation with the same topic key, project and scope is overwritten in place; the
+same text, title, type, project and scope within 15 minutes counts as seen again; anything else
+becomes a new observation, due for review where its type asks for that, in the session
+`manual-save-<project>`, which is made when it is missing. The number of a new observation is the
+one SQLite would give next. If another program takes it before the plan is applied, the next free
+one is used, and the writer says which.
+
+A link is a row of memory_relations, or an entry beside the database. Engram never deletes a
+relation and has no message for one that is gone; what is taken back is orphaned, the status under
+which Engram itself stops showing it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, row_edit
-from memtui.errors import Refused
+from memtui.dataclass import replace
+from memtui.errors import RefError, Refused
 from memtui.model import Memory
 from memtui.stores.base import StoreView
 from memtui.stores.engram import rules
-from memtui.stores.engram.adding import RelationPlanner, SavePlanner
 from memtui.stores.engram.importing import ImportPlanner
-from memtui.stores.engram.records import DAMAGED, PROMPT, row_key, to_json_value
-from memtui.stores.engram.rows import OpenDatabase
+from memtui.stores.engram.records import (
+    DAMAGED,
+    OPEN_STATUSES,
+    PROMPT,
+    Relation,
+    count_of,
+    relations,
+    row_key,
+    text,
+    to_json_value,
+)
+from memtui.stores.engram.rows import OpenDatabase, session_edits
 from memtui.stores.engram.rules import plan_nothing
 from memtui.stores.engram.schema import Schema
 from memtui.stores.importing import is_import
 from memtui.text import counted
+
+_OVERWRITTEN = ("type", "title", "content", "tool_name", "last_seen_at")
+"""What a save under an existing topic key replaces (store.go, AddObservation)."""
+
+
+class SavePlanner(OpenDatabase):
+    """Plans new observations. Methods raise Refused, sqlite3.Error."""
+
+    def add(self, change: Change) -> Plan:
+        fields = change.fields
+        content = rules.content(_text_field(fields, "content"))
+        title = rules.title(_text_field(fields, "title"), content)
+        at = rules.address(_text_field(fields, "entity"), title)
+        if fields.get("topic_key"):
+            at = replace(at, topic_key=rules.topic_key(_text_field(fields, "topic_key")))
+        if not at.project:
+            raise Refused("Engram files by project: name one as the entity", do="PROJECT/SCOPE")
+        columns = self._columns(fields, content, title, at)
+        warnings = _warnings(fields)
+        if at.topic_key:
+            same_topic = self._same_topic(at)
+            if same_topic is not None:
+                return self._overwrite(change, same_topic, columns, warnings)
+        twin = None if change.force else self._find_duplicate(columns)
+        if twin is not None:
+            return self._count(change, twin)
+        return self._insert(change, columns, warnings)
+
+    def successor(self, change: Change, memory: Memory) -> tuple[Plan, str]:
+        """Plan a successor in the project and scope of `memory`; also returns its sync_id."""
+        fields = change.fields
+        content = rules.content(_text_field(fields, "content"))
+        if content == memory.content:
+            raise Refused("the successor says the same", where=memory.ref, do="change the text")
+        title = rules.title(_text_field(fields, "title") or memory.title, content)
+        at = rules.Address(
+            text(memory.extra.get("project")), text(memory.extra.get("scope")) or "project", ""
+        )
+        columns = {"type": memory.type, **fields}
+        plan = self._insert(change, self._columns(columns, content, title, at), _warnings(fields))
+        return plan, str(plan.edits[-1].row["sync_id"])
+
+    def _columns(
+        self, fields: Mapping[str, Any], content: str, title: str, at: rules.Address
+    ) -> dict[str, Any]:
+        kind = rules.kind(_text_field(fields, "type") or rules.DEFAULT_TYPE)
+        return {
+            "type": kind,
+            "title": title,
+            "content": content,
+            "tool_name": _text_field(fields, "source") or rules.TOOL,
+            "project": at.project or None,
+            "scope": at.scope,
+            "topic_key": at.topic_key or None,
+            "normalized_hash": rules.content_hash(content),
+            "pinned": int(bool(fields.get("pinned"))),
+            "last_seen_at": self.now,
+        }
+
+    def _insert(self, change: Change, columns: dict[str, Any], warnings: tuple[str, ...]) -> Plan:
+        project = columns["project"] or ""
+        session = rules.manual_session(project)
+        sync_id = rules.new_sync_id("obs")
+        row = {
+            "id": self.number,
+            "sync_id": sync_id,
+            "session_id": session,
+            **columns,
+            "revision_count": 1,
+            "duplicate_count": 1,
+            "created_at": self.now,
+            "updated_at": self.now,
+            "review_after": rules.review_after(columns["type"], self.moment),
+        }
+        columns = {name: value for name, value in row.items() if value is not None}
+        columns = self.schema.known("observations", columns)
+        edit = row_edit(self.path, "observations", {"sync_id": sync_id}, None, columns)
+        before = session_edits(self.path, self.connection, self.schema, session, project, self.now)
+        refs = (f"{self.label}:{self.number}",)
+        return Plan((change,), (*before, edit), Outcome.ADDED, refs=refs, warnings=warnings)
+
+    def _overwrite(
+        self,
+        change: Change,
+        row: Mapping[str, Any],
+        columns: Mapping[str, Any],
+        warnings: tuple[str, ...],
+    ) -> Plan:
+        names = [name for name in _OVERWRITTEN if self.schema.has("observations", name)]
+        before, after = ({name: values[name] for name in names} for values in (row, columns))
+        edit = row_edit(self.path, "observations", row_key(row), before, after)
+        ref = f"{self.label}:{row['id']}"
+        reason = f"topic key {text(row['topic_key'])} exists: {ref} is overwritten in place"
+        return Plan((change,), (edit,), Outcome.SUPERSEDED, reason, (ref,), (ref,), warnings)
+
+    def _count(self, change: Change, twin: Mapping[str, Any]) -> Plan:
+        before = {name: twin[name] for name in ("duplicate_count", "last_seen_at")}
+        after = {"duplicate_count": count_of(twin["duplicate_count"]) + 1, "last_seen_at": self.now}
+        edit = row_edit(self.path, "observations", row_key(twin), before, after)
+        ref = f"{self.label}:{twin['id']}"
+        reason = f"{ref} says the same and is less than {rules.DUPLICATE_MINUTES} minutes old"
+        return Plan((change,), (edit,), Outcome.DEDUPE, reason=reason, refs=(ref,))
+
+    def _same_topic(self, at: rules.Address) -> Mapping[str, Any] | None:
+        return self.fetch(
+            "SELECT * FROM observations WHERE topic_key = ? AND ifnull(project, '') = ?"
+            " AND scope = ? AND deleted_at IS NULL"
+            " ORDER BY datetime(updated_at) DESC, datetime(created_at) DESC LIMIT 1",
+            (at.topic_key, at.project, at.scope),
+        )
+
+    def _find_duplicate(self, columns: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        since = rules.timestamp(self.moment - timedelta(minutes=rules.DUPLICATE_MINUTES))
+        return self.fetch(
+            "SELECT * FROM observations WHERE normalized_hash = ? AND ifnull(project, '') = ?"
+            " AND scope = ? AND type = ? AND title = ? AND deleted_at IS NULL"
+            " AND datetime(created_at) >= ? ORDER BY created_at DESC LIMIT 1",
+            (
+                *(columns["normalized_hash"], columns["project"] or ""),
+                *(columns["scope"], columns["type"], columns["title"], since),
+            ),
+        )
+
+
+def _warnings(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    if any(rules.has_private(_text_field(fields, name)) for name in ("content", "title")):
+        return ("what stands between <private> tags is not stored",)
+    return ()
+
+
+def _text_field(fields: Mapping[str, Any], name: str) -> str:
+    """The text as the person wrote it; lone surrogates are refused later, never replaced."""
+    value = fields.get(name)
+    return "" if value is None else str(value)
+
+
+# ---- relations ----------------------------------------------------------------------------------
+
+
+def why_beside(change: Change, memory: Memory, view: StoreView, schema: Schema) -> str:
+    """Why a LINK is no relation of Engram's and has to be kept beside the database; '' if it is
+    one. Engram relates two observations of one project by one of its six verbs."""
+    verb = str(change.fields.get("relation", ""))
+    target = str(change.fields.get("target", "")).removeprefix(f"{memory.store}:")
+    if not schema.has("memory_relations"):
+        return "this older Engram database keeps no relations"
+    if verb not in rules.RELATIONS:
+        return f"Engram knows no relation {verb}"
+    try:
+        other = view.get(f"{memory.store}:{target}")
+    except RefError:
+        return "Engram relates its own observations only"
+    ends = (memory, other)
+    if any(end.kind != "observation" or not end.extra.get("sync_id") for end in ends):
+        return "Engram relates its own observations only"
+    if memory.extra.get("project") != other.extra.get("project"):
+        return "Engram relates only within one project"
+    return "Engram relates no observation to itself" if other == memory else ""
+
+
+class RelationPlanner(OpenDatabase):
+    """Plans relations. Methods raise Refused, RefError, sqlite3.Error."""
+
+    def link(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
+        """Judge a pending relation of the two memories, or create a judged one."""
+        verb = str(change.fields.get("relation", ""))
+        other = get(f"{self.label}:{self._named(change)}")
+        source, target = str(memory.extra["sync_id"]), str(other.extra["sync_id"])
+        between = [
+            each for each in self.touching(source) if {each.source, each.target} == {source, target}
+        ]
+        judged = (each for each in between if each.status == "judged")
+        if any(_is_same(each, source, target, verb) for each in judged):
+            return plan_nothing(change, memory, f"it already is linked as {verb}")
+        pending = next((each for each in between if each.status == "pending"), None)
+        edit = (
+            self.new_relation(source, target, verb)
+            if pending is None
+            else self._judge(pending, source, target, verb)
+        )
+        superseded = (other.ref,) if verb == "supersedes" else ()
+        return Plan((change,), (edit,), refs=(memory.ref, other.ref), supersedes=superseded)
+
+    def unlink(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
+        """Orphan every relation of this kind from this memory to the named one."""
+        verb = str(change.fields.get("relation", ""))
+        source, named = str(memory.extra.get("sync_id") or ""), self._named(change)
+        found = [
+            each
+            for each in self.touching(source)
+            if _is_same(each, source, each.target, verb) and each.status in OPEN_STATUSES
+            # By name: the row at the other end may be in no table any more.
+            if named in (each.target, each.target_name)
+        ]
+        if not found:
+            return plan_nothing(change, memory, f"there is no link {verb} to {named}")
+        reason = "the relation stays in the database as orphaned"
+        refs = [memory.ref]
+        with suppress(RefError):
+            refs.append(get(f"{self.label}:{named}").ref)
+        return Plan((change,), tuple(map(self.orphan, found)), reason=reason, refs=tuple(refs))
+
+    def reinstate(self, change: Change, memory: Memory) -> Plan:
+        """Orphan every relation by which something supersedes this memory."""
+        own = memory.extra.get("sync_id")
+        verdicts = [each for each in self.touching(own) if each.target == own and each.supersedes]
+        if not verdicts:
+            return plan_nothing(change, memory, "nothing supersedes it any more")
+        reason = f"takes back that it is superseded by {', '.join(v.source_name for v in verdicts)}"
+        return Plan((change,), tuple(map(self.orphan, verdicts)), reason=reason, refs=(memory.ref,))
+
+    def new_relation(self, source: str, target: str, verb: str) -> Edit:
+        """A new judged relation between two sync_ids."""
+        sync_id = rules.new_sync_id("rel")
+        columns = {
+            "sync_id": sync_id,
+            "source_id": source,
+            "target_id": target,
+            **_judgement_columns(verb),
+            "created_at": self.now,
+            "updated_at": self.now,
+        }
+        return row_edit(self.path, "memory_relations", {"sync_id": sync_id}, None, columns)
+
+    def orphan(self, relation: Relation, *, dated: bool = True) -> Edit:
+        """Orphan a relation; `dated` also writes superseded_at."""
+        before: dict[str, Any] = {"judgment_status": relation.status}
+        after: dict[str, Any] = {"judgment_status": "orphaned"}
+        if dated and self.schema.has("memory_relations", "superseded_at"):
+            before["superseded_at"] = relation.columns.get("superseded_at")
+            after["superseded_at"] = self.now
+        key = {"sync_id": relation.sync_id}
+        return row_edit(self.path, "memory_relations", key, before, after)
+
+    def touching(self, sync_id: object) -> list[Relation]:
+        """Every relation that starts or ends at this sync_id."""
+        if not sync_id or not self.schema.has("memory_relations"):
+            return []
+        where = "WHERE r.source_id = ? OR r.target_id = ?"
+        return relations(self.connection, where, (sync_id, sync_id))
+
+    def _judge(self, pending: Relation, source: str, target: str, verb: str) -> Edit:
+        after = {"source_id": source, "target_id": target, **_judgement_columns(verb)}
+        before = {name: pending.columns.get(name) for name in after}
+        key = {"sync_id": pending.sync_id}
+        return row_edit(self.path, "memory_relations", key, before, after)
+
+    def _named(self, change: Change) -> str:
+        """The target of a LINK or UNLINK: an id, or a sync_id of a missing row."""
+        return str(change.fields.get("target", "")).removeprefix(f"{self.label}:")
+
+
+def _judgement_columns(verb: str) -> dict[str, Any]:
+    """The columns of a judgement by a person, as Engram writes them."""
+    return {
+        "relation": verb,
+        "judgment_status": "judged",
+        "marked_by_actor": "user",
+        "marked_by_kind": "human",
+    }
+
+
+def _is_same(relation: Relation, source: str, target: str, verb: str) -> bool:
+    return (relation.source, relation.target, relation.relation) == (source, target, verb)
+
 
 Row = Mapping[str, Any]
 AnyPlanner = TypeVar("AnyPlanner", bound=OpenDatabase)

@@ -35,8 +35,7 @@ from memtui.stores.base import (
     Written,
 )
 from memtui.stores.engram import DATABASE, NAME, SUFFIXES, database_file, rules
-from memtui.stores.engram import reading as read
-from memtui.stores.engram.adding import why_beside
+from memtui.stores.engram import records as read
 from memtui.stores.engram.connection import (
     SMALLEST_DATABASE,
     FileStamps,
@@ -49,10 +48,9 @@ from memtui.stores.engram.connection import (
     run_read,
 )
 from memtui.stores.engram.importing import convert
-from memtui.stores.engram.planning import Planner, refusal
-from memtui.stores.engram.reading import session_context
+from memtui.stores.engram.planning import Planner, refusal, why_beside
 from memtui.stores.engram.rebuild import alone_with, dump, rebuild
-from memtui.stores.engram.records import DatabasePlace, upkeep_rules
+from memtui.stores.engram.records import DatabasePlace, session_context, upkeep_rules
 from memtui.stores.engram.row_writing import apply, number_of
 from memtui.stores.engram.rows import current_digest, find_row_statuses
 from memtui.stores.engram.schema import Schema, inspect, is_engram

@@ -2,12 +2,22 @@
 
 Where the folder's program commits its notes to git, changed files are committed, if git is
 installed; nothing that the repository names is run (see `files.git_repository`).
+
+What the format has no word for is derived by these rules:
+
+* title: Serena's and a memory bank's notes are called by their path; others by the frontmatter's
+  `title` or `name`, the first heading, or the file's name.
+* importance: the person's rating; else high for what every session is given, medium for the rest.
+* updated: `updated` or `modified` of the frontmatter, else the file's time of change
+  (`extra.updated_from`); created: only as the frontmatter says.
+* entity: the folder. An observation of basic-memory is a fact about its note.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,45 +25,331 @@ from typing import Any
 from memtui.changes import TEXTS, Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.files.reading import digest
-from memtui.model import Memory
+from memtui.model import Link, Memory, Place
 from memtui.stores.base import (
     LoadedText,
-    Reading,
     StoreView,
     Unreadable,
     WriteRecorder,
     Written,
     loaded_whole,
 )
-from memtui.stores.file_store import TextFileStore
-from memtui.stores.format import FormatSupport, TransferSupport
-from memtui.stores.markdown.documents import parse_document, time_of_change
-from memtui.stores.markdown_folder import SETTINGS, editing, profile_of
-from memtui.stores.markdown_folder.editing import convert
-from memtui.stores.markdown_folder.profiles import PROFILES
-from memtui.stores.markdown_folder.records import NoteContext, link_names, note_memories
+from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
+from memtui.stores.importing import (
+    extra_in,
+    kind_change,
+    lost_names,
+    sidecar_values,
+    slug,
+    texts_in,
+)
+from memtui.stores.listed_texts import shard_of
+from memtui.stores.markdown.document_editing import (
+    OpenDocument,
+    converted_document,
+    titled_text,
+    with_fields,
+    with_heading,
+    with_named_title,
+)
+from memtui.stores.markdown.document_store import (
+    EDITABLE,
+    DocumentContext,
+    DocumentStore,
+    plan_add,
+    plan_delete,
+    plan_edit,
+    plan_import,
+)
+from memtui.stores.markdown.documents import (
+    CREATED_KEYS,
+    UPDATED_KEYS,
+    MarkdownFile,
+    document_fields,
+    linked_documents,
+    outline,
+    parse_document,
+    words_of,
+)
+from memtui.stores.markdown_folder import SETTINGS, profile_of
+from memtui.stores.markdown_folder.profiles import BASIC, MEMFS, PROFILES, Profile, is_loaded
 from memtui.stores.markdown_folder.rules import (
     NO_PATTERNS,
     NamePatterns,
+    Observation,
     memfs_fault,
+    observations,
     parse_patterns,
     patterns_in,
+    references,
+    relations,
     upkeep_rules,
 )
-from memtui.stores.scanning import SUFFIX, CachedFile, FoundShard, documents, read_place_facts
+from memtui.stores.plans import (
+    SIDECAR_ACTS,
+    ActionSupport,
+    PlanContext,
+    plan_duplicate,
+    plan_one,
+    tag_edits,
+)
+from memtui.stores.scanning import SUFFIX, CachedFile, read_place_facts
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.values import utc_now
+from memtui.stores.values import (
+    changed_values,
+    content_of,
+    created_of,
+    importance_of_rating,
+    memory_name,
+    to_iso_seconds,
+    utc_now,
+    word_of,
+)
 
 MAX_LINKED = 1_000
 """Notes up to which a new or removed one has all others read again, because it may be what they
 link to. In a larger folder a link is found again when its own note changes."""
 
 
-class MarkdownFolder(TextFileStore[NoteContext]):
+def note_memories(
+    document: MarkdownFile,
+    profile: Profile,
+    label: str,
+    find: Callable[[str], str],
+    rating: object,
+    is_read_only: bool,
+) -> Iterator[Memory]:
+    """The note, then its observations where the profile has some.
+
+    Args:
+        document: the parsed file.
+        profile: the program's rules.
+        label: of the store.
+        find: the id of the note that a link names, "" if there is none.
+        rating: the person's.
+        is_read_only: whether a pattern of its program forbids a change.
+    """
+    front = document.frontmatter
+    found = outline(document.body)
+    created, updated = document.time(CREATED_KEYS)[0], document.time(UPDATED_KEYS)[0]
+    extra = _extra(document, profile)
+    if found.headings:
+        extra["headings"] = list(found.headings)
+    if not updated:
+        extra["updated_from"] = "file time"
+    if is_read_only or (profile.described and front.get("read_only") is True):
+        extra["read_only"] = True
+    if is_loaded(profile, document.path):
+        extra["loaded_at_start"] = True
+    importance = importance_of_rating(rating)
+    yield Memory(
+        **document_fields(document, label),
+        kind="document",
+        type=_type(document, profile),
+        title=_title(document, profile, found.title),
+        entity=posixpath.dirname(document.path),
+        created=created,
+        updated=updated or document.changed,
+        importance=importance or ("high" if is_loaded(profile, document.path) else "medium"),
+        tags=words_of(front.get("tags")) if profile.frontmatter else (),
+        links=_links(document, profile, find),
+        extra=extra,
+    )
+    if profile.observations:
+        for each in observations(document.body):
+            yield _fact(each, document, label, updated or document.changed)
+
+
+def _extra(document: MarkdownFile, profile: Profile) -> dict[str, Any]:
+    extra = document.extra
+    if isinstance(extra.get("title"), str):
+        del extra["title"]
+    if profile.frontmatter and isinstance(extra.get("tags"), list):
+        del extra["tags"]
+    return extra | {"profile": profile.name}
+
+
+def _type(document: MarkdownFile, profile: Profile) -> str:
+    if profile is MEMFS:
+        return "system" if document.path.startswith("system/") else "reference"
+    value = document.frontmatter.get("type") if profile.frontmatter else ""
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _title(document: MarkdownFile, profile: Profile, heading: str) -> str:
+    if not profile.frontmatter:
+        return document.path.removesuffix(SUFFIX)
+    return document.name or heading or posixpath.basename(document.path).removesuffix(SUFFIX)
+
+
+def _links(
+    document: MarkdownFile, profile: Profile, find: Callable[[str], str]
+) -> tuple[Link, ...]:
+    links: dict[tuple[str, str], Link] = {}
+    if profile.observations:
+        for relation, target, context in relations(document.body):
+            link = Link(relation, find(target) or target, note=context)
+            links.setdefault((link.relation, link.target), link)
+    if profile.references:
+        for name in references(document.body):
+            target = f"{name}{SUFFIX}"
+            links.setdefault(("refers_to", target), Link("refers_to", target))
+    known = {target for _, target in links}
+    for relation, target in linked_documents(outline(document.body), document.path, find):
+        if target not in known:
+            name = "links_to" if profile is BASIC else relation
+            links.setdefault((name, target), Link(name, target))
+    return tuple(links.values())
+
+
+def _fact(each: Observation, document: MarkdownFile, label: str, updated: Any) -> Memory:
+    id = f"{document.path}#{each.key}"
+    extra: dict[str, Any] = {"note": document.path}
+    if each.context:
+        extra["context"] = each.context
+    return Memory(
+        **memory_name(label, id),
+        kind="fact",
+        type=each.category,
+        content=each.text,
+        entity=document.path.removesuffix(SUFFIX),
+        updated=updated,
+        tags=each.tags,
+        links=(Link("part_of", document.path),),
+        origin=Place(document.file, document.line - 1 + each.line),
+        extra=extra,
+    )
+
+
+def link_names(path: str) -> tuple[str, ...]:
+    """The names by which a note can be linked to: its path, its stem, and their slugs."""
+    name = path.removesuffix(SUFFIX)
+    stem = posixpath.basename(name)
+    permalink = "/".join(slug(part) for part in name.split("/"))
+    return name, stem, permalink, slug(stem)
+
+
+# ---- acts ----------------------------------------------------------------------------------------
+
+_IN_SIDECAR = SIDECAR_ACTS - {Act.TAG}
+
+
+def _not_on(act: Act, memory: Memory) -> str:
+    if act in _IN_SIDECAR:
+        return ""
+    if memory.kind == "fact":
+        return "" if act is Act.TAG else "it is a line of a note: edit the note"
+    if memory.extra.get("read_only") and act is not Act.TAG:
+        return "its program has marked it read-only"
+    if act is Act.RETYPE and memory.extra.get("profile") in ("serena", "memory-bank", "memfs"):
+        return "notes of this program have no type"
+    return ""
+
+
+def _edit(change: Change, memory: Memory, context: DocumentContext) -> Plan:
+    if memory.kind == "fact":
+        return plan_one(change, memory, _sidecar_edits(change, memory, context))
+    return plan_edit(change, memory, context)
+
+
+def _sidecar_edits(change: Change, memory: Memory, context: PlanContext) -> tuple[Edit, ...]:
+    changed = changed_values(change, memory, frozenset({"tags"}))
+    if "tags" not in changed:
+        return ()
+    native = [tag for tag in memory.tags if f"#{tag}" in memory.content]
+    return tag_edits(context.sidecar_entry(memory), changed["tags"], native)
+
+
+def _import(change: Change, context: DocumentContext) -> Plan:
+    path, _, line = str(change.fields["id"]).partition("#")
+    if line:
+        return plan_duplicate(change, "the note that holds this line", context.ref(path))
+    return plan_import(change, context)
+
+
+# ---- new notes ----------------------------------------------------------------------------------
+
+
+LONGEST_DESCRIPTION = 120
+FRONTMATTER = "front"
+"""Key of `extra` of an ADD: keys for the frontmatter of a converted memory."""
+
+
+def _front(
+    change: Change, profile: Profile, path: str, title: str, now: datetime
+) -> dict[str, Any]:
+    front: dict[str, Any] = {}
+    tags = [tag for tag in texts_in(change, "tags") if tag.strip()]
+    if profile is MEMFS:
+        front["description"] = _description(content_of(change), title)
+    elif profile is BASIC:
+        name = path.removesuffix(SUFFIX)
+        front["title"] = title or posixpath.basename(name)
+        front["type"] = word_of(change, "type", "note")
+        front["permalink"] = "/".join(slug(part) for part in name.split("/"))
+    elif profile.frontmatter and change.fields.get("type"):
+        front["type"] = word_of(change, "type", "")
+    if profile.tags and tags:
+        front["tags"] = tags
+    if profile.tags and change.fields.get("created"):
+        front["created"] = to_iso_seconds(created_of(change, now))
+    return front
+
+
+def _description(content: str, title: str) -> str:
+    """The title, or the first line of the text in plain characters; memfs demands one."""
+    line = next((description for description in content.split("\n") if description.strip()), "")
+    description = " ".join((title or line).lstrip("# ").split())
+    plain = "".join(letter for letter in description if letter.isprintable())
+    return plain[:LONGEST_DESCRIPTION] or "a note"
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """Convert a memory to a note; see `converted_document`."""
+    folder, id, front = converted_document(memory)
+    if memory.importance != "medium":
+        front["importance"] = memory.importance
+    fields = {
+        "id": id,
+        "content": memory.content or memory.headline,
+        "title": memory.title,
+        "type": memory.type,
+        "entity": folder,
+        "created": memory.created,
+        "tags": memory.tags,
+        "pinned": memory.pinned,
+        "extra": {FRONTMATTER: front},
+    }
+    stands = "(stands in the frontmatter, if the notes have one)"
+    changes = (
+        (memory.status != "active", f"status {memory.status} {stands}"),
+        kind_change(memory, "document"),
+        (memory.entity not in ("", folder), "entity (becomes a folder)"),
+        (memory.importance != "medium", f"importance {stands}"),
+    )
+    names = ("confidence", "source", "supersedes", "superseded_by", "links")
+    return ConvertedMemory(fields, lost_names(memory, changes, *names))
+
+
+class MarkdownFolder(DocumentStore):
     """One folder of notes, by the rules of the profile that is recognised or chosen."""
 
     format = "markdown-folder"
-    acts = editing.ACTS
+    noun = "note"
+    acts = ActionSupport(
+        editable=EDITABLE,
+        add=plan_add,
+        add_imported=_import,
+        handlers={Act.EDIT: _edit, Act.RETYPE: _edit, Act.TAG: _edit, Act.DELETE: plan_delete},
+        unsupported={
+            Act.SUPERSEDE: "a note is edited; memtui's log keeps the former text",
+            Act.RETIRE: "a note has no status: delete it",
+            Act.RESTORE: "a note has no status",
+            Act.MERGE: "notes are edited, not merged",
+        },
+        shard_of=shard_of,
+        not_on=_not_on,
+    )
     rescans = True  # a note is looked up by the names of the others
 
     def __init__(
@@ -65,8 +361,6 @@ class MarkdownFolder(TextFileStore[NoteContext]):
         self._patterns: CachedFile[NamePatterns] = CachedFile(
             file, root.parent, parse_patterns, NO_PATTERNS
         )
-        self._paths: list[str] = []
-        self._names: dict[str, str] | None = None
         self._not_committed = ""
 
     def take_rules(self, other: MarkdownFolder) -> None:
@@ -91,34 +385,32 @@ class MarkdownFolder(TextFileStore[NoteContext]):
                     raise Refused(why, where=path, do="fix its frontmatter first")
         return plan
 
-    def plan_context(self, view: StoreView) -> NoteContext:
-        return NoteContext(**self.context_fields(view), profile=self.profile)
-
     def place_facts(self) -> Mapping[str, Any]:
         """The profile, which the names of folders above may tell, and the settings beside them."""
         return {"profile": self.profile.name, **self.name_patterns().settings()}
 
-    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
+    # ---- reading --------------------------------------------------------------------------------
+
+    def is_document(self) -> Callable[[str], bool]:
         patterns = self.name_patterns()
-        if patterns.fault:
-            yield Unreadable(str(self._patterns.path), patterns.fault)
-        faults: list[Unreadable] = []
-        notes = [
-            each
-            for each in documents(self.root, faults)
-            if not patterns.is_ignored(each.key.removesuffix(SUFFIX))
-        ]
-        paths = [each.key for each in notes]
+        return lambda path: not patterns.is_ignored(path.removesuffix(SUFFIX))
+
+    def marks(self, paths: Sequence[str]) -> Callable[[str], str]:
+        patterns = self.name_patterns()
         known = digest("\n".join(paths).encode("utf-8", "surrogateescape"))[:8]
         mark = f"{self.profile.name}|{known if len(paths) <= MAX_LINKED else ''}"
-        for each in notes:
-            locked = patterns.is_read_only(each.key.removesuffix(SUFFIX))
-            yield each._replace(mark=f"{each.mark}|{mark}|{'read-only' if locked else ''}|")
-        yield from faults
+
+        def mark_of(path: str) -> str:
+            locked = patterns.is_read_only(path.removesuffix(SUFFIX))
+            return f"{mark}|{'read-only' if locked else ''}"
+
+        return mark_of
+
+    def store_faults(self) -> Iterator[Unreadable]:
+        if fault := self.name_patterns().fault:
+            yield Unreadable(str(self._patterns.path), fault)
         if self._not_committed:
             yield Unreadable(str(self.root / ".git"), self._not_committed)
-        if paths != self._paths:
-            self._paths, self._names = paths, None
 
     def name_patterns(self) -> NamePatterns:
         """Which notes are read-only or ignored by the settings of the folder's program."""
@@ -137,24 +429,63 @@ class MarkdownFolder(TextFileStore[NoteContext]):
             if memory.kind == "document" and memory.extra.get("loaded_at_start")
         )
 
-    def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
+    def memories(self, document: MarkdownFile, sidecar: Sidecar) -> Iterator[Memory]:
         """One note, and its observations."""
-        locked = self.name_patterns().is_read_only(key.removesuffix(SUFFIX))
-        document = parse_document(key, str(path), text, time_of_change(path))
-        rating = sidecar.entry(key).get("rating")
-        return Reading(
-            tuple(note_memories(document, self.profile, self.label, self._find, rating, locked))
-        )
+        locked = self.name_patterns().is_read_only(document.path.removesuffix(SUFFIX))
+        rating = sidecar.entry(document.path).get("rating")
+        return note_memories(document, self.profile, self.label, self.find, rating, locked)
 
-    def _find(self, name: str) -> str:
-        """The one note that a link names; empty when none or several have the name."""
-        if self._names is None:
-            names: dict[str, str] = {}
-            for path in self._paths:
-                for each in dict.fromkeys(link_names(path)):
-                    names[each] = "" if names.get(each, path) != path else path
-            self._names = names
-        return self._names.get(name) or self._names.get(link_names(name)[2], "")
+    def names_of(self, path: str) -> Iterable[str]:
+        return link_names(path)
+
+    def find(self, name: str) -> str:
+        return super().find(name) or super().find(link_names(name)[2])
+
+    # ---- changing -------------------------------------------------------------------------------
+
+    def check_edit(self, memory: Memory, names: Iterable[str]) -> None:
+        if memory.extra.get("read_only") and set(names) - {"tags", "importance"}:
+            raise Refused("its program has marked it read-only", where=memory.ref)
+        if "type" in names and (why := _not_on(Act.RETYPE, memory)):
+            raise Refused(why, where=memory.ref)
+
+    def with_title(self, page: OpenDocument, title: str) -> OpenDocument:
+        if not self.profile.frontmatter:
+            raise Refused("the title is the file's name", do="edit the text")
+        return with_named_title(page, title) or with_heading(page, title)
+
+    def with_type(self, page: OpenDocument, type: str) -> tuple[OpenDocument, Sequence[Edit]]:
+        return page.with_field("type", type), ()
+
+    def has_tags(self, page: OpenDocument) -> tuple[bool, bool]:
+        may_write = self.profile.tags and not page.memory.extra.get("read_only")
+        return self.profile.frontmatter, may_write
+
+    def parts(self, path: str, text: str) -> list[str]:
+        """Ids of the observations in a note, if its program has some."""
+        if not self.profile.observations:
+            return []
+        body = parse_document(path, "", text, None).body
+        return [f"{path}#{each.key}" for each in observations(body)]
+
+    def new_text(self, change: Change, path: str, title: str, now: datetime) -> str:
+        """As the folder's program writes one."""
+        text = titled_text("" if self.profile is BASIC else title, content_of(change))
+        if text.startswith("---\n"):
+            text = f"\n{text}"
+        return with_fields(text, _front(change, self.profile, path, title, now))
+
+    def imported_text(self, change: Change, path: str, now: datetime) -> str:
+        title = str(change.fields.get("title") or "") if self.profile.frontmatter else ""
+        text = self.new_text(change, path, " ".join(title.split()), now)
+        front = extra_in(change).get(FRONTMATTER)
+        return with_fields(text, front) if self.profile.tags and isinstance(front, dict) else text
+
+    def imported_values(self, change: Change) -> dict[str, Any]:
+        values = sidecar_values(change, links=change.fields.get("links") or ())
+        if self.profile.tags:
+            values["tags"] = None
+        return values | dict.fromkeys(("supersedes", "superseded_by"))
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits, and commit the files where the folder's program does."""

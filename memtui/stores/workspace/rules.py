@@ -7,17 +7,23 @@ were not there; the first such word is kept, so that a person can see what the m
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
+from memtui.changes import Edit, text_edit, value_edit
 from memtui.dataclass import dataclass, replace
-from memtui.errors import UnreadableFile
+from memtui.errors import Refused, UnreadableFile
+from memtui.files.json.editing import raw_value
 from memtui.files.json.locating import load
 from memtui.model import UNTYPED, Memory
 from memtui.stores.markdown.documents import words_of
+from memtui.stores.scanning import ParsedFile, read_text
 from memtui.stores.values import lower_word
 
 EXACT, PATTERNS, TASK_RULES = "exact_paths", "glob_paths", "task_rules"
@@ -231,3 +237,53 @@ def _task_fields(memory: Memory) -> dict[str, Any]:
 def describe_type_changes(changed: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
     """One line for each document."""
     return tuple(f"{path}: {now or UNTYPED} -> {will or UNTYPED}" for path, now, will in changed)
+
+
+# ---- writing the map -----------------------------------------------------------------------------
+
+EMPTY_MAP = json.dumps({EXACT: {}, PATTERNS: {}, TASK_RULES: {}}, indent=2) + "\n"
+"""What a workspace without a map gets, before its first entry."""
+
+
+def entry_edits(
+    entry: str, new_type: str, types: ParsedFile[TypeMap], map_path: Path, root: Path
+) -> tuple[Edit, ...]:
+    """The edits that set the type of an entry of the map, a path or a pattern ("": remove it).
+
+    Raises Refused.
+    """
+    if new_type not in ("", *TYPES):
+        raise Refused(
+            f"the workspace knows the types {', '.join(TYPES)} and ignores every other",
+            where=new_type,
+        )
+    if types.fault or types.value.faults:
+        fault = types.fault or types.value.faults[0]
+        raise Refused(
+            f"the type map cannot be read whole, so it is not written: {fault}",
+            where=str(map_path),
+            do="fix it by hand",
+        )
+    section = PATTERNS if is_pattern(entry) else EXACT
+    if not os.path.lexists(map_path):
+        if not new_type:
+            return ()
+        creation = text_edit(str(map_path), None, EMPTY_MAP)
+        return (creation, *_map_edits(EMPTY_MAP, section, entry, new_type, creation.path))
+    text = read_text(map_path, root)
+    return _map_edits(text, section, entry, new_type, str(map_path))
+
+
+def _map_edits(text: str, section: str, entry: str, new_type: str, path: str) -> tuple[Edit, ...]:
+    type_map = load(text)
+    after = json.dumps(new_type, ensure_ascii=False) if new_type else ""
+    if section not in type_map:
+        creation = value_edit(path, (section,), "", "{}")
+        return (creation, value_edit(path, (section, entry), "", after)) if new_type else ()
+    entries = type_map[section]
+    if entry not in entries:
+        return (value_edit(path, (section, entry), "", after),) if new_type else ()
+    if [*entries] == [entry] and not new_type:  # only the whole says how the last one stood in it
+        return (value_edit(path, (section,), raw_value(text, (section,)), "{}"),)
+    before, index = raw_value(text, (section, entry)), [*entries].index(entry)
+    return () if before == after else (value_edit(path, (section, entry), before, after, at=index),)

@@ -21,6 +21,7 @@ from memtui.insight.comparison import (
     count_by_store,
     to_markdown,
 )
+from memtui.library import Library
 from memtui.library.time_views import compare_times
 from memtui.query import Query, TimeCondition
 from memtui.tui.appearance import Palette, wrapped
@@ -28,6 +29,7 @@ from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
+from memtui.tui.jobs import Job
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.diff_view import draw_text_diff
 from memtui.tui.widgets.text_window import RowList, TextWindow
@@ -178,15 +180,14 @@ class ComparisonScreen(PageDialog[str]):
             self.working = False
             self._list.show((), str(error))
 
+        def compared(library: Library, job: Job) -> list[Difference]:
+            self._worker.wait_until_read(job)
+            since, until = span.since, span.until
+            return compare_times(library, since, until, self._filter, job.is_cancelled)
+
         self._worker.run(
             "compare",
-            lambda library, job: compare_times(
-                self._worker.past_views(library, job),
-                span.since,
-                span.until,
-                self._filter,
-                job.is_cancelled,
-            ),
+            compared,
             self.if_open(done),
             self.if_open(failed),
             present=True,

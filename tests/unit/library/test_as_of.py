@@ -17,8 +17,8 @@ import pytest
 
 from memtui.changes import Act, Change
 from memtui.errors import Refused
-from memtui.library import Library
-from memtui.library.past_library import PastViews
+from memtui.library import Library, time_views
+from memtui.library.past_library import library_at
 from memtui.library.time_views import compare_times, read_times
 from memtui.model import CURRENT, Memory
 from memtui.query import Query, parse_query
@@ -61,14 +61,14 @@ def test_fifty_dates_are_as_a_replay_of_the_stores_own_dates(tmp_path: Path) -> 
         events.append((day, made["id"], ended or ""))
     write_facts(tmp_path / "m", "bo", facts)
     library = loaded(tmp_path / "m")
-    views = PastViews(library)
+    present = library
     for step in range(50):
         at = START + timedelta(days=step * 2.5)
         expected: set[str] = set()
         for day, begun, ended_id in events:
             if START + timedelta(days=day) <= at:
                 expected = (expected | {begun}) - {ended_id}
-        past = views.at(at)
+        past = library_at(present, at)
         assert {ref.partition(":")[2] for ref in believed(past)} == expected, at
 
 
@@ -106,11 +106,11 @@ def test_fifty_dates_are_as_the_files_of_the_store_say(
     born = dict(dates(store))
     assert len(born) > 50
     library = loaded(store)
-    views = PastViews(library)
+    present = library
     first, last = min(born.values()), max(born.values())
     for step in range(50):
         at = datetime.fromtimestamp(first - 86_400 + step * (last - first + 172_800) / 49, UTC)
-        past = views.at(at)
+        past = library_at(present, at)
         found = past.find(parse_query("status:all", at))
         there = {found.rows[slot].id for slot in found.slots} & born.keys()
         assert there == {id for id, begun in born.items() if begun <= at.timestamp()}, at
@@ -130,28 +130,31 @@ def test_what_engram_replaced_and_deleted_ends_when_its_database_says(tmp_path: 
     for id, ended in sorted(ends, key=lambda row: row[1], reverse=True):
         first[id] = ended  # one was replaced first and deleted later
     assert len(ends) > len(first) > 1
-    views = PastViews(loaded(store))
+    present = loaded(store)
     for id, ended in first.items():
         at = datetime.fromisoformat(f"{ended}+00:00")
         ref = f"engram:{id}"
-        assert ref in believed(views.at(at - timedelta(seconds=1)))
-        assert ref not in believed(views.at(at))
+        assert ref in believed(library_at(present, at - timedelta(seconds=1)))
+        assert ref not in believed(library_at(present, at))
 
 
-def test_rows_that_come_in_between_two_views_are_compared_too(tmp_path: Path) -> None:
+def test_rows_that_come_in_between_two_times_are_compared_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It failed with a ValueError, and `N` ended the screen."""
     facts = [fact(n, f"came {n}", createdAt=iso(10 * n)) for n in range(3)]
     write_facts(tmp_path, "places", facts[:1])
 
-    class BusyViews(PastViews):
-        def at(self, *args: Any) -> Any:
-            view = super().at(*args)
-            write_facts(tmp_path, "places", facts)
-            self.library.refresh()
-            return view
+    library = loaded(tmp_path)
 
-    views = BusyViews(loaded(tmp_path))
-    found = compare_times(views, START + timedelta(days=5))
+    def busy(*args: Any) -> Any:
+        past = library_at(*args)
+        write_facts(tmp_path, "places", facts)
+        library.refresh()
+        return past
+
+    monkeypatch.setattr(time_views, "library_at", busy)
+    found = compare_times(library, START + timedelta(days=5))
     assert {each.memory.content for each in found} == {"came 1", "came 2"}
 
 
@@ -200,9 +203,9 @@ def test_each_moment_between_changes_of_memtui_is_seen_again(known: Any, tmp_pat
         if not _make_some_change(library, dice, number):
             seen.pop()
     assert len(seen) > 2
-    views = PastViews(library)
+    present = library
     for at, then in seen:
-        now_believed = believed(views.at(at))
+        now_believed = believed(library_at(present, at))
         assert now_believed == then, at
 
 
@@ -210,9 +213,9 @@ def test_each_moment_between_changes_of_memtui_is_seen_again(known: Any, tmp_pat
 def test_nothing_as_of_a_time_is_later_than_it(known: Any, tmp_path: Path) -> None:
     """Neither in what is shown, nor in the order, nor in the bars: files changed later too."""
     library = loaded(sample(known, tmp_path / "store"))
-    views = PastViews(library)
+    present = library
     for at in (datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 9, 1, 12, tzinfo=UTC)):
-        past = views.at(at)
+        past = library_at(present, at)
         found = past.find(parse_query("status:all", at))
         rows = [found.rows[slot] for slot in found.slots]
         assert all(memory.when is None or memory.when <= at for memory in rows)
@@ -231,7 +234,7 @@ def test_a_text_of_then_is_found_and_the_text_of_now_is_not(tmp_path: Path) -> N
     time.sleep(0.002)
     change = Change(Act.EDIT, memory.store, memory.ref, {"content": "Bo has a green boat"})
     library.apply(library.plan([change]))
-    past = PastViews(library).at(then)
+    past = library_at(library, then)
     assert past.find(parse_query("red", then)).total == 1
     assert past.find(parse_query("green", then)).total == 0
     assert past.get(memory.ref).content == "Bo has a red boat"
@@ -253,7 +256,7 @@ def test_what_was_done_and_undone_since_then_leaves_the_past_as_it_was(
             undone += 1
     assert undone > 2
     assert believed(library) == before
-    assert believed(PastViews(library).at(then)) == before
+    assert believed(library_at(library, then)) == before
 
 
 # A document of the workspace that is made again was made, for all one knows, at its file's time.
@@ -271,7 +274,7 @@ def test_what_was_undone_and_redone_since_then_was_done_then(known: Any, tmp_pat
     for step in (library.undo, library.redo):
         for _ in range(done):
             step()
-        past = believed(PastViews(library).at(then))  # an id may be that of another text
+        past = believed(library_at(library, then))  # an id may be that of another text
         assert sorted(past.values()) == sorted(before.values())
     assert believed(library) == before
 
@@ -291,14 +294,14 @@ def test_what_was_made_after_a_time_is_not_there_even_if_memtui_changed_it(
     assert memory.created is not None
     change = Change(Act.EDIT, memory.store, memory.ref, {"content": "Bo has a green boat"})
     library.apply(library.plan([change]))
-    past = believed(PastViews(library).at(memory.created - timedelta(days=1)))
+    past = believed(library_at(library, memory.created - timedelta(days=1)))
     assert memory.ref not in past
 
 
 def test_the_past_refuses_to_write(tmp_path: Path) -> None:
     write_facts(tmp_path / "m", "bo", [fact(1, "Bo has a boat")])
     library = loaded(tmp_path / "m", state=tmp_path / "state")
-    past = PastViews(library).at(datetime.now(UTC))
+    past = library_at(library, datetime.now(UTC))
     memory = past.resolve("00000001")
     assert "as of" in past.refusal(Act.EDIT, memory)
     with pytest.raises(Refused, match="as of"):
@@ -317,19 +320,21 @@ def test_git_knows_the_text_and_the_memories_of_then(tmp_path: Path) -> None:
     write_facts(home, "bo", [fact(1, "Bo has two boats", status="historical")])
     committed(tmp_path, "2026-05-03T10:00:00Z")
     library = loaded(home)
-    views = PastViews(library)
-    assert believed(views.at(datetime(2026, 5, 2, tzinfo=UTC))) == {
+    present = library
+    assert believed(library_at(present, datetime(2026, 5, 2, tzinfo=UTC))) == {
         "agent-memory:00000001-0000-4000-8000-000000000000": "Bo has one boat",
         "agent-memory:00000002-0000-4000-8000-000000000000": "Bo is old",
         "agent-memory:00000003-0000-4000-8000-000000000000": "Ida is young",
     }
-    assert list(believed(views.at(datetime(2026, 5, 4, tzinfo=UTC))).values()) == ["Ida is young"]
+    assert list(believed(library_at(present, datetime(2026, 5, 4, tzinfo=UTC))).values()) == [
+        "Ida is young"
+    ]
 
 
 def test_a_view_of_the_past_follows_no_later_change(tmp_path: Path) -> None:
     write_facts(tmp_path / "m", "bo", [fact(1, "Bo has a boat")])
     library = loaded(tmp_path / "m", state=tmp_path / "state")
-    past = PastViews(library).at(datetime.now(UTC))
+    past = library_at(library, datetime.now(UTC))
     before = believed(past)
     library.apply(library.plan([Change(Act.RETIRE, past.stores[0].label, next(iter(before)))]))
     assert believed(past) == before

@@ -11,7 +11,7 @@ import pytest
 from memtui.insight import timeline
 from memtui.insight.timeline import UNITS, find_bar_range
 from memtui.library import Library
-from memtui.library.past_library import PastViews
+from memtui.library.past_library import library_at
 from memtui.library.time_views import read_times
 from memtui.query import Query, parse_query, parse_time, parse_time_end
 from memtui.text import date as shown
@@ -95,11 +95,11 @@ def test_words_mean_the_days_that_are_shown(zone: str, library: Library, border:
 
 
 def test_as_of_a_day_has_all_of_that_day(zone: str, library: Library) -> None:
-    views = PastViews(library)
+    present = library
     for border in BORDERS:
         at = parse_time_end(border.isoformat(), library.now()).time
         assert shown(at) == f"{border} 23:59"
-        past = days_of(views.at(at), Query())
+        past = days_of(library_at(present, at), Query())
         assert past == [day for day in days_of(library, Query()) if day <= border.isoformat()]
 
 

@@ -122,13 +122,13 @@ def test_an_answer_keeps_its_rows_after_changes(home: Path) -> None:
     with opened(home) as library:
         found = library.find(parse_query("number", corpus.NOW))
         before, parts = shown(found), library.explain(found, 0)
-        present = library.current_memories()
+        present = library.snapshot
         work(home, library, CHANGES)
         assert len(library.snapshot.rows) < FILES * EACH + EACH * CHANGES
         assert shown(found) == before
         assert library.explain(found, 0) == parts
-        gone, come = library.diff_memories(present, library.current_memories())
-        was, now = present.take(gone), library.current_memories().take(come)
+        gone, come = library.diff_memories(present, library.snapshot)
+        was, now = present.take(gone), library.snapshot.take(come)
         label = library.stores[0].label
         kept = set(said(library.memories(label)))
         assert set(said(list(was.values()))) == set(before) - kept

@@ -109,12 +109,12 @@ def test_what_memtui_writes_during_a_look_stays(
 
 
 def test_what_came_and_went(home: Path, library: Library) -> None:
-    before = library.current_memories()
+    before = library.snapshot
     gone, come = library.diff_memories(None, before)
     assert (gone.tolist(), come.tolist()) == ([], list(range(PLACES * 2)))
     say(file_of(home, 0), "new")
     library.refresh_files([str(file_of(home, 0))])
-    now = library.current_memories()
+    now = library.snapshot
     gone, come = library.diff_memories(before, now)
     was, new = before.take(gone), now.take(come)
     assert [memory.content for memory in was.values()] == ["fact 0"], "the other one is as it was"

@@ -18,7 +18,7 @@ from memtui.changes import Act, Change
 from memtui.config import Embedding
 from memtui.errors import EmbeddingError, RefError, Refused
 from memtui.library import Library
-from memtui.library.past_library import PastViews
+from memtui.library.past_library import library_at
 from memtui.query import parse_query
 from memtui.search import embedding
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
@@ -151,7 +151,7 @@ def test_the_past_keeps_the_vectors_of_its_own_rows(
     time.sleep(0.002)
     change = Change(Act.EDIT, flour.store, flour.ref, {"content": "sounding of the tide"})
     one.apply(one.plan([change]))
-    past = PastViews(one).at(then)
+    past = library_at(one, then)
     assert contents(past, "flour") == [flour.content]
     assert "~ asks for meaning" in past.find(parse_query("~bread", NOW)).hint
     crowd = [fact(number, f"automobile {number}") for number in range(100, 120)]
@@ -171,7 +171,7 @@ def test_the_past_writes_no_cache(home: Path, tmp_path: Path, carrier: Path) -> 
     one.save_index()
     write_facts(home, "later", [fact(99, "signin", createdAt="2026-04-01T10:00:00Z")])
     one.refresh()
-    past = PastViews(one).at(NOW)
+    past = library_at(one, NOW)
     before = {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()}
     past.save_index()
     with suppress(Refused):

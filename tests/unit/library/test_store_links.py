@@ -12,7 +12,7 @@ from memtui.changes import Act, Change
 from memtui.insight.link_statements import read_entry
 from memtui.insight.links import Edge, LinkIndex, Node, NodeKind
 from memtui.library import Library, loaded_stores
-from memtui.library.past_library import PastViews
+from memtui.library.past_library import library_at
 from memtui.model import Memory
 from tests.unit.library.stores_for_tests import fact, write_facts
 
@@ -78,7 +78,7 @@ def test_a_source_that_becomes_a_memory_is_linked_to(tmp_path: Path, is_open: bo
     with library.links.reading() as index:
         sources = {edge.source.name for edge in index.incoming(node)}
     assert sources == {f"agent-memory:{one['id']}" for one in facts}
-    past = PastViews(library).at(datetime(2026, 3, 20, tzinfo=UTC))
+    past = library_at(library, datetime(2026, 3, 20, tzinfo=UTC))
     with past.links.reading() as index:
         assert {edge.source.name for edge in index.incoming(node)} == sources
 
@@ -95,7 +95,7 @@ def test_in_the_past_a_source_that_is_gone_since_is_linked_to(tmp_path: Path) ->
     node = Node(NodeKind.MEMORY, ref)
     with later.links.reading() as index:
         assert index.incoming(node) == ()
-    with PastViews(later).at(done).links.reading() as index:
+    with library_at(later, done).links.reading() as index:
         assert {edge.source.name for edge in index.incoming(node)} == {
             f"agent-memory:{one['id']}" for one in facts
         }
@@ -105,9 +105,9 @@ def test_as_of_a_time_the_links_are_those_of_the_memories_of_then(
     sample_links: tuple[Library, object],
 ) -> None:
     library, _ = sample_links
-    views = PastViews(library)
+    present = library
     for at in (datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 10, 1, tzinfo=UTC)):
-        past = views.at(at)
+        past = library_at(present, at)
         fresh = LinkIndex()
         for key, memory in enumerate(memories(past)):
             fresh.add_entry(key, read_entry(memory))

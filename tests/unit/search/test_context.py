@@ -14,7 +14,7 @@ from memtui.dataclass import replace
 from memtui.library.finding import SearchResult
 from memtui.model import Memory, Place
 from memtui.query import parse_query
-from memtui.search import columns, context, groups, matching, postings
+from memtui.search import columns, context, matching, postings
 from memtui.search.documents import to_document
 from memtui.search.ranking import DEFAULTS
 from tests.unit.search.finding_for_tests import find_in
@@ -94,7 +94,7 @@ def test_session_and_window_are_scored_as_one_text(memories: list[Memory]) -> No
     for memory in memories:
         group = held_together[memory.entity]
         at = group.index(memory)
-        window = group[max(0, at - groups.REACH) : at + groups.REACH + 1]
+        window = group[max(0, at - context.REACH) : at + context.REACH + 1]
         has_word = bool(set(words) & set(memory.content.split()))
         near = sum(any(word in o.content.split() for o in window) for word in words)
         is_found = has_word or near >= context.MIN_TERMS_AROUND

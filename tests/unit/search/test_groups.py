@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.model import Memory, Place
-from memtui.search import columns, groups
-from memtui.search.groups import REACH
+from memtui.search import columns, context
+from memtui.search.context import REACH
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 Drawn = tuple[str, int | None, int, bool]
@@ -35,7 +35,7 @@ def test_windows_are_those_of_a_sorted_list(several: list[Drawn], is_sorted: boo
     alive = [each[3] for each in several]
     dead = [at for at, is_alive in enumerate(alive) if not is_alive]
     table = columns.build(memories).without(dead)
-    found = groups.find_groups(table)
+    found = context.find_groups(table)
     slots = np.arange(len(memories))
     windows = found.windows(slots)
     position = table.position.tolist()

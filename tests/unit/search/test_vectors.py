@@ -14,7 +14,7 @@ from memtui.config import Embedding
 from memtui.errors import EmbeddingError
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search import columns, embedding, saved_rows, vector_building, vectors
+from memtui.search import columns, embedding, saved_rows, vectors
 from memtui.search.array_types import Floats
 from memtui.search.embedding import PieceCounts
 from memtui.search.index_worker import build_index
@@ -69,7 +69,7 @@ class Noting:
 
 
 def run(folder: Path, embedder: embedding.Embedder) -> tuple[int, int]:
-    return vector_building.embed_missing(folder, embedder, lambda _: None)
+    return vectors.embed_missing(folder, embedder, lambda _: None)
 
 
 # The static model
@@ -77,11 +77,11 @@ def run(folder: Path, embedder: embedding.Embedder) -> tuple[int, int]:
 
 def test_without_the_package_there_is_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "WEIGHTS_PACKAGE", "memtui_no_such_package")
-    assert vector_building.choose_embedder(Embedding()) is None
+    assert vectors.choose_embedder(Embedding()) is None
 
 
 def test_the_carrier_is_found_and_never_imported(carrier: Path) -> None:
-    model = vector_building.choose_embedder(Embedding())
+    model = vectors.choose_embedder(Embedding())
     assert model is not None
     car, automobile, bread = model.embed(["car", "Automobile", "bread"], None)
     assert float(car @ automobile) > 0.9 > 0.2 > float(car @ bread)
@@ -89,7 +89,7 @@ def test_the_carrier_is_found_and_never_imported(carrier: Path) -> None:
 
 
 def test_common_words_count_little(carrier: Path) -> None:
-    model = vector_building.choose_embedder(Embedding())
+    model = vectors.choose_embedder(Embedding())
     assert model is not None
     counts = model.counts(["the memory of a harbour"] * 50 + ["car", "bread"])
     plain, weighted = (model.embed(["the memory of a car"], c)[0] for c in (None, counts))
@@ -98,7 +98,7 @@ def test_common_words_count_little(carrier: Path) -> None:
 
 
 def test_texts_without_words_and_half_characters_have_a_row(carrier: Path) -> None:
-    model = vector_building.choose_embedder(Embedding())
+    model = vectors.choose_embedder(Embedding())
     assert model is not None
     rows = model.embed(["", "car \ud800", "東京"], None)
     assert rows.shape == (3, 8)
@@ -138,8 +138,8 @@ def test_the_same_text_has_one_vector_and_each_slot_its_own(tmp_path: Path) -> N
     home = tmp_path / "home"
     folder = generation(home, words("twice", "once", "twice"))
     assert run(folder, Noting()) == (2, 2)
-    state = vector_building.load_vector_index([home], "letters")
-    state = vector_building.extend_index(state, words("twice", "once", "twice"), Noting())
+    state = vectors.load_vector_index([home], "letters")
+    state = vectors.extend_index(state, words("twice", "once", "twice"), Noting())
     near = state.compute_cosines([state.vector_of(0)], 4)  # type: ignore[list-item]
     assert near[0] == near[2] == pytest.approx(1, abs=1e-3)
     assert near[1] < 1
@@ -149,11 +149,11 @@ def test_the_same_text_has_one_vector_and_each_slot_its_own(tmp_path: Path) -> N
 def test_what_was_made_stays_when_it_is_called_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_building, "BATCH", 4)
+    monkeypatch.setattr(vectors, "BATCH", 4)
     folder = generation(tmp_path / "home", words(*(f"memory {n}" for n in range(10))))
     model = Noting()
     with pytest.raises(Cancelled):
-        vector_building.embed_missing(folder, model, lambda *_: None, lambda: len(model.asked) >= 8)
+        vectors.embed_missing(folder, model, lambda *_: None, lambda: len(model.asked) >= 8)
     assert len(model.asked) == 8
     assert run(folder, model) == (2, 10)
     assert sorted(model.asked) == sorted(f"memory {n}" for n in range(10))
@@ -226,7 +226,7 @@ def test_damaged_files_are_no_vectors_and_are_made_again(tmp_path: Path, file: s
     run(folder, Noting())
     (damaged,) = home.glob(file)
     damaged.write_bytes(b"{")
-    vector_building.load_vector_index([home], "letters")
+    vectors.load_vector_index([home], "letters")
     assert run(folder, Noting()) == (2, 2)
 
 

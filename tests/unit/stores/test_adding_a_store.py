@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import venv
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "adding-a-store.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
 READ_ONLY, WRITABLE = (text for name, text in BLOCKS if name == "jotter.py")
+(LISTS,) = (text for name, text in BLOCKS if name == "pocket.py")
 (TEST,) = (text for name, text in BLOCKS if name == "test_jotter.py")
 (PROJECT,) = (text for name, text in BLOCKS if name == "pyproject.toml")
 COUNT = 66
@@ -55,16 +57,29 @@ def test_every_act_of_the_writable_store_is_planned(tmp_path: Path) -> None:
     assert library.refusal(Act.RETIRE, library.get("j:j3")).startswith("a jotting is there")
 
 
+def pocket_at(place: Path) -> Path:
+    place.mkdir(parents=True)
+    lines = (f"desk/{n % 3}: line {n} of ink and nibs\n" for n in range(COUNT))
+    (place / "pocket.txt").write_text("".join(lines))
+    return place
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("store", "suite"),
-    [(READ_ONLY, "StoreConformance"), (WRITABLE, "WritableStoreConformance")],
-    ids=["read-only", "writable"],
+    ("store", "suite", "sample"),
+    [
+        (READ_ONLY, "StoreConformance", jotter_at),
+        (WRITABLE, "WritableStoreConformance", jotter_at),
+        (LISTS, "WritableStoreConformance", pocket_at),
+    ],
+    ids=["read-only", "writable", "lists"],
 )
-def test_the_stores_of_the_page_pass_the_suite(tmp_path: Path, store: str, suite: str) -> None:
+def test_the_stores_of_the_page_pass_the_suite(
+    tmp_path: Path, store: str, suite: str, sample: Callable[[Path], Path]
+) -> None:
     (tmp_path / "jotter.py").write_text(store)
     (tmp_path / "test_jotter.py").write_text(TEST.replace("StoreConformance", suite))
-    jotter_at(tmp_path / "sample")
+    sample(tmp_path / "sample")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_jotter.py"],
         cwd=tmp_path,
@@ -150,6 +165,28 @@ def test_an_installed_format_is_found_browsed_searched_and_exported(
         fresh.memtui("import", tmp_path / "out.bundle", "--into", tmp_path / "new").returncode == 0
     )
     assert (tmp_path / "new" / "jotter.json").read_bytes() == (place / "jotter.json").read_bytes()
+
+
+@pytest.mark.slow
+def test_an_installed_format_of_lists_is_changed_and_takes_imports(tmp_path: Path) -> None:
+    fresh = Environment(tmp_path)
+    code = (Path(__file__).parent / "keepsake" / "keepsake.py").read_text(encoding="utf-8")
+    point = "[memtui.stores]\nkeepsake = keepsake:FORMAT\n"
+    fresh.install("memtui-keepsake", "keepsake", code, point)
+    file = tmp_path / "home" / ".keepsake" / "keepsakes.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text("[desk]\n* ink is low\n")
+    assert fresh.memtui("add", "the lamp hums", "-e", "hall").returncode == 0
+    assert file.read_text() == "[desk]\n* ink is low\n\n[hall]\n* the lamp hums\n"
+    assert fresh.memtui("undo").returncode == 0
+    assert file.read_text() == "[desk]\n* ink is low\n"
+    other = tmp_path / "other.jsonl"
+    exported = fresh.memtui("export", "--format", "jsonl", "-o", other)
+    assert exported.returncode == 0, exported.stderr
+    other.write_text(other.read_text().replace("ink is low", "wax is soft").replace("keep", "key"))
+    done = fresh.memtui("import", other, "--into", "keepsake")
+    assert done.returncode == 0, done.stderr
+    assert "* wax is soft\n" in file.read_text()
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from memtui.model import Memory, from_record, to_record
 from memtui.stores import workspace
 from memtui.stores.markdown.documents import parse_document
 from memtui.stores.workspace import rules
-from memtui.stores.workspace.records import memory_of
+from memtui.stores.workspace.store import memory_of
 
 LONG = 300_000
 LIMIT = 2.0

@@ -14,7 +14,7 @@ import pytest
 from memtui.context import draft_pack, list_recipes, read_settings
 from memtui.insight.links import Node, NodeKind
 from memtui.library import Library
-from memtui.library.past_library import PastViews
+from memtui.library.past_library import library_at
 from memtui.model import to_record
 from memtui.query import parse_query
 from memtui.stores.format import Format
@@ -148,7 +148,7 @@ def seen(library: Library) -> Iterator[tuple[str, Any]]:
     yield "timeline", library.timeline(every)
     yield "statistics", json.dumps(library.statistics(every).as_record(), sort_keys=True)
     yield "check", sorted(map(str, library.check()))
-    past = PastViews(library).at(datetime(2026, 3, 10, tzinfo=UTC))
+    past = library_at(library, datetime(2026, 3, 10, tzinfo=UTC))
     then = past.find(parse_query("status:all", NOW))
     yield "as of", sorted(json.dumps(to_record(then.rows[at]), sort_keys=True) for at in then.slots)
     with past.links.reading() as index:

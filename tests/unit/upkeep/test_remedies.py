@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from memtui.changes import Act
 from memtui.dataclass import replace
 from memtui.model import Link, Memory
-from memtui.upkeep.check_proposals import proposals_from
-from memtui.upkeep.checks import check_dangling_references
+from memtui.upkeep.checks import check_dangling_references, proposals_from
 from memtui.upkeep.proposals import Proposal
 from memtui.upkeep.staleness import find_long_history
 

@@ -15,7 +15,7 @@ from typing import Any
 from memtui.changes import Act, Change
 from memtui.errors import RefError
 from memtui.model import Memory
-from memtui.stores.engram import FORMAT, export_document
+from memtui.stores.engram import FORMAT, exchange
 from memtui.stores.engram.store import EngramStore
 
 NOW = datetime(2026, 11, 20, 18, 30, tzinfo=UTC)
@@ -370,7 +370,7 @@ def _facts(path: Path) -> tuple[int, ...]:
 
 
 def export_of(
-    store: EngramStore, version: str = export_document.FULL, only: Collection[str] | None = None
+    store: EngramStore, version: str = exchange.FULL, only: Collection[str] | None = None
 ) -> str:
     """Engram's own JSON of the memories with these ids, or of all."""
-    return export_document.export(store.file, store.clock(), version, only)
+    return exchange.export(store.file, store.clock(), version, only)

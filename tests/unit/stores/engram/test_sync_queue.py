@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memtui.changes import Act, Change, Kind, invert_edits
-from memtui.stores.engram.import_document import plan_import
+from memtui.stores.engram.exchange import plan_import
 from memtui.stores.engram.store import EngramStore
 
 from .invented import (

@@ -12,8 +12,7 @@ import pytest
 from memtui.bundle.bundle_reader import ImportDocument, read_document
 from memtui.changes import Act, Outcome, invert_edits
 from memtui.errors import BundleError
-from memtui.stores.engram.export_document import left_out
-from memtui.stores.engram.import_document import plan_import
+from memtui.stores.engram.exchange import left_out, plan_import
 from memtui.stores.engram.rebuild import rebuild
 from memtui.stores.engram.store import EngramStore
 from tests.unit.stores.engram.invented import export_of
