@@ -86,7 +86,7 @@ class EngramLife(Life):
                     step = without_moving(edit.before), without_moving(edit.after)
                     steps.setdefault(self.row_name(edit), []).append(step)
                 elif edit.table == "sessions":
-                    made.add(edit.key["id"])
+                    made.add(edit.row["id"])
         changes = [self.change_of_row(name, tuple(found)) for name, found in steps.items()]
         return tuple(
             replace(change, sessions=lambda: made | sessions_of(self.place)) for change in changes

@@ -129,7 +129,7 @@ def test_a_fault_in_the_process_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = opened(tmp_path, agent_memory(tmp_path / "home", FACTS))
-    monkeypatch.setattr(library, "sources", (library.sources[0].__class__("/", "no", "x", {}),))
+    monkeypatch.setattr(library, "sources", (library.sources[0].__class__("/", "no", "x"),))
     with pytest.raises(WorkerError, match="there is no format 'no'"):
         ReviewQueue(library).scan_aside()
 
