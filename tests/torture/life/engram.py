@@ -112,7 +112,7 @@ class EngramLife(Life):
             return name_of(edit.table, known[column])
         with copied(self.place) as connection:
             asked = f"SELECT {column} FROM {edit.table} WHERE id = ?"
-            return name_of(edit.table, connection.execute(asked, (edit.key["id"],)).fetchone()[0])
+            return name_of(edit.table, connection.execute(asked, (edit.row["id"],)).fetchone()[0])
 
     # ---- another program -----------------------------------------------------------------------
 
