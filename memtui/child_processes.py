@@ -26,7 +26,7 @@ from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, sil
 SILENCE_LIMIT = 120.0
 """Seconds without a line of output after which a worker is considered hung."""
 NICENESS = 10
-"""Of a worker: the screen and the agents go first."""
+"""nice(2) value of workers, so that the screen and the agents get the processor first."""
 _POLL_SECONDS = 0.2
 """Between two checks of `cancelled`."""
 _REPORT_EVERY = 0.5

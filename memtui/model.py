@@ -17,7 +17,7 @@ CURRENT = frozenset({"active", "proposed"})
 """The statuses that are shown and listed unless others are asked for."""
 
 ENDED_LINKS = "ended_links"
-"""Key of `Memory.extra` with the links that a person has ended, as JSON objects."""
+"""`Memory.extra` key that lists links the user has ended, as JSON objects."""
 UNTYPED = "untyped"
 """The name of the empty type in a filter and on the screen."""
 
@@ -196,7 +196,7 @@ _TEXTS = ("ref", "id", "store", "type", "title", "content", "entity", "source")
 _texts_of = attrgetter(*_TEXTS)
 _PLAIN = (str, bool, float, type(None))
 _MAX_BITS = 10_000
-"""Of an integer. Python refuses to print more than 4,300 digits, 14,284 bits."""
+"""Largest integer in bits; Python refuses to format more than 4,300 digits, 14,284 bits."""
 
 
 def find_defect(memory: Memory) -> str:

@@ -123,7 +123,7 @@ class Settings:
     status: tuple[str, ...] = ("current",)
     """Of `STATUS_CHOICES`: what is listed when the query does not say."""
     density: str = "compact"
-    """Of `DENSITIES`: rows of the list that a memory takes."""
+    """One of `DENSITIES`: list rows per memory."""
     dates: str = "ago"
     """Of `DATES`: how the list shows times."""
     half_life_days: float = 30.0

@@ -16,7 +16,7 @@ from memtui.files.save_hooks import failpoint
 from memtui.paths import private_folder
 
 PATIENCE = 10.0
-"""Seconds to wait for another memtui (a save takes milliseconds)."""
+"""Seconds to wait for the lock of another memtui (a save takes milliseconds)."""
 PATIENCE_WITH_OTHERS = 2.0
 """Seconds to wait for a program that holds `NAME.lock` beside the file."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.004

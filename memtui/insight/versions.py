@@ -223,7 +223,7 @@ def with_times_at(memory: Memory, at: datetime) -> Memory:
 
 
 def find_end(memory: Memory, find: FindMemory) -> datetime | None:
-    """When a memory was taken out of use; None if it is in use, or if nobody knows."""
+    """When a memory was taken out of use; None if still in use or unknown."""
     if memory.status in CURRENT:
         return None
     times = [

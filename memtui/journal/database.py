@@ -32,7 +32,7 @@ CONVERTED = 64 << 20
 """Bytes of the newest actions of a journal of version 1 that are converted, which takes seconds;
 older ones can no longer be undone."""
 PATIENCE = 10.0
-"""Seconds to wait for another memtui that is writing the journal."""
+"""Seconds to wait for the lock of another memtui that is writing the journal."""
 
 _SCHEMA = f"""
 CREATE TABLE actions (

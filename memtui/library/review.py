@@ -184,7 +184,7 @@ class ReviewQueue:
         return self.findings
 
     def _stamp(self) -> str:
-        """Names all that a scan looks at: the files, the day, and what others have reverted."""
+        """Fingerprint of everything a scan depends on: the files, the day, and what others have reverted."""
         library = self._library
         looked_at = (
             f"{library.now():%Y-%m-%d}",

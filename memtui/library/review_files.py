@@ -150,7 +150,7 @@ def _has_secret(proposal: Proposal) -> bool:
 
 @cache
 def _rules() -> str:
-    """Names the rules that the findings were made with."""
+    """Digest of the rules that produced the findings."""
     parts = (secrets.ISSUED, secrets.NAMED, secrets.PRIVATE_KEY, instructions.PHRASES)
     text = repr((memtui.__version__, _VERSION, *parts, instructions.WORDS.read_text("utf-8")))
     return hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest()

@@ -101,7 +101,7 @@ FIELDS = {entry.name: entry for entry in _TABLE}
 REGEX = "regex"
 """The field of the condition that `/regex/` makes."""
 ALL_HOLD = frozenset({REGEX, "is", "has"})
-"""Fields whose filters must each hold, so that `is:stale is:linked` is both."""
+"""Repeated filters on these fields are ANDed, not ORed."""
 
 _TRUE = {"yes", "true", "1", "on"}
 _FALSE = {"no", "false", "0", "off"}
@@ -277,7 +277,7 @@ def parse_regex(pattern: str, *, negated: bool = False) -> Condition:
 
 @lru_cache(maxsize=512)
 def suggest_field(name: str) -> str:
-    """The field that a misspelt name stands for; '' if none is near enough.
+    """Return the field a misspelt name probably means; '' if none is near enough.
 
     One edit away for names of up to five letters, two for longer ones, and at least four letters,
     so that `note:`, `todo:` or `std:` stay text.

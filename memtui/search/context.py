@@ -51,7 +51,7 @@ class Groups:
     """The groups of the living memories, one after the other, each in its own order."""
 
     columns: Columns
-    """Of which slots."""
+    """The columns these groups were computed from."""
     order: Ints
     """The slot at each position."""
     group: Ints

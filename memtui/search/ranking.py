@@ -273,8 +273,7 @@ PASSAGE_WORDS = 40
 """Words from the first to the last of the query's words that are one passage: a paragraph."""
 MAX_PASSAGES = 16
 MAX_PASSAGE_TOKENS = 3_000
-"""Long memories that are searched for passages, the best ones, and their words in all: a tenth of a
-millisecond."""
+"""Upper bounds for the passage search: number of memories, total tokens (about 0.1 ms)."""
 AS_TYPED_WEIGHT = 1.5
 """Of the text score: more than length takes and session and subject add together."""
 WRITTEN_DATE_WEIGHT = 0.3
@@ -361,7 +360,7 @@ def _loss(words: Floats | np.float32) -> Floats:
 
 
 NO_WORD = -2
-"""The number of no token."""
+"""Sentinel: no token has this number."""
 _BEFORE = np.array([-np.inf])
 """The place of a word that does not stand before another."""
 _PASSAGE_LOSS = _loss(np.float32(PASSAGE_WORDS))

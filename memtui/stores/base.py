@@ -265,7 +265,7 @@ class LoadLimit(NamedTuple):
 
     lines: int | None = None
     bytes: int | None = None
-    """Of UTF-8."""
+    """UTF-8 bytes."""
     characters: int | None = None
     source: str = ""
     """Document or program that states the limit."""

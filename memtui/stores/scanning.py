@@ -99,7 +99,7 @@ def listed_faults(file: Path, reasons: Sequence[str], rest: str) -> list[Unreada
 
 
 def as_refused(error: UnreadableFile, path: Path) -> Refused:
-    """The error as the reason why the file is not written."""
+    """Convert a read error into a `Refused` for writing."""
     return Refused(
         f"the file cannot be read, so it is not written: {error.what}",
         where=str(path),

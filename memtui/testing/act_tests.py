@@ -44,7 +44,7 @@ from memtui.testing.fixtures import (
 LONGEST_REASON = 120
 """Characters: what fits into a line of a dialog."""
 BOOKKEEPING = {"updated_at", "revision_count", "last_seen_at", "versions", "valid_to"}
-"""What a database counts or dates with every write, an undoing one too. Of the end of a link,
+"""Bookkeeping columns that change on every write, including undo. Of the end of a link,
 which doing it again dates anew, `plain` compares that there is one."""
 LASTING = attrgetter(*(name for name in Memory.__struct_fields__ if name != "updated"))
 """The fields of a memory that a write which is undone leaves as they were."""

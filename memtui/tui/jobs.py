@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 Failed = Callable[[MemtuiError], None]
 KEY_REST = 0.3
-"""Seconds without a key after which work that nobody waits for goes on."""
+"""Seconds without a key after which background work resumes."""
 REST_STEP = 0.05
-"""Seconds between two looks meanwhile."""
+"""Poll interval while paused, in seconds."""
 PAUSE = 0.02
 """Seconds between two pieces of work that somebody may wait for, while keys are pressed."""
 LONGEST_REST = 1.0

@@ -42,7 +42,7 @@ class FactRules:
         feels like, seems like, might be, maybe, probably, i think, not sure, is going to,
         plans to, wants to, thinking about, considering"""
     )
-    """Parts of a text that say it will not last (:104-124)."""
+    """Phrases that mark a fact as transient (:104-124)."""
     anchors: tuple[str, ...] = _phrases(
         """works at, employed at, employed by, job at, position at, role at, lives in, lives at,
         address:, address is, moved to, email:, email is, phone:, phone is, phone number,

@@ -81,7 +81,7 @@ class ClaudeCodeStore(MarkdownListStore):
         self._imports: dict[str, LastRead[list[str]]] = {}
 
     def take_rules(self, other: ClaudeCodeStore) -> None:
-        """Read as this other store is read; for a copy of some of its files."""
+        """Copy the path and rule settings of `other` (used for partial copies)."""
         self._paths = other._paths
 
     def plan_context(self, view: StoreView) -> ClaudeContext:
