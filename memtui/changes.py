@@ -191,7 +191,7 @@ class Plan:
     """Refs of the memories that would no longer be current."""
     warnings: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
-    """Of an import: what the store cannot keep, found while planning; see `ConvertedMemory`."""
+    """What an imported memory loses because the store cannot keep it; see `ConvertedMemory`."""
 
     @property
     def has_edits(self) -> bool:

@@ -108,7 +108,7 @@ class Paint(NamedTuple):
     colour: str = ""
     ground: str = ""
     attributes: tuple[str, ...] = ()
-    """Of `ATTRIBUTES`."""
+    """Values from `ATTRIBUTES`."""
 
     @property
     def style(self) -> str:

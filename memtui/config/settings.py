@@ -46,19 +46,19 @@ class Embedding(Struct, frozen=True, forbid_unknown_fields=True):
     """`static` is the extra `semantic`, nothing where that is missing; `ollama`, of older settings,
     is an OpenAI server at the address of an Ollama."""
     url: str = ""
-    """Of the server; empty: where an Ollama on this machine listens."""
+    """Address of the server; empty: where an Ollama on this machine listens."""
     model: str = ""
     key_variable: str = ""
     """Environment variable with the key; memtui never writes the key to a file."""
     fusion: Literal["sum", "rank", "words"] = "sum"
-    """Of older settings; only the sum is left, whatever is named here."""
+    """Read from older settings and ignored: `sum` is the only fusion."""
 
 
 class LanguageModel(Struct, frozen=True, forbid_unknown_fields=True):
     """A server for summaries and extraction; used only where a model is named here."""
 
     url: str = "http://127.0.0.1:11434/v1"
-    """Of any server with the chat API of OpenAI; an Ollama on this machine unless named."""
+    """Address of a server with OpenAI's chat API; default: an Ollama on this machine."""
     model: str = ""
     """Empty: none is used."""
     key_variable: str = ""
@@ -121,11 +121,11 @@ class Settings:
     sort: str = ""
     """One of `SORTS`; empty: newest first, by relevance while searching."""
     status: tuple[str, ...] = ("current",)
-    """Of `STATUS_CHOICES`: what is listed when the query does not say."""
+    """Values from `STATUS_CHOICES`: what is listed when the query has no status filter."""
     density: str = "compact"
     """One of `DENSITIES`: list rows per memory."""
     dates: str = "ago"
-    """Of `DATES`: how the list shows times."""
+    """One of `DATES`: how the list shows times."""
     half_life_days: float = 30.0
     """Days after which being recent counts half as much for the rank."""
     weights: Mapping[str, float] = field(default_factory=dict)

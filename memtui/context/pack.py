@@ -22,12 +22,12 @@ class PackEntry:
     """One entry of a section."""
 
     ref: str
-    """Of the memory; empty for prose that belongs to none."""
+    """Ref of the memory; empty for prose that belongs to none."""
     text: str
     """Exactly as it stands in the pack, with its line end."""
     score: float = 0.0
     parts: tuple[ScorePart, ...] = ()
-    """Of the score; they add up to it."""
+    """Parts that add up to the score."""
     why: str = ""
     """For people: why it is in this section."""
     tokens: int = 0
@@ -102,7 +102,7 @@ class Pack:
     sections: tuple[Section, ...]
     """Those that have entries."""
     dropped: tuple[DroppedEntry, ...] = ()
-    """Of all sections, the next ones first."""
+    """Entries left out of all sections, the next ones first."""
     head: str = ""
     tail: str = ""
     budget: int | None = None
@@ -342,18 +342,18 @@ def _build(draft: PackDraft, chosen_entries: _ChosenEntries, budget: int | None)
 _PIECE = re.compile(r"([A-Za-z]+)|([0-9]+)|([ \t]+)|([\r\n]+)|([\x00-\x7f]+?)|[^\x00-\x7f]")
 _WORD = 1.0
 _LETTER = 0.15
-"""Of each letter of a word beyond `_WHOLE`."""
+"""Tokens for each letter of a word beyond `_WHOLE`."""
 _WHOLE = 5
 _DIGITS = 1.5
-"""Of each group of up to three digits."""
+"""Tokens for each group of up to three digits."""
 _BLANKS = 0.25
-"""Of several blanks together; a single one belongs to the word behind it."""
+"""Tokens for a run of blanks; a single blank belongs to the word after it."""
 _LINE_ENDS = 1.1
 _MARK = 0.6
 _LETTER_OF_TWO_BYTES = 2.6
 """Accented, Greek, Cyrillic, Hebrew, Arabic and other letters below U+2000."""
 _OTHER = 1.3
-"""Of each character from U+2000 on: CJK, emoji, typographic marks."""
+"""Tokens for each character from U+2000 on: CJK, emoji, typographic marks."""
 
 
 def estimate_tokens(text: str) -> int:

@@ -78,7 +78,7 @@ class RecipeConstants:
     """Longest text of an entry that is not paged in; memtui's own."""
 
     scores: ScoreConstants = SCORE_DEFAULTS
-    """Of salience and priority, which the orders of lists and `stats` use too."""
+    """Constants of salience and priority, also used by list orders and `stats`."""
 
     def __getitem__(self, name: str) -> int:
         """A count by name."""

@@ -72,7 +72,7 @@ def write_entries(text: str | None, edits: Sequence[Edit], where: str = "") -> s
 
 class _NumberedEntry(NamedTuple):
     number: int
-    """Of its line."""
+    """Line number, from 1."""
     entry: Any
 
 

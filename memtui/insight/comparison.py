@@ -37,7 +37,7 @@ class Difference:
     before: Memory | None
     after: Memory | None
     fields: tuple[str, ...] = ()
-    """Of a changed memory: the fields that differ; () if the store only says that it changed."""
+    """The fields that differ in a changed memory; () if the store only says that it changed."""
     time: datetime | None = None
     """When, as far as the store says."""
     by: str = ""

@@ -109,11 +109,11 @@ class Names(NamedTuple):
     """The memories and entities there are, whether they state something or not."""
 
     refs: Collection[str]
-    """Of all memories."""
+    """Refs of all memories."""
     entities: Mapping[str, Collection[str]]
     """Path of an entity that memories are about -> labels of their stores."""
     labels: Collection[str]
-    """Of the stores with memories."""
+    """Labels of the stores with memories."""
 
 
 class _Paths(NamedTuple):

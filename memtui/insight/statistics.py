@@ -33,7 +33,7 @@ class Statistics:
     entity: Mapping[str, int] = field(default_factory=dict)
     pinned: int = 0
     oldest: datetime | None = None
-    """Of `Memory.when`, in UTC."""
+    """Earliest `Memory.when`, in UTC."""
     newest: datetime | None = None
     undated: int = 0
     salience: Mapping[str, float] = field(default_factory=dict)

@@ -168,7 +168,7 @@ class TimeSpan:
 
     ref: str
     kind: str
-    """Of the memory."""
+    """Kind of the memory."""
     label: str
     """Its headline. Untrusted text."""
     start: datetime

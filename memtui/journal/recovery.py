@@ -62,9 +62,9 @@ class Save:
     """What is written in one step: a file, all rows of a database, or a whole folder."""
 
     names: frozenset[str]
-    """Of a file its path with every link resolved; of a database or folder its path."""
+    """For a file, its path with every link resolved; for a database or folder, its path."""
     positions: tuple[int, ...]
-    """Of its edits in the action."""
+    """Positions of its edits in the action."""
     edits: tuple[Edit, ...]
 
     def has_write(self, name: str) -> bool:

@@ -59,7 +59,7 @@ class SearchResult:
 
     query: Query
     slots: Sequence[int]
-    """Of the hits, in `rows`."""
+    """Slots of the hits, in `rows`."""
     total: int
     scores: Sequence[float] | None
     """One per slot where the order is by relevance."""
@@ -73,11 +73,11 @@ class SearchResult:
     missing: tuple[str, ...] = ()
     """Terms that nothing was found for."""
     revision: int = 0
-    """Of the snapshot that was searched."""
+    """Revision of the snapshot that was searched."""
     rows: Rows = field(default_factory=Rows, compare=False, repr=False)
-    """Of the snapshot; in later ones the slots may belong to other memories."""
+    """Rows of that snapshot; in later ones the slots may belong to other memories."""
     columns: Columns = field(default_factory=lambda: build(()), compare=False, repr=False)
-    """Of these rows."""
+    """Columns of these rows."""
     filters: Filters | None = field(default=None, compare=False, repr=False)
     matching: Longs | None = field(default=None, compare=False, repr=False)
     """The slots that match the text or may join them, before filters; None if it has no text."""
@@ -174,7 +174,7 @@ class Searchable(NamedTuple):
     now: datetime = datetime.max
     """From which recency, and `yesterday` in a query, are counted."""
     revision: int = 0
-    """Of the snapshot."""
+    """Revision of the snapshot."""
 
 
 def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> SearchResult:

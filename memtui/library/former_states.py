@@ -67,7 +67,7 @@ def find_former_states(
 
 
 def _earliest(steps: Sequence[ActionStep], moment: float) -> list[ActionStep]:
-    """Of the edits of each target since the moment the one that shows how it was then; of a
+    """For each target, find the edit since the moment that shows how it was then; of a
     database every edit."""
     # What was done since found how it was, also if it is undone now.
     since = [step for step in steps if step.action.time > moment]

@@ -33,7 +33,7 @@ from memtui.stores.listed_texts import TEXT_KEY
 log = logging.getLogger(__name__)
 
 COMMIT_LETTERS = 12
-"""Of the hash of a commit that is shown."""
+"""Letters of a commit's hash that are shown."""
 _SHOWN = ("title", "content", "type", "importance", "tags", "confidence")
 """Fields that a former version of a memory has of its own; the others are as they are now."""
 

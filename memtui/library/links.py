@@ -53,7 +53,7 @@ class StoreLinks:
         self._successors: set[str] = set()
         """Refs of memories that replaced others: the others end when they came."""
         self._slots = NO_SLOTS
-        """Of the memories that have been read."""
+        """Slots of the memories that have been read."""
         self._revision = -1
         self._missing: frozenset[str] = frozenset()
         """Refs that sources of memories without an entry would mean. In many stores each memory

@@ -40,7 +40,7 @@ class Snapshot:
 
     rows: Rows
     columns: Columns
-    """Of these rows."""
+    """Columns of these rows."""
     slot_of: Mapping[str, int]
     """Ref -> slot of the live memories, which may be of any status."""
     stores: tuple[StoreState, ...]

@@ -43,7 +43,7 @@ class LoadedShard:
     key: str
     stamp: str
     slots: Sequence[int]
-    """Of its memories, in the order of reading."""
+    """Slots of its memories, in reading order."""
     unreadable: tuple[Unreadable, ...] = ()
     is_whole: bool = True
     """False if memories with a secret are not in the cache, and still to be read."""

@@ -15,7 +15,7 @@ from memtui.dataclass import dataclass, replace
 Span = tuple[int, int]
 """Start and end of a part in the line that it was parsed from."""
 NO_SPAN: Span = (-1, -1)
-"""Of a part that was not parsed from a line."""
+"""Position of a part that was not parsed from a line."""
 
 
 class TermKind(StrEnum):
@@ -42,7 +42,7 @@ class Term:
     optional: bool = dataclass_field(default=False, kw_only=True)
     """A phrase of a group: it ranks a memory, but the group decides whether it is required."""
     is_open: bool = dataclass_field(default=False, kw_only=True)
-    """Of a PREFIX: the word is being typed, so that its other forms are found too."""
+    """For a PREFIX: the word is still being typed, so its other forms are found too."""
     span: Span = dataclass_field(default=NO_SPAN, compare=False, kw_only=True)
 
 

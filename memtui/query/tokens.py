@@ -72,9 +72,9 @@ class Token:
     negated: bool = False
     """A `-` stands before it, at `start`."""
     field: str = ""
-    """Of a filter, in lower case."""
+    """Name of a filter, in lower case."""
     value_start: int = -1
-    """Of a filter: where its value begins."""
+    """Where the value of a filter begins."""
 
 
 def has_flag(line: str) -> bool:

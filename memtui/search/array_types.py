@@ -17,7 +17,7 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Keys = NDArray[np.uint64]
-"""Of texts, see `memtui.search.vectors`."""
+"""Digests of texts, see `memtui.search.vectors`."""
 
 _T = TypeVar("_T", np.int16, np.int32, np.int64)
 

@@ -83,7 +83,7 @@ class Groups:
 
 
 _last_groups: Groups | None = None
-"""Of the last columns; assigned as a whole, so any thread may read it."""
+"""Groups of the last columns; assigned as a whole, so any thread may read it."""
 
 
 def find_groups(columns: Columns) -> Groups:

@@ -95,7 +95,7 @@ TIME_LIMIT = 60.0
 BATCH_TEXTS = 32
 MAX_VECTOR_SIZE = 16_384
 OLLAMA_URL = "http://127.0.0.1:11434"
-"""Of `kind = "ollama"` without an address; it answers as OpenAI does below /v1."""
+"""Used for `kind = "ollama"` without an address; it answers as OpenAI does below /v1."""
 _PATH = "/embeddings"
 
 

@@ -38,7 +38,7 @@ from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 _BATCH = 4096
 """Words that are made into strings at a time."""
 _STEP = 16
-"""Of so many words one is kept as a string, to look for others: 3 MB of a million, and a look-up
+"""Every 16th word is kept as a string for bisection: 3 MB for a million words, and a look-up
 takes 6 microseconds instead of 29."""
 LAST_CHARACTER = "\U0010ffff"
 """No word that begins with a prefix stands behind the prefix and this."""

@@ -82,10 +82,10 @@ class Weights:
     asks: float = -0.07
     """For a text that ends with a question."""
     meaning: float = 1.0
-    """Of the cosine to the query, as a share of the best text score. It raises the MRR of known
+    """Weight of the cosine to the query, as a share of the best text score. It raises the MRR of known
     items (reported half) from .938 to .948."""
     scores: ScoreConstants = SCORE_DEFAULTS
-    """Of `sort:salience`, `sort:priority` and `stats`; no part of a text's score."""
+    """Constants of `sort:salience`, `sort:priority` and `stats`; not part of a text's score."""
 
     @property
     def spread(self) -> float:
@@ -275,7 +275,7 @@ MAX_PASSAGES = 16
 MAX_PASSAGE_TOKENS = 3_000
 """Upper bounds for the passage search: number of memories, total tokens (about 0.1 ms)."""
 AS_TYPED_WEIGHT = 1.5
-"""Of the text score: more than length takes and session and subject add together."""
+"""Factor of the text score: outweighs the length penalty plus session and subject bonuses."""
 WRITTEN_DATE_WEIGHT = 0.3
 """For a date of the query that stands in the text: a little more than for one that is only the time
 of the memory (`Weights.date`, .2); twice as much where it is the title, as of a daily note."""

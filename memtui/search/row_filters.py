@@ -229,7 +229,7 @@ class RegexHits:
     """The texts in which a pattern was found."""
 
     numbers: tuple[int, ...]
-    """Of the texts, ascending."""
+    """Numbers of the texts, ascending."""
     is_complete: bool
     """False if the time was up, or no child could be started."""
 

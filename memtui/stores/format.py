@@ -104,7 +104,7 @@ class ConvertedMemory:
     """A memory of another format as this one would hold it."""
 
     fields: Mapping[str, Any]
-    """Of an ADD, see `memtui.changes.Change`."""
+    """Fields of an ADD, see `memtui.changes.Change`."""
     lost: tuple[str, ...] = ()
     """Names of what cannot be kept, each with the reason where it is not plain."""
 

@@ -20,7 +20,7 @@ from memtui.model import Link, Memory
 from memtui.stores.sidecar import link_to_json
 
 MEMTUI_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable"})
-"""Of `extra`: what memtui says there, of whatever format."""
+"""Keys of `extra` that memtui itself sets, for every format."""
 
 
 def is_import(change: Change) -> bool:

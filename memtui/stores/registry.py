@@ -33,7 +33,7 @@ PACKAGES = (
     *("agent_memory", "ambient", "engram", "simple_memory", "workspace", "claude_code"),
     *("mcp_memory", "codex", "gemini", "hermes", "openclaw", "markdown_folder"),
 )
-"""Of memtui's own formats, in the order in which they are tried: the least ambiguous come first."""
+"""Packages of memtui's own formats, in the order in which they are tried: the least ambiguous come first."""
 
 GROUP = "memtui.stores"
 """Entry points of other packages, tried after memtui's own."""
@@ -51,7 +51,7 @@ class FormatFault:
     """A format of another package that could not be loaded."""
 
     name: str
-    """Of the entry point."""
+    """Name of the entry point."""
     package: str
     """Name and version of the package that declares it."""
     reason: str

@@ -49,7 +49,7 @@ which doing it again dates anew, `plain` compares that there is one."""
 LASTING = attrgetter(*(name for name in Memory.__struct_fields__ if name != "updated"))
 """The fields of a memory that a write which is undone leaves as they were."""
 ROW_NUMBER = "id"
-"""Of a row beside the memory's own, which comes back under the next number."""
+"""Column of a row beside the memory's own; the row comes back under the next number."""
 
 
 def do_first(library: Library, act: Act, among: list[Memory]) -> None:

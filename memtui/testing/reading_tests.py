@@ -180,7 +180,7 @@ class ReadingTests(FormatFixtures):
 
 
 _VERSION_3 = 0x20080522
-"""Of the structures that capset(2) takes: two words of rights each."""
+"""Version of the structures that capset(2) takes: two words of rights each."""
 
 
 def look_at(place: Path, state: Path, cache: Path, *, keep_index: bool) -> Library:

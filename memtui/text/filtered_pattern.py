@@ -39,7 +39,7 @@ class ExpressionFilter:
 
     def __init__(self, expressions: Sequence[str]) -> None:
         self.words = tuple(map(words_needed, expressions))
-        """Of each expression, in lower case; none: every text is tried."""
+        """Words that each expression needs, in lower case; none: every text is tried."""
         self._always = frozenset(at for at, words in enumerate(self.words) if not words)
         by_piece: dict[str, set[int]] = {}
         for at, words in enumerate(self.words):

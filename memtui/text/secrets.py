@@ -110,7 +110,7 @@ DOT = "\u2022"
 _SHORTEST = 8
 """A shorter text has no room for a name and a secret."""
 _CACHED_CHARS = 600
-"""Of a text that is one of many which are drawn again and again, and whose masked form is kept."""
+"""Longest text whose masked form is cached; short texts are drawn again and again."""
 
 _MIN_DIFFERENT = 4
 """Different characters that a random value has at least."""

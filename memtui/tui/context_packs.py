@@ -57,7 +57,7 @@ class BuiltPack:
     other: Pack | None
     """By the other recipe, within the same budget."""
     revision: int
-    """Of the library's snapshot that it was built from."""
+    """Revision of the library's snapshot that it was built from."""
     types: Mapping[str, int]
     """The types of all memories in use, with their number."""
 

@@ -34,14 +34,14 @@ ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 """The alternate screen."""
 VARIABLES = ("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
 PREFIXES = ("MEMTUI_", "TEXTUAL_")
-"""Of the other variables that a frame depends on."""
+"""Prefixes of the other variables that a frame depends on."""
 _ESCAPES = re.compile("\x1b\\[[0-9;]*[Hm]")
 """The sequences of a frame: positions and colours (ECMA-48, 8.3.21, 8.3.117)."""
 _BLANK = " memtui /"
 """Shown where no frame is kept: where the search line will be."""
 
 Attributes = list[Any]
-"""Of a terminal, as `termios.tcgetattr` has them."""
+"""Attributes of a terminal, as `termios.tcgetattr` returns them."""
 
 
 class TakenTerminal(NamedTuple):

@@ -216,7 +216,7 @@ class CursorPosition(NamedTuple):
     """The position of the cursor in a list."""
 
     slot: int
-    """Of its row; -1 for none."""
+    """Slot of its row; -1 for none."""
     memory: Memory | None
     cursor: int
     top: int

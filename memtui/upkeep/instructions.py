@@ -61,7 +61,7 @@ class MeaningRule:
 
     reason: str
     groups: tuple[int, ...]
-    """Of each, one meaning must be there; the bits of a group are its meanings."""
+    """At least one meaning of each group must be present; the bits of a group are its meanings."""
     within: int
 
 

@@ -310,7 +310,7 @@ def merge_into(
 
 
 _OWN_FIELDS = {field.name for field in fields(Proposal)} - {"kind", "refs", "changes"}
-"""Of a record: those that it has as the proposal has them."""
+"""Fields that a record stores exactly as the proposal has them."""
 
 
 def to_record(proposal: Proposal) -> dict[str, Any]:

@@ -263,7 +263,7 @@ _WRITTEN_ELSEWHERE = frozenset(
     {"id", "content", "createdAt", "entityType", "sourceRef"}
     | {"status", "supersedes", "byte_order_mark", "line_endings"}
 )
-"""Of `extra`: what stands in another key of the record, or was never in one."""
+"""Keys of `extra` that are stored under another key of the record, or nowhere."""
 
 
 def _imported(change: Change) -> dict[str, Any]:

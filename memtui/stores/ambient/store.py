@@ -388,7 +388,7 @@ _WRITTEN_ELSEWHERE = frozenset(
     | {"projectKey", "remote", "branches", "archived", "differs", "expires", "expired"}
     | {"legacy", "directory"}
 )
-"""Of `extra`: what stands in another key of the event, or was never in one."""
+"""Keys of `extra` that are stored under another key of the event, or nowhere."""
 
 
 def plan_import(change: Change, context: EventContext) -> Plan:

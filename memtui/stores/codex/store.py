@@ -66,7 +66,7 @@ from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import content_of, from_iso, memory_name, tag_words, word_of
 
 FIRST_LINE = "v1"
-"""Of memory_summary.md; without it Codex does not put the summary into the prompt."""
+"""First line of memory_summary.md; without it Codex does not put the summary into the prompt."""
 _GROUP = re.compile(r"^# Task Group:(.*)$", re.MULTILINE)
 _HEAD_LINE = re.compile(r"^(scope|applies_to):[ \t]*(.*)$", re.MULTILINE)
 _CWD = re.compile(r"cwd=([^;\s]+)")

@@ -317,12 +317,12 @@ def _delete(change: Change, memory: Memory, context: RecordContext) -> Plan:
 # ---- adding --------------------------------------------------------------------------------------
 
 ID_DIGITS = 6
-"""Of a new id. The white paper's examples have two or three, counted up by their program."""
+"""Digits of a new id. The white paper's examples have two or three, counted up by their program."""
 INDENT = "  "
 """Before a record in a file that memtui makes."""
 CERTAIN = 1.0
 DEFAULT_KIND = "preference"
-"""Of a schema item that is added without one."""
+"""Kind of a schema item that is added without one."""
 
 
 def _add(change: Change, context: RecordContext) -> Plan:
@@ -509,7 +509,7 @@ def _links(change: Change, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 CONVERTED_ID_DIGITS = 10
-"""Of the id: two memories of a million get the same with a chance of one in two thousand or less
+"""Digits of the id: two memories of a million get the same with a chance of one in two thousand or less
 for decimal ids; the second is then listed as a conflict, never written over the first."""
 _STATUS = {"deleted": "retired", "proposed": "active"}
 

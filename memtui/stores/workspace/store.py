@@ -242,7 +242,7 @@ _WRITTEN_ELSEWHERE = frozenset(
     {"headings", "created_from", "injections", "ignored_type", "line_endings", "byte_order_mark"}
     | {"title"}
 )
-"""Of `extra`: what never stood in the frontmatter, or stands in another field."""
+"""Keys of `extra` that are not in the frontmatter, or are stored in another field."""
 
 
 def _imported_front(change: Change, now: datetime) -> dict[str, Any]:

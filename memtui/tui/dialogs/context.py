@@ -50,7 +50,7 @@ BEFORE_CHANGE = "before the change"
 WIDE_FROM = 110
 """Columns from which the reasons stand beside the pack, not below it."""
 LABEL_COLUMNS = 14
-"""Of a label, and the padding of what is behind it."""
+"""Width of a label, and the indentation of what follows it."""
 CHECK_SECONDS = 0.2
 """Seconds between two looks at whether the stores have changed."""
 CHANGES = ("edit", "pin", "retire", "restore", "supersede", "retype", "undo", "redo")

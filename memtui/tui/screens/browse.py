@@ -87,7 +87,7 @@ class BrowseScreen(PaneScreen):
         self._looking: Timer | None = None
         self._revision = -1
         self._number = self._shown_number = 0
-        """Of the last search, and of the one whose rows are shown."""
+        """Numbers of the last search and of the one whose rows are shown."""
         self._release_keys: Callable[[], None] = lambda: None
         self._answered: ViewState | None = None
         """What was asked for when the list was last filled."""

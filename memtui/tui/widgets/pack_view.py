@@ -30,7 +30,7 @@ class PackRow(NamedTuple):
     item: int
     words: str
     number: int
-    """Of the rows of the item, from 0."""
+    """Number of the row within the item, from 0."""
 
 
 class PackList(RowList[PackRow]):
