@@ -184,7 +184,7 @@ class ReviewQueue:
         return self.findings
 
     def _stamp(self) -> str:
-        """Fingerprint of everything a scan depends on: the files, the day, and what others have reverted."""
+        """Fingerprint of what a scan depends on: files, the day, what others have reverted."""
         library = self._library
         looked_at = (
             f"{library.now():%Y-%m-%d}",

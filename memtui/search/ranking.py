@@ -82,7 +82,7 @@ class Weights:
     asks: float = -0.07
     """For a text that ends with a question."""
     meaning: float = 1.0
-    """Weight of the cosine to the query, as a share of the best text score. It raises the MRR of known
+    """Weight of the cosine to the query, as a share of the best text score. Raises the MRR of known
     items (reported half) from .938 to .948."""
     scores: ScoreConstants = SCORE_DEFAULTS
     """Constants of `sort:salience`, `sort:priority` and `stats`; not part of a text's score."""

@@ -34,7 +34,7 @@ DAY_SECONDS = 86_400.0
 HALF_LIFE_DAYS = 30.0
 """RECENCY_HALF_LIFE_DAYS of agent-memory."""
 BASE = 1.0
-"""Salience of types without a configured weight: "everything starts at 1.0" (proposal for Engram)."""
+"""Salience of types without their own weight: "everything starts at 1.0" (proposal for Engram)."""
 
 
 @dataclass(frozen=True)

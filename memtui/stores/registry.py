@@ -33,7 +33,7 @@ PACKAGES = (
     *("agent_memory", "ambient", "engram", "simple_memory", "workspace", "claude_code"),
     *("mcp_memory", "codex", "gemini", "hermes", "openclaw", "markdown_folder"),
 )
-"""Packages of memtui's own formats, in the order in which they are tried: the least ambiguous come first."""
+"""memtui's own formats in the order in which they are tried, the least ambiguous first."""
 
 GROUP = "memtui.stores"
 """Entry points of other packages, tried after memtui's own."""

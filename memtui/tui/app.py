@@ -124,7 +124,7 @@ class MemtuiApp(App[None]):
 
     def __init__(self, launch: Launch) -> None:
         self.backstop = OutputFilter()
-        """Last-resort filter: a hit means that a call of `visible` is missing; tests assert none."""
+        """Last-resort filter: a hit means that a `visible()` call is missing; tests assert none."""
         self.shown_lines = ShownLines()
         self.is_starting = True
         """The first rows are not there yet; keys wait for them."""

@@ -9,7 +9,7 @@ from memtui.stores.format import Format, FormatSupport
 
 FACTS_FILE, EPISODES_FILE, SCHEMA_FILE = FILES = ("facts.json", "episodes.json", "schema.json")
 MIN_FILES = 2
-"""Files needed to recognise a store: one alone, such as `schema.json`, is too common a name to go by."""
+"""Files that identify a store: one alone, such as `schema.json`, has too common a name."""
 
 
 def detect(path: Path) -> Path | None:

@@ -509,7 +509,7 @@ def _links(change: Change, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 CONVERTED_ID_DIGITS = 10
-"""Digits of the id: two memories of a million get the same with a chance of one in two thousand or less
+"""Digits of the id: two memories of a million collide with a chance of one in two thousand or less
 for decimal ids; the second is then listed as a conflict, never written over the first."""
 _STATUS = {"deleted": "retired", "proposed": "active"}
 
