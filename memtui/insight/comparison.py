@@ -81,6 +81,7 @@ def compare(
     after: Mapping[str, Memory],
     *,
     since: datetime,
+    until: datetime | None = None,
     by: Callable[[Memory], str] = lambda memory: memory.source,
 ) -> list[Difference]:
     """Compare memories at two times.
@@ -88,8 +89,9 @@ def compare(
     Args:
         before: Ref -> memory, at the first time, of any status.
         after: The same at the second time.
-        since: The first time: what the store says was changed later, is listed as changed even if
-            no former text is known.
+        since: The first time. A memory that its store says was changed after it is listed as
+            changed even if no former text is known.
+        until: The second time; None: no memory was changed after it.
         by: Who is responsible for the present state of a memory.
 
     Returns:
@@ -98,7 +100,7 @@ def compare(
     found = []
     for ref in dict.fromkeys([*before, *after]):
         old, new = before.get(ref), after.get(ref)
-        kind, fields = _kind(old, new, since)
+        kind, fields = _kind(old, new, since, until)
         if kind is not None:
             memory = new or old
             assert memory is not None, "the ref is from one side"
@@ -115,7 +117,7 @@ def compare(
 
 
 def _kind(
-    old: Memory | None, new: Memory | None, since: datetime
+    old: Memory | None, new: Memory | None, since: datetime, until: datetime | None
 ) -> tuple[DifferenceKind | None, tuple[str, ...]]:
     was = old is not None and old.status in CURRENT
     is_ = new is not None and new.status in CURRENT
@@ -127,8 +129,9 @@ def _kind(
     if old is None or new is None or not is_:
         return None, ()
     fields = tuple(name for name in COMPARED if getattr(old, name) != getattr(new, name))
-    later = new.updated is not None and new.updated > since
-    return (DifferenceKind.CHANGED if fields or later else None), fields
+    updated = new.updated
+    is_later = updated is not None and since < updated and (until is None or updated <= until)
+    return (DifferenceKind.CHANGED if fields or is_later else None), fields
 
 
 def _time(kind: DifferenceKind, memory: Memory) -> datetime | None:

@@ -41,7 +41,7 @@ def compare_times(
         query: Only memories that match it at one of both times, whatever their status; all if None.
         cancelled: Asked while git is read.
     """
-    until_seconds = (until or present.now()).timestamp()
+    end = until or present.now()
     before = library_at(present, since, cancelled)
     after: Library = present if until is None else library_at(present, until, cancelled)
     first, second = _by_ref(before.snapshot), _by_ref(after.snapshot)
@@ -52,11 +52,12 @@ def compare_times(
         matching = _matching(before, query) | _matching(after, query)
         first = {ref: memory for ref, memory in first.items() if ref in matching}
         second = {ref: memory for ref, memory in second.items() if ref in matching}
-    own = _changed_by_memtui(present, [*first.values(), *second.values()], since, until_seconds)
+    own = _changed_by_memtui(present, [*first.values(), *second.values()], since, end.timestamp())
     return compare(
         first,
         second,
         since=since,
+        until=end,
         by=lambda memory: MEMTUI if memory.ref in own else memory.source,
     )
 

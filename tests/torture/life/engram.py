@@ -107,7 +107,7 @@ class EngramLife(Life):
 
     def row_name(self, edit: Edit) -> str:
         column = KEYS[edit.table]
-        known = {**(edit.before or {}), **(edit.after or {}), **edit.key}
+        known = {**(edit.before or {}), **(edit.after or {}), **edit.row}
         if column in known:
             return name_of(edit.table, known[column])
         with copied(self.place) as connection:

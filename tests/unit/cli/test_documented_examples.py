@@ -188,7 +188,7 @@ def test_the_code_of_the_page_about_formats_is_what_its_tests_run() -> None:
             continue
         named = re.match(r"# (\S+)\n", block.text)
         assert named is not None, block
-        assert named[1] in ("jotter.py", "test_jotter.py", "pyproject.toml"), block
+        assert named[1] in ("jotter.py", "test_jotter.py", "pocket.py", "pyproject.toml"), block
         if block.language == "toml":
             assert tomllib.loads(block.text)
 

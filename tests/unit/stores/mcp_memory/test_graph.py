@@ -86,7 +86,7 @@ def test_one_observation_is_replaced(text: str, wanted: str, data: st.DataObject
     assert after.startswith(text[: record.start])
     assert after.endswith(text[record.end :])
     back = opened(after)
-    again = next(each for each in back.items if each.at == item.at)
+    again = next(each for each in back.items if each.native == item.native)
     assert values(back.replace(again, item.text)) == values(text)
 
 
