@@ -47,7 +47,7 @@ async def test_a_link_has_a_relation_that_the_store_allows(tmp_path: Path) -> No
         assert "conflicts_with" in on.text()
         await on.keys("tab")
         assert isinstance(on.app.focused, ChoiceInput), "`tab` goes to the other field"
-        assert "←→ choose" in on.text()
+        assert "←→ relation" in on.text()
         await on.keys("right", "enter")
         assert "Linked" in on.toasts[-1]
         await on.stand(on.first("simple-memory", status="active").ref)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from pathlib import Path
 
@@ -230,8 +231,9 @@ async def test_an_input_shows_its_cursor_at_every_size(root: Path) -> None:
 
 
 async def test_a_long_toast_leaves_most_of_the_screen_and_says_where_to_read_on(
-    root: Path, caplog: pytest.LogCaptureFixture
+    root: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(logging.getLogger("memtui"), "propagate", True)  # commands turn it off
     async with stage(root, (80, 24), toasts=True) as on:
         words = "\n".join(f"left out: file {number}" for number in range(40))
         on.app.notify(words)

@@ -111,7 +111,8 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         yield OutcomeLines()
 
     def keys(self) -> list[tuple[str, str]]:
-        return [*super().keys(), ("↑↓", "choose"), ("⇥", "next field")]
+        relation = [("←→", "relation")][: isinstance(self.focused, ChoiceInput)]
+        return [*super().keys(), *relation, ("↑↓", "choose"), ("⇥", "next field")]
 
     def on_mount(self) -> None:
         self._search("")
