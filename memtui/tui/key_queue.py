@@ -121,16 +121,22 @@ class KeyQueue:
                     target = self._app.focused or self._app.screen
                     await self._deliver(self._waiting.popleft())
                     await self._wait_until_handled(target)
+                    # Here too: a key that comes between release and mounting would be lost.
+                    await self._wait_for_release()
         except Exception as error:
             self._failed(error)
 
     async def _wait_for_release(self) -> None:
+        """Wait until nothing holds the keys, and until the dialog that opened takes them."""
+        was_held = bool(self._holds)
         while self._holds and not self._is_stopped:
             left = max(self._holds.values()) - monotonic()
             try:
                 await asyncio.wait_for(self._released.wait(), left)
             except TimeoutError:
                 self._holds.clear()
+        if was_held and not self._is_stopped:
+            await self._wait_until_handled(self._app.focused or self._app.screen)
 
     async def _wait_until_handled(self, target: DOMNode) -> None:
         """Wait until the target, those it bubbles to and the screen on top have nothing to do."""
