@@ -91,7 +91,7 @@ def refusal(folder: Path, data: bytes) -> str:
     open_files = len(os.listdir("/dev/fd"))
     with pytest.raises(BundleError) as caught:
         read_document(file)
-    assert len(os.listdir("/dev/fd")) == open_files
+    assert len(os.listdir("/dev/fd")) <= open_files  # what other tests left may close meanwhile
     assert caught.value.where == str(file)
     assert caught.value.do.startswith(("nothing was imported", "it reads a bundle, "))
     return caught.value.what.removeprefix("invalid bundle: ")
@@ -275,7 +275,7 @@ def test_only_a_file_is_read(
     open_files = len(os.listdir("/dev/fd"))
     with pytest.raises(BundleError) as caught:
         read_document(tmp_path / "in.zip")
-    assert len(os.listdir("/dev/fd")) == open_files
+    assert len(os.listdir("/dev/fd")) <= open_files  # what other tests left may close meanwhile
     assert (caught.value.what, caught.value.where) == (why, str(tmp_path / "in.zip"))
     assert caught.value.do.endswith(do)
 
