@@ -20,12 +20,11 @@ from tests.secrets_for_tests import PLANTED, TOKEN, files_with, is_shown, masks_
 
 WITHOUT_MEMORIES = {"open", "demo", "export", "verify", "embed", "config", "extract"}
 """They print no text of memories, or (`extract`) ask a server."""
-MANY = [
-    known if known.name == "agent-memory" else pytest.param(known, marks=pytest.mark.slow)
-    for known in FORMATS
-]
 
-pytestmark = pytest.mark.parametrize("known", MANY, ids=[format.name for format in FORMATS])
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.parametrize("known", FORMATS, ids=[format.name for format in FORMATS]),
+]
 
 
 @pytest.fixture(autouse=True)
