@@ -54,7 +54,7 @@ from .test_instructions import SAMPLES
 
 PAGE = Path(__file__).parents[3] / "docs" / "review.md"
 REMOTE = "git@git.example.org:quarterbell/test-tower.git"
-"""The remote of the test tower in the sample data; a clone of it has one merged branch."""
+"""The remote of the test tower in the sample stores; a clone of it has one merged branch."""
 
 
 @cache
@@ -117,7 +117,7 @@ def texts_of(kind: ProposalKind) -> Iterator[tuple[bool, bool]]:
 
 @dataclass(frozen=True)
 class ScannedSamples:
-    """What a scan of copies of the sample data proposes, by group of stores."""
+    """What a scan of copies of the sample stores proposes, by group of stores."""
 
     proposals: dict[str, tuple[Proposal, ...]]
 
@@ -219,7 +219,7 @@ def test_a_finding_that_is_often_wrong_is_a_hint(
 ) -> None:
     """The table of `RULES` and the page say what is measured here."""
     labels = [one for one in LABELS if one.kind is kind]
-    assert {one.is_true for one in labels} == {True, False}, "not both in the sample data"
+    assert {one.is_true for one in labels} == {True, False}, "not both in the sample stores"
     measured = measure(
         iter(
             [

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui import paths
 from memtui.changes import Act, Change
 from memtui.context.building import NO_SETTINGS, draft_pack, find_recipe
 from memtui.errors import Refused
@@ -19,6 +18,7 @@ from memtui.model import Memory
 from memtui.query import Query
 from memtui.stores.claude_code.rules import LOADED_BYTES, LOADED_LINES, imports_in, loaded_part
 from memtui.testing.fixtures import contents, differences
+from tests.samples import SAMPLES
 
 LABEL = "claude-code"
 TOWERD = "projects/-home-marit-src-towerd/memory"
@@ -26,7 +26,7 @@ TOWERD = "projects/-home-marit-src-towerd/memory"
 
 @pytest.fixture
 def library(tmp_path: Path) -> Library:
-    shutil.copytree(paths.bundled_folder("sample-data") / LABEL, tmp_path / "store")
+    shutil.copytree(SAMPLES / LABEL, tmp_path / "store")
     library = Library.open([tmp_path / "store"], state=tmp_path / "state")
     library.load()
     return library
@@ -220,7 +220,7 @@ def test_a_session_is_given_the_head_of_the_index(library: Library) -> None:
 
 
 def test_a_memory_without_a_project_goes_to_the_only_folder_there_is(tmp_path: Path) -> None:
-    sample = paths.bundled_folder("sample-data") / LABEL / TOWERD
+    sample = SAMPLES / LABEL / TOWERD
     folder = Path(shutil.copytree(sample, tmp_path / "alone" / "memory"))
     alone = Library.open([folder], state=tmp_path / "state")
     alone.load()
