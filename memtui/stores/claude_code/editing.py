@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from contextlib import suppress
-from typing import Any
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Conflict, RefError, Refused
@@ -148,7 +147,7 @@ def _shard_of(memory: Memory) -> str:
 
 _EDITED = "it is edited in place; memtui's log keeps the former text"
 
-ACTS: ActionSupport[Any] = ActionSupport(
+ACTS = ActionSupport(
     editable=EDITABLE,
     add=plan_topic,
     add_imported=plan_import,

@@ -19,9 +19,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from memtui.dataclass import dataclass, field, replace
+from memtui.dataclass import dataclass, replace
 from memtui.model import Link, Memory, Place
 from memtui.stores.base import Unreadable
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
@@ -48,6 +48,9 @@ from memtui.stores.scanning import IS_EMPTY, read_texts
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso, memory_name
 
+if TYPE_CHECKING:
+    from memtui.stores.claude_code.store import ClaudeCodeStore
+
 INDEX_LINE = "index"
 """Type of a line of the index whose file is missing."""
 INDEXES = "indexes"
@@ -58,12 +61,15 @@ IMPORTS = "imports"
 """Relation of an instruction file to one that it imports."""
 
 
-@dataclass(frozen=True, slots=True)
 class ClaudeContext(ListContext):
     """The context of planning a change in one store."""
 
-    folders: Mapping[str, MemoryFolder] = field(default_factory=dict)
-    """Entity -> its memory folder."""
+    store: ClaudeCodeStore
+
+    @property
+    def folders(self) -> dict[str, MemoryFolder]:
+        """Each entity's memory folder."""
+        return self.store.entity_folders()
 
 
 class IndexFile(MarkdownList):

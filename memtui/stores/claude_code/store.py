@@ -71,6 +71,7 @@ class ClaudeCodeStore(MarkdownListStore):
 
     format = "claude-code"
     acts = editing.ACTS
+    context = ClaudeContext
     rescans = True  # a file may have come to a folder, or an import to a file
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
@@ -85,9 +86,9 @@ class ClaudeCodeStore(MarkdownListStore):
         """Copy the path and rule settings of `other` (used for partial copies)."""
         self._paths = other._paths
 
-    def plan_context(self, view: StoreView) -> ClaudeContext:
-        folders = {self._entity(each): each for each in memory_folders(self.root, [])}
-        return ClaudeContext(**self.context_fields(view), store=self, folders=folders)
+    def entity_folders(self) -> dict[str, MemoryFolder]:
+        """The memory folder of each entity."""
+        return {self._entity(each): each for each in memory_folders(self.root, [])}
 
     def list_files(self, faults: list[Unreadable]) -> list[str]:
         return [folder.key for folder in memory_folders(self.root, faults)]
