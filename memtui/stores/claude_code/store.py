@@ -43,6 +43,7 @@ from memtui.stores.claude_code import (
 from memtui.stores.claude_code.adding import convert
 from memtui.stores.claude_code.records import (
     IMPORTS,
+    INDEX_LINES,
     ClaudeContext,
     IndexFile,
     folder_memories,
@@ -258,11 +259,12 @@ def _index_text(entity: str, file: str, text: str, memories: Sequence[Memory]) -
         counted = counted.removesuffix("\n")
     entries = []
     for memory in memories:
-        first = memory.origin.line or 0
-        if memory.origin.file == file and first in offsets:
-            after = first + memory.content.count("\n") + 1
-            end = offsets.get(after, len(counted))
-            entries.append(LoadedEntry(memory.ref, offsets[first], min(end, len(counted))))
+        lines = zip(memory.also, memory.extra.get(INDEX_LINES, ()), strict=False)
+        for place, written in ((memory.origin, memory.content), *lines):
+            first = place.line or 0
+            if place.file == file and first in offsets:
+                end = offsets.get(first + written.count("\n") + 1, len(counted))
+                entries.append(LoadedEntry(memory.ref, offsets[first], min(end, len(counted))))
     entries.sort(key=lambda entry: entry.start)
     title = f"{entity}: {INDEX}"
     note = "frontmatter and comments do not count; the rest is not loaded"
