@@ -19,7 +19,7 @@ from unittest.mock import patch
 from textual.widgets import Input, TextArea
 
 from memtui import paths
-from memtui.cli.demo import copy_story
+from memtui.cli.demo_story import copy_story
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.stores import registry

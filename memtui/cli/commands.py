@@ -10,7 +10,7 @@ from inspect import cleandoc
 OF_ACTION = ""
 """In place of a line of help: the table of actions has it."""
 COMMANDS = {
-    "demo": ("demo:demo", "Try memtui on a temporary copy of the sample data."),
+    "demo": ("store_commands:demo", "Try memtui on a temporary copy of the sample data."),
     "open": ("store_commands:open_", "Open the screen on these stores (the default)."),
     "stores": ("store_commands:stores", "List stores and their unreadable files."),
     "check": ("store_commands:check", "Find unreadable files, secrets, dangling references."),

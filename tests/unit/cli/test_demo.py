@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memtui import query
-from memtui.cli.demo import STORY, Shift, copy_story, shift_dates
+from memtui.cli.demo_story import STORY, Shift, copy_story, shift_dates
 from memtui.library import Library
 from memtui.paths import bundled_folder
 from memtui.stores import registry

@@ -1,4 +1,4 @@
-"""The command `demo`: the sample data, with its dates counted back from now.
+"""The copy of the sample data that `memtui demo` opens, with its dates counted back from now.
 
 The sample data tells of one developer's laptop. `story.json` beside it names the moment at which
 the story ends and when each file was last written. In the copy, every date is as far from now as it
@@ -13,15 +13,11 @@ import os
 import re
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
-import click
-
-from memtui.cli.store_selection import show_stores
 from memtui.dataclass import dataclass
 
 STORY = "story.json"
@@ -33,8 +29,6 @@ _DATE = re.compile(
     rf"|\b(?P<month>{'|'.join(_MONTHS)})\b(?: (?P<year>20\d\d)\b)?"
 )
 _DAYS_OF_MONTH = 30.44
-REMOVALS = 20
-"""Times that the demo's folder is removed at most, while jobs still write into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,24 +120,3 @@ def _text_columns(database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
 
 def _hash_of(content: str) -> str:
     return hashlib.sha256(" ".join(content.lower().split()).encode()).hexdigest()
-
-
-@click.command("demo")
-def demo() -> int:
-    """Open a temporary copy of the sample data; your own stores are not touched."""
-    from memtui import child_processes, paths
-
-    folder = Path(tempfile.mkdtemp(prefix="memtui-demo-"))
-    try:
-        copy = folder / "laptop"
-        copy_story(paths.bundled_folder("sample-data"), copy, datetime.now(UTC))
-        os.environ[paths.CACHE_VARIABLE] = str(folder / "cache")
-        os.environ[paths.STATE_VARIABLE] = str(folder / "state")
-        from memtui.stores import registry
-
-        return show_stores([str(root) for _, root in registry.detect_within(copy)], looks=False)
-    finally:
-        child_processes.kill_all()
-        for _ in range(REMOVALS):  # a job that is not waited for may just write into the cache
-            if folder.exists():
-                shutil.rmtree(folder, ignore_errors=True)
