@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memtui.cli.options import json_option, limit_options, store_option
+from memtui.cli.options import command, option
 from memtui.cli.output import (
     ID_CELLS,
     clear_progress,
@@ -38,35 +38,31 @@ if TYPE_CHECKING:
     from memtui.library.store_catalog import StoreSummary
     from memtui.upkeep.similar_memories import SharedMemory
 
-_UNDATED = datetime(2026, 9, 1, tzinfo=UTC)
-"""The time that the demo gives files without a date."""
 REMOVALS = 20
 """Times that the demo's folder is removed at most, while jobs still write into it."""
 
 
-@click.command("open")
-@click.argument("paths", nargs=-1)
-def open_(paths: Sequence[str] = ()) -> int:
+@command
+def open_(paths: Sequence[str]) -> int:
     """Open the screen on these stores."""
     return show_stores(paths)
 
 
-@click.command("demo")
+@command
 def demo() -> int:
     """Open a temporary copy of the sample data; your own stores are not touched."""
     from memtui import child_processes, paths
+    from memtui.cli.demo_story import copy_story
 
     folder = Path(tempfile.mkdtemp(prefix="memtui-demo-"))
     try:
-        copy = folder / "sample-data"
-        shutil.copytree(paths.bundled_folder("sample-data"), copy)
+        copy = folder / "laptop"
+        copy_story(paths.bundled_folder("sample-data"), copy, datetime.now(UTC))
         os.environ[paths.CACHE_VARIABLE] = str(folder / "cache")
         os.environ[paths.STATE_VARIABLE] = str(folder / "state")
         from memtui.stores import registry
 
-        roots = [str(root) for _, root in registry.detect_within(copy)]
-        date_files(roots)
-        return show_stores(roots, looks=False)
+        return show_stores([str(root) for _, root in registry.detect_within(copy)], looks=False)
     finally:
         child_processes.kill_all()
         for _ in range(REMOVALS):  # a job that is not waited for may just write into the cache
@@ -74,28 +70,7 @@ def demo() -> int:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def date_files(roots: Sequence[str]) -> None:
-    """Set the time of each file to the newest date in it; the copies all have today's.
-
-    Files whose memories have no date get one within the story of the sample data.
-    """
-    from memtui.library import Library
-
-    library = Library.open([Path(root) for root in roots])
-    library.load()
-    dates: dict[Path, set[float]] = {}
-    for memory in library.snapshot.rows:
-        found = dates.setdefault(Path(memory.origin.file), set())
-        if memory.created is not None:
-            found.add(memory.created.timestamp())
-    for file, times in dates.items():
-        time = max(times, default=_UNDATED.timestamp())
-        os.utime(file, (time, time))
-
-
-@click.command("stores")
-@store_option
-@json_option
+@command
 def stores(stores: Sequence[str], as_json: bool) -> None:
     """List stores by project and program: label, memories, last write, path, unreadable files.
 
@@ -195,9 +170,7 @@ def _overwritten_by_label(library: Library) -> dict[str, list[tuple[int, str, st
     return {label: list(actions) for label, actions in found.items()}
 
 
-@click.command("check")
-@store_option
-@json_option
+@command
 def check(stores: Sequence[str], as_json: bool) -> int:
     """Check for unreadable files, duplicate ids, dangling references, secrets, hidden characters.
 
@@ -219,9 +192,7 @@ def check(stores: Sequence[str], as_json: bool) -> int:
     return 1 if findings else 0
 
 
-@click.command("embed")
-@store_option
-@json_option
+@command
 def embed(stores: Sequence[str], as_json: bool) -> None:
     """Compute the embeddings that memories lack, for semantic search (~words, similar).
 
@@ -246,9 +217,10 @@ def embed(stores: Sequence[str], as_json: bool) -> None:
     print(f"{number(computed)} texts embedded, {number(texts)} in total")
 
 
-@click.command("config")
-@click.option("--places", is_flag=True, help="Print the paths of settings, themes, state, cache.")
-def config(places: bool) -> None:
+@command
+def config(
+    places: bool = option(help="Print the paths of settings, themes, state, cache."),
+) -> None:
     """Print config.toml with every setting explained and commented out."""
     from memtui import config as settings
     from memtui import paths
@@ -265,14 +237,15 @@ def config(places: bool) -> None:
         print(f"{name:<10}{path}")
 
 
-@click.command("compare")
-@click.argument("left")
-@click.argument("right")
-@click.option("--entity", default="", metavar="ENTITY", help="Only what is about this entity.")
-@limit_options
-@json_option
+@command
 def compare(
-    left: str, right: str, entity: str, limit: int, everything: bool, as_json: bool
+    left: str,
+    right: str,
+    entity: str = option(default="", metavar="ENTITY", help="Only what is about this entity."),
+    *,
+    limit: int,
+    everything: bool,
+    as_json: bool,
 ) -> None:
     """Compare two stores: what both say, and what only one of them knows.
 

@@ -10,19 +10,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memtui.cli.store_commands import date_files
 from memtui.errors import Conflict
 from memtui.journal import Journal
-from memtui.library import Library
 from memtui.model import Memory
-from memtui.paths import bundled_folder
 from tests.forked import Forked
+from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -191,7 +188,7 @@ def test_stats_say_how_full_the_load_limits_are_and_where_one_cuts(
     run: Run, tmp_path: Path
 ) -> None:
     for name in ("claude-code", "hermes", "openclaw"):
-        shutil.copytree(bundled_folder("sample-data") / name, tmp_path / name)
+        shutil.copytree(SAMPLES / name, tmp_path / name)
     stores = [part for name in ("claude-code", "hermes") for part in ("--store", tmp_path / name)]
     text = run("stats", *stores).stdout
     assert "chime-control: MEMORY.md  cut at line 201, 5 not loaded: 218 of 200 lines" in text
@@ -382,16 +379,6 @@ def test_without_a_terminal_the_screen_prints_a_summary(run: Run, home: Path) ->
 @pytest.mark.slow
 def test_without_a_terminal_the_demo_ends_well(run: Run) -> None:
     assert run("demo").returncode == 0
-
-
-def test_the_demo_dates_the_lines_of_a_daily_note_by_its_day(tmp_path: Path) -> None:
-    root = tmp_path / "openclaw"
-    shutil.copytree(bundled_folder("sample-data") / "openclaw", root)
-    date_files([str(root)])
-    library = Library.open([root], cache=tmp_path / "cache", state=tmp_path / "state")
-    library.load()
-    newest = max(memory.updated for memory in library.snapshot.rows if memory.updated)
-    assert newest < datetime(2026, 11, 22, tzinfo=UTC)
 
 
 def test_a_quick_answer_loads_neither_screen_nor_index() -> None:
