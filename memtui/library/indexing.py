@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from memtui.dataclass import dataclass, replace
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.semantic import SemanticSearch
@@ -129,13 +127,13 @@ class Index:
 
     def add(self, cache: StoreCache, rows: Rows, report: Report, cancelled: IsCancelled) -> None:
         """Load or build the segment of one store's cached rows."""
-        slots, folder = np.array(cache.saved_slots, np.int64), cache.generation
-        if not len(slots) or folder is None:
+        slots, folder = list(cache.saved_slots), cache.generation
+        if not slots or folder is None:
             return
         self.exact.use(cache)
         if any(segment.first == slots[0] for segment in self.state.bases):
             return
-        if (np.diff(slots) < 1).any():  # rows that were read again lie behind later ones
+        if slots != sorted(slots):  # rows that were read again lie behind later ones
             return
         segment = segment_files.load_segment(folder, folder.name)
         if segment is None:
@@ -149,7 +147,7 @@ class Index:
                 )
                 segment = segment_files.load_segment(folder, folder.name)
             if segment is None and not cancelled():
-                documents = map(to_document, map(rows.__getitem__, slots.tolist()))
+                documents = map(to_document, map(rows.__getitem__, slots))
                 segment = postings.build(documents, cancelled=cancelled)
                 _save(segment, folder)
         if segment is not None and segment.count == len(slots):

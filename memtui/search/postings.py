@@ -227,12 +227,12 @@ class Segment:
         return sorted(at for at in map(self.find_word, alone) if at is not None)
 
 
-def spread(segment: Segment, slots: Longs) -> Segment:
+def spread(segment: Segment, slots: Sequence[int] | Longs) -> Segment:
     """Return a segment whose memories have these slots, which ascend; others may lie between."""
-    first, count = int(slots[0]), int(slots[-1] - slots[0]) + 1
+    first, count = int(slots[0]), int(slots[-1]) - int(slots[0]) + 1
     if count == segment.count:
         return replace(segment, first=first)
-    places = (slots - first).astype(np.int32)
+    places = np.asarray(slots, np.int32) - np.int32(first)
     first_words = np.full(count, FIELD_END, np.int32)
     first_words[places] = segment.first_words
     return replace(
