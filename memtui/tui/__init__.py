@@ -107,4 +107,10 @@ def start(
             print("memtui: what you wrote is kept; the next start offers it.", file=sys.stderr)
     if app.fault is not None:
         raise app.fault
+    if app.next_arguments:
+        from memtui import child_processes
+
+        child_processes.kill_all()
+        sys.stdout.flush()
+        os.execv(sys.executable, [sys.executable, "-m", "memtui", *app.next_arguments])
     return app.return_code or 0

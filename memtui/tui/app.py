@@ -158,6 +158,8 @@ class MemtuiApp(App[None]):
         """Since garbage was collected."""
         self.has_draft = False
         """A form was open with a text that is kept for the next start."""
+        self.next_arguments: tuple[str, ...] = ()
+        """memtui begins again with these once the screen is left."""
 
     # What the app is made of
 
@@ -326,6 +328,11 @@ class MemtuiApp(App[None]):
         An end before that waits for them: else the former session would be lost.
         """
         return hasattr(self, "browse") and self.browse.is_mounted and bool(self.browse.size)
+
+    def restart(self, *arguments: str) -> None:
+        """Leave, and begin again as `memtui` with these arguments does."""
+        self.next_arguments = arguments
+        self.leave()
 
     def leave(self) -> None:
         if self._can_keep_session:
