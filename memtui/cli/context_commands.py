@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from memtui import query as queries
 from memtui.cli.options import json_option, limit_option, store_option
 from memtui.cli.output import print_json
 from memtui.cli.store_selection import read_library
-from memtui.dataclass import replace
 from memtui.errors import RefError, Refused, did_you_mean
 from memtui.model import format_time, to_record
 from memtui.query import Query, Sort

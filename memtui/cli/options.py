@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import click
+from msgspec.structs import replace
 
 from memtui import query as queries
-from memtui.dataclass import replace
 from memtui.errors import QueryError
 from memtui.query import SORT_NAMES, Query
 from memtui.text import reveal_secrets

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from memtui.changes import TEXTS, Edit, Kind, StoreEdits
-from memtui.dataclass import replace
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError, StoreError
 from memtui.files.reading import decode, read_bytes
 from memtui.files.save_hooks import NullRecorder

@@ -18,8 +18,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, text_edit
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.reading import IS_EMPTY, safe_join
 from memtui.model import CURRENT, IMPORTANCES, Memory, Place
@@ -303,11 +304,10 @@ class ListStore(TextFileStore["ListContext"]):
             yield Memory(**memory_name(self.label, item.id), **fields)
 
 
-@dataclass(frozen=True, slots=True)
-class ListContext(PlanContext):
+class ListContext(PlanContext, frozen=True):
     """The context of planning a change in a store of listed texts."""
 
-    store: ListStore = field(repr=False)
+    store: ListStore
 
     def open_list(self, key: str) -> ListFile:
         """The file of a shard as it is after the changes planned so far. Raises Refused."""

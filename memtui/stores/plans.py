@@ -14,8 +14,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Outcome, Plan, sidecar_edit
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import RefError, Refused
 from memtui.model import ENDED_LINKS, Link, Memory
 from memtui.stores.base import StoreView
@@ -31,8 +33,7 @@ RELATION = re.compile(r"[a-z][a-z0-9_]*")
 RATINGS = (1, 5)
 
 
-@dataclass(frozen=True, slots=True)
-class SidecarEntry:
+class SidecarEntry(Struct, frozen=True):
     """One memory and the sidecar that holds its entry."""
 
     memory: Memory
@@ -264,8 +265,7 @@ _IDENTITY_FIELDS = ("kind", "title", "content", "type", "entity")
 """Fields by which two ADDs are recognised as equal."""
 
 
-@dataclass(frozen=True, slots=True)
-class BatchView:
+class BatchView(Struct, frozen=True):
     """The memories of a store, and the changes of this action that are planned so far."""
 
     view: StoreView
@@ -315,16 +315,15 @@ class ContextFields(TypedDict):
     shard_of: Callable[[Memory], str]
 
 
-@dataclass(frozen=True, slots=True)
-class PlanContext:
+class PlanContext(Struct, frozen=True):
     """One store, while one change is planned. A format whose acts need more makes a subclass."""
 
     root: Path
     label: str
-    sidecar: Sidecar = field(repr=False)
+    sidecar: Sidecar
     now: datetime
-    view: StoreView = field(repr=False)
-    shard_of: Callable[[Memory], str] = field(repr=False)
+    view: StoreView
+    shard_of: Callable[[Memory], str]
     """Key of the shard that holds a memory."""
 
     def ref(self, named: object) -> str:
@@ -363,8 +362,7 @@ ActHandler = Callable[[Change, Memory, AnyContext], Plan]
 """Plans one act on a memory that exists. Raises Refused, Conflict or RefError."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionSupport(Generic[AnyContext]):
+class ActionSupport(Struct, Generic[AnyContext], frozen=True):
     """How a format does what it can, and why it cannot do the rest.
 
     The acts that every store can do (`SIDECAR_ACTS`) need not be named here.

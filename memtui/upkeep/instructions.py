@@ -25,7 +25,8 @@ from operator import or_
 from pathlib import Path
 from typing import Any
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.text.filtered_pattern import ExpressionFilter, fold
 
 WORDS = Path(__file__).with_name("instruction_words.toml")
@@ -55,8 +56,7 @@ _CHARS_OF_WORD = 2
 """Chinese and Japanese characters that count as one word of distance."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeaningRule:
+class MeaningRule(Struct, frozen=True):
     """Meanings that make an instruction when they stand within so many words."""
 
     reason: str
@@ -65,8 +65,7 @@ class MeaningRule:
     within: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """A word with a meaning."""
 
     at: float
@@ -98,8 +97,7 @@ class _Meanings(dict[str, int]):
         return bits
 
 
-@dataclass(frozen=True, slots=True)
-class _Phrase:
+class _Phrase(Struct, frozen=True):
     rest: tuple[str, ...]
     bits: int
 

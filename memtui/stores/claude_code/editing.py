@@ -6,8 +6,9 @@ import posixpath
 from contextlib import suppress
 from typing import Any
 
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Outcome, Plan
-from memtui.dataclass import replace
 from memtui.errors import RefError, Refused
 from memtui.model import Link, Memory
 from memtui.stores import listed_texts

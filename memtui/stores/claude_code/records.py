@@ -18,7 +18,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memtui.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from memtui.model import Link, Memory, Place
 from memtui.stores.base import Unreadable
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
@@ -53,8 +54,7 @@ IMPORTS = "imports"
 """Relation of an instruction file to one that it imports."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClaudeContext(ListContext):
+class ClaudeContext(ListContext, frozen=True):
     """The context of planning a change in one store."""
 
     folders: Mapping[str, MemoryFolder] = field(default_factory=dict)
@@ -78,8 +78,7 @@ class IndexFile(MarkdownList):
         return named if item.native.is_bullet else self.prefix + text_key(item.text)
 
 
-@dataclass(frozen=True, slots=True)
-class FolderRecords:
+class FolderRecords(Struct, frozen=True):
     """The parsed files of one memory folder, and those that cannot be read."""
 
     folder: MemoryFolder

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from memtui.changes import Change, Edit, Outcome, Plan, text_edit
-from memtui.dataclass import dataclass, field
 from memtui.model import Memory
 from memtui.stores.base import Reading, StoreView, Unreadable
 from memtui.stores.file_store import TextFileStore
@@ -163,11 +163,10 @@ class DocumentStore(TextFileStore["DocumentContext"]):
         return Reading(tuple(self.memories(document, sidecar)))
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentContext(PlanContext):
+class DocumentContext(PlanContext, frozen=True):
     """The context of planning a change in a store of documents."""
 
-    store: DocumentStore = field(repr=False)
+    store: DocumentStore
 
     def part_refs(self, path: str, before: str, after: str) -> tuple[str, ...]:
         """Refs of the parts that only one of two texts of a document holds."""
