@@ -110,29 +110,13 @@ def check_dangling_references(
                 yield _at(FindingKind.DANGLING, memory, message, target=link.target)
 
 
-INDEXES = "indexes"
-"""Relation of an index line to the file that it names, in every store that has an index."""
-
-
 def check_orphaned_files(memories: Sequence[Memory]) -> Iterator[Finding]:
-    """Documents that the index of their entity does not name, so that no agent is led to them.
+    """Documents that the index of their folder does not name, so that no agent is led to them.
 
-    Entities without an index are left alone. Index lines without a file are dangling references.
+    Folders without an index are left alone. Index lines without a file are dangling references.
     """
-    indexed = {
-        (memory.store, memory.entity): set[str]()
-        for memory in memories
-        if any(link.relation == INDEXES for link in memory.links)
-    }
     for memory in memories:
-        for link in memory.links:
-            if link.relation == INDEXES:
-                indexed[memory.store, memory.entity].add(link.target)
-    for memory in memories:
-        named = indexed.get((memory.store, memory.entity))
-        if named is None or memory.kind != "document" or memory.status not in CURRENT:
-            continue
-        if memory.id not in named:
+        if memory.extra.get("indexed") is False and memory.status in CURRENT:
             yield _at(FindingKind.ORPHAN, memory, "the index does not name this file")
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from memtui import paths
 from memtui.cli.main import run
+from tests.samples import SAMPLES
 from tests.unit.stores.json_stores.opened import files_below
 
 
@@ -53,7 +53,7 @@ def shell(
         monkeypatch.setenv(f"MEMTUI_{name}", str(tmp_path / name.lower()))
     monkeypatch.setenv("HOME", str(tmp_path))
     root = tmp_path / str(request.param)
-    shutil.copytree(paths.bundled_folder("sample-data") / str(request.param), root)
+    shutil.copytree(SAMPLES / str(request.param), root)
     return Shell(root, capsys)
 
 
@@ -83,7 +83,7 @@ def test_merge_refuses_what_is_no_two_memories_of_one_store(shell: Shell, tmp_pa
     (keeper, *_) = shell.some()
     code, _, err = shell("merge", keeper, keeper)
     assert (code, "nothing to merge it with" in err) == (1, True)
-    shutil.copytree(paths.bundled_folder("sample-data") / "ambient", tmp_path / "ambient")
+    shutil.copytree(SAMPLES / "ambient", tmp_path / "ambient")
     elsewhere = Shell(tmp_path / "ambient", shell._capture).some()[0]
     code, _, err = shell("merge", keeper, elsewhere, "--store", str(tmp_path / "ambient"))
     assert (code, "different stores" in err) == (1, True)

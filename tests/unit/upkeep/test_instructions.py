@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -17,6 +16,7 @@ from memtui.upkeep.instructions import (
     find_domains,
     find_suspicions,
 )
+from tests.samples import SAMPLES
 
 from .labelled_instructions import (
     HIDDEN,
@@ -32,7 +32,6 @@ FOUND, FALSE = 0.80, 0.02
 """At least, and at most, of the examples."""
 LEAST = {TUNING: 0.8, REPORTED: 0.2}
 """Found at least, of the lines by other hands in one language."""
-SAMPLES = Path(__file__).parents[3] / "sample-data"
 STORES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from memtui import paths
 from memtui.changes import Act, Change
 from memtui.files.git_history import GitHistory
 from memtui.library import Library
+from tests.samples import SAMPLES
 
 LABEL = "markdown-folder"
 pytestmark = pytest.mark.usefixtures("plain_git")
@@ -36,7 +36,7 @@ def git(root: Path, *arguments: str) -> str:
 
 
 def repository(root: Path, *init: str) -> Path:
-    shutil.copytree(paths.bundled_folder("sample-data") / "memfs", root)
+    shutil.copytree(SAMPLES / "memfs", root)
     git(root, "init", "-q", "-b", "main", *init)
     git(root, "add", ".")
     git(root, "commit", "-qm", "first")
@@ -189,7 +189,7 @@ def test_a_repository_with_reftable(tmp_path: Path) -> None:
 
 def test_the_first_commit_of_a_repository(tmp_path: Path) -> None:
     root = tmp_path / "memfs"
-    shutil.copytree(paths.bundled_folder("sample-data") / "memfs", root)
+    shutil.copytree(SAMPLES / "memfs", root)
     git(root, "init", "-q", "-b", "main")
     assert edit(opened(root), "system/human.md", "She likes tea.") == ()
     assert git(root, "ls-tree", "-r", "--name-only", "HEAD") == "system/human.md"
