@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -22,7 +23,12 @@ from memtui.stores.format import GENERAL_RULES, UpkeepRules
 from memtui.stores.values import UNADDRESSABLE
 from memtui.text import and_more, counted, hidden_count, without_hidden
 from memtui.text.secrets import find_secrets, replace_secrets
-from memtui.upkeep.instructions import find_domains, find_suspicions
+from memtui.upkeep.instructions import (
+    HIDDEN,
+    INSTRUCTION_FILES,
+    find_domains,
+    find_suspicions,
+)
 from memtui.upkeep.proposals import (
     Proposal,
     ProposalKind,
@@ -227,6 +233,8 @@ def check_texts(memories: Sequence[Memory], texts: Sequence[CheckedText]) -> Ite
         reasons = text.reasons
         if text.domains - known:
             reasons = find_suspicions(f"{memory.title}\n{memory.content}", known)
+        if os.path.basename(memory.origin.file) in INSTRUCTION_FILES:
+            reasons = tuple(reason for reason in reasons if reason in HIDDEN)
         if reasons:
             yield _at(FindingKind.INSTRUCTION, memory, "; ".join(reasons))
 
