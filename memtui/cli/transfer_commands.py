@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memtui.bundle.exporting import export_forms
+from memtui.changes import effects_of
 from memtui.cli.options import (
     as_of_option,
     change_options,
@@ -20,7 +21,7 @@ from memtui.cli.options import (
     query_from,
     store_option,
 )
-from memtui.cli.output import clear_progress, print_json, show_progress, write_action
+from memtui.cli.output import clear_progress, print_effects, print_json, show_progress, write_action
 from memtui.cli.store_selection import (
     INCOMPLETE,
     load_library,
@@ -244,6 +245,7 @@ def _import_record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
             for store_import in plan.imports
         ],
         "warnings": list(plan.warnings),
+        "effect": "; ".join(effects_of(plan.plans)),
         "action": action,
         "done": action is not None,
     }
@@ -251,6 +253,7 @@ def _import_record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
 
 def _print_plan(plan: ImportPlan, dry_run: bool) -> None:
     verb = "would add" if dry_run else "added"
+    print_effects(effects_of(plan.plans))
     for store_import in plan.imports:
         names = f"{one_line(store_import.source)} -> {store_import.target}"
         print(

@@ -24,7 +24,7 @@ from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import CURRENT, Memory
-from memtui.stores.base import Reading, Shard, StoreView
+from memtui.stores.base import Reading, ReadTime, Shard, StoreView
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport, UpkeepRules
 from memtui.stores.importing import (
@@ -630,6 +630,10 @@ class SimpleMemoryStore(FileStore[RecordContext]):
 
     def plan_context(self, view: StoreView) -> RecordContext:
         return RecordContext(**self.context_fields(view), last=self._last)
+
+    def read_time(self, path: str) -> ReadTime:  # noqa: ARG002
+        """The white paper has no program: whatever uses the files finds what they hold then."""
+        return ReadTime.OPENED
 
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?\s*(?:%|[^\W\d]{1,8}|°[CF])?")
