@@ -34,18 +34,16 @@ def _options(command: click.Command) -> list[click.Option]:
     return [each for each in command.params if isinstance(each, click.Option)]
 
 
-@click.command()
-@options.store_option
-@options.json_option
-@options.dry_run_option
-@options.show_secrets_option
-def _common() -> None:
+@options.command
+def _common(stores: Sequence[str], as_json: bool, dry_run: bool) -> None:
     """Carries the options that most commands share."""
 
 
-@click.command()
-@options.filter_options
-def _filters() -> None:
+_common.params.append(options.show_secrets_option())
+
+
+@options.command
+def _filters(**filters: object) -> None:
     """Carries the filter options."""
 
 

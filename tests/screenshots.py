@@ -1,4 +1,4 @@
-"""The screenshots of the documentation, taken from the running app on a copy of the sample data.
+"""The screenshots of the documentation, taken from the running app on a copy of the sample stores.
 
 python -m tests.screenshots [FOLDER]   FOLDER is docs by default
 """
@@ -23,6 +23,7 @@ from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.stores import registry
 from memtui.tui.app import Launch, MemtuiApp
+from tests.samples import SAMPLES
 from tests.tui.stage import NOW, Stage
 
 THEMES = ("dusk", "paper")
@@ -110,7 +111,7 @@ SCENES: dict[str, Callable[[Stage], Awaitable[None]]] = {
 def _copy_samples(folder: Path) -> list[Path]:
     """Copy the sample stores; files get the times that the demo gives them."""
     copy = folder / "sample-data"
-    shutil.copytree(paths.bundled_folder("sample-data"), copy)
+    shutil.copytree(SAMPLES, copy)
     roots = [path for path in sorted(copy.iterdir()) if registry.detect(path)]
     date_files([str(root) for root in roots])
     return roots

@@ -1,4 +1,4 @@
-"""A home folder with a store of every format in its program's place, made of the sample data.
+"""A home folder with a store of every format in its program's place, made of the sample stores.
 
 For tests of what is found at the start, and for the bench, which adds files that are no memories.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from memtui import paths
+from tests.samples import SAMPLES
 
 PROJECT = "code/towerd"
 """The project that memtui is started in, below the home folder."""
@@ -31,7 +31,7 @@ PLACES = {
     "serena": (PROJECT, "code/chime-control"),
     "memory-bank": (PROJECT,),
 }
-"""Folder of the sample data -> where its program keeps it, below the home folder."""
+"""Folder of the sample stores -> where its program keeps it, below the home folder."""
 ELSEWHERE = ("code/chime-control",)
 """Projects whose own stores are not looked for from another folder: no known place names them."""
 AGENT_MEMORY = "agents/pip"
@@ -60,11 +60,10 @@ class SyntheticHome:
 
 def build_home(home: Path) -> SyntheticHome:
     """Make the home folder; settings name the places of basic-memory and of the MCP server."""
-    samples = paths.bundled_folder("sample-data")
     ignored = shutil.ignore_patterns("*-wal", "*-shm")
     for name, places in {**PLACES, "agent-memory": (AGENT_MEMORY,)}.items():
         for place in places:
-            shutil.copytree(samples / name, home / place, ignore=ignored, dirs_exist_ok=True)
+            shutil.copytree(SAMPLES / name, home / place, ignore=ignored, dirs_exist_ok=True)
     _write(
         home / ".basic-memory" / "config.json",
         {"projects": {"bells": {"path": str(home / "notes" / "bells")}}},

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from memtui.changes import Act, Change
-from memtui.cli.options import change_options, force_option
+from memtui.cli.options import argument, command, option
 from memtui.cli.output import apply_change, apply_planned, confirm_deletion
 from memtui.cli.store_selection import load_library
 from memtui.errors import Refused
 from memtui.text import one_line
-
-if TYPE_CHECKING:
-    from memtui.library import Library
-    from memtui.model import Memory
 
 IMPORTANCE = click.Choice(["high", "medium", "low"])
 
@@ -41,22 +37,18 @@ def _change_memory(
     return apply_planned(library, planned, dry_run, as_json)
 
 
-@click.command("add")
-@click.argument("text")
-@click.option(
-    "--entity", "-e", required=True, help="Entity it belongs to: people/alice, shop-api/main."
-)
-@click.option("--type", "type_", default="", help="Type, in the store's words: decision, person...")
-@click.option("--importance", type=IMPORTANCE, help="Importance, if the format stores it.")
-@click.option("--title", default="", help="Title, if the format has titles.")
-@force_option
-@change_options
+@command
 def add(
     text: str,
-    entity: str,
-    type_: str,
-    importance: str | None,
-    title: str,
+    entity: str = option(
+        "--entity", "-e", required=True, help="Entity it belongs to: people/alice, shop-api/main."
+    ),
+    type_: str = option(
+        "--type", default="", help="Type, in the store's words: decision, person..."
+    ),
+    importance: str | None = option(type=IMPORTANCE, help="Importance, if the format stores it."),
+    title: str = option(default="", help="Title, if the format has titles."),
+    *,
     force: bool,
     stores: Sequence[str],
     **options: bool,
@@ -67,52 +59,36 @@ def add(
         labels = ", ".join(store.label for store in library.stores)
         raise Refused("several stores are open", do=f"choose one with --store: {labels}")
     values = {"content": text, "entity": entity, "type": type_, "title": title}
+    values |= {"importance": importance or ""}
     fields = {name: value for name, value in values.items() if value}
-    if importance:
-        fields["importance"] = importance
     change = Change(Act.ADD, library.stores[0].label, "", fields, force)
     return apply_change(library, change, **options)
 
 
-@click.command("edit")
-@click.argument("ref")
-@click.option("--content", help="New text. Without any of these options $EDITOR opens.")
-@click.option("--title", help="New title.")
-@click.option("--type", "type_", help="New type.")
-@click.option("--entity", help="New entity.")
-@click.option("--importance", type=IMPORTANCE, help="New importance.")
-@click.option("--tag", "tags", multiple=True, help="Replace tags (repeatable).")
-@change_options
+@command
 def edit(
     ref: str,
-    content: str | None,
-    title: str | None,
-    type_: str | None,
-    entity: str | None,
-    importance: str | None,
-    tags: Sequence[str],
+    content: str | None = option(help="New text. Without any of these options $EDITOR opens."),
+    title: str | None = option(help="New title."),
+    type_: str | None = option("--type", help="New type."),
+    entity: str | None = option(help="New entity."),
+    importance: str | None = option(type=IMPORTANCE, help="New importance."),
+    tags: Sequence[str] = option("--tag", help="Replace tags (repeatable)."),
+    *,
     stores: Sequence[str],
     **options: bool,
 ) -> int:
     """Without options the text opens in $EDITOR."""
-    values = {
-        "content": content,
-        "title": title,
-        "type": type_,
-        "entity": entity,
-        "importance": importance,
-        "tags": tuple(tags) or None,
-    }
+    values = {"content": content, "title": title, "type": type_, "entity": entity}
+    values |= {"importance": importance}
     fields: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+    if tags:
+        fields["tags"] = tuple(tags)
     library = load_library(stores)
     memory = library.resolve(ref)
-    if not fields:
-        return _edit_in_editor(library, memory, **options)
-    change = Change(Act.EDIT, memory.store, memory.ref, fields)
-    return apply_change(library, change, **options)
-
-
-def _edit_in_editor(library: Library, memory: Memory, **options: bool) -> int:
+    if fields:
+        change = Change(Act.EDIT, memory.store, memory.ref, fields)
+        return apply_change(library, change, **options)
     from memtui import config, paths
     from memtui.files.drafts import edit_text
 
@@ -125,67 +101,60 @@ def _edit_in_editor(library: Library, memory: Memory, **options: bool) -> int:
         return apply_change(library, change, **options)
 
 
-@click.command("supersede")
-@click.argument("ref")
-@click.argument("text")
-@force_option
-@change_options
-def supersede(ref: str, text: str, **options: Any) -> int:
+@command
+def supersede(ref: str, text: str, *, force: bool, **options: Any) -> int:
     """The old version is kept and marked as superseded."""
-    return _change_memory(Act.SUPERSEDE, ref, {"content": text}, **options)
+    return _change_memory(Act.SUPERSEDE, ref, {"content": text}, force=force, **options)
 
 
-def _act_command(act: Act, help_text: str = "", *, forceable: bool = False) -> click.Command:
+def _act_command(act: Act, help_text: str = "") -> click.Command:
     """Make the command that does this act on one memory and takes no other argument."""
 
-    @click.command(str(act), help=help_text)
-    @click.argument("ref")
-    @change_options
-    def command(ref: str, **options: Any) -> int:
+    def do(ref: str, **options: Any) -> int:
         return _change_memory(act, ref, **options)
 
-    if forceable:
-        command = click.option("--force", is_flag=True, help="Skip the confirmation.")(command)
-    return command
+    made = command(do)
+    made.help = help_text
+    return made
 
 
 retire = _act_command(Act.RETIRE, "`memtui restore` reverts it.")
 restore = _act_command(Act.RESTORE)
-delete = _act_command(Act.DELETE, forceable=True)
 mark_reviewed = _act_command(Act.REVIEW)
 decline = _act_command(Act.DECLINE, "`memtui restore` reverts it.")
 
 
-@click.command("accept")
-@click.argument("ref")
-@click.option("--content", help="Accept it with this text instead.")
-@change_options
-def accept(ref: str, content: str | None, **options: Any) -> int:
+@command
+def delete(ref: str, force: bool = option(help="Skip the confirmation."), **options: Any) -> int:
+    return _change_memory(Act.DELETE, ref, force=force, **options)
+
+
+@command
+def accept(
+    ref: str, content: str | None = option(help="Accept it with this text instead."), **options: Any
+) -> int:
     """As it is, or with another text."""
     fields = {} if content is None else {"content": content}
     return _change_memory(Act.ACCEPT, ref, fields, **options)
 
 
-@click.command("rate")
-@click.argument("ref")
-@click.argument("rating", type=click.Choice(["1", "2", "3", "4", "5", "none"]))
-@change_options
-def rate(ref: str, rating: str, **options: Any) -> int:
+@command
+def rate(
+    ref: str,
+    rating: str = argument(type=click.Choice(["1", "2", "3", "4", "5", "none"])),
+    **options: Any,
+) -> int:
     """`none` removes the rating."""
     fields = {"rating": 0 if rating == "none" else int(rating)}
     return _change_memory(Act.RATE, ref, fields, **options)
 
 
-@click.command("merge")
-@click.argument("ref")
-@click.argument("others", nargs=-1, required=True, metavar="OTHER...")
-@click.option("--content", help="Text of the merged memory; default: the text of REF.")
-@force_option
-@change_options
+@command
 def merge(
     ref: str,
-    others: Sequence[str],
-    content: str | None,
+    others: Sequence[str] = argument(required=True, metavar="OTHER..."),
+    content: str | None = option(help="Text of the merged memory; default: the text of REF."),
+    *,
     force: bool,
     stores: Sequence[str],
     **options: bool,
@@ -204,31 +173,23 @@ def merge(
     return apply_change(library, change, **options)
 
 
-@click.command("pin")
-@click.argument("ref")
-@click.option("--off", is_flag=True, help="Unpin it.")
-@change_options
-def pin(ref: str, off: bool, **options: Any) -> int:
+@command
+def pin(ref: str, off: bool = option(help="Unpin it."), **options: Any) -> int:
     """Unpin with --off."""
     return _change_memory(Act.UNPIN if off else Act.PIN, ref, **options)
 
 
 def _link_command(act: Act, help_text: str) -> click.Command:
-    @click.command(str(act), help=help_text)
-    @click.argument("ref")
-    @click.argument("relation")
-    @click.argument("target")
-    @change_options
-    def command(
-        ref: str, relation: str, target: str, stores: Sequence[str], **options: bool
-    ) -> int:
+    def do(ref: str, relation: str, target: str, *, stores: Sequence[str], **options: bool) -> int:
         library = load_library(stores)
         memory = library.resolve(ref)
         fields = {"relation": relation, "target": library.link_target(memory, target)}
         change = Change(act, memory.store, memory.ref, fields)
         return apply_change(library, change, **options)
 
-    return command
+    made = command(do)
+    made.help = help_text
+    return made
 
 
 link = _link_command(Act.LINK, "For example: link REF works_at companies/acme.")

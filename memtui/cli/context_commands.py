@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from memtui import query as queries
-from memtui.cli.options import json_option, limit_option, store_option
+from memtui.cli.options import argument, command, filtered, limit_option, option
 from memtui.cli.output import print_json
 from memtui.cli.store_selection import read_library
 from memtui.dataclass import replace
@@ -26,44 +25,29 @@ HOT_LIMIT = 10
 """As `report-hot-facts.sh` of agent-memory."""
 
 
-@click.command("context")
-@click.argument("recipe", required=False)
-@click.argument("text", nargs=-1)
-@store_option
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this type; repeatable.")
-@click.option(
-    "--memory-type",
-    "preferred",
-    multiple=True,
-    metavar="TYPE",
-    help="Type that the recipe typed prefers; repeatable.",
-)
-@click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", help="Most entries of the main section."
-)
-@click.option(
-    "--budget", type=click.IntRange(min=1), metavar="TOKENS", help="Most tokens of the whole text."
-)
-@click.option(
-    "--page-in", multiple=True, metavar="ID", help="Give this memory's whole text; repeatable."
-)
-@json_option
-@click.option("--markdown", is_flag=True, help="Output a document with the reasons.")
-@click.option("--explain", is_flag=True, help="Show why each entry is in, and the next is not.")
-@click.option("--track", is_flag=True, help="Count an access of each memory that is given.")
+@command
 def context(
-    recipe: str | None,
-    text: Sequence[str],
+    recipe: str | None = argument(required=False),
+    text: Sequence[str] = argument(),
+    *,
     stores: Sequence[str],
-    types: Sequence[str],
-    preferred: Sequence[str],
-    limit: int | None,
-    budget: int | None,
-    page_in: Sequence[str],
+    types: Sequence[str] = option("--type", metavar="TYPE", help="Only this type; repeatable."),
+    preferred: Sequence[str] = option(
+        "--memory-type", metavar="TYPE", help="Type that the recipe typed prefers; repeatable."
+    ),
+    limit: int | None = option(
+        type=click.IntRange(min=1), metavar="N", help="Most entries of the main section."
+    ),
+    budget: int | None = option(
+        type=click.IntRange(min=1), metavar="TOKENS", help="Most tokens of the whole text."
+    ),
+    page_in: Sequence[str] = option(
+        metavar="ID", help="Give this memory's whole text; repeatable."
+    ),
     as_json: bool,
-    markdown: bool,
-    explain: bool,
-    track: bool,
+    markdown: bool = option(help="Output a document with the reasons."),
+    explain: bool = option(help="Show why each entry is in, and the next is not."),
+    track: bool = option(help="Count an access of each memory that is given."),
 ) -> None:
     """Show what an agent would be given for a task, by a recipe.
 
@@ -89,7 +73,7 @@ def context(
         settings,
         datetime.now().astimezone(),
         types=preferred,
-        only=_type_filter(types),
+        only=filtered(Query(), "type", types) if types else Query(),
         limit=limit,
         page_in=page_in,
     ).pack(budget)
@@ -132,13 +116,6 @@ def _settings() -> ContextSettings:
     return read_settings(settings.recipe_constants, settings.recipes, settings.salience_types)
 
 
-def _type_filter(types: Sequence[str]) -> Query:
-    if not types:
-        return Query()
-    condition = queries.parse_condition("type", ",".join(types))
-    return queries.with_filter_values(Query(), "type", condition.values)
-
-
 def _print_reasons(pack: Pack) -> None:
     for section in pack.sections:
         tokens = counted(section.tokens, "token")
@@ -164,11 +141,8 @@ def _print_summary(pack: Pack) -> None:
         click.echo(one_line(note), err=True)
 
 
-@click.command("hot")
-@store_option
-@limit_option(HOT_LIMIT)
-@json_option
-def hot(stores: Sequence[str], limit: int, as_json: bool) -> None:
+@command
+def hot(*, stores: Sequence[str], limit: int = limit_option(HOT_LIMIT), as_json: bool) -> None:
     """List the memories that were given most often, with count and last time.
 
     Only accesses that somebody counted: the stores' own programs, and --track.
@@ -180,11 +154,14 @@ def hot(stores: Sequence[str], limit: int, as_json: bool) -> None:
     memories = [found.rows[slot] for slot in found.slots[:limit]]
     used = [memory for memory in memories if count_accesses(memory)]
     if as_json:
-        records: list[dict[str, Any]] = []
-        for memory in used:
-            accessed = format_time(find_last_access(memory))
-            accesses = int(count_accesses(memory))
-            records.append({**to_record(memory), "accesses": accesses, "accessed": accessed})
+        records = [
+            {
+                **to_record(memory),
+                "accesses": int(count_accesses(memory)),
+                "accessed": format_time(find_last_access(memory)),
+            }
+            for memory in used
+        ]
         print_json(records)
         return
     if not used:

@@ -67,11 +67,11 @@ def load_command(name: str) -> click.Command:
     """Import and return the command of this name. Raises KeyError if there is none."""
     module, _, function = COMMANDS[name][0].partition(":")
     command: click.Command = getattr(importlib.import_module(f"memtui.cli.{module}"), function)
-    command.help = long_help(name, command.help)
+    command.name, command.help = name, long_help(name, command.help)
     if name not in _WITHOUT_MEMORIES and not any(p.name == "secrets" for p in command.params):
         from memtui.cli.options import show_secrets_option
 
-        show_secrets_option(command)
+        command.params.append(show_secrets_option())
     return command
 
 
@@ -93,4 +93,4 @@ def memtui(ctx: click.Context) -> None:
     folder and in the default locations. Without a terminal it prints a summary instead.
     """
     if ctx.invoked_subcommand is None:
-        ctx.invoke(load_command("open"))
+        ctx.invoke(load_command("open"), paths=())

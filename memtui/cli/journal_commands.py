@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from memtui.changes import Kind
-from memtui.cli.options import DEFAULT_LIMIT, json_option, limit_option, store_option
+from memtui.cli.options import DEFAULT_LIMIT, argument, command, limit_option, option
 from memtui.cli.output import print_effects, print_journal_fault, print_json, write_action
 from memtui.cli.store_selection import open_library
 from memtui.errors import StoreError
@@ -42,12 +42,14 @@ def _open_journal(stores: Sequence[str]) -> Library:
         raise
 
 
-@click.command("log")
-@limit_option(DEFAULT_LIMIT, "changes")
-@click.option("--all", "void", is_flag=True, help="Include failed changes.")
-@store_option
-@json_option
-def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
+@command
+def log(
+    limit: int = limit_option(DEFAULT_LIMIT, "changes"),
+    void: bool = option("--all", help="Include failed changes."),
+    *,
+    stores: Sequence[str],
+    as_json: bool,
+) -> None:
     """Show the changes made with memtui, newest first.
 
     Without --store it covers every store, as undo and redo do. The numbers are those that
@@ -86,11 +88,14 @@ def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
 
 
 def _step_command(name: Literal["undo", "redo"], help_text: str) -> click.Command:
-    @click.command(name, help=help_text)
-    @click.argument("steps", type=click.IntRange(min=1), default=1, metavar="[N]")
-    @click.option("--number", type=int, metavar="N", help="Number of one change in `memtui log`.")
-    @store_option
-    def command(steps: int, number: int | None, stores: Sequence[str]) -> None:
+    def step(
+        steps: int = argument(type=click.IntRange(min=1), default=1, metavar="[N]"),
+        number: int | None = option(
+            type=int, metavar="N", help="Number of one change in `memtui log`."
+        ),
+        *,
+        stores: Sequence[str],
+    ) -> None:
         library = _open_journal(stores)
         take_step = library.undo if name == "undo" else library.redo
         for _ in range(1 if number else steps):
@@ -98,7 +103,9 @@ def _step_command(name: Literal["undo", "redo"], help_text: str) -> click.Comman
             print(f"{BY_ID[name].done}: {one_line(action.title)}")
             print_effects(action.effects)
 
-    return command
+    made = command(step)
+    made.help = help_text
+    return made
 
 
 undo = _step_command("undo", "With N, the last N of them, the newest first.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memtui.cli.options import json_option, store_option
+from memtui.cli.options import command, option
 from memtui.cli.output import columns, print_json
 from memtui.cli.store_selection import read_library
 from memtui.query import parse_time_end
@@ -19,13 +19,8 @@ if TYPE_CHECKING:
     from memtui.insight.traversal import Neighbourhood, Step
     from memtui.library import Library
 
-FORMATS = ("text", "tree", "json", "mermaid", "dot")
 
-
-@click.command("links")
-@click.argument("ref")
-@store_option
-@json_option
+@command
 def links(ref: str, stores: Sequence[str], as_json: bool) -> None:
     """List the links of a memory or entity, in both directions, ended ones included.
 
@@ -85,48 +80,36 @@ def _name(library: Library, node: Node) -> str:
     return f"{one_line(node.name)}  {library.node_label(node)}"
 
 
-@click.command("traverse")
-@click.argument("ref")
-@click.option(
-    "--rel",
-    "relations",
-    multiple=True,
-    metavar="RELATION",
-    help="Follow only this relation; repeatable, or comma-separated.",
-)
-@click.option(
-    "--direction",
-    type=click.Choice(["out", "in", "both"]),
-    default="both",
-    show_default=True,
-    help="Follow links from source to target, backwards, or both.",
-)
-@click.option(
-    "--depth",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of links between REF and a result.",
-)
-@click.option("--at", metavar="TIME", help="Links that held at this time; default: now.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
-@store_option
-@json_option
+@command
 def traverse(
     ref: str,
-    relations: Sequence[str],
-    direction: str,
-    depth: int,
-    at: str | None,
-    form: str,
+    relations: Sequence[str] = option(
+        "--rel",
+        metavar="RELATION",
+        help="Follow only this relation; repeatable, or comma-separated.",
+    ),
+    direction: str = option(
+        type=click.Choice(["out", "in", "both"]),
+        default="both",
+        show_default=True,
+        help="Follow links from source to target, backwards, or both.",
+    ),
+    depth: int = option(
+        type=click.IntRange(min=1),
+        default=2,
+        show_default=True,
+        metavar="N",
+        help="Maximum number of links between REF and a result.",
+    ),
+    at: str | None = option(metavar="TIME", help="Links that held at this time; default: now."),
+    form: str = option(
+        "--format",
+        type=click.Choice(["text", "tree", "json", "mermaid", "dot"]),
+        default="text",
+        show_default=True,
+        help="Output format.",
+    ),
+    *,
     stores: Sequence[str],
     as_json: bool,
 ) -> None:

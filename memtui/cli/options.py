@@ -1,10 +1,16 @@
-"""Options that several commands share, and the query that the filter options make."""
+"""Make commands of functions; the options that several share, and the query of the filter options.
+
+The signature of a function is its command line. A parameter with a default is what that says; one
+of a name in `SHARED` or `FILTERS` is that option; `**filters` and `**options` are a group of them;
+any other is an argument.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from inspect import Parameter, signature
+from typing import Any
 
 import click
 
@@ -14,41 +20,119 @@ from memtui.errors import QueryError
 from memtui.query import SORT_NAMES, Query
 from memtui.text import reveal_secrets
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 DEFAULT_LIMIT = 20
 """Memories or changes printed without `--limit`."""
 
+_Make = Callable[[Parameter], click.Parameter]
+
+
+def option(*names: str, **attributes: Any) -> Any:
+    """The default of a parameter that is an option; `attributes` are those of `click.Option`.
+
+    Without names it is called like the parameter. A `bool` is a flag, a `Sequence` is repeatable.
+    """
+
+    def make(parameter: Parameter) -> click.Option:
+        kind = str(parameter.annotation)
+        given = {"is_flag": kind == "bool", "multiple": kind.startswith("Sequence"), **attributes}
+        declared = names or (f"--{parameter.name.replace('_', '-')}",)
+        return click.Option([*declared, parameter.name], **given)
+
+    return make
+
+
+def argument(**attributes: Any) -> Any:
+    """The default of a parameter that is an argument; a `Sequence` takes all that are left."""
+
+    def make(parameter: Parameter) -> click.Argument:
+        many = -1 if str(parameter.annotation).startswith("Sequence") else 1
+        return click.Argument([parameter.name], nargs=many, **attributes)
+
+    return make
+
+
+def limit_option(default: int, of: str = "memories") -> Any:
+    """`--limit N`, with the number that is printed without it."""
+    about = f"Maximum number of {of} to print."
+    kind = click.IntRange(min=1)
+    return option("--limit", type=kind, default=default, show_default=True, metavar="N", help=about)
+
+
+def show_secrets_option() -> click.Option:
+    """`--show-secrets`, of every command that prints texts of memories (`memtui.cli.group`)."""
+    return click.Option(
+        ["--show-secrets", "secrets"],
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=lambda _context, _option, is_wanted: reveal_secrets(is_wanted),
+        help="Show passwords and keys, which are masked otherwise.",
+    )
+
+
+SHARED: Mapping[str, _Make] = {
+    "stores": option(
+        "--store",
+        multiple=True,
+        metavar="PATH",
+        help="Path of a store to open, or label of one that is found by default; repeatable. "
+        "Default: those of MEMTUI_STORES, of config.toml, or found in the default locations.",
+    ),
+    "as_of": option(
+        metavar="TIME",
+        help="What was believed at this time (of a day: its end), in the texts of then.",
+    ),
+    "force": option(is_flag=True, help="Write even if a rule of the store would reject it."),
+    "dry_run": option(is_flag=True, help="Show what would change, without writing anything."),
+    "as_json": option("--json", is_flag=True, help="Output JSON."),
+    "limit": limit_option(DEFAULT_LIMIT),
+    "everything": option("--all", help="No limit."),
+}
+"""Name of a parameter -> the option."""
+
 _TIMES = "7d, 24h, 30m, 2w, 3mo, 1y or an ISO date"
 _VALUES = ("type", "importance", "status", "entity", "kind", "tag")
-
-
-def filter_options(command: Command) -> Command:
-    """`--type --importance --status --entity --kind --tag --since --until --pinned --sort`."""
-    decorators = [
-        click.option(
+FILTERS: Mapping[str, _Make] = {
+    **{
+        f"filter_{name}": option(
             f"--{name}",
-            f"filter_{name}",
             multiple=True,
             metavar=name.upper(),
             help=f"Filter by {name}; repeatable, or comma-separated.",
         )
         for name in _VALUES
-    ]
-    decorators += [
-        click.option("--since", metavar="TIME", help=f"Only from this time on: {_TIMES}."),
-        click.option("--until", metavar="TIME", help=f"Only up to this time: {_TIMES}."),
-        click.option("--pinned", is_flag=True, help="Only pinned memories."),
-        click.option(
-            "--sort",
-            metavar="KEYS",
-            help=f"Order of the results: {', '.join(SORT_NAMES)}; several with commas, - reverses."
-            " Default: new, or relevance for a search.",
-        ),
-    ]
-    for decorate in reversed(decorators):  # the last decorator applied is shown first
-        command = decorate(command)
-    return command
+    },
+    "since": option(metavar="TIME", help=f"Only from this time on: {_TIMES}."),
+    "until": option(metavar="TIME", help=f"Only up to this time: {_TIMES}."),
+    "pinned": option(is_flag=True, help="Only pinned memories."),
+    "sort": option(
+        metavar="KEYS",
+        help=f"Order of the results: {', '.join(SORT_NAMES)}; several with commas, - reverses."
+        " Default: new, or relevance for a search.",
+    ),
+}
+"""The options that `query_from` takes."""
+_GROUPS = {
+    "filters": FILTERS,
+    "options": {name: SHARED[name] for name in ("stores", "dry_run", "as_json")},
+}
+"""Name of the parameter that takes them -> the options of a group."""
+
+
+def command(function: Callable[..., object]) -> click.Command:
+    """Make the command of a function; its docstring is the help."""
+    parameters = signature(function).parameters
+    made: list[click.Parameter] = []
+    for name, parameter in parameters.items():
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            for each, make in _GROUPS[name].items():
+                if each not in parameters:
+                    made.append(make(Parameter(each, Parameter.KEYWORD_ONLY)))
+        elif parameter.default is not Parameter.empty:
+            made.append(parameter.default(parameter))
+        else:
+            made.append({**FILTERS, **SHARED}.get(name, argument())(parameter))
+    return click.Command(None, callback=function, params=made, help=function.__doc__)
 
 
 def query_from(
@@ -69,16 +153,11 @@ def query_from(
     query = queries.parse_query(text, now)
     if query.error is not None:
         raise QueryError(query.error.text)
-    if any(
-        condition.field == "is" and "marked" in condition.values
-        for condition in query.all_conditions
-    ):
+    if any(c.field == "is" and "marked" in c.values for c in query.all_conditions):
         raise QueryError("is:marked is for the screen, where space marks memories")
     for name, values in filters.items():
         if values:
-            field = name.removeprefix("filter_")
-            condition = queries.parse_condition(field, ",".join(values))
-            query = queries.with_filter_values(query, field, condition.values)
+            query = filtered(query, name.removeprefix("filter_"), values)
     if pinned:
         query = queries.with_filter_values(query, "pinned", ["yes"])
     keys = queries.parse_sort(sort) if sort else ()
@@ -93,82 +172,7 @@ def query_from(
     )
 
 
-def store_option(command: Command) -> Command:
-    """`--store PATH`, repeatable."""
-    return click.option(
-        "--store",
-        "stores",
-        multiple=True,
-        metavar="PATH",
-        help="Path of a store to open, or label of one that is found by default; repeatable. "
-        "Default: those of MEMTUI_STORES, of config.toml, or found in the default locations.",
-    )(command)
-
-
-def as_of_option(command: Command) -> Command:
-    """`--as-of TIME`."""
-    return click.option(
-        "--as-of",
-        "as_of",
-        metavar="TIME",
-        help="What was believed at this time (of a day: its end), in the texts of then.",
-    )(command)
-
-
-def json_option(command: Command) -> Command:
-    """`--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Output JSON.")(command)
-
-
-def show_secrets_option(command: Command) -> Command:
-    """`--show-secrets`, of every command that prints texts of memories (`memtui.cli.group`)."""
-
-    def reveal(_context: click.Context, _option: click.Parameter, is_wanted: bool) -> None:
-        reveal_secrets(is_wanted)
-
-    return click.option(
-        "--show-secrets",
-        "secrets",
-        is_flag=True,
-        expose_value=False,
-        is_eager=True,
-        callback=reveal,
-        help="Show passwords and keys, which are masked otherwise.",
-    )(command)
-
-
-def dry_run_option(command: Command) -> Command:
-    """`--dry-run`."""
-    return click.option(
-        "--dry-run", is_flag=True, help="Show what would change, without writing anything."
-    )(command)
-
-
-def change_options(command: Command) -> Command:
-    """`--store PATH`, `--dry-run` and `--json`, of every command that changes memories."""
-    return store_option(dry_run_option(json_option(command)))
-
-
-def force_option(command: Command) -> Command:
-    """`--force`, for what a rule of the store would refuse."""
-    return click.option(
-        "--force", is_flag=True, help="Write even if a rule of the store would reject it."
-    )(command)
-
-
-def limit_option(default: int, of: str = "memories") -> Callable[[Command], Command]:
-    """`--limit N`, with the number that is printed without it."""
-    return click.option(
-        "--limit",
-        type=click.IntRange(min=1),
-        default=default,
-        show_default=True,
-        metavar="N",
-        help=f"Maximum number of {of} to print.",
-    )
-
-
-def limit_options(command: Command) -> Command:
-    """`--limit N` and `--all`."""
-    command = click.option("--all", "everything", is_flag=True, help="No limit.")(command)
-    return limit_option(DEFAULT_LIMIT)(command)
+def filtered(query: Query, field: str, values: Sequence[str]) -> Query:
+    """The query with one more filter; each value may be several with commas. Raises QueryError."""
+    condition = queries.parse_condition(field, ",".join(values))
+    return queries.with_filter_values(query, field, condition.values)

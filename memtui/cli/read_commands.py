@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memtui.cli.options import (
-    as_of_option,
-    filter_options,
-    json_option,
-    limit_option,
-    limit_options,
-    query_from,
-    store_option,
-)
+from memtui.cli.options import argument, command, limit_option, option, query_from
 from memtui.cli.output import (
     ID_CELLS,
     NOT_OPEN,
@@ -59,15 +51,10 @@ def _print_rest(shown: int, total: int) -> None:
         click.echo(f"showing {shown} of {total}; use --all for the rest", err=True)
 
 
-@click.command("list")
-@as_of_option
-@store_option
-@filter_options
-@limit_options
-@json_option
+@command
 def list_(
-    stores: Sequence[str],
     as_of: str | None,
+    stores: Sequence[str],
     limit: int,
     everything: bool,
     as_json: bool,
@@ -90,28 +77,18 @@ def list_(
     _print_rest(len(memories), found.total)
 
 
-@click.command("search")
-@click.argument("text", nargs=-1, required=True)
-@as_of_option
-@store_option
-@filter_options
-@limit_options
-@click.option(
-    "--prefer-type",
-    multiple=True,
-    metavar="TYPE",
-    help="Rank memories of this type higher, without a filter; repeatable.",
-)
-@click.option("--explain", is_flag=True, help="Show the parts of each score.")
-@json_option
+@command
 def search(
-    text: Sequence[str],
-    stores: Sequence[str],
+    text: Sequence[str] = argument(required=True),
+    *,
     as_of: str | None,
+    stores: Sequence[str],
     limit: int,
     everything: bool,
-    prefer_type: Sequence[str],
-    explain: bool,
+    prefer_type: Sequence[str] = option(
+        metavar="TYPE", help="Rank memories of this type higher, without a filter; repeatable."
+    ),
+    explain: bool = option(help="Show the parts of each score."),
     as_json: bool,
     **filters: Any,
 ) -> None:
@@ -194,12 +171,10 @@ def _passage_line(memory: Memory, passage: Passage | None, words: Sequence[str])
     return indent + excerpt(memory.content, passage, words, columns() - len(indent))
 
 
-@click.command("similar")
-@click.argument("ref")
-@store_option
-@limit_option(SIMILAR_LIMIT)
-@json_option
-def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
+@command
+def similar(
+    ref: str, *, stores: Sequence[str], limit: int = limit_option(SIMILAR_LIMIT), as_json: bool
+) -> None:
     """List memories similar to REF in all open stores, most similar first.
 
     Compares embeddings if there are any (see `memtui embed`), else the rarest words of the memory.
@@ -219,13 +194,15 @@ def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
         click.echo("no similar memories", err=True)
 
 
-@click.command("show")
-@click.argument("ref")
-@as_of_option
-@store_option
-@click.option("--track", is_flag=True, help="Count this as an access of the memory.")
-@json_option
-def show(ref: str, stores: Sequence[str], as_of: str | None, track: bool, as_json: bool) -> None:
+@command
+def show(
+    ref: str,
+    *,
+    as_of: str | None,
+    stores: Sequence[str],
+    track: bool = option(help="Count this as an access of the memory."),
+    as_json: bool,
+) -> None:
     """Show a memory with all its fields. REF: a full ref, or the beginning of an id."""
     library = read_library(stores, as_of)
     memory = library.resolve(ref)
@@ -278,12 +255,8 @@ MAX_LIMITS = 12
 """Texts whose load limit is listed, the fullest first; `--json` has all."""
 
 
-@click.command("stats")
-@as_of_option
-@store_option
-@filter_options
-@json_option
-def stats(stores: Sequence[str], as_of: str | None, as_json: bool, **filters: Any) -> None:
+@command
+def stats(as_of: str | None, stores: Sequence[str], as_json: bool, **filters: Any) -> None:
     """Count memories by type, importance, status, kind, store and entity.
 
     Counts memories of every status, unless --status is given.

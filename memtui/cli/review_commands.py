@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from memtui.cli.options import json_option, store_option
+from memtui.cli.options import argument, command, option
 from memtui.cli.output import (
     clear_progress,
     print_diffs,
@@ -32,33 +32,22 @@ if TYPE_CHECKING:
 _VERBS = ("show", "accept", "decline", "snooze", "reopen")
 
 
-@click.command("review")
-@click.argument("arguments", nargs=-1, metavar="[VERB ID...]")
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only findings of this kind.")
-@click.option("--dry-run", is_flag=True, help="With accept: print the diff, change nothing.")
-@click.option(
-    "--clone",
-    "clones",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A git clone whose merged branches may be archived; repeatable.",
-)
-@click.option(
-    "--purge",
-    is_flag=True,
-    help="After accepting the removal of a secret, erase it from memtui's journal, backups and "
-    "caches too, without asking.",
-)
-@click.option("--across", is_flag=True, help="Also find the same memory in different stores.")
-@store_option
-@json_option
+@command
 def review(
-    arguments: Sequence[str],
-    kinds: Sequence[str],
-    dry_run: bool,
-    clones: Sequence[Path],
-    purge: bool,
-    across: bool,
+    arguments: Sequence[str] = argument(metavar="[VERB ID...]"),
+    kinds: Sequence[str] = option("--kind", metavar="KIND", help="Only findings of this kind."),
+    dry_run: bool = option(help="With accept: print the diff, change nothing."),
+    clones: Sequence[Path] = option(
+        "--clone",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="A git clone whose merged branches may be archived; repeatable.",
+    ),
+    purge: bool = option(
+        help="After accepting the removal of a secret, erase it from memtui's journal, backups "
+        "and caches too, without asking.",
+    ),
+    across: bool = option(help="Also find the same memory in different stores."),
+    *,
     stores: Sequence[str],
     as_json: bool,
 ) -> int:
@@ -131,26 +120,21 @@ def _offer_purge(
     click.echo(f"not erased: {left}{queue.unreachable_copies(accepted)}", err=True)
 
 
-_model_option = click.option(
-    "--model", "use_model", is_flag=True, help="Let the language model of config.toml write it."
-)
-_yes_option = click.option("--yes", is_flag=True, help="Send to the model without asking.")
+_dry = option("--dry-run", help="Print the diffs only (the default).")
+_model = option("--model", help="Let the language model of config.toml write it.")
+_yes = option("--yes", help="Send to the model without asking.")
 
 
-@click.command("consolidate")
-@click.option("--apply", "do_apply", is_flag=True, help="Merge each cluster.")
-@click.option("--dry-run", is_flag=True, help="Print the diffs only (the default).")
-@click.option("--undo", "undo_number", type=int, metavar="ID", help="Undo a consolidation.")
-@_model_option
-@_yes_option
-@store_option
-@json_option
+@command
 def consolidate(
-    do_apply: bool,
-    dry_run: bool,
-    undo_number: int | None,
-    use_model: bool,
-    yes: bool,
+    do_apply: bool = option("--apply", help="Merge each cluster."),
+    dry_run: bool = _dry,
+    undo_number: int | None = option(
+        "--undo", type=int, metavar="ID", help="Undo a consolidation."
+    ),
+    use_model: bool = _model,
+    yes: bool = _yes,
+    *,
     stores: Sequence[str],
     as_json: bool,
 ) -> int:
@@ -179,18 +163,13 @@ def consolidate(
     return _batch(library, queue, found, apply=do_apply and not dry_run, as_json=as_json)
 
 
-@click.command("compact")
-@click.option("--apply", "do_apply", is_flag=True, help="Make the changes.")
-@click.option("--dry-run", is_flag=True, help="Print the diffs only (the default).")
-@_model_option
-@_yes_option
-@store_option
-@json_option
+@command
 def compact(
-    do_apply: bool,
-    dry_run: bool,
-    use_model: bool,
-    yes: bool,
+    do_apply: bool = option("--apply", help="Make the changes."),
+    dry_run: bool = _dry,
+    use_model: bool = _model,
+    yes: bool = _yes,
+    *,
     stores: Sequence[str],
     as_json: bool,
 ) -> int:
@@ -214,20 +193,16 @@ def compact(
     return _batch(library, queue, found, apply=do_apply and not dry_run, as_json=as_json)
 
 
-@click.command("extract")
-@click.argument("file", type=click.File("r", encoding="utf-8", errors="replace"))
-@click.option("--into", "into", required=True, metavar="STORE", help="Label of the store.")
-@click.option("--entity", "-e", default="", help="Entity of facts for which the model names none.")
-@click.option("--apply", "do_apply", is_flag=True, help="Add the facts that the store accepts.")
-@_yes_option
-@store_option
-@json_option
+@command
 def extract(
-    file: TextIO,
-    into: str,
-    entity: str,
-    do_apply: bool,
-    yes: bool,
+    file: TextIO = argument(type=click.File("r", encoding="utf-8", errors="replace")),
+    into: str = option(required=True, metavar="STORE", help="Label of the store."),
+    entity: str = option(
+        "--entity", "-e", default="", help="Entity of facts for which the model names none."
+    ),
+    do_apply: bool = option("--apply", help="Add the facts that the store accepts."),
+    yes: bool = _yes,
+    *,
     stores: Sequence[str],
     as_json: bool,
 ) -> int:

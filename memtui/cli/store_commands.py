@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memtui.cli.options import json_option, limit_options, store_option
+from memtui.cli.options import command, option
 from memtui.cli.output import (
     ID_CELLS,
     clear_progress,
@@ -44,14 +44,13 @@ REMOVALS = 20
 """Times that the demo's folder is removed at most, while jobs still write into it."""
 
 
-@click.command("open")
-@click.argument("paths", nargs=-1)
-def open_(paths: Sequence[str] = ()) -> int:
+@command
+def open_(paths: Sequence[str]) -> int:
     """Open the screen on these stores."""
     return show_stores(paths)
 
 
-@click.command("demo")
+@command
 def demo() -> int:
     """Open a temporary copy of the sample data; your own stores are not touched."""
     from memtui import child_processes, paths
@@ -93,9 +92,7 @@ def date_files(roots: Sequence[str]) -> None:
         os.utime(file, (time, time))
 
 
-@click.command("stores")
-@store_option
-@json_option
+@command
 def stores(stores: Sequence[str], as_json: bool) -> None:
     """List stores by project and program: label, memories, last write, path, unreadable files.
 
@@ -195,9 +192,7 @@ def _overwritten_by_label(library: Library) -> dict[str, list[tuple[int, str, st
     return {label: list(actions) for label, actions in found.items()}
 
 
-@click.command("check")
-@store_option
-@json_option
+@command
 def check(stores: Sequence[str], as_json: bool) -> int:
     """Check for unreadable files, duplicate ids, dangling references, secrets, hidden characters.
 
@@ -219,9 +214,7 @@ def check(stores: Sequence[str], as_json: bool) -> int:
     return 1 if findings else 0
 
 
-@click.command("embed")
-@store_option
-@json_option
+@command
 def embed(stores: Sequence[str], as_json: bool) -> None:
     """Compute the embeddings that memories lack, for semantic search (~words, similar).
 
@@ -246,9 +239,10 @@ def embed(stores: Sequence[str], as_json: bool) -> None:
     print(f"{number(computed)} texts embedded, {number(texts)} in total")
 
 
-@click.command("config")
-@click.option("--places", is_flag=True, help="Print the paths of settings, themes, state, cache.")
-def config(places: bool) -> None:
+@command
+def config(
+    places: bool = option(help="Print the paths of settings, themes, state, cache."),
+) -> None:
     """Print config.toml with every setting explained and commented out."""
     from memtui import config as settings
     from memtui import paths
@@ -265,14 +259,15 @@ def config(places: bool) -> None:
         print(f"{name:<10}{path}")
 
 
-@click.command("compare")
-@click.argument("left")
-@click.argument("right")
-@click.option("--entity", default="", metavar="ENTITY", help="Only what is about this entity.")
-@limit_options
-@json_option
+@command
 def compare(
-    left: str, right: str, entity: str, limit: int, everything: bool, as_json: bool
+    left: str,
+    right: str,
+    entity: str = option(default="", metavar="ENTITY", help="Only what is about this entity."),
+    *,
+    limit: int,
+    everything: bool,
+    as_json: bool,
 ) -> None:
     """Compare two stores: what both say, and what only one of them knows.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memtui.cli.options import change_options, filter_options, json_option, query_from, store_option
+from memtui.cli.options import command, option, query_from
 from memtui.cli.output import NOT_OPEN, apply_planned, print_json
 from memtui.cli.store_selection import load_library, read_library
 from memtui.errors import QueryError, Refused
@@ -23,18 +23,19 @@ if TYPE_CHECKING:
     from memtui.insight.versions import TextVersion, VersionHistory
 
 
-@click.command("history")
-@click.argument("ref")
-@click.option(
-    "--restore",
-    "number",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Give the memory the text of version N again, as a new change.",
-)
-@change_options
+@command
 def history(
-    ref: str, number: int | None, stores: Sequence[str], dry_run: bool, as_json: bool
+    ref: str,
+    number: int | None = option(
+        "--restore",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Give the memory the text of version N again, as a new change.",
+    ),
+    *,
+    stores: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
 ) -> int:
     """Show all versions of a memory, oldest first, each as a word diff against the one before.
 
@@ -118,15 +119,12 @@ def _headline(at: int, version: TextVersion, found: VersionHistory) -> str:
     )
 
 
-@click.command("diff")
-@filter_options
-@click.option("--markdown", "as_markdown", is_flag=True, help="Output Markdown, for a report.")
-@store_option
-@json_option
+@command
 def diff(
     since: str | None,
     until: str | None,
-    as_markdown: bool,
+    as_markdown: bool = option("--markdown", help="Output Markdown, for a report."),
+    *,
     stores: Sequence[str],
     as_json: bool,
     **filters: Any,

@@ -13,14 +13,7 @@ import click
 
 from memtui.bundle.exporting import export_forms
 from memtui.changes import effects_of
-from memtui.cli.options import (
-    as_of_option,
-    change_options,
-    filter_options,
-    json_option,
-    query_from,
-    store_option,
-)
+from memtui.cli.options import argument, command, option, query_from
 from memtui.cli.output import clear_progress, print_effects, print_json, show_progress, write_action
 from memtui.cli.store_selection import (
     INCOMPLETE,
@@ -37,6 +30,7 @@ if TYPE_CHECKING:
     from memtui.bundle.import_plan import ImportPlan
     from memtui.bundle.restoring import Restoration
 
+_PATH = click.Path(path_type=Path)
 MAX_LISTED = 20
 """Conflicts and rejected memories printed one by one; the rest are counted."""
 
@@ -54,32 +48,26 @@ def _ignore_interrupts() -> Iterator[None]:
 # ---- export -------------------------------------------------------------------------------------
 
 
-@click.command("export")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="File to write; default, and -: standard output.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(list(export_forms())),
-    default="bundle",
-    show_default=True,
-    help="Format of the file.",
-)
-@click.option("--pretty", is_flag=True, help="Indent the JSON, if the format allows it.")
-@as_of_option
-@store_option
-@filter_options
+@command
 def export(
-    output: Path | None,
-    form: str,
-    pretty: bool,
-    stores: Sequence[str],
+    output: Path | None = option(
+        "-o",
+        "--output",
+        type=_PATH,
+        metavar="FILE",
+        help="File to write; default, and -: standard output.",
+    ),
+    form: str = option(
+        "--format",
+        type=click.Choice(list(export_forms())),
+        default="bundle",
+        show_default=True,
+        help="Format of the file.",
+    ),
+    pretty: bool = option(help="Indent the JSON, if the format allows it."),
+    *,
     as_of: str | None,
+    stores: Sequence[str],
     **filters: Any,
 ) -> int:
     """Export memories to a file or to standard output.
@@ -127,16 +115,17 @@ def export(
 # ---- import -------------------------------------------------------------------------------------
 
 
-@click.command("import")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--into",
-    metavar="STORE",
-    help="Path or label of a store; or an empty or new folder, which gets the same files.",
-)
-@change_options
+@command
 def import_(
-    file: Path, into: str | None, dry_run: bool, stores: Sequence[str], as_json: bool
+    file: Path = argument(type=_PATH),
+    into: str | None = option(
+        metavar="STORE",
+        help="Path or label of a store; or an empty or new folder, which gets the same files.",
+    ),
+    *,
+    stores: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
 ) -> int:
     """Import memories from a bundle, the export of a store's own program, or JSON lines.
 
@@ -285,10 +274,8 @@ def _print_some(lines: Iterable[str]) -> None:
 # ---- verify -------------------------------------------------------------------------------------
 
 
-@click.command("verify")
-@click.argument("file", type=click.Path(path_type=Path))
-@json_option
-def verify(file: Path, as_json: bool) -> int:
+@command
+def verify(file: Path = argument(type=_PATH), *, as_json: bool) -> int:
     """Check that a file is intact and can be imported. Exit code 1 if it cannot."""
     from memtui.bundle.bundle_reader import read_document, verify_document
 

@@ -22,13 +22,14 @@ import pytest
 
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.paths import bundled_folder
 from memtui.stores import registry
 from memtui.stores.format import Format
 
 Limit = Callable[[float], AbstractContextManager[None]]
 
 
+SAMPLES = Path(__file__).parents[2] / "tests" / "data"
+"""The samples of memtui's own formats, in a source checkout."""
 _PLANTED: dict[tuple[type, str], Path] = {}
 """The samples with an unknown key, each planted once in a process and then copied."""
 
@@ -189,14 +190,11 @@ _ID = re.compile(r'("id"\s*:\s*"[^"]*")')
 
 def sample(known: Format, place: Path) -> Path:
     """A copy of the format's invented store at this place. Returns the folder."""
-    try:
-        shipped = bundled_folder("sample-data") / known.name
-    except FileNotFoundError:
-        shipped = Path("sample-data") / known.name
+    shipped = SAMPLES / known.name
     if not shipped.is_dir():
         pytest.fail(
             f"the format {known.name!r} is listed in memtui.stores.registry.PACKAGES but has no "
-            f"sample: put a small invented store into sample-data/{known.name}",
+            f"sample: put a small invented store into {shipped}",
             pytrace=False,
         )
     shutil.copytree(shipped, place, ignore=shutil.ignore_patterns("*-wal", "*-shm"))

@@ -26,12 +26,12 @@ from memtui.dataclass import replace
 from memtui.library import Library
 from memtui.query import parse_query
 from memtui.search import context, ranking
+from tests.samples import SAMPLES
 
 FILE = Path(__file__).with_name("data") / "known_items.tsv"
-SAMPLES = Path(__file__).parents[2] / "sample-data"
 STORES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
 NOW = datetime(2026, 11, 20, 20, tzinfo=UTC)
-"""The evening of the last day of the sample data."""
+"""The evening of the last day of the sample stores."""
 DEPTH = 100
 """Ranks that count."""
 

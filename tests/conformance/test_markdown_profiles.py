@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from memtui import paths
 from memtui.stores.format import Format
 from memtui.stores.markdown_folder import FORMAT
 from memtui.testing import StoreConformance
 from memtui.testing.act_tests import ActTests
 from memtui.testing.hostile_text_tests import HostileTextTests
 from tests.conformance.test_formats import SHARE
-
-SAMPLES = paths.bundled_folder("sample-data")
+from tests.samples import SAMPLES
 
 
 class _Profile(StoreConformance, ActTests, HostileTextTests):

@@ -28,11 +28,11 @@ from memtui.journal import ActionState
 from memtui.library import Library
 from memtui.library.planning import Planned, planned_import
 from memtui.model import Memory, to_record
-from memtui.paths import bundled_folder
 from memtui.stores.format import Format, IncomingStore
 from memtui.testing.act_tests import plain
 from memtui.testing.acting import MARK, allowed, first_plan
 from memtui.testing.fixtures import contents, memories, sample
+from tests.samples import SAMPLES
 from tests.torture.processes import KILLED, in_child
 
 SEVERAL = 4
@@ -305,7 +305,7 @@ class ActKills:
 
 
 def sample_folder(name: str) -> Path:
-    return bundled_folder("sample-data") / name
+    return SAMPLES / name
 
 
 def without_times(found: Found) -> Found:

@@ -12,7 +12,7 @@ from pathlib import Path
 from memtui.changes import Act, Change, Edit, Kind, record_edit, sidecar_edit, text_edit, value_edit
 from memtui.files.json.editing import new_record, raw_value, set_member
 from memtui.files.json.locating import load_records
-from memtui.paths import bundled_folder
+from tests.samples import SAMPLES
 
 RECORDS = 12
 
@@ -133,7 +133,7 @@ SIDECAR = Case("sidecar", (".memtui/sidecar.jsonl",), make_nothing, plan_sidecar
 
 def sample_case(name: str, act: Act, id: str, **fields: object) -> Case:
     """The sample store of this name, and one change of it, with the edits that its format plans."""
-    sample = bundled_folder("sample-data") / name
+    sample = SAMPLES / name
     files = sorted(str(path.relative_to(sample)) for path in sample.rglob("*") if path.is_file())
 
     def make(folder: Path) -> None:

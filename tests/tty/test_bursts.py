@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from memtui import paths
 from tests.long_run import share
+from tests.samples import SAMPLES
 
 pytestmark = pytest.mark.slow
 
@@ -105,7 +105,7 @@ def test_bursts_of_keys_leave_every_dialog_sound(
     memtui: Start, tmp_path: Path, seed: int, size: tuple[int, int]
 ) -> None:
     root = tmp_path / "agent-memory"
-    shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
+    shutil.copytree(SAMPLES / "agent-memory", root)
     chance = random.Random(seed)
     with memtui([str(root)], tmp_path, size=size, environ={"EDITOR": "true"}) as on:
         on.wait_for("e edit")
@@ -129,7 +129,7 @@ def test_bursts_of_keys_leave_every_dialog_sound(
 def test_two_answers_in_one_write_close_one_question(memtui: Start, tmp_path: Path) -> None:
     """The second `y` used to close the form's own parent: ScreenStackError, values on screen."""
     root = tmp_path / "agent-memory"
-    shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
+    shutil.copytree(SAMPLES / "agent-memory", root)
     with memtui([str(root)], tmp_path) as on:
         on.wait_for("e edit")
         on.send("e")
@@ -155,7 +155,7 @@ NO_KEYS = (
 
 def test_bytes_that_are_no_keys_leave_the_program_running(memtui: Start, tmp_path: Path) -> None:
     root = tmp_path / "agent-memory"
-    shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
+    shutil.copytree(SAMPLES / "agent-memory", root)
     with memtui([str(root)], tmp_path) as on:
         on.wait_for("e edit")
         for junk in NO_KEYS:
@@ -170,7 +170,7 @@ def test_bytes_that_are_no_keys_leave_the_program_running(memtui: Start, tmp_pat
 
 def test_what_interrupts_the_editor_does_not_end_the_program(memtui: Start, tmp_path: Path) -> None:
     root = tmp_path / "agent-memory"
-    shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
+    shutil.copytree(SAMPLES / "agent-memory", root)
     editor, ran = tmp_path / "editor", tmp_path / "ran"
     editor.write_text(f"#!/bin/sh\nkill -QUIT $PPID\nkill -INT $PPID\ntouch {ran}\n")
     editor.chmod(0o700)
@@ -188,7 +188,7 @@ def test_a_dialog_that_is_typed_ahead_does_not_keep_the_stores_closed(
     memtui: Start, tmp_path: Path
 ) -> None:
     root = tmp_path / "agent-memory"
-    shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
+    shutil.copytree(SAMPLES / "agent-memory", root)
     with memtui([str(root)], tmp_path) as on:
         on.send("?")
         on.wait_for("Help:")

@@ -1,4 +1,4 @@
-"""Real copies of the sample data under the app, for tests of acts that change memories."""
+"""Real copies of the sample stores under the app, for tests of acts that change memories."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.tui.app import Launch, MemtuiApp
+from tests.samples import SAMPLES
 
 from .stage import NOW, Stage
 
@@ -105,7 +106,7 @@ async def changing(
     folder = tmp_path / "stores"
     for store in stores:
         if not (folder / store).exists():
-            shutil.copytree(paths.bundled_folder("sample-data") / store, folder / store)
+            shutil.copytree(SAMPLES / store, folder / store)
     roots = [folder / store for store in stores]
     state = state or tmp_path / "state"
     launch = Launch(

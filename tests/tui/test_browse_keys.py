@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from memtui.paths import bundled_folder
 from memtui.query import parse_query
 from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.help import HelpScreen
@@ -15,6 +14,7 @@ from memtui.tui.dialogs.history import HistoryScreen
 from memtui.tui.dialogs.picker import Picker, ThemePicker
 from memtui.tui.dialogs.unreadable import UnreadableScreen
 from memtui.tui.layout import Pane
+from tests.samples import SAMPLES
 
 from .stage import NOW, Stage, stage, write_store
 
@@ -311,8 +311,9 @@ async def test_statistics_filter(root: Path) -> None:
         assert not on.browse.view.is_filtered
 
 
+@pytest.mark.slow
 async def test_the_statistics_pane_says_where_a_load_limit_cuts(tmp_path: Path) -> None:
-    shutil.copytree(bundled_folder("sample-data") / "claude-code", tmp_path / "store")
+    shutil.copytree(SAMPLES / "claude-code", tmp_path / "store")
     async with stage(tmp_path / "store", (160, 45)) as on:
         await on.press("5", "+")
         facts = {row.words: row.fact for row in on.browse.statistics.rows if row.fact}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from memtui.library import Library
-from memtui.paths import bundled_folder
 from memtui.testing.fixtures import contents
 from memtui.tui.dialogs.stores import ComparisonList, StoreComparisonScreen
+from tests.samples import SAMPLES
 
 from .stage import NOW, Stage, compare, fact, stage, write_store
 
@@ -64,7 +64,7 @@ async def test_what_one_store_lacks_is_copied_to_it(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_what_copying_loses_or_why_it_cannot_be_done_is_said_before(tmp_path: Path) -> None:
     one = write_store(tmp_path / "one", ONE)
-    shutil.copytree(bundled_folder("sample-data") / "hermes", tmp_path / "hermes")
+    shutil.copytree(SAMPLES / "hermes", tmp_path / "hermes")
 
     def open_library() -> Library:
         roots = [one, tmp_path / "hermes"]

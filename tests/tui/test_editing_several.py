@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from memtui import paths
 from memtui.changes import Act, Change
 from memtui.library import Library
 from memtui.progress import Cancelled
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.jobs import Job
+from tests.samples import SAMPLES
 
 from .sample_stage import changing
 from .stage import NOW
@@ -120,7 +120,7 @@ async def test_only_what_can_be_changed_in_a_memory_is_offered(tmp_path: Path) -
 @pytest.mark.parametrize("store", STORES)
 def test_an_edit_and_a_pin_of_one_memory_are_one_action(tmp_path: Path, store: str) -> None:
     """Where both are in the sidecar or in one row, neither loses the other."""
-    shutil.copytree(paths.bundled_folder("sample-data") / store, tmp_path / store)
+    shutil.copytree(SAMPLES / store, tmp_path / store)
     root, state = tmp_path / store, tmp_path / "state"
     with closing(Library.open([root], cache=None, state=state, now=lambda: NOW)) as library:
         library.load()

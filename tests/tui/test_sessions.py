@@ -14,7 +14,7 @@ import pytest
 from textual.events import MouseScrollDown
 from textual.widgets import Input
 
-from memtui import config, paths
+from memtui import config
 from memtui.config import Settings, session
 from memtui.config.settings import SCHEMA
 from memtui.errors import SaveError
@@ -22,6 +22,7 @@ from memtui.files.staging import write_file
 from memtui.tui import actions
 from memtui.tui.app import NOT_SAVED, MemtuiApp
 from memtui.tui.layout import Pane, arrange
+from tests.samples import SAMPLES
 
 from .stage import FACTS, fact, stage, write_store
 
@@ -199,12 +200,13 @@ async def test_the_source_is_opened_with_the_guards_of_drafts(
         assert told == ["--cmd", "set nomodeline", f"+{place.line}", place.file, ""]
 
 
+@pytest.mark.slow
 async def test_a_database_is_not_opened_as_a_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`o` on a memory of Engram: an editor that saves the file would break it."""
     root = tmp_path / "engram"
-    shutil.copytree(paths.bundled_folder("sample-data") / "engram", root)
+    shutil.copytree(SAMPLES / "engram", root)
     monkeypatch.setattr(MemtuiApp, "suspend", lambda _: contextlib.nullcontext())
     settings = Settings(editor=f"touch {tmp_path / 'opened'}")
     async with stage(root, settings=settings, toasts=True) as on:
@@ -271,6 +273,7 @@ def test_the_registry_is_sound() -> None:
         assert action.tooltip[0].isupper()
 
 
+@pytest.mark.slow
 async def test_a_filter_that_cannot_be_saved_is_not_listed_as_saved(
     root: Path, tmp_path: Path
 ) -> None:

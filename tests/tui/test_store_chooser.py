@@ -18,6 +18,7 @@ from memtui.library.store_catalog import FILE, KnownStore, StoreCatalog
 from memtui.tui.app import Launch, MemtuiApp
 from memtui.tui.dialogs.stores import StoreChooser, StoreList
 from tests.formats import FORMATS
+from tests.samples import SAMPLES
 from tests.synthetic_home import build_home
 
 from .stage import NOW, Stage, compare, fact, write_store
@@ -161,7 +162,7 @@ async def test_without_any_store_it_says_where_it_looked(tmp_path: Path) -> None
 
 
 async def test_a_folder_that_is_named_like_its_store_is_not_named_twice(home: Path) -> None:
-    shutil.copytree(paths.bundled_folder("sample-data") / "hermes", home / "all" / "hermes")
+    shutil.copytree(SAMPLES / "hermes", home / "all" / "hermes")
     async with started(home, (160, 35), folder=home / "all") as on:
         await on.press("0")
         (row,) = (line for line in on.text().splitlines() if "Hermes agent" in line)
@@ -178,7 +179,7 @@ async def test_a_damaged_file_is_named(home: Path) -> None:
 
 @pytest.mark.slow
 async def test_how_it_looks(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(paths.bundled_folder("sample-data") / "ambient", home / ".ambient")
+    shutil.copytree(SAMPLES / "ambient", home / ".ambient")
     monkeypatch.setattr("memtui.text.short_ago", lambda *_: "3d")
     async with started(home, (80, 24)) as on:
         await on.press("0", "j", "space")

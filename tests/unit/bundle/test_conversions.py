@@ -19,7 +19,6 @@ from memtui.files.sidecar_lines import read_entries, sidecar_path
 from memtui.library import Library
 from memtui.library.planning import planned_import
 from memtui.model import Memory
-from memtui.paths import bundled_folder
 from memtui.stores.format import IncomingStore
 from memtui.stores.importing import uuid_of
 from memtui.stores.registry import format_of
@@ -27,6 +26,7 @@ from memtui.testing.act_tests import plain
 from memtui.testing.fixtures import contents, memories
 from tests.formats import FORMATS
 from tests.long_run import share
+from tests.samples import SAMPLES
 
 NAMES = [known.name for known in FORMATS]
 PAIRS = [
@@ -58,7 +58,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Libra
     libraries = {}
     for name in NAMES:
         ignored = shutil.ignore_patterns("*-wal", "*-shm")
-        shutil.copytree(bundled_folder("sample-data") / name, place / name, ignore=ignored)
+        shutil.copytree(SAMPLES / name, place / name, ignore=ignored)
         for file in (place / name).rglob("*"):
             os.utime(file, (FILE_TIME, FILE_TIME))
         libraries[name] = Library.open([place / name], state=place / "state" / name)

@@ -13,20 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from memtui import paths
 from memtui.bundle import exporting
 from memtui.dataclass import replace
 from memtui.files.staging import write_file
 from memtui.library import Library
 from memtui.model import CURRENT, Memory
 from memtui.progress import Cancelled, Progress
+from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import fact, write_facts
 
 
 @pytest.fixture
 def library(tmp_path: Path) -> Library:
     root = tmp_path / "agent-memory"
-    shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
+    shutil.copytree(SAMPLES / "agent-memory", root)
     opened = Library.open([root])
     opened.load()
     return opened
@@ -193,7 +193,7 @@ def test_only_expired_memories_are_left_out_of_a_document(library: Library) -> N
 
 
 def test_a_document_does_not_lose_the_fields_of_its_own_format(tmp_path: Path) -> None:
-    root = shutil.copytree(paths.bundled_folder("sample-data") / "ambient", tmp_path / "ambient")
+    root = shutil.copytree(SAMPLES / "ambient", tmp_path / "ambient")
     opened = Library.open([root])
     opened.load()
     notes = exporting.export_memories(opened, "ambient", None).notes

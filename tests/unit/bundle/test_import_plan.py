@@ -25,9 +25,9 @@ from memtui.library.planning import planned_import
 from memtui.model import Memory, to_record
 from memtui.progress import Cancelled, Progress
 from memtui.stores.ambient import backup as ambient
+from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
-SAMPLES = Path(__file__).parents[3] / "sample-data"
 NAMES = (
     *("agent-memory", "ambient", "engram", "simple-memory", "workspace"),
     *("claude-code", "codex", "gemini", "hermes", "mcp-memory", "openclaw"),
@@ -406,7 +406,7 @@ def test_the_same_text_from_another_format_is_not_added_again(tmp_path: Path) ->
 
 
 def engram(folder: Path, *statements: str) -> Path:
-    """The sample database, changed."""
+    """The sample storesbase, changed."""
     shutil.copytree(SAMPLES / "engram", folder)
     with closing(sqlite3.connect(folder / "engram.db")) as db, db:
         for statement in statements:

@@ -22,9 +22,8 @@ from memtui.errors import BundleError, StoreError
 from memtui.files.reading import UnreadableFile
 from memtui.library import Library
 from memtui.progress import Cancelled, Progress
+from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
-
-SAMPLES = Path(__file__).parents[3] / "sample-data"
 
 
 def opened(*roots: Path, labels: tuple[str, ...] = ()) -> Library:

@@ -19,9 +19,8 @@ from memtui.bundle.bundle_writer import pack_stores
 from memtui.errors import BundleError
 from memtui.library import Library
 from memtui.model import Memory, to_record
+from tests.samples import SAMPLES
 from tests.unit.bundle.hostile import HOSTILE, ONLY_WHOLE, framed, sealed
-
-SAMPLES = Path(__file__).parents[3] / "sample-data"
 
 BYTES = "its bytes differ from what its contents require"
 VERSION = "it was written by another version of memtui"

@@ -27,10 +27,10 @@ from memtui.library import Library
 from memtui.model import Memory, to_record
 from memtui.progress import Cancelled, Progress
 from memtui.stores.engram.rebuild import dump
+from tests.samples import SAMPLES
 from tests.torture.processes import KILLED, in_child
 from tests.unit.bundle.hostile import sealed
 
-SAMPLES = Path(__file__).parents[3] / "sample-data"
 MIXED = ("engram", "simple-memory")
 
 

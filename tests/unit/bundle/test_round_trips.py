@@ -21,8 +21,8 @@ from memtui.journal import ActionState
 from memtui.library import Library
 from memtui.search.salience import count_accesses
 from memtui.stores.engram.rebuild import dump, rebuild
+from tests.samples import SAMPLES
 
-SAMPLES = Path(__file__).parents[3] / "sample-data"
 NAMES = (
     *("agent-memory", "ambient", "engram", "simple-memory", "workspace"),
     *("claude-code", "codex", "gemini", "hermes", "mcp-memory", "openclaw"),

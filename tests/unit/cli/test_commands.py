@@ -21,8 +21,8 @@ from memtui.errors import Conflict
 from memtui.journal import Journal
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.paths import bundled_folder
 from tests.forked import Forked
+from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -191,7 +191,7 @@ def test_stats_say_how_full_the_load_limits_are_and_where_one_cuts(
     run: Run, tmp_path: Path
 ) -> None:
     for name in ("claude-code", "hermes", "openclaw"):
-        shutil.copytree(bundled_folder("sample-data") / name, tmp_path / name)
+        shutil.copytree(SAMPLES / name, tmp_path / name)
     stores = [part for name in ("claude-code", "hermes") for part in ("--store", tmp_path / name)]
     text = run("stats", *stores).stdout
     assert "chime-control: MEMORY.md  cut at line 201, 5 not loaded: 218 of 200 lines" in text
@@ -386,7 +386,7 @@ def test_without_a_terminal_the_demo_ends_well(run: Run) -> None:
 
 def test_the_demo_dates_the_lines_of_a_daily_note_by_its_day(tmp_path: Path) -> None:
     root = tmp_path / "openclaw"
-    shutil.copytree(bundled_folder("sample-data") / "openclaw", root)
+    shutil.copytree(SAMPLES / "openclaw", root)
     date_files([str(root)])
     library = Library.open([root], cache=tmp_path / "cache", state=tmp_path / "state")
     library.load()

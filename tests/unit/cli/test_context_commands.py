@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.samples import SAMPLES
+
 Call = Callable[..., int]
-SAMPLES = Path(__file__).parents[3] / "sample-data"
 
 
 @pytest.fixture

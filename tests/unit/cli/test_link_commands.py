@@ -1,4 +1,4 @@
-"""`links` and `traverse` on the sample data, against expectations worked out by hand.
+"""`links` and `traverse` on the sample stores, against expectations worked out by hand.
 
 In the items.json files of the sample five edges have the object `quarterbell`: Anselm advises it,
 Inês leads it, and Kirigane, Porto Candeias and Wendelau are clients of it.
@@ -17,19 +17,19 @@ from typing import Any
 
 import pytest
 
+from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import fact, write_facts
 
 Call = Callable[..., int]
 Ask = Callable[..., Any]
 
-REPOSITORY = Path(__file__).parents[3]
 ANSELM = "agent-memory:a504f1a1-74c5-43f6-bbcd-2d9525843155"
 QUARTERBELL = "companies/quarterbell"
 
 
 @pytest.fixture
 def sample(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(REPOSITORY / "sample-data", tmp_path / "sample"))
+    return Path(shutil.copytree(SAMPLES, tmp_path / "sample"))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`review`, `consolidate`, `compact`, `extract`, on copies of the sample data."""
+"""`review`, `consolidate`, `compact`, `extract`, on copies of the sample stores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memtui import paths
+from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import agent_memory
 from tests.unit.stores.json_stores.opened import files_below
 
@@ -24,7 +24,7 @@ Call = Callable[..., int]
 @pytest.fixture
 def sample(tmp_path: Path) -> Path:
     root = tmp_path / "sample"
-    shutil.copytree(paths.bundled_folder("sample-data") / "simple-memory", root)
+    shutil.copytree(SAMPLES / "simple-memory", root)
     return root
 
 
@@ -250,7 +250,7 @@ def model(tmp_path: Path, call: Call) -> Iterator[Model]:
 @pytest.fixture
 def events(tmp_path: Path) -> Path:
     root = tmp_path / "events"
-    shutil.copytree(paths.bundled_folder("sample-data") / "ambient", root)
+    shutil.copytree(SAMPLES / "ambient", root)
     return root
 
 

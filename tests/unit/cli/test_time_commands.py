@@ -1,4 +1,4 @@
-"""`history`, `--as-of` and `diff` on the sample data, against expectations worked out by hand."""
+"""`history`, `--as-of` and `diff` on the sample stores, against expectations worked out by hand."""
 
 from __future__ import annotations
 

@@ -17,10 +17,9 @@ from typing import Any
 import pytest
 
 from memtui.cli.main import run
+from tests.samples import SAMPLES
 from tests.unit.bundle.hostile import HOSTILE, ONLY_WHOLE, good
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
-
-SAMPLES = Path(__file__).parents[3] / "sample-data"
 
 
 @dataclass(frozen=True)

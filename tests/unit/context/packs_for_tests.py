@@ -15,9 +15,9 @@ from memtui.library import Library
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.stores.base import Reading, Scan, Shard, Store
+from tests.samples import SAMPLES
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-SAMPLES = Path(__file__).parents[3] / "sample-data"
 FORMATS = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
 
 

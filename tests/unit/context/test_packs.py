@@ -1,4 +1,4 @@
-"""Packs of every recipe on the sample data, and what holds for every pack."""
+"""Packs of every recipe on the sample stores, and what holds for every pack."""
 
 from __future__ import annotations
 

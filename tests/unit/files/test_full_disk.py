@@ -18,12 +18,12 @@ import pytest
 from memtui.errors import SaveError
 from memtui.files import atomic_replace, backups, drafts
 from memtui.library import Library
-from memtui.paths import bundled_folder
 from memtui.stores.engram import rebuild
 from tests.bench import corpus
+from tests.samples import SAMPLES
 from tests.torture.processes import in_child
 
-SAMPLE = bundled_folder("sample-data") / "engram" / "engram.db"
+SAMPLE = SAMPLES / "engram" / "engram.db"
 ROOM = 64
 """Bytes that a file may have."""
 

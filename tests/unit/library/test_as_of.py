@@ -24,10 +24,10 @@ from memtui.model import CURRENT, Memory
 from memtui.query import Query, parse_query
 from memtui.testing.fixtures import sample
 from tests.formats import FORMATS
+from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import fact, write_facts
 from tests.unit.library.test_history import committed, git, loaded
 
-REPOSITORY = Path(__file__).parents[3]
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -102,7 +102,7 @@ def test_fifty_dates_are_as_the_files_of_the_store_say(
     name: str, dates: Callable[[Path], Iterator[tuple[str, float]]], tmp_path: Path
 ) -> None:
     """Read from the files without memtui: what had been created by then."""
-    store = Path(shutil.copytree(REPOSITORY / "sample-data" / name, tmp_path / name))
+    store = Path(shutil.copytree(SAMPLES / name, tmp_path / name))
     born = dict(dates(store))
     assert len(born) > 50
     library = loaded(store)
@@ -117,7 +117,7 @@ def test_fifty_dates_are_as_the_files_of_the_store_say(
 
 
 def test_what_engram_replaced_and_deleted_ends_when_its_database_says(tmp_path: Path) -> None:
-    store = Path(shutil.copytree(REPOSITORY / "sample-data" / "engram", tmp_path / "engram"))
+    store = Path(shutil.copytree(SAMPLES / "engram", tmp_path / "engram"))
     with closing(sqlite3.connect(store / "engram.db")) as db:
         ends = db.execute(
             "SELECT old.id, max(r.created_at, new.created_at) FROM memory_relations r"

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from memtui import paths
 from memtui.changes import Act, Change
 from memtui.library import Library
 from memtui.library.broken_files import NOT_THERE, LossDetector, StoreLosses
 from tests.bench.corpus import write_facts
+from tests.samples import SAMPLES
 
 PLACES = 4
 STORES = sorted(
     path.name
-    for path in paths.bundled_folder("sample-data").iterdir()
+    for path in SAMPLES.iterdir()
     if path.is_dir() and path.name != "test-tower"  # four stores in one folder
 )
 
@@ -141,7 +141,7 @@ def test_what_was_renamed_or_deleted_by_memtui_is_none(home: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("store", STORES)
 def test_a_store_that_is_gone_is_unreadable_in_every_format(store: str, tmp_path: Path) -> None:
-    shutil.copytree(paths.bundled_folder("sample-data") / store, tmp_path / "there")
+    shutil.copytree(SAMPLES / store, tmp_path / "there")
     watched = Watched(tmp_path / "there")
     (tmp_path / "there").rename(tmp_path / "away")
     root = watched.library.stores[0].root

@@ -18,10 +18,9 @@ from memtui.library import Library
 from memtui.testing import hostile_values
 from memtui.testing.fixtures import sample
 from tests.formats import FORMATS
+from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import fact, write_facts
 from tests.unit.stores.engram.invented import build
-
-REPOSITORY = Path(__file__).parents[3]
 
 
 def loaded(*roots: Path, state: Path | None = None) -> Library:
@@ -218,7 +217,7 @@ def test_a_chain_and_its_fork_follow_what_they_replaced(tmp_path: Path) -> None:
 
 
 def test_nothing_is_written_by_looking(tmp_path: Path) -> None:
-    shutil.copytree(REPOSITORY / "sample-data" / "agent-memory", tmp_path / "m")
+    shutil.copytree(SAMPLES / "agent-memory", tmp_path / "m")
     library = loaded(tmp_path / "m", state=tmp_path / "state")
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "m").rglob("*")}
     library.history(library.resolve("41fc1ac1"))

@@ -18,10 +18,10 @@ from memtui.errors import RefError, StoreError
 from memtui.files import backups
 from memtui.files.backups import last_good
 from memtui.library import Library
-from memtui.paths import bundled_folder
 from memtui.query import parse_query
 from memtui.search.query_terms import analyze_terms
 from memtui.search.whoosh_index import WhooshIndex
+from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 NOW = datetime(2026, 3, 30, tzinfo=UTC)
@@ -539,7 +539,7 @@ def test_the_bytes_on_disk_are_those_of_the_stores_with_a_result(tmp_path: Path)
 def test_a_change_does_not_move_memories_of_the_same_time(tmp_path: Path, format: str) -> None:
     """Neither among those without a time, nor at the next start, with a cache or without one."""
     store = tmp_path / "store"
-    shutil.copytree(bundled_folder("sample-data") / format, store)
+    shutil.copytree(SAMPLES / format, store)
 
     def refs(library: Library) -> list[str]:
         found = library.find(parse_query("status:all", NOW))

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from memtui import paths
 from memtui.changes import Act, Change
 from memtui.library import Library
 from memtui.library.reverted_edits import plan_reapply
 from memtui.model import Memory
+from tests.samples import SAMPLES
 
 Bytes = dict[str, bytes]
 
@@ -29,7 +29,7 @@ class EditSession:
 
     def __init__(self, folder: Path, store: str) -> None:
         self.root = folder / store
-        shutil.copytree(paths.bundled_folder("sample-data") / store, self.root)
+        shutil.copytree(SAMPLES / store, self.root)
         self.library = Library.open([self.root], cache=None, state=folder / "state")
         self.library.refresh()
 

@@ -18,10 +18,10 @@ from memtui.library import Library, review
 from memtui.library.opening import reopen_stores, stores_within
 from memtui.library.review import ReviewQueue
 from memtui.library.review_files import Decision
-from memtui.paths import bundled_folder
 from memtui.progress import Cancelled, Progress
 from memtui.testing import hostile_values
 from memtui.upkeep.proposals import ProposalKind, to_record
+from tests.samples import SAMPLES
 from tests.torture.processes import is_alive
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 from tests.unit.library.test_review_cache import FACTS, TOKEN
@@ -53,14 +53,14 @@ def running() -> list[int]:
 
 def found_in(folder: Path, name: str) -> list[tuple[Path, str]]:
     """The sample stores of a folder, copied, with their formats."""
-    shutil.copytree(bundled_folder("sample-data") / name, folder / name)
+    shutil.copytree(SAMPLES / name, folder / name)
     return stores_within(folder / name)
 
 
 def test_another_process_opens_the_same_stores(tmp_path: Path) -> None:
     found = [
         each
-        for folder in sorted(bundled_folder("sample-data").iterdir())
+        for folder in sorted(SAMPLES.iterdir())
         if folder.is_dir()
         for each in stores_within(folder)
     ]

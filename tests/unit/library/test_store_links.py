@@ -14,9 +14,8 @@ from memtui.insight.links import Edge, LinkIndex, Node, NodeKind
 from memtui.library import Library, loaded_stores
 from memtui.library.past_library import library_at
 from memtui.model import Memory
+from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import fact, write_facts
-
-REPOSITORY = Path(__file__).parents[3]
 
 
 def opened(place: Path, *stores: Path) -> Library:
@@ -44,7 +43,7 @@ def memories(library: Library) -> list[Memory]:
 @pytest.fixture
 def sample_links(tmp_path: Path) -> tuple[Library, dict[str, tuple[set[Edge], set[Edge]]]]:
     for store in stores_of(tmp_path / "sample"):
-        shutil.copytree(REPOSITORY / "sample-data" / store.name, store)
+        shutil.copytree(SAMPLES / store.name, store)
     library = opened(tmp_path, *stores_of(tmp_path / "sample"))
     return library, edges_of(library)
 

@@ -1,4 +1,4 @@
-"""The list of known items is whole: every class in both halves, every answer in the sample data."""
+"""The known items: each class in both halves, each answer in the sample stores."""
 
 from __future__ import annotations
 

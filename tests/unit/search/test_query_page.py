@@ -1,4 +1,4 @@
-"""docs/search.md: each example finds what the page says, on the sample data."""
+"""docs/search.md: each example finds what the page says, on the sample stores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from memtui.library import Library
 from memtui.query import parse_query
-from tests.demo_data import NOW, open_demo
+from tests.samples import NOW, open_samples
 
 PAGE = Path(__file__).parents[3] / "docs" / "search.md"
 
@@ -29,7 +29,7 @@ SHOWN = [
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    return open_demo(tmp_path_factory.mktemp("demo") / "sample-data")
+    return open_samples(tmp_path_factory.mktemp("samples") / "samples")
 
 
 def test_the_page_has_its_examples() -> None:

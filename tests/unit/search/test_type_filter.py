@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memtui import paths
 from memtui.library import Library
 from memtui.query import parse_query
+from tests.samples import SAMPLES
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 STORES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace", "claude-code")
@@ -19,7 +19,7 @@ STORES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace", "cl
 
 @pytest.mark.parametrize("store", STORES)
 def test_every_word_of_the_list_finds_exactly_its_rows(tmp_path: Path, store: str) -> None:
-    shutil.copytree(paths.bundled_folder("sample-data") / store, tmp_path / store)
+    shutil.copytree(SAMPLES / store, tmp_path / store)
     with closing(Library.open([tmp_path / store], cache=None, now=lambda: NOW)) as library:
         library.load()
         rows = {m.ref: m.type or m.kind for m in library.memories(library.stores[0].label)}

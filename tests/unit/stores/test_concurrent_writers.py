@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from memtui import paths
 from memtui.changes import Act, Change
 from memtui.errors import Conflict, Refused
 from memtui.files import save_hooks
 from memtui.library import Library
 from memtui.library.reverted_edits import plan_reapply
 from memtui.model import Memory
+from tests.samples import SAMPLES
 
 
 class Hermes:
@@ -316,7 +316,7 @@ def test_every_change_of_a_list_is_told_that_an_agent_writes_over(
     tmp_path: Path, format: str, file: str, agents_line: str
 ) -> None:
     root = tmp_path / format
-    shutil.copytree(paths.bundled_folder("sample-data") / format, root)
+    shutil.copytree(SAMPLES / format, root)
     library = Library.open([root], state=tmp_path / "state")
     library.load()
     label = library.stores[0].label

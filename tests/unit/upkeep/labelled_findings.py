@@ -1,7 +1,7 @@
 """Hand-labelled cases of each finding: memories that should be found, and tempting ones that not.
 
 Small and of our own invention: good for comparing two versions of a rule, not for advertising it.
-The stores are named by the labels of the sample data, whose rules are applied.
+The stores are named by the labels of the sample stores, whose rules are applied.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Hand-made labels of the sample data: what each finding should name there, and what it should not.
+"""Hand-made labels of the sample stores: what each finding should name there, and what not.
 
 A label names memories by their refs, or a file by the end of its path. Every proposal that a scan
-of the sample data makes has its label here, so that a new wrong one is seen.
+of the sample stores makes has its label here, so that a new wrong one is seen.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from memtui.upkeep.proposals import ProposalKind as Kind
 
 STORY, TOWER = "story", "test tower"
-"""The stores that `memtui demo` opens; those in `sample-data/test-tower`."""
+"""The sample stores of the tests; those in `test-tower`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleLabel:
-    """Memories of the sample data that look like one finding, and whether they are one."""
+    """Memories of the sample stores that look like one finding, and whether they are one."""
 
     kind: Kind
     is_true: bool

@@ -23,7 +23,7 @@ from .test_instructions import SAMPLES
 from .test_precision import clone_with_a_merged_branch
 
 LOW = ReviewSettings(project_events=3, branch_events=3, idle_days=1, pattern_repeats=2)
-"""Limits under which the sample data has more to tidy."""
+"""Limits under which the sample stores has more to tidy."""
 KEY = "ghp_" + "a1B2c3D4e5F6" * 3
 PLANTED = (
     "The payment worker retries failed charges with exponential backoff and a jitter",
@@ -62,7 +62,7 @@ FOUND: dict[str, frozenset[ProposalKind]] = {
         {ProposalKind.PATTERN, ProposalKind.DUPLICATE, ProposalKind.OUTDATED_SCHEMA}
     ),
 }
-"""Folder of the sample data -> findings with changes that it must have."""
+"""Folder of the sample stores -> findings with changes that it must have."""
 
 
 @dataclass

@@ -54,7 +54,7 @@ from .test_instructions import SAMPLES
 
 PAGE = Path(__file__).parents[3] / "docs" / "review.md"
 REMOTE = "git@git.example.org:quarterbell/test-tower.git"
-"""The remote of the test tower in the sample data; a clone of it has one merged branch."""
+"""The remote of the test tower in the sample stores; a clone of it has one merged branch."""
 
 
 @cache
@@ -117,7 +117,7 @@ def texts_of(kind: ProposalKind) -> Iterator[tuple[bool, bool]]:
 
 @dataclass(frozen=True)
 class ScannedSamples:
-    """What a scan of copies of the sample data proposes, by group of stores."""
+    """What a scan of copies of the sample stores proposes, by group of stores."""
 
     proposals: dict[str, tuple[Proposal, ...]]
 
@@ -219,7 +219,7 @@ def test_a_finding_that_is_often_wrong_is_a_hint(
 ) -> None:
     """The table of `RULES` and the page say what is measured here."""
     labels = [one for one in LABELS if one.kind is kind]
-    assert {one.is_true for one in labels} == {True, False}, "not both in the sample data"
+    assert {one.is_true for one in labels} == {True, False}, "not both in the sample stores"
     measured = measure(
         iter(
             [
@@ -254,11 +254,9 @@ def test_hidden_characters_spare_the_joiners_that_a_script_needs() -> None:
     assert [text for text in HIDDEN_FALSE if hidden_count(text)] == []
 
 
-def indexed(target: str) -> list[Memory]:
-    """A topic file, and an index whose only line names this file."""
-    (topic,) = memories("About the tower", kind="document")
-    (line,) = memories("- the tower", kind="note", links=(Link("indexes", target),))
-    return [replace(topic, id="topic.md", ref="agent-memory:topic.md"), line]
+def indexed(value: object) -> list[Memory]:
+    """A topic file that an index names or does not name; None: there is no index."""
+    return memories("About the tower", kind="document", extra={"indexed": value})
 
 
 def test_the_same_in_two_stores_is_found_when_asked() -> None:
@@ -294,7 +292,7 @@ def test_the_same_in_two_stores_is_found_when_asked() -> None:
             memories("Ann", supersedes=("gone",)),
             memories("Ann", "Bob", supersedes=("agent-memory-0",)),
         ),
-        (check_orphaned_files, indexed("gone.md"), indexed("topic.md")),
+        (check_orphaned_files, indexed(False), indexed(True) + indexed(None)),
     ],
     ids=[
         "duplicate id",

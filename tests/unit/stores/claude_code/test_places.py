@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from memtui import paths
 from memtui.library import Library
 from memtui.stores import registry
 from memtui.stores.claude_code import ProjectPaths, detect
+from tests.samples import SAMPLES
 
-SAMPLES = paths.bundled_folder("sample-data")
 SLUG = "-home-ann-src-towerd-io"
 
 

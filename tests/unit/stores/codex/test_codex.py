@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from memtui import paths
 from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.codex import detect
 from memtui.testing.fixtures import contents, differences
+from tests.samples import SAMPLES
 
-SAMPLES = paths.bundled_folder("sample-data")
 NOTES = "extensions/ad_hoc/notes/"
 
 

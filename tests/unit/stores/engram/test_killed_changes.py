@@ -17,8 +17,8 @@ from memtui.journal import ActionState
 from memtui.library import Library
 from memtui.library.planning import Planned, planned_import
 from memtui.model import Memory, to_record
-from memtui.paths import bundled_folder
 from memtui.stores.engram.connection import FAILPOINTS
+from tests.samples import SAMPLES
 from tests.torture.processes import KILLED, in_child
 
 from .test_writing import healthy, person_columns
@@ -58,7 +58,7 @@ def importing(library: Library, folder: Path) -> Planned:
 def test_after_a_kill_all_rows_are_old_or_all_are_new(
     tmp_path: Path, make: Callable[[Library, Path], Planned], point: str
 ) -> None:
-    shutil.copytree(bundled_folder("sample-data") / "engram", tmp_path / "engram")
+    shutil.copytree(SAMPLES / "engram", tmp_path / "engram")
     old = person_columns(tmp_path / "engram")
     library = opened(tmp_path)
     planned = make(library, tmp_path)

@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui import paths
 from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.stores.gemini import detect, target_of
 from memtui.stores.gemini.patches import apply_patch, parse_patch
 from memtui.testing.fixtures import contents
+from tests.samples import SAMPLES
 
-SAMPLES = paths.bundled_folder("sample-data")
 NOTES = "tmp/quarterbell-books/memory"
 TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "\n", "- c\n", "@@\n"]), max_size=9).map("".join)
 

@@ -18,7 +18,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui import paths
 from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.library import Library
@@ -33,11 +32,11 @@ from memtui.stores.hermes.store import (
     why_refused,
 )
 from memtui.stores.sidecar import Sidecar
+from tests.samples import SAMPLES
 
 RECORDED: dict[str, Any] = json.loads(
     Path(__file__).with_name("hermes_agent_0_19_0.json").read_text(encoding="utf-8")
 )
-SAMPLES = paths.bundled_folder("sample-data")
 
 
 def home(folder: Path, memory: str, user: str = "") -> Path:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui import paths
 from memtui.changes import Act, Change
 from memtui.errors import Refused, StoreError
 from memtui.library import Library
@@ -18,8 +17,8 @@ from memtui.stores import registry
 from memtui.stores.markdown_folder import detect, profile_of
 from memtui.stores.markdown_folder.rules import observations, parse_patterns, relations
 from memtui.stores.markdown_folder.store import MarkdownFolder
+from tests.samples import SAMPLES
 
-SAMPLES = paths.bundled_folder("sample-data")
 OTHERS = ("agent-memory", "ambient", "engram", "simple-memory", "workspace", "claude-code")
 
 

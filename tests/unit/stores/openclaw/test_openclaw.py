@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui import paths
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError, Refused
 from memtui.library import Library
@@ -21,8 +20,9 @@ from memtui.stores.openclaw import detect
 from memtui.stores.openclaw.store import BOOTSTRAP_CHARACTERS, OpenClawStore, recalls_tag
 from memtui.stores.sidecar import Sidecar
 from memtui.testing.fixtures import contents
+from tests.samples import SAMPLES
 
-SAMPLE = paths.bundled_folder("sample-data") / "openclaw"
+SAMPLE = SAMPLES / "openclaw"
 
 
 @pytest.fixture
