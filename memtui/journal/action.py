@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from memtui.changes import JSON_PARTS, SHARED_TEXTS, Edit, Kind, StoreEdits, invert_edits
+from memtui.changes import JSON_PARTS, SHARED_TEXTS, Act, Edit, Kind, StoreEdits, invert_edits
 from memtui.errors import RefError
 from memtui.files.merging import is_same_value
 from memtui.model import Memory
@@ -74,6 +74,14 @@ class JournalAction(Struct, frozen=True):
     stored."""
     warnings: tuple[str, ...] = ()
     """Right after it was done, undone or redone: what was not done beside it. Not stored."""
+    effects: tuple[str, ...] = ()
+    """Right after it was undone or redone: what that means for each program. Not stored."""
+
+    @property
+    def act(self) -> Act | None:
+        """What it does, by its title; None where that names no act."""
+        verb = self.title.partition(" ")[0].removesuffix(":")
+        return Act(verb) if verb in Act.__members__.values() else None
 
     @property
     def parts(self) -> tuple[StoreEdits, ...]:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from memtui.stores.base import ReadTime
+
 
 class Profile(Struct, frozen=True):
     """How one program uses its folder."""
@@ -30,6 +32,10 @@ class Profile(Struct, frozen=True):
     """Whether `mem:` and a name refer to a note."""
     loaded: tuple[str, ...] = ()
     """Notes and folders (with a slash) that are given to every session."""
+    read_time: ReadTime = ReadTime.OPENED
+    """When the program reads the others. Serena, Cline, Letta: on demand; basic-memory: it watches
+    the files, and searches an index that is derived from them (formats page of Markdown folders).
+    """
 
 
 SERENA = Profile("serena", "Serena", frontmatter=False, tags=False, references=True)
@@ -44,7 +50,7 @@ BANK = Profile(
     tags=False,
     loaded=tuple(f"{name}.md" for name in BANK_NAMES),
 )
-BASIC = Profile("basic-memory", "basic-memory", observations=True)
+BASIC = Profile("basic-memory", "basic-memory", observations=True, read_time=ReadTime.INDEXED)
 MEMFS = Profile("memfs", "Letta", tags=False, described=True, commits=True, loaded=("system/",))
 VAULT = Profile("vault", "Vault")
 PLAIN = Profile("plain", "Notes")
