@@ -26,6 +26,7 @@ from memtui.stores.accesses import (
 from memtui.stores.base import (
     LoadedText,
     Reading,
+    ReadTime,
     Scan,
     Shard,
     Store,
@@ -219,6 +220,14 @@ class EngramStore(Store):
     def _unreadable(self, error: Exception) -> Unreadable:
         reason = describe_error(error) if isinstance(error, sqlite3.Error) else str(error)
         return Unreadable(str(self.file), f"SQLite: {reason}")
+
+    reads_superseded = True
+    """A `supersedes` verdict changes only memory_relations: the old row is hidden nowhere (formats
+    page of Engram, 3.4)."""
+
+    def read_time(self, path: str) -> ReadTime:  # noqa: ARG002
+        """Every call asks the database; a soft-deleted row is left out."""
+        return ReadTime.AT_ONCE
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """What the SessionStart hook asks for: the context of the project that the entity is in."""

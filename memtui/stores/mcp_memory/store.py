@@ -23,7 +23,7 @@ from memtui.files.json.editing import put_member, splice
 from memtui.files.json.graph import ENTITY, RELATION, Graph, GraphRecord, parse_graph
 from memtui.model import Link, Memory, Place
 from memtui.stores import listed_texts
-from memtui.stores.base import Unreadable
+from memtui.stores.base import ReadTime, Unreadable
 from memtui.stores.file_store import explain_read_only
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import CONVERTED, extra_in, is_import
@@ -272,6 +272,10 @@ class McpMemoryStore(ListStore):
         if os.path.exists(file) and not os.access(file, os.W_OK):
             return "the file is read-only for this user"
         return explain_read_only(file.parent)
+
+    def read_time(self, path: str) -> ReadTime:  # noqa: ARG002
+        """The server reads the file again for every call (formats page of MCP memory)."""
+        return ReadTime.AT_ONCE
 
     def place_new(self, change: Change, context: ListContext) -> tuple[str, str]:  # noqa: ARG002
         entity = str(change.fields.get("entity") or "").strip()

@@ -24,7 +24,7 @@ from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import CURRENT, Memory
-from memtui.stores.base import Reading, Shard
+from memtui.stores.base import Reading, ReadTime, Shard
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport, UpkeepRules
 from memtui.stores.importing import (
@@ -628,6 +628,10 @@ class SimpleMemoryStore(FileStore):
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
         """All memories of the store: there is only the one shard."""
         return records.read(self.root, self.label, sidecar)
+
+    def read_time(self, path: str) -> ReadTime:  # noqa: ARG002
+        """The white paper has no program: whatever uses the files finds what they hold then."""
+        return ReadTime.OPENED
 
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?\s*(?:%|[^\W\d]{1,8}|°[CF])?")
