@@ -134,8 +134,10 @@ _CALL = re.compile(r"[\w.]+\(")
 _COMMON_WORDS = frozenset(
     {"password", "pass", "passwd", "secret", "pwd", "token", "user", "changeme"}
 )
-_NO_SECRET = re.compile(r"\d{4}-\d\d-\d\d.*|v?\d+(?:\.\d+)+|[\d.,:/-]+(?:[a-z]{1,4})?")
-"""Dates, versions, numbers with a unit."""
+_NO_SECRET = re.compile(
+    r"\d{4}-\d\d-\d\d.*|v?\d+(?:\.\d+)+|(?:[\w.+*/-]{1,20}=)?[\d.,:/-]+(?:[a-z]{1,4})?|~:text=.*"
+)
+"""Dates, versions, numbers with a unit, equations (`tests pass: 23+7=30`), links to a passage."""
 _PLAIN_WORDS = re.compile(r"[A-Za-z]+(?:[-_ ][A-Za-z]+)*\d?")
 """Words; one digit may follow."""
 _CHANGE_OF_CASE = re.compile("[a-z][A-Z]")
