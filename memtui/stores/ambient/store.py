@@ -29,8 +29,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, text_edit
-from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp, safe_join
 from memtui.model import Memory
@@ -62,6 +64,7 @@ from memtui.stores.base import (
     LoadedEntry,
     LoadedText,
     Reading,
+    ReadTime,
     Shard,
     StoreView,
     Unreadable,
@@ -158,8 +161,7 @@ def find_superseded(
     return closest
 
 
-@dataclass(frozen=True, slots=True)
-class EventTarget:
+class EventTarget(Struct, frozen=True):
     """The project and branch that a new event goes to."""
 
     files: ProjectFiles
@@ -262,8 +264,7 @@ _UNKNOWN_PROJECT = (
 _NO_PROJECT_FILE = "the project has no project.json: written to the branch only"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacedDecision:
+class ReplacedDecision(Struct, frozen=True):
     """A decision that the new one supersedes in some or all of the files that hold it."""
 
     id: str
@@ -824,6 +825,11 @@ class Ambient(FileStore):
             return read_legacy(Path(shard.files[0]), self.root, self.label)
         project, faults = read_project(self.root, shard.key, shard.files)
         return Reading(tuple(events(project, self.label, self.now())), tuple(faults))
+
+    def read_time(self, path: str) -> ReadTime:
+        """The daemon reads the files for every request and keeps no cache; the branches that were
+        archived it does not read (formats page of Ambient, 2.1 and 2.2)."""
+        return ReadTime.NEVER if f"/{ambient.ARCHIVED}/" in path else ReadTime.AT_ONCE
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The block of the project and branch, or of each, read from the files as Ambient does."""

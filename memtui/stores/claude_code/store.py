@@ -23,6 +23,7 @@ from memtui.stores.base import (
     LoadedText,
     LoadLimit,
     Reading,
+    ReadTime,
     Shard,
     StoreView,
     Unreadable,
@@ -129,6 +130,19 @@ class ClaudeCodeStore(MarkdownListStore):
         records = read_folder(folder, shard.files, self._entity(folder), self.root, sidecar)
         memories = tuple(folder_memories(records, self.label))
         return Reading(memories, tuple(records.unreadable))
+
+    def read_time(self, path: str) -> ReadTime:
+        """Instruction files and MEMORY.md are loaded when a session starts, and a running one keeps
+        them; topic files are read on demand (formats page of Claude Code, layout and limit)."""
+        folder, _, name = path.rpartition("/")
+        in_folder = any(each.key == (folder or ".") for each in memory_folders(self.root, []))
+        is_topic = in_folder and name != INDEX and path not in instruction_names(self.root, [])
+        return ReadTime.OPENED if is_topic else ReadTime.NEXT_SESSION
+
+    def as_loaded(self, path: str, text: str) -> LoadedText | None:
+        """The head of a MEMORY.md."""
+        is_index = path.rpartition("/")[2] == INDEX
+        return _index_text("", path, text, ()) if is_index else None
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The instruction files, and MEMORY.md of this entity or of every folder."""

@@ -24,12 +24,14 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
-from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp
 from memtui.model import CURRENT, Link, Memory, Place
-from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable
+from memtui.stores.base import LoadedText, Reading, ReadTime, StoreView, Unreadable
 from memtui.stores.codex import MEMORY, NOTES, ROLLOUTS, SUFFIX, SUMMARY, is_note, memory_files
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
@@ -81,8 +83,7 @@ _TYPES = {
 MAX_HEAD_LINES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class TaskGroup:
+class TaskGroup(Struct, frozen=True):
     """A part of MEMORY.md, and where it begins."""
 
     start: int
@@ -415,6 +416,11 @@ class CodexStore(TextFileStore):
             return os.stat(note).st_mtime >= os.stat(self.root / MEMORY).st_mtime
         except OSError:
             return True
+
+    def read_time(self, path: str) -> ReadTime:  # noqa: ARG002
+        """memtui writes notes only, which the next consolidation reads as what a person asks for
+        (formats page of Codex, write rule)."""
+        return ReadTime.ASKED
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The summary, which every prompt holds."""

@@ -29,6 +29,7 @@ from memtui.stores.base import (
     LimitUse,
     LoadedEntry,
     LoadedText,
+    ReadTime,
     StoreView,
     Unreadable,
     WriteRecorder,
@@ -205,6 +206,10 @@ class HermesStore(ListStore):
         for name, entity in ENTITIES.items():
             if own := [memory for memory in memories if memory.entity == entity]:
                 yield name, self._config.current().value[name], own
+
+    def read_time(self, path: str) -> ReadTime:  # noqa: ARG002
+        """A running session holds a frozen copy (formats page of Hermes)."""
+        return ReadTime.NEXT_SESSION
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The two blocks of the prompt; entries that Hermes holds for threats are not told apart

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.listed_texts import ListedText, ListFile, ListStore
@@ -29,8 +30,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _COMMENT, _COMMENT_END = "<!--", "-->"
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownItem:
+class MarkdownItem(Struct, frozen=True):
     """One item, and where it stands in the text."""
 
     start: int

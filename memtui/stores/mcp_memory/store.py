@@ -16,14 +16,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from memtui.changes import TEXTS, Act, Change, Edit, Kind, Outcome, Plan
-from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused
 from memtui.files.json.editing import put_member, splice
 from memtui.files.json.graph import ENTITY, RELATION, Graph, GraphRecord, parse_graph
 from memtui.model import Link, Memory, Place
 from memtui.stores import listed_texts
-from memtui.stores.base import Unreadable
+from memtui.stores.base import ReadTime, Unreadable
 from memtui.stores.file_store import explain_read_only
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import CONVERTED, extra_in, is_import
@@ -272,6 +273,10 @@ class McpMemoryStore(ListStore):
         if os.path.exists(file) and not os.access(file, os.W_OK):
             return "the file is read-only for this user"
         return explain_read_only(file.parent)
+
+    def read_time(self, path: str) -> ReadTime:  # noqa: ARG002
+        """The server reads the file again for every call (formats page of MCP memory)."""
+        return ReadTime.AT_ONCE
 
     def place_new(self, change: Change, context: ListContext) -> tuple[str, str]:  # noqa: ARG002
         entity = str(change.fields.get("entity") or "").strip()

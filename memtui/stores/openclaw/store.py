@@ -29,6 +29,7 @@ from memtui.stores.base import (
     LoadedText,
     LoadLimit,
     Reading,
+    ReadTime,
     StoreView,
     Unreadable,
     limit_uses,
@@ -109,6 +110,11 @@ def _plan_import(change: Change, context: ListContext) -> Plan:
         return plan_duplicate(change, "a file of this name")
     text = str(change.fields.get("document") or change.fields.get("content") or "")
     return plan_file_import(change, context, new_file(context.root, path), text)
+
+
+def _days_given(now: datetime) -> list[str]:
+    """The days whose logs a session is given: yesterday and today."""
+    return [(now - timedelta(days=back)).date().isoformat() for back in (1, 0)]
 
 
 def convert(memory: Memory) -> ConvertedMemory:
@@ -213,9 +219,21 @@ class OpenClawStore(MarkdownListStore):
             found |= {"type": "promoted", "confidence": confidence, "source": mark[4]}
         return found | {"tags": recalls_tag(item.text)}
 
+    def read_time(self, path: str) -> ReadTime:
+        """A session is given the bootstrap files and the logs of today and yesterday; all other
+        notes are found by an index that follows the files (formats page of OpenClaw)."""
+        if path in NOT_GIVEN:
+            return ReadTime.OPENED
+        is_given = _is_curated(path) or day_of(path) in _days_given(self.now())
+        return ReadTime.NEXT_SESSION if is_given else ReadTime.INDEXED
+
+    def as_loaded(self, path: str, text: str) -> LoadedText | None:
+        """The part of a bootstrap file that is within the cap."""
+        return LoadedText(path, text, limit=LIMIT) if _is_curated(path) else None
+
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The bootstrap files up to their cap, then the logs of yesterday and today."""
-        days = [(now - timedelta(days=back)).date().isoformat() for back in (1, 0)]
+        days = _days_given(now)
         logs = [path for path in daily_files(self.root, []) if day_of(path) in days]
         given = [name for name in notes(self.root) if name not in NOT_GIVEN]
         texts = []

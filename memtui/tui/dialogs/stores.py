@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual import on
@@ -16,7 +17,6 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from memtui import text
-from memtui.dataclass import dataclass
 from memtui.library.store_catalog import StoreSummary, TypedPath, path_from_home, project_name
 from memtui.model import Memory
 from memtui.tui.appearance import wrapped
@@ -329,8 +329,7 @@ STORE_FROM = 50
 """Columns from which each line names its store; the headings and their order say it too."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedLine:
+class ComparedLine(Struct, frozen=True):
     """A heading, or one memory with the passage that counts."""
 
     words: str
