@@ -318,6 +318,24 @@ class LoadedText(NamedTuple):
         return self.lines[at] if at < len(self.lines) else at + 1
 
 
+class LoadedBlock:
+    """Builds a text of several parts, and notes where memories stand in it."""
+
+    def __init__(self, text: str = "") -> None:
+        self.text = text
+        self.entries: list[LoadedEntry] = []
+
+    def add(self, text: str, ref: str = "") -> None:
+        """Append a text, which is that of a memory if `ref` is given."""
+        start, self.text = len(self.text), self.text + text
+        if ref:
+            self.entries.append(LoadedEntry(ref, start, len(self.text)))
+
+    def loaded(self, title: str, file: str, **more: Any) -> LoadedText:
+        """The finished text; `more` are further fields."""
+        return LoadedText(title, self.text, file, entries=tuple(self.entries), **more)
+
+
 def loaded_whole(memory: Memory, note: str) -> LoadedText:
     """The text of one `memory`, loaded without a limit; `note` as in `LoadedText`."""
     entry = LoadedEntry(memory.ref, 0, len(memory.content))
