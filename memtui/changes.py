@@ -7,7 +7,7 @@ or table row, and what to tell the person. Each edit holds the text before and a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -190,6 +190,9 @@ class Plan:
     supersedes: tuple[str, ...] = ()
     """Refs of the memories that would no longer be current."""
     warnings: tuple[str, ...] = ()
+    effect: str = ""
+    """What it means for the program that owns the store, in one sentence; see
+    `memtui.stores.effects`."""
     lost: tuple[str, ...] = ()
     """What an imported memory loses because the store cannot keep it; see `ConvertedMemory`."""
 
@@ -197,6 +200,11 @@ class Plan:
     def has_edits(self) -> bool:
         """Whether applying the plan would write anything."""
         return bool(self.edits)
+
+
+def effects_of(plans: Iterable[Plan]) -> tuple[str, ...]:
+    """What plans mean for each program, without repetitions."""
+    return tuple(dict.fromkeys(plan.effect for plan in plans if plan.effect))
 
 
 @dataclass(frozen=True, slots=True)

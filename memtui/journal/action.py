@@ -13,7 +13,7 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
-from memtui.changes import JSON_PARTS, SHARED_TEXTS, Edit, Kind, StoreEdits, invert_edits
+from memtui.changes import JSON_PARTS, SHARED_TEXTS, Act, Edit, Kind, StoreEdits, invert_edits
 from memtui.dataclass import dataclass, field
 from memtui.errors import RefError
 from memtui.files.merging import is_same_value
@@ -75,6 +75,14 @@ class JournalAction:
     stored."""
     warnings: tuple[str, ...] = ()
     """Right after it was done, undone or redone: what was not done beside it. Not stored."""
+    effects: tuple[str, ...] = ()
+    """Right after it was undone or redone: what that means for each program. Not stored."""
+
+    @property
+    def act(self) -> Act | None:
+        """What it does, by its title; None where that names no act."""
+        verb = self.title.partition(" ")[0].removesuffix(":")
+        return Act(verb) if verb in Act.__members__.values() else None
 
     @property
     def parts(self) -> tuple[StoreEdits, ...]:

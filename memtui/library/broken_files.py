@@ -219,6 +219,7 @@ def plan_restore_copy(store: WritableStore, file: str, state: Path) -> Planned:
         Refused: there is no backup, or the store is read-only.
         UnreadableFile: the file cannot be read.
     """
+    from memtui.library.guarded_store import effect_of
     from memtui.library.planning import Planned
 
     path = Path(file)
@@ -230,7 +231,8 @@ def plan_restore_copy(store: WritableStore, file: str, state: Path) -> Planned:
     before = decode(read_bytes(path, _outer_folder(store))) if os.path.lexists(path) else None
     edit = text_edit(str(path), before, decode(backup.read()))
     title = f"restore: {path.name}"
-    return Planned(title, (Plan((), (edit,)),), (StoreEdits(str(store.root), (edit,)),))
+    plan = Plan((), (edit,), effect=effect_of(None, (edit,), store))
+    return Planned(title, (plan,), (StoreEdits(str(store.root), (edit,)),))
 
 
 def is_database(path: Path) -> bool:

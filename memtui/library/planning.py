@@ -16,6 +16,7 @@ from memtui.changes import (
     Plan,
     StoreEdits,
     edit_diffs,
+    effects_of,
 )
 from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError, Refused
@@ -69,6 +70,22 @@ class Planned:
                 if ref not in own or plan.changes[0].act not in retired
             )
             for plan in self.plans
+        )
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """What it means for each program."""
+        return effects_of(self.plans)
+
+    @property
+    def only_hides(self) -> bool:
+        """Whether a memory would be hidden by memtui only, and still be read by its program."""
+        return any(
+            plan.changes[0].act is Act.RETIRE
+            and plan.has_edits
+            and all(edit.kind is Kind.SIDECAR for edit in plan.edits)
+            for plan in self.plans
+            if plan.changes
         )
 
     @property

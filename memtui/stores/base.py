@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -77,6 +78,22 @@ class Written:
     """Planned ref -> written ref, where they differ."""
     warnings: tuple[str, ...] = ()
     """For the person: what else should have been done and was not. The edits were made."""
+
+
+class ReadTime(StrEnum):
+    """When a program reads a file that was changed, as the end of a sentence; soonest last."""
+
+    NEXT_SESSION = "from its next session"
+    """What it loads when a session starts; one that runs keeps what it loaded."""
+    INDEXED = "once its index is up to date"
+    OPENED = "when it next opens the file"
+    SEARCHED = "at its next search"
+    AT_ONCE = "at once"
+    """It reads the file, or asks the database, for every call."""
+    INBOX = "in its inbox"
+    ASKED = "when it is asked"
+    """The file is a request to the program, which decides what becomes of it."""
+    NEVER = "never"
 
 
 class StoreView(Protocol):
@@ -224,6 +241,20 @@ class Store(Protocol):
         return ()
 
     # ---- what its program does ------------------------------------------------------------------
+
+    reads_superseded: bool = False
+    """Whether the program still reads a memory that is superseded in its own way."""
+
+    reads: ReadTime | None = None
+    """When the program reads a change of any file; None: not known."""
+
+    def read_time(self, path: str) -> ReadTime | None:  # noqa: ARG002
+        """When the program reads a change of this file, relative to the root."""
+        return self.reads
+
+    def as_loaded(self, path: str, text: str) -> LoadedText | None:  # noqa: ARG002
+        """What a session would load of this file if it had this text; None: there is no limit."""
+        return None
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """Say what the program puts into the context of a session that starts now.

@@ -62,6 +62,7 @@ from memtui.stores.base import (
     LoadedBlock,
     LoadedText,
     Reading,
+    ReadTime,
     Shard,
     StoreView,
     Unreadable,
@@ -824,6 +825,11 @@ class Ambient(FileStore):
             return read_legacy(Path(shard.files[0]), self.root, self.label)
         project, faults = read_project(self.root, shard.key, shard.files)
         return Reading(tuple(events(project, self.label, self.now())), tuple(faults))
+
+    def read_time(self, path: str) -> ReadTime:
+        """The daemon reads the files for every request and keeps no cache; the branches that were
+        archived it does not read (formats page of Ambient, 2.1 and 2.2)."""
+        return ReadTime.NEVER if f"/{ambient.ARCHIVED}/" in path else ReadTime.AT_ONCE
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The block of the project and branch, or of each, read from the files as Ambient does."""

@@ -22,6 +22,7 @@ from memtui.stores.base import (
     LoadedText,
     LoadLimit,
     Reading,
+    ReadTime,
     Shard,
     StoreView,
     Unreadable,
@@ -41,6 +42,7 @@ from memtui.stores.claude_code import (
 from memtui.stores.claude_code.adding import convert
 from memtui.stores.claude_code.records import (
     IMPORTS,
+    INDEX_LINES,
     ClaudeContext,
     IndexFile,
     folder_memories,
@@ -126,6 +128,19 @@ class ClaudeCodeStore(MarkdownListStore):
         records = read_folder(folder, shard.files, self._entity(folder), self.root, sidecar)
         memories = tuple(folder_memories(records, self.label))
         return Reading(memories, tuple(records.unreadable))
+
+    def read_time(self, path: str) -> ReadTime:
+        """Instruction files and MEMORY.md are loaded when a session starts, and a running one keeps
+        them; topic files are read on demand (formats page of Claude Code, layout and limit)."""
+        folder, _, name = path.rpartition("/")
+        in_folder = any(each.key == (folder or ".") for each in memory_folders(self.root, []))
+        is_topic = in_folder and name != INDEX and path not in instruction_names(self.root, [])
+        return ReadTime.OPENED if is_topic else ReadTime.NEXT_SESSION
+
+    def as_loaded(self, path: str, text: str) -> LoadedText | None:
+        """The head of a MEMORY.md."""
+        is_index = path.rpartition("/")[2] == INDEX
+        return _index_text("", path, text, ()) if is_index else None
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The instruction files, and MEMORY.md of this entity or of every folder."""
@@ -252,11 +267,12 @@ def _index_text(entity: str, file: str, text: str, memories: Sequence[Memory]) -
         counted = counted.removesuffix("\n")
     entries = []
     for memory in memories:
-        first = memory.origin.line or 0
-        if memory.origin.file == file and first in offsets:
-            after = first + memory.content.count("\n") + 1
-            end = offsets.get(after, len(counted))
-            entries.append(LoadedEntry(memory.ref, offsets[first], min(end, len(counted))))
+        lines = zip(memory.also, memory.extra.get(INDEX_LINES, ()), strict=False)
+        for place, written in ((memory.origin, memory.content), *lines):
+            first = place.line or 0
+            if place.file == file and first in offsets:
+                end = offsets.get(first + written.count("\n") + 1, len(counted))
+                entries.append(LoadedEntry(memory.ref, offsets[first], min(end, len(counted))))
     entries.sort(key=lambda entry: entry.start)
     title = f"{entity}: {INDEX}"
     note = "frontmatter and comments do not count; the rest is not loaded"

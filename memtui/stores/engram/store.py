@@ -26,6 +26,7 @@ from memtui.stores.accesses import (
 from memtui.stores.base import (
     LoadedText,
     Reading,
+    ReadTime,
     Scan,
     Shard,
     Store,
@@ -128,6 +129,7 @@ class EngramStore(Store):
         """The entity can be edited as far as it is a project and a scope."""
         return frozenset({"content", "title", "type", "entity"})
 
+    reads = ReadTime.AT_ONCE  # every call asks the database
     undo_note = "as a new revision"
     """Engram numbers every write of a row, an undone one too."""
 
@@ -219,6 +221,10 @@ class EngramStore(Store):
     def _unreadable(self, error: Exception) -> Unreadable:
         reason = describe_error(error) if isinstance(error, sqlite3.Error) else str(error)
         return Unreadable(str(self.file), f"SQLite: {reason}")
+
+    reads_superseded = True
+    """A `supersedes` verdict changes only memory_relations: the old row is hidden nowhere (formats
+    page of Engram, 3.4)."""
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """What the SessionStart hook asks for: the context of the project that the entity is in."""

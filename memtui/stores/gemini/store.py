@@ -18,7 +18,7 @@ from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.reading import decode, file_stamp, read_bytes
 from memtui.model import Memory, Place
 from memtui.stores import listed_texts
-from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable
+from memtui.stores.base import LoadedText, Reading, ReadTime, StoreView, Unreadable
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.gemini import (
     ADDED,
@@ -223,6 +223,11 @@ class GeminiStore(MarkdownListStore):
         found = super().describe(file, item)
         found["extra"]["loaded_at_start"] = True
         return found | {"entity": entity_of(file.key)}
+
+    def read_time(self, path: str) -> ReadTime:
+        """Notes are given to sessions when they start; a patch waits for `/memory inbox` (formats
+        page of Gemini CLI)."""
+        return ReadTime.INBOX if is_patch(path) else ReadTime.NEXT_SESSION
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """GEMINI.md, and the private notes of this project or of all."""

@@ -22,7 +22,7 @@ from memtui.files.reading import file_stamp
 from memtui.files.text_items import DELIMITER
 from memtui.model import Memory
 from memtui.stores import listed_texts
-from memtui.stores.base import LimitUse, LoadedBlock, LoadedText, StoreView, Unreadable
+from memtui.stores.base import LimitUse, LoadedBlock, LoadedText, ReadTime, StoreView, Unreadable
 from memtui.stores.entry_list import (
     EntryFile,
     parse_entries,
@@ -77,6 +77,7 @@ class HermesStore(listed_texts.ListStore):
 
     format = "hermes"
     acts = listed_texts.list_acts({Act.RETYPE: "an entry has no type"})
+    reads = ReadTime.NEXT_SESSION  # a running session holds a frozen copy
     rescans = True  # the limits are part of the stamp
 
     def __init__(self, root: Path, label: str, **more: Any) -> None:

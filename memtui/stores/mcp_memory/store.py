@@ -23,7 +23,7 @@ from memtui.files.json.editing import put_member, splice
 from memtui.files.json.graph import ENTITY, RELATION, Graph, GraphRecord, parse_graph
 from memtui.model import Link, Memory, Place
 from memtui.stores import listed_texts
-from memtui.stores.base import Unreadable
+from memtui.stores.base import ReadTime, Unreadable
 from memtui.stores.file_store import explain_read_only
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import CONVERTED, extra_in, is_import
@@ -239,6 +239,7 @@ class McpMemoryStore(listed_texts.ListStore):
         shard_of=lambda _: SHARD,
         not_on=_not_on,
     )
+    reads = ReadTime.AT_ONCE  # the server reads the file again for every call
     syntax = GraphFile
 
     def list_files(self, faults: list[Unreadable]) -> tuple[str, ...]:  # noqa: ARG002

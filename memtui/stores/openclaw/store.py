@@ -19,7 +19,7 @@ from memtui.changes import Act, Change, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores import listed_texts, openclaw
-from memtui.stores.base import LoadedText, LoadLimit, Reading, StoreView, Unreadable
+from memtui.stores.base import LoadedText, LoadLimit, Reading, ReadTime, StoreView, Unreadable
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import CONVERTED, extra_in
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile
@@ -69,6 +69,11 @@ def _plan_import(change: Change, context: ListContext) -> Plan:
         raise Refused("notes cannot be added here", where=path)
     text = str(change.fields.get("document") or change.fields.get("content") or "")
     return plan_file_import(change, context, imported_file(context.root, path), text)
+
+
+def _days_given(now: datetime) -> list[str]:
+    """The days whose logs a session is given: yesterday and today."""
+    return [(now - timedelta(days=back)).date().isoformat() for back in (1, 0)]
 
 
 def convert(memory: Memory) -> ConvertedMemory:
@@ -156,14 +161,24 @@ class OpenClawStore(MarkdownListStore):
             found |= {"type": "promoted", "confidence": confidence, "source": mark[4]}
         return found | {"tags": recalls_tag(item.text)}
 
+    def read_time(self, path: str) -> ReadTime:
+        """Notes that no session is given are found by an index that follows the files."""
+        if path == NOTES[-1]:
+            return ReadTime.OPENED
+        is_given = not path.startswith(f"{FOLDER}/") or day_of(path) in _days_given(self.now())
+        return ReadTime.NEXT_SESSION if is_given else ReadTime.INDEXED
+
+    def as_loaded(self, path: str, text: str) -> LoadedText | None:
+        is_log = path.startswith(f"{FOLDER}/")
+        return None if is_log else LoadedText(path, text, limit=LIMIT)
+
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The bootstrap files up to their cap, then the logs of yesterday and today."""
-        days = [(now - timedelta(days=back)).date().isoformat() for back in (1, 0)]
         texts: list[LoadedText] = []
         for path in (*NOTES[:-1], openclaw.memory_name(self.root)):
             texts += self.loaded_file(path, view, "a bootstrap file", LIMIT)
         for path in openclaw.daily_files(self.root, []):
-            if day_of(path) in days:
+            if day_of(path) in _days_given(now):
                 texts += self.loaded_file(path, view, "today's and yesterday's logs are read")
         return texts
 

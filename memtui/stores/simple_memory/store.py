@@ -24,7 +24,7 @@ from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import CURRENT, Memory
-from memtui.stores.base import Reading, Shard
+from memtui.stores.base import Reading, ReadTime, Shard
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport, UpkeepRules
 from memtui.stores.importing import (
@@ -614,6 +614,7 @@ class SimpleMemoryStore(FileStore):
 
     format = "simple-memory"
     acts = ACTS
+    reads = ReadTime.OPENED  # the white paper has no program
     context = RecordContext
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
