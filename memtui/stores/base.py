@@ -16,16 +16,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from msgspec import Struct
+
 from memtui.changes import Act, Change, Edit, Plan
-from memtui.dataclass import dataclass
 from memtui.errors import Refused
 from memtui.files.save_hooks import WriteRecorder as WriteRecorder
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """A file that could not be read, and why; the rest of its store is read all the same."""
 
     file: str
@@ -48,24 +48,21 @@ class Shard(NamedTuple):
     """Changes whenever one of the files may have changed, see `memtui.files.reading.file_stamp`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(Struct, frozen=True):
     """The shards of a store in reading order, and what could not be listed."""
 
     shards: tuple[Shard, ...]
     unreadable: tuple[Unreadable, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """The memories of one shard, in the store's own order, and the files that could not be read."""
 
     memories: tuple[Memory, ...]
     unreadable: tuple[Unreadable, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """What a store wrote, where that differs from the plan, and what did not become of it.
 
     For example, a row number that was free when the change was planned can be another program's row

@@ -29,8 +29,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, text_edit
-from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp, safe_join
 from memtui.model import Memory
@@ -159,8 +161,7 @@ def find_superseded(
     return closest
 
 
-@dataclass(frozen=True, slots=True)
-class EventTarget:
+class EventTarget(Struct, frozen=True):
     """The project and branch that a new event goes to."""
 
     files: ProjectFiles
@@ -263,8 +264,7 @@ _UNKNOWN_PROJECT = (
 _NO_PROJECT_FILE = "the project has no project.json: written to the branch only"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacedDecision:
+class ReplacedDecision(Struct, frozen=True):
     """A decision that the new one supersedes in some or all of the files that hold it."""
 
     id: str

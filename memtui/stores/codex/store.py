@@ -24,8 +24,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
-from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp
 from memtui.model import CURRENT, Link, Memory, Place
@@ -81,8 +83,7 @@ _TYPES = {
 MAX_HEAD_LINES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class TaskGroup:
+class TaskGroup(Struct, frozen=True):
     """A part of MEMORY.md, and where it begins."""
 
     start: int

@@ -38,7 +38,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from memtui.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.model import ENDED_LINKS, Link, Memory, Place
 from memtui.stores.base import LoadedBlock, LoadedText
 from memtui.stores.engram.schema import Schema
@@ -63,8 +65,7 @@ _SESSION_FIELDS = frozenset({"id", "summary"})
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Struct, frozen=True):
     """One row of memory_relations, its ends resolved to observation numbers where they exist."""
 
     sync_id: str
@@ -98,8 +99,7 @@ def relation_of(row: Row, ends: tuple[int | None, int | None], *, source_alive: 
     return Relation(sync_id, source, target, *ends, source_alive, verb, status, columns)
 
 
-@dataclass(frozen=True, slots=True)
-class DatabasePlace:
+class DatabasePlace(Struct, frozen=True):
     """The label and the file of the database that rows come from."""
 
     label: str

@@ -6,12 +6,14 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Kind, Plan
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
@@ -110,9 +112,9 @@ class EngramStore(Store):
     file: Path
     format: str = NAME
     clock: Callable[[], datetime] = utc_now
-    _last_stamps: FileStamps = field(default=(), init=False)
-    _scan: Scan = field(default=Scan(()), init=False)
-    _schema: Schema | None = field(default=None, init=False)
+    _last_stamps: FileStamps = ()
+    _scan: Scan = field(default=Scan(()))
+    _schema: Schema | None = None
 
     @property
     def read_only(self) -> str:

@@ -18,6 +18,8 @@ MEMORY, USER = "MEMORY.md", "USER.md"
 NAMES = (MEMORY, USER)
 FOLDER = "memories"
 CONFIG = "config.yaml"
+_IN_HOME = (CONFIG, "SOUL.md")
+"""What else lies in a home folder, also where people keep one under another name."""
 LOCK = ".lock"
 """Suffix of the empty file beside each that is locked while it is written; it stays."""
 _OTHER_PROGRAMS = ("memory_summary.md", "raw_memories.md")  # in a folder of this name
@@ -33,9 +35,7 @@ def detect(path: Path) -> Path | None:
 
 
 def _is_home(folder: Path) -> bool:
-    is_named = folder.name == ".hermes" or (
-        folder.parent.name == "profiles" and os.path.isfile(folder / CONFIG)
-    )
+    is_named = folder.name == ".hermes" or any(os.path.isfile(folder / name) for name in _IN_HOME)
     return _is_memories(folder / FOLDER, is_named=is_named)
 
 

@@ -9,8 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from memtui.changes import Change, Edit, Outcome, Plan, text_edit
-from memtui.dataclass import dataclass, field
 from memtui.errors import Conflict, Refused
 from memtui.files.frontmatter import set_field, split
 from memtui.files.reading import real_path, safe_join
@@ -39,12 +40,11 @@ _HEADING_LINE = r"^( {{0,3}}#{{1,6}}[ \t]+){}([ \t]*#*[ \t]*)$"
 # ---- an open document --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class OpenDocument:
+class OpenDocument(Struct, frozen=True):
     """One document, read to plan a change."""
 
     memory: Memory
-    text: str = field(repr=False)
+    text: str
     document: MarkdownFile
 
     def text_edits(self, text: str | None) -> tuple[Edit, ...]:

@@ -16,8 +16,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from memtui.changes import Change, Plan
-from memtui.dataclass import dataclass
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.base import (
@@ -47,8 +48,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _COMMENT, _COMMENT_END = "<!--", "-->"
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownItem:
+class MarkdownItem(Struct, frozen=True):
     """One item, and where it stands in the text."""
 
     start: int

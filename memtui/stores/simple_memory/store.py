@@ -19,8 +19,10 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Outcome, Plan
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import CURRENT, Memory
@@ -101,8 +103,7 @@ SHARE_OF = {"high": 0.9, "medium": 0.5, "low": 0.1}
 """What is written in a record whose `importance` is a share of 1."""
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(Struct):
     """The values that an edit writes, collected field by field."""
 
     target: RecordTarget
