@@ -101,6 +101,8 @@ class Launch(NamedTuple):
     roots: Sequence[Path] = ()
     """The stores, to tell their session from others'."""
     now: Callable[[], datetime] = _utc_now
+    legend: Sequence[tuple[str, str]] = ()
+    """Heads and texts of lines above the panes, shown until escape is pressed."""
     terminal: TakenTerminal | None = None
     """As `first_frame` has left it."""
 
