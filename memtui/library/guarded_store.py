@@ -13,8 +13,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Plan
-from memtui.dataclass import replace
 from memtui.errors import MemtuiError, Refused
 from memtui.files.reading import NO_MEMORY
 from memtui.model import Memory, find_defect

@@ -17,7 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.stores.format import GENERAL_RULES, Format, UpkeepRules
 from memtui.text import one_line
 
@@ -46,8 +47,7 @@ _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class FormatFault:
+class FormatFault(Struct, frozen=True):
     """A format of another package that could not be loaded."""
 
     name: str

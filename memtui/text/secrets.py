@@ -21,7 +21,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.text.filtered_pattern import ExpressionFilter, fold
 
 ISSUED: dict[str, str] = tomllib.loads(
@@ -144,8 +145,7 @@ _CHANGES = 5
 """Least changes from small to capital letter in random letters; more than names have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(Struct, frozen=True):
     """A range of text that looks like a credential."""
 
     what: str

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.stores.base import ReadTime
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """How one program uses its folder."""
 
     name: str
