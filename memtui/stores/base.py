@@ -242,9 +242,12 @@ class Store(Protocol):
     reads_superseded: bool = False
     """Whether the program still reads a memory that is superseded in its own way."""
 
+    reads: ReadTime | None = None
+    """When the program reads a change of any file; None: not known."""
+
     def read_time(self, path: str) -> ReadTime | None:  # noqa: ARG002
-        """When the program reads a change of this file, relative to the root; None: not known."""
-        return None
+        """When the program reads a change of this file, relative to the root."""
+        return self.reads
 
     def as_loaded(self, path: str, text: str) -> LoadedText | None:  # noqa: ARG002
         """What a session would load of this file if it had this text; None: there is no limit."""
@@ -341,6 +344,24 @@ class LoadedText(NamedTuple):
             return None
         at = self.text.count("\n", 0, self.cut)
         return self.lines[at] if at < len(self.lines) else at + 1
+
+
+class LoadedBlock:
+    """Builds a text of several parts, and notes where memories stand in it."""
+
+    def __init__(self, text: str = "") -> None:
+        self.text = text
+        self.entries: list[LoadedEntry] = []
+
+    def add(self, text: str, ref: str = "") -> None:
+        """Append a text, which is that of a memory if `ref` is given."""
+        start, self.text = len(self.text), self.text + text
+        if ref:
+            self.entries.append(LoadedEntry(ref, start, len(self.text)))
+
+    def loaded(self, title: str, file: str, **more: Any) -> LoadedText:
+        """The finished text; `more` are further fields."""
+        return LoadedText(title, self.text, file, entries=tuple(self.entries), **more)
 
 
 def loaded_whole(memory: Memory, note: str) -> LoadedText:

@@ -18,7 +18,6 @@ from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, file_stamp, read_bytes
 from memtui.model import Memory
 from memtui.stores.base import (
-    LimitUse,
     LoadedEntry,
     LoadedText,
     LoadLimit,
@@ -27,7 +26,6 @@ from memtui.stores.base import (
     Shard,
     StoreView,
     Unreadable,
-    limit_uses,
     loaded_whole,
 )
 from memtui.stores.claude_code import (
@@ -149,10 +147,6 @@ class ClaudeCodeStore(MarkdownListStore):
         folders = [(self._entity(each), each) for each in memory_folders(self.root, [])]
         memories = list(view.memories(self.label))
         return tuple(loaded_texts(self.root, folders, memories, entity))
-
-    def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
-        """How much of its limit each MEMORY.md uses."""
-        return limit_uses(self.label, self.session_start(view, "", now))
 
     def place_facts(self) -> Mapping[str, Any]:
         """Which kind of folder it is, and the projects, which the transcripts beside them tell."""

@@ -390,6 +390,7 @@ class CodexStore(TextFileStore):
         shard_of=shard_of,
         not_on=_not_on,
     )
+    reads = ReadTime.ASKED  # a note, which the next consolidation reads as what a person asks for
     rescans = True  # a note is pending until MEMORY.md is newer
 
     def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
@@ -416,11 +417,6 @@ class CodexStore(TextFileStore):
             return os.stat(note).st_mtime >= os.stat(self.root / MEMORY).st_mtime
         except OSError:
             return True
-
-    def read_time(self, path: str) -> ReadTime:  # noqa: ARG002
-        """memtui writes notes only, which the next consolidation reads as what a person asks for
-        (formats page of Codex, write rule)."""
-        return ReadTime.ASKED
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The summary, which every prompt holds."""

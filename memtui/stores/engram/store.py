@@ -131,6 +131,7 @@ class EngramStore(Store):
         """The entity can be edited as far as it is a project and a scope."""
         return frozenset({"content", "title", "type", "entity"})
 
+    reads = ReadTime.AT_ONCE  # every call asks the database
     undo_note = "as a new revision"
     """Engram numbers every write of a row, an undone one too."""
 
@@ -226,10 +227,6 @@ class EngramStore(Store):
     reads_superseded = True
     """A `supersedes` verdict changes only memory_relations: the old row is hidden nowhere (formats
     page of Engram, 3.4)."""
-
-    def read_time(self, path: str) -> ReadTime:  # noqa: ARG002
-        """Every call asks the database; a soft-deleted row is left out."""
-        return ReadTime.AT_ONCE
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """What the SessionStart hook asks for: the context of the project that the entity is in."""

@@ -232,16 +232,13 @@ class GeminiStore(MarkdownListStore):
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """GEMINI.md, and the private notes of this project or of all."""
-        texts = []
+        texts: list[LoadedText] = []
         for path in memory_files(self.root, []):
             if is_patch(path) or (path != GLOBAL and entity not in ("", entity_of(path))):
                 continue
-            text = self.text_of(path)
-            if text is not None:
-                note = "every session" if path == GLOBAL else "sessions of this project"
-                file = str(self.root / path)
-                texts.append(LoadedText(path, text, file, note=f"given to {note}"))
-        return tuple(texts)
+            note = "every session" if path == GLOBAL else "sessions of this project"
+            texts += self.loaded_file(path, view, f"given to {note}")
+        return texts
 
 
 SUPPORT = FormatSupport(GeminiStore, transfer=TransferSupport(convert=convert))

@@ -18,7 +18,7 @@ from memtui.files.reading import real_path, safe_join
 from memtui.model import CURRENT, Memory
 from memtui.stores.importing import entity_parts, short_hash, slug
 from memtui.stores.markdown.documents import MarkdownFile, outline, parse_document, with_body
-from memtui.stores.plans import PlanContext, plan_one, tag_edits
+from memtui.stores.plans import PlanContext, plan_duplicate, plan_one, tag_edits
 from memtui.stores.scanning import SKIPPED, SUFFIX, planned_text
 from memtui.stores.values import (
     changed_values,
@@ -213,6 +213,8 @@ def plan_file_import(
         values: of its sidecar entry.
     """
     id = str(change.fields["id"])
+    if os.path.lexists(file):
+        return plan_duplicate(change, "a file of this name", context.ref(id))
     edits: tuple[Edit, ...] = (
         text_edit(str(file), None, text),
         *context.entry_edits(id, shard or id, **values),

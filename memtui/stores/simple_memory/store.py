@@ -615,6 +615,7 @@ class SimpleMemoryStore(FileStore):
 
     format = "simple-memory"
     acts = ACTS
+    reads = ReadTime.OPENED  # the white paper has no program
     context = RecordContext
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
@@ -629,10 +630,6 @@ class SimpleMemoryStore(FileStore):
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
         """All memories of the store: there is only the one shard."""
         return records.read(self.root, self.label, sidecar)
-
-    def read_time(self, path: str) -> ReadTime:  # noqa: ARG002
-        """The white paper has no program: whatever uses the files finds what they hold then."""
-        return ReadTime.OPENED
 
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?\s*(?:%|[^\W\d]{1,8}|°[CF])?")
