@@ -107,6 +107,10 @@ class GuardedStore:
         listed = _list_faults(shard, [(reading.memories[at], why) for at, why in faults.items()])
         return Reading(sound, (*reading.unreadable, *listed))
 
+    def entity_levels(self, entity: str) -> tuple[str, ...]:
+        """The levels of an entity in a tree; the parts of its path, where the store fails."""
+        return self._ask(lambda: self._store.entity_levels(entity), tuple(entity.split("/")))
+
     def refusal(self, act: Act, memory: Memory | None) -> str:
         """Why this act is not possible; the error, where the store fails."""
         try:

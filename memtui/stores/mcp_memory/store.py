@@ -259,6 +259,10 @@ class McpMemoryStore(ListStore):
     )
     syntax = GraphFile
 
+    def entity_levels(self, entity: str) -> tuple[str, ...]:
+        """The name alone: the server knows no paths."""
+        return (entity,)
+
     def list_files(self, faults: list[Unreadable]) -> tuple[str, ...]:  # noqa: ARG002
         return (SHARD,)
 
