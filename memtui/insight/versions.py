@@ -19,7 +19,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from memtui.dataclass import dataclass, field, replace
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.insight.lineage import FindMemory, Lineage
 from memtui.insight.link_statements import SUPERSEDES, last_change, stated_end
 from memtui.model import CURRENT, Memory
@@ -41,8 +43,7 @@ class VersionOrigin(StrEnum):
     GIT = "git"
 
 
-@dataclass(frozen=True, slots=True)
-class TextVersion:
+class TextVersion(Struct, frozen=True):
     """A text that a memory had."""
 
     memory: Memory
@@ -63,8 +64,7 @@ class TextVersion:
         return self.memory.full_text
 
 
-@dataclass(frozen=True, slots=True)
-class VersionHistory:
+class VersionHistory(Struct, frozen=True):
     """The versions of a memory and of all that it replaced or was replaced by, oldest first."""
 
     lineage: Lineage
@@ -200,8 +200,7 @@ def _replacements(lineage: Lineage) -> dict[str, list[str]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class FormerStates:
+class FormerStates(Struct, frozen=True):
     """What is known for certain of some memories at one time, from the journal and git."""
 
     memories: Mapping[str, Memory] = field(default_factory=dict)

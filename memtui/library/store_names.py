@@ -11,7 +11,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
-from memtui.dataclass import replace
+from msgspec.structs import replace
+
 from memtui.query import Condition, Query, map_conditions
 from memtui.stores import registry
 from memtui.stores.format import Product

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import PurePath
 from typing import Any
 
+from msgspec import Struct
+
 from memtui.changes import Act, Change
-from memtui.dataclass import dataclass
 from memtui.errors import RefError
 from memtui.model import CURRENT, Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
@@ -21,7 +23,12 @@ from memtui.stores.format import GENERAL_RULES, UpkeepRules
 from memtui.stores.values import UNADDRESSABLE
 from memtui.text import and_more, counted, hidden_count, without_hidden
 from memtui.text.secrets import find_secrets, replace_secrets
-from memtui.upkeep.instructions import find_domains, find_suspicions
+from memtui.upkeep.instructions import (
+    HIDDEN,
+    INSTRUCTION_FILES,
+    find_domains,
+    find_suspicions,
+)
 from memtui.upkeep.proposals import (
     Proposal,
     ProposalKind,
@@ -44,8 +51,7 @@ class FindingKind(StrEnum):
     ORPHAN = "not in the index"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One thing a person should look at."""
 
     kind: FindingKind
@@ -120,8 +126,7 @@ def check_orphaned_files(memories: Sequence[Memory]) -> Iterator[Finding]:
             yield _at(FindingKind.ORPHAN, memory, "the index does not name this file")
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedText:
+class CheckedText(Struct, frozen=True):
     """What was found in the text of one memory, independent of other memories."""
 
     secrets: tuple[str, ...]
@@ -228,6 +233,8 @@ def check_texts(memories: Sequence[Memory], texts: Sequence[CheckedText]) -> Ite
         reasons = text.reasons
         if text.domains - known:
             reasons = find_suspicions(f"{memory.title}\n{memory.content}", known)
+        if os.path.basename(memory.origin.file) in INSTRUCTION_FILES:
+            reasons = tuple(reason for reason in reasons if reason in HIDDEN)
         if reasons:
             yield _at(FindingKind.INSTRUCTION, memory, "; ".join(reasons))
 
