@@ -22,9 +22,8 @@ from enum import StrEnum
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memtui.insight.lineage import FindMemory, Lineage
-from memtui.insight.link_statements import SUPERSEDES, last_change, stated_end
-from memtui.model import CURRENT, Memory
+from memtui.insight.lineage import Lineage
+from memtui.model import Memory
 from memtui.stores.values import from_iso
 
 VERSIONS_KEY = "versions"
@@ -219,29 +218,6 @@ def with_times_at(memory: Memory, at: datetime) -> Memory:
     """The memory without the time of a change that came after this time."""
     is_later = memory.updated is not None and memory.updated > at
     return replace(memory, updated=None) if is_later else memory
-
-
-def find_end(memory: Memory, find: FindMemory) -> datetime | None:
-    """When a memory was taken out of use; None if still in use or unknown."""
-    if memory.status in CURRENT:
-        return None
-    times = [
-        time
-        for id in memory.superseded_by
-        if (newer := find(memory.store, id)) is not None
-        and (time := _superseded_at(memory, newer)) is not None
-    ]
-    if stated := stated_end(memory):
-        times.append(stated)
-    return min(times) if times else last_change(memory)
-
-
-def _superseded_at(memory: Memory, newer: Memory) -> datetime | None:
-    begun = newer.created or newer.updated
-    for link in newer.links:
-        if link.relation == SUPERSEDES and link.target == memory.id and link.valid_from is not None:
-            return max(link.valid_from, begun) if begun is not None else link.valid_from
-    return begun
 
 
 def with_status_at(memory: Memory, at: datetime, ended: datetime | None) -> Memory:

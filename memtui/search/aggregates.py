@@ -82,19 +82,6 @@ def list_entities(columns: Columns) -> set[str]:
     return {columns.entities[code] for code in codes.tolist()} - {""}
 
 
-def list_stores(columns: Columns) -> tuple[set[str], dict[str, set[str]]]:
-    """The stores of all live rows of `columns`; path of an entity -> the stores of its rows."""
-    slots = columns.alive.nonzero()[0]
-    also = columns.also[columns.alive[columns.also[:, 0]]]
-    stores = columns.store.take(np.concatenate([slots, also[:, 0]])).astype(np.int64)
-    entities = np.concatenate([columns.entity[slots], also[:, 1]])
-    found: dict[str, set[str]] = {}
-    for pair in sort_unique(stores * len(columns.entities) + entities).tolist():
-        store, entity = divmod(pair, len(columns.entities))
-        found.setdefault(columns.entities[entity], set()).add(columns.stores[store])
-    return set().union(*found.values()), {path: names for path, names in found.items() if path}
-
-
 def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], int]:
     """Count these slots by day.
 
