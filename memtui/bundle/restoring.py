@@ -20,6 +20,7 @@ from memtui.changes import Edit, StoreEdits, folder_edit
 from memtui.dataclass import dataclass, field
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace
+from memtui.files.atomic_replace import sync
 from memtui.files.reading import decode, digest, encode, real_path
 from memtui.files.save_hooks import WriteRecorder, failpoint
 from memtui.files.sidecar_lines import FOLDER, read_entries
@@ -30,9 +31,8 @@ from memtui.files.staging import (
     move_into_place,
     new_stage,
     removing_folder,
-    sync,
 )
-from memtui.paths import private_folder
+from memtui.paths import private_folder, write_new
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.format import WHOLE, DatabaseSupport, IncomingStore, rows_digest
 from memtui.stores.registry import format_of
@@ -244,9 +244,7 @@ def _fill(tree: Tree, stage: Path, report: Report) -> None:
             report(Progress("restoring", number, len(tree.files)))
         target = stage / name
         private_folder(target.parent)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
-            file.write(encode(text))
+        write_new(target, encode(text))
         if changed is not None:  # some formats read it
             with contextlib.suppress(OSError, OverflowError, ValueError):
                 os.utime(target, ns=(changed, changed))

@@ -24,7 +24,7 @@ from memtui.errors import Refused, SaveError, UnreadableFile
 from memtui.files import ownership
 from memtui.files.reading import LONGEST_NAME, TEMPORARY_MARK, MissingFile, error_text, read_bytes
 from memtui.files.save_hooks import failpoint
-from memtui.paths import make_private_folders
+from memtui.paths import make_private_folders, write_new
 
 PIECE = 1 << 20
 """Bytes written at a time."""
@@ -289,25 +289,14 @@ def _swap_in(temporary: Path, path: Path) -> Path:
         os.link(path, holding_name)
     except FileNotFoundError:
         raise Stale from None
-    except OSError:
-        _copy(path, holding_name)
+    except OSError:  # a file system without hard links
+        write_new(holding_name, read_bytes(path))
     try:
         os.rename(temporary, path)
     except BaseException:
         discard(holding_name)
         raise
     return holding_name
-
-
-def _copy(path: Path, target: Path) -> None:
-    """Copy a file, on a file system without hard links."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
-            file.write(read_bytes(path))
-    except BaseException:
-        discard(target)
-        raise
 
 
 def _read_when_complete(out: Path, expected: bytes, is_complete: IsComplete) -> bytes:
@@ -332,7 +321,12 @@ def _sync(descriptor: int) -> None:
 def sync_folder(folder: Path) -> None:
     """Flush the names in a folder to disk. Raises OSError."""
     failpoint("folder")
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    sync(folder)
+
+
+def sync(path: Path) -> None:
+    """Flush a file, or the names in a folder, to disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:

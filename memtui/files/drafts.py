@@ -32,7 +32,7 @@ from memtui.dataclass import asdict, dataclass, field, replace
 from memtui.errors import MemtuiError, SaveError
 from memtui.files.reading import decode, encode
 from memtui.model import Memory, Place
-from memtui.paths import private_folder
+from memtui.paths import private_folder, write_new
 from memtui.text import find_passage
 
 FOLDER = "drafts"
@@ -117,13 +117,7 @@ def new_draft(text: str, state: Path) -> EditorDraft:
     try:
         folder = private_folder(state / FOLDER)
         path = folder / f"draft-{secrets.token_hex(8)}.md"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        try:
-            with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-                file.write(encode(text))
-        except OSError:
-            path.unlink(missing_ok=True)  # half a text must not be offered as a draft
-            raise
+        write_new(path, encode(text))
     except OSError as error:
         raise SaveError(f"no draft can be written: {error.strerror}", where=str(state)) from error
     return EditorDraft(path, text)
