@@ -146,12 +146,7 @@ def write_private(path: Path, text: str, *, durable: bool = True) -> None:
     """Write one of memtui's own small files atomically.
 
     A new file gets mode 0600, an old one keeps its mode; a link is followed, not replaced.
-    Raises OSError.
-
-    Args:
-        path: The file.
-        text: Its new content.
-        durable: Wait until it is on the disk; what can be made again needs that not.
+    `durable`: wait until it is on the disk; what can be made again needs that not. Raises OSError.
     """
     import tempfile  # not needed to start, and it brings a dozen modules
 

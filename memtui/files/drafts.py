@@ -25,10 +25,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
 
 from memtui.changes import Act
-from memtui.dataclass import asdict, dataclass, field, replace
+from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError, SaveError
 from memtui.files.reading import decode, encode
 from memtui.model import Memory, Place
@@ -191,8 +193,7 @@ MAX_DRAFT_BYTES = 64_000_000
 """A larger file is not a draft of memtui's."""
 
 
-@dataclass(frozen=True, slots=True)
-class FormDraft:
+class FormDraft(Struct, frozen=True):
     """The subject of a form and its values."""
 
     act: Act
@@ -202,7 +203,7 @@ class FormDraft:
     """Store path and id of each memory it changes; empty for a new memory."""
     values: Mapping[str, str]
     """Field -> the value typed."""
-    before: Mapping[str, str] = field(default_factory=dict)
+    before: Mapping[str, str]
     """Field -> the value of the memory when the form was opened."""
     time: float = 0.0
     """Unix seconds when it was written."""
@@ -232,7 +233,7 @@ class DraftFile:
             private_folder(self.path.parent)
             handle = os.open(new_form_draft, flags, 0o600)
             with os.fdopen(os.dup(handle), "w", encoding="ascii") as file:
-                json.dump({**asdict(draft), "time": time.time()}, file)
+                json.dump({**structs.asdict(draft), "time": time.time()}, file)
             _lock(handle)  # before it gets its name, so that it is never seen unlocked
             os.replace(new_form_draft, self.path)
         except OSError as error:
@@ -310,14 +311,6 @@ def _read_form(path: Path) -> FormDraft | None:
     try:
         if path.stat().st_size > MAX_DRAFT_BYTES:
             return None
-        record: Any = json.loads(path.read_bytes())
-        return FormDraft(
-            Act(record["act"]),
-            str(record["root"]),
-            tuple((str(root), str(id)) for root, id in record["about"]),
-            {str(name): str(words) for name, words in record["values"].items()},
-            {str(name): str(words) for name, words in record["before"].items()},
-            float(record["time"]),
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return msgspec.convert(json.loads(path.read_bytes()), FormDraft)
+    except (OSError, ValueError, RecursionError):
         return None
