@@ -167,10 +167,14 @@ def to_record(memory: Memory) -> dict[str, Any]:
 def from_record(record: Mapping[str, Any]) -> Memory:
     """Return the memory of a JSON object that `to_record` made.
 
-    Raises ValueError (also msgspec's) and KeyError if it is not such an object.
+    Raises KeyError, TypeError or ValueError if it is not such an object.
     """
-    if odd := set(_NAMES).symmetric_difference(record) - {"also_entities"}:
-        raise KeyError(min(odd))
+    record = dict(record)
+    for name in _NAMES:
+        if name not in record and name != "also_entities":
+            raise KeyError(name)
+    if set(record).difference(_NAMES):
+        raise ValueError("it has other fields")
     return convert(record, Memory)
 
 
