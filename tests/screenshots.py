@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
@@ -18,20 +19,21 @@ from unittest.mock import patch
 from textual.widgets import Input, TextArea
 
 from memtui import paths
-from memtui.cli.store_commands import date_files
+from memtui.cli.demo_story import copy_story
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.stores import registry
 from memtui.tui.app import Launch, MemtuiApp
-from tests.samples import SAMPLES
-from tests.tui.stage import NOW, Stage
+from tests.tui.stage import Stage
 
 THEMES = ("dusk", "paper")
 SIZE = (120, 35)
 README_SIZE = (150, 42)
+NOW = datetime(2026, 11, 20, 16, tzinfo=UTC)
+"""The moment at which the story of the sample data ends."""
 
 
-QUIET_HOURS = 'store:agent-memory kind:fact "quiet hours"'
+PULL_REQUESTS = 'store:agent-memory kind:fact "pull requests"'
 
 
 async def _search(on: Stage, words: str) -> None:
@@ -42,13 +44,13 @@ async def _search(on: Stage, words: str) -> None:
 
 
 async def _detail(on: Stage) -> None:
-    await _search(on, "row-level security")
+    await _search(on, "two query layers")
     await on.press("enter", "z")
 
 
 async def _searching(on: Stage) -> None:
     await on.press("/")
-    await on.type("why postgres type:decision")
+    await on.type("why drizzle type:decision")
 
 
 async def _filter(on: Stage) -> None:
@@ -56,23 +58,23 @@ async def _filter(on: Stage) -> None:
 
 
 async def _edit(on: Stage) -> None:
-    await _search(on, 'store:agent-memory "working hours"')
+    await _search(on, 'store:agent-memory "Lena confirms"')
     await on.press("e", "end")
-    await on.type(" yet")
+    await on.type(", nor a message")
 
 
 async def _confirm(on: Stage) -> None:
-    await _search(on, QUIET_HOURS)
+    await _search(on, PULL_REQUESTS)
     await on.press("space", "j", "space", "d")
 
 
 async def _history(on: Stage) -> None:
-    await _search(on, 'status:all "stores UTC"')
+    await _search(on, 'status:all store:agent-memory "Drizzle again"')
     await on.press("H")
 
 
 async def _why(on: Stage) -> None:
-    await _search(on, "why postgres")
+    await _search(on, "why drizzle")
     await on.press("w")
 
 
@@ -81,7 +83,7 @@ async def _help(on: Stage) -> None:
 
 
 async def _log(on: Stage) -> None:
-    await _search(on, QUIET_HOURS)
+    await _search(on, PULL_REQUESTS)
     for key in ("p", "j", "p", "d", "enter", "u", "C"):
         await on.press(key)
         await _rest(on)
@@ -108,22 +110,14 @@ SCENES: dict[str, Callable[[Stage], Awaitable[None]]] = {
 }
 
 
-def _copy_samples(folder: Path) -> list[Path]:
-    """Copy the sample stores; files get the times that the demo gives them."""
-    copy = folder / "sample-data"
-    shutil.copytree(SAMPLES, copy)
-    roots = [path for path in sorted(copy.iterdir()) if registry.detect(path)]
-    date_files([str(root) for root in roots])
-    return roots
-
-
 @asynccontextmanager
 async def _running(theme: str, size: tuple[int, int]) -> AsyncIterator[Stage]:
     """Run the app at a fixed time, in a folder whose name is always the same."""
     folder = Path(tempfile.gettempdir()) / "memtui-screens"
     folder.mkdir(mode=0o700)
     try:
-        roots = _copy_samples(folder)
+        copy_story(paths.bundled_folder("sample-data"), folder / "laptop", NOW)
+        roots = [root for _, root in registry.detect_within(folder / "laptop")]
         state = folder / "state"
         launch = Launch(
             lambda: Library.open(roots, cache=folder / "cache", state=state, now=lambda: NOW),

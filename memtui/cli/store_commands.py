@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from memtui.library.store_catalog import StoreSummary
     from memtui.upkeep.similar_memories import SharedMemory
 
-_UNDATED = datetime(2026, 9, 1, tzinfo=UTC)
-"""The time that the demo gives files without a date."""
 REMOVALS = 20
 """Times that the demo's folder is removed at most, while jobs still write into it."""
 
@@ -54,42 +52,22 @@ def open_(paths: Sequence[str]) -> int:
 def demo() -> int:
     """Open a temporary copy of the sample data; your own stores are not touched."""
     from memtui import child_processes, paths
+    from memtui.cli.demo_story import copy_story
 
     folder = Path(tempfile.mkdtemp(prefix="memtui-demo-"))
     try:
-        copy = folder / "sample-data"
-        shutil.copytree(paths.bundled_folder("sample-data"), copy)
+        copy = folder / "laptop"
+        copy_story(paths.bundled_folder("sample-data"), copy, datetime.now(UTC))
         os.environ[paths.CACHE_VARIABLE] = str(folder / "cache")
         os.environ[paths.STATE_VARIABLE] = str(folder / "state")
         from memtui.stores import registry
 
-        roots = [str(root) for _, root in registry.detect_within(copy)]
-        date_files(roots)
-        return show_stores(roots, looks=False)
+        return show_stores([str(root) for _, root in registry.detect_within(copy)], looks=False)
     finally:
         child_processes.kill_all()
         for _ in range(REMOVALS):  # a job that is not waited for may just write into the cache
             if folder.exists():
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def date_files(roots: Sequence[str]) -> None:
-    """Set the time of each file to the newest date in it; the copies all have today's.
-
-    Files whose memories have no date get one within the story of the sample data.
-    """
-    from memtui.library import Library
-
-    library = Library.open([Path(root) for root in roots])
-    library.load()
-    dates: dict[Path, set[float]] = {}
-    for memory in library.snapshot.rows:
-        found = dates.setdefault(Path(memory.origin.file), set())
-        if memory.created is not None:
-            found.add(memory.created.timestamp())
-    for file, times in dates.items():
-        time = max(times, default=_UNDATED.timestamp())
-        os.utime(file, (time, time))
 
 
 @command

@@ -65,6 +65,7 @@ def load_library(names: Sequence[str]) -> Library:
     """Open these stores and read all their memories. Raises StoreError."""
     library = open_library(names)
     library.load()
+    library.loaded.save_new()
     return library
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +19,7 @@ from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Report, never
 from memtui.search import postings, segment_files
 from memtui.search.array_types import Mask, to_mask
-from memtui.search.documents import IndexedDocument, to_document
+from memtui.search.documents import to_document
 from memtui.search.index_worker import build_index, whoosh_rows
 from memtui.search.matching import ExactAnswer
 from memtui.search.postings import Segment
@@ -33,14 +33,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-NO_DOCUMENT = IndexedDocument("")
-"""Stands in an overlay for a dead row."""
-
 BUILT_IN_PROCESS = 3_000
 """Memories up to which an index is built in this process: a third of a second, less than starting
 another one costs."""
 MAX_OVERLAYS = 8
-"""Overlays before they are made anew as one between two bases."""
+"""Overlays before they are made anew as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +55,21 @@ class IndexState:
         return self.bases + self.overlays
 
     def covering(self, row_at: Callable[[int], Memory], alive: Mask) -> IndexState:
-        """Return this state with overlays for the rows it lacks; dead rows are not indexed.
+        """Return this state with an overlay of the rows it lacks; dead rows are not indexed.
 
         Args:
             row_at: Gives the row in a slot.
             alive: Of each slot whether its row is alive.
         """
         overlays = list(self.overlays) if len(self.overlays) < MAX_OVERLAYS else []
-        for slots in _gaps([*self.bases, *overlays], len(alive)):
-            overlays.append(_overlay(row_at, slots, alive))
+        missing = alive.copy()
+        for segment in (*self.bases, *overlays):
+            covered = missing[segment.first : segment.first + segment.count]
+            covered &= ~segment.holds[: len(covered)]
+        slots = missing.nonzero()[0]
+        if len(slots):
+            built = postings.build(map(to_document, map(row_at, slots.tolist())))
+            overlays.append(postings.spread(built, slots))
         return replace(self, overlays=tuple(overlays), is_ready=True)
 
 
@@ -124,16 +127,17 @@ class Index:
 
     def add(self, cache: StoreCache, rows: Rows, report: Report, cancelled: IsCancelled) -> None:
         """Load or build the segment of one store's cached rows."""
-        base, folder = cache.base, cache.generation
-        if not base or folder is None:
+        slots, folder = list(cache.saved_slots), cache.generation
+        if not slots or folder is None:
             return
         self.exact.use(cache)
-        first = base.start
-        if any(segment.first == first for segment in self.state.bases):
+        if any(segment.first == slots[0] for segment in self.state.bases):
             return
-        segment = segment_files.load_segment(folder, folder.name, first)
+        if slots != sorted(slots):  # rows that were read again lie behind later ones
+            return
+        segment = segment_files.load_segment(folder, folder.name)
         if segment is None:
-            if len(base) > BUILT_IN_PROCESS:
+            if len(slots) > BUILT_IN_PROCESS:
                 what = f"indexing {cache.store.label}"
                 build_index(
                     "arrays",
@@ -141,14 +145,15 @@ class Index:
                     lambda progress: report(progress._replace(what=what)),
                     cancelled,
                 )
-                segment = segment_files.load_segment(folder, folder.name, first)
+                segment = segment_files.load_segment(folder, folder.name)
             if segment is None and not cancelled():
-                documents = map(to_document, rows[first : base.stop])
-                segment = postings.build(documents, first, cancelled)
+                documents = map(to_document, map(rows.__getitem__, slots))
+                segment = postings.build(documents, cancelled=cancelled)
                 _save(segment, folder)
-        if segment is not None and segment.count == len(base):
+        if segment is not None and segment.count == len(slots):
+            base = postings.spread(segment, slots)
             with self._lock:
-                self.state = replace(self.state, bases=(*self.state.bases, segment))
+                self.state = replace(self.state, bases=(*self.state.bases, base))
 
     def extend_to(self, rows: Rows, alive: Mask) -> None:
         """Index the rows that no segment covers; meant for few rows beside the bases."""
@@ -168,7 +173,8 @@ class Index:
             return
         if not segment_files.has_segment(folder):
             build_index("arrays", folder, cancelled=cancelled)
-        if build_index("whoosh", folder, cancelled=cancelled):
+        is_old = whoosh_rows(folder.parent) != folder.name
+        if is_old and build_index("whoosh", folder, cancelled=cancelled):
             self.exact.use(cache)
 
 
@@ -250,22 +256,6 @@ class ExactIndex:
         from memtui.search.whoosh_index import WhooshIndex
 
         return self._opened.setdefault(home, WhooshIndex(home))
-
-
-def _overlay(row_at: Callable[[int], Memory], slots: range, alive: Mask) -> Segment:
-    documents = (to_document(row_at(slot)) if alive[slot] else NO_DOCUMENT for slot in slots)
-    return postings.build(documents, slots.start)
-
-
-def _gaps(segments: Iterable[Segment], size: int) -> Iterator[range]:
-    """The slots below `size` that no segment covers."""
-    at = 0
-    for segment in sorted(segments, key=lambda segment: segment.first):
-        if segment.first > at:
-            yield range(at, segment.first)
-        at = max(at, segment.first + segment.count)
-    if at < size:
-        yield range(at, size)
 
 
 def _save(segment: Segment, folder: Path) -> None:

@@ -44,8 +44,6 @@ class LoadedStores:
         self.caches = [StoreCache(s, cache_home(cache, s) if cache else None) for s in stores]
         self._table = SlotTable()
         self._revision = 0
-        self.writes_cache = True
-        """Loading writes the rows of a store that has no cache into one."""
         self._limit_uses: tuple[tuple[int, int], tuple[LimitUse, ...]] | None = None
         self.snapshot: Snapshot
         """The rows and store states as of now; replaced whole on every change."""
@@ -71,8 +69,6 @@ class LoadedStores:
         with self.lock:
             if not cancelled():
                 cache.loading = False
-                if cache.generation is None and self.writes_cache:
-                    cache.save(self._table)
             self._publish()
 
     def _read(
@@ -135,10 +131,17 @@ class LoadedStores:
                 self._read(cache, list(cache.stale_shards(scan)), silent, never)
         return self.snapshot.revision != revision
 
+    def save_new(self) -> None:
+        """Write the rows of the stores without a cache into one."""
+        for cache in self.caches:
+            if cache.generation is None:
+                self.save_changed(cache)
+
     def save_changed(self, cache: StoreCache) -> None:
         """Write a store's rows to its cache if they changed."""
-        with self.lock:
-            if cache.has_changes and not cache.loading:
+        if cache.home is not None and cache.has_changes and not cache.loading:
+            cache.find_secrets(self._table.rows)
+            with self.lock:
                 cache.save(self._table)
 
     def _publish(self) -> None:

@@ -126,13 +126,14 @@ class LibraryReader:
         return changed
 
     def index(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
-        """Load the search index of every store and build what is missing; until then `find` reads
-        the loaded text itself.
+        """Write the rows of new stores to the cache, load the search index of every store and build
+        what is missing; until then `find` reads the loaded text itself.
 
         Args:
             report: called with the memories indexed of each store.
             cancelled: asked between stores and during a build.
         """
+        self.loaded.save_new()
         for cache in self.loaded.caches:
             if cancelled():
                 return

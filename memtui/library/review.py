@@ -368,7 +368,6 @@ def _scan_task(task: Mapping[str, Any], report: Report) -> dict[str, Any]:
         state=Path(task["state"]) if task["state"] is not None else None,
         now=lambda: now,
     )
-    library.loaded.writes_cache = False  # the screen does
     library.load(report)
     queue = ReviewQueue(library, ReviewSettings(**settings))
     queue.scan(None, report)

@@ -68,7 +68,7 @@ class StoreCache:
         self.generation: Path | None = None
         """The folder of the rows on disk."""
         self.saved_slots: Sequence[int] = ()
-        """The slots of those rows, in their order; a range where they are contiguous."""
+        """The slots of those rows, in their order."""
         self._saved_version = 0
         """The `version` whose rows are on disk."""
         self._saved: dict[str, str] = {}
@@ -116,11 +116,6 @@ class StoreCache:
     def saved_rows(self) -> Path | None:
         """The folder of the rows on disk if they are exactly those of the table, else None."""
         return self.generation if self._saved_version == self.version else None
-
-    @property
-    def base(self) -> range | None:
-        """The slots of the rows on disk, where they are contiguous."""
-        return self.saved_slots if isinstance(self.saved_slots, range) else None
 
     def memories_by_file(self) -> dict[str, int]:
         """Path of each file -> memories of its shard, as of the last scan."""
@@ -171,9 +166,9 @@ class StoreCache:
         saved = saved_rows.load(self.home) if self.home else None
         if saved is None:
             return False
-        self.saved_slots = table.append_cached(saved.rows, saved.columns)
+        self.saved_slots = cached = table.append_cached(saved.rows, saved.columns)
         self.generation = saved.folder
-        at = self.saved_slots.start
+        at = cached.start
         for shard in saved.shards:
             slots = range(at, at := at + shard.size)
             self.shards[shard.key] = LoadedShard(
@@ -335,9 +330,13 @@ class StoreCache:
             return
         self._saved = {shard.key: shard.stamp for shard in shards}
         self._saved_version = self.version
-        first = slots[0] if slots else 0
-        together = range(first, first + len(slots))
-        self.saved_slots = together if slots == list(together) else slots
+        self.saved_slots = slots
+
+    def find_secrets(self, rows: Sequence[Memory]) -> None:
+        """Search the shards for secrets, which takes seconds at 100,000 memories; `save` does it
+        too, but while nothing else can be read."""
+        for loaded in list(self.shards.values()):
+            self._slots_without_secrets(loaded, rows)
 
     def _slots_without_secrets(self, loaded: LoadedShard, rows: Sequence[Memory]) -> Sequence[int]:
         """The slots of the memories of a shard without a secret."""

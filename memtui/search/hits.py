@@ -84,12 +84,13 @@ def _sum(segment: Segment, ids: NDArray[Any], weights: NDArray[Any]) -> TermHits
 
 
 def concat_hits(parts: Iterable[TermHits]) -> TermHits:
-    """Return the hits of several segments as one."""
+    """Return the hits of several segments as one, in the order of their slots."""
     found = [part for part in parts if len(part.slots)]
     if len(found) <= 1:
         return found[0] if found else NO_HITS
-    found.sort(key=lambda part: int(part.slots[0]))
-    return TermHits(*map(np.concatenate, zip(*found, strict=True)))
+    slots, weights = map(np.concatenate, zip(*found, strict=True))
+    order = slots.argsort(kind="stable")
+    return TermHits(slots[order], weights[order])
 
 
 def filter_hits(term_hits: TermHits, mask: Mask) -> TermHits:

@@ -29,10 +29,10 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.dataclass import dataclass, field
+from memtui.dataclass import dataclass, field, replace
 from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.search import analysis
-from memtui.search.array_types import Ints, Longs
+from memtui.search.array_types import Ints, Longs, Mask
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 
 _BATCH = 4096
@@ -182,8 +182,14 @@ class Segment:
     @cached_property
     def lengths(self) -> NDArray[np.float32]:
         """Return log2(1 + words / 8) of each memory, over all its fields."""
-        words = np.diff(self.starts) - len(FIELD_WEIGHTS)
+        words: Longs = np.maximum(np.diff(self.starts) - len(FIELD_WEIGHTS), 0)
         return np.log2(1 + words / LENGTH_WORDS).astype(np.float32)
+
+    @cached_property
+    def holds(self) -> Mask:
+        """Of each memory whether it was indexed; a segment that was `spread` has gaps."""
+        held: Mask = np.diff(self.starts) > 0
+        return held
 
     @cached_property
     def longest(self) -> float:
@@ -219,6 +225,24 @@ class Segment:
         # A word that is its own stem, and the only one with it, is in no class of words.
         alone = {word, stem} if stem != word and analysis.stem(stem) == stem else {word}
         return sorted(at for at in map(self.find_word, alone) if at is not None)
+
+
+def spread(segment: Segment, slots: Sequence[int] | Longs) -> Segment:
+    """Return a segment whose memories have these slots, which ascend; others may lie between."""
+    first, count = int(slots[0]), int(slots[-1]) - int(slots[0]) + 1
+    if count == segment.count:
+        return replace(segment, first=first)
+    places = np.asarray(slots, np.int32) - np.int32(first)
+    first_words = np.full(count, FIELD_END, np.int32)
+    first_words[places] = segment.first_words
+    return replace(
+        segment,
+        first=first,
+        count=count,
+        ids=places[segment.ids],
+        starts=segment.starts[places.searchsorted(np.arange(count + 1))],
+        first_words=first_words,
+    )
 
 
 def build(

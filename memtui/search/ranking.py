@@ -340,7 +340,7 @@ def _losses(segments: Sequence[Segment], slots: Longs) -> Floats:
     lost = np.zeros(len(slots), np.float32)
     for segment in segments:
         inside = (slots >= segment.first) & (slots < segment.first + segment.count)
-        lost[inside] = segment.lengths[slots[inside] - segment.first]
+        lost[inside] += segment.lengths[slots[inside] - segment.first]
     return lost * np.float32(LENGTH_WEIGHT)
 
 
@@ -377,7 +377,7 @@ def _passage_widths(
             memory = slot - segment.first
             if 0 <= memory < segment.count:
                 tokens = segment.stream[segment.starts[memory] : segment.starts[memory + 1]]
-                if len(tokens) <= left:
+                if 0 < len(tokens) <= left:
                     left -= len(tokens)
                     widths[number] = _narrowest(tokens, segment, terms)
     return widths

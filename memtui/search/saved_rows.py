@@ -28,7 +28,7 @@ import numpy as np
 
 from memtui import __version__
 from memtui.dataclass import asdict, replace
-from memtui.model import Memory, from_record, to_record
+from memtui.model import Link, Memory, Place, from_record, to_record
 from memtui.sealed_lines import seal, unseal
 from memtui.search import cache_files
 from memtui.search.columns import ARRAYS, VOCABULARY_OF, Columns
@@ -99,9 +99,12 @@ def _share_texts(memory: Memory, known: dict[str, str]) -> None:
 
 def has_secret(memory: Memory) -> bool:
     """Whether any text of a memory has a secret, which is written into no cache."""
-    others = to_record(memory)
-    del others["content"]
-    return secrets.has_secret(memory.content) or secrets.has_secret("\n".join(_texts(others)))
+    common = memory.type, memory.entity, memory.source, memory.origin.file  # found in a cache
+    own = (
+        memory.id, memory.title, memory.origin.key, memory.also_entities, memory.tags,
+        memory.links, memory.also, memory.supersedes, memory.superseded_by, memory.extra,
+    )  # fmt: skip
+    return any(map(secrets.has_secret, (memory.content, "\n".join(_texts(own)), *common)))
 
 
 def _texts(value: Any, name: str = "") -> Iterator[str]:
@@ -114,6 +117,8 @@ def _texts(value: Any, name: str = "") -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _texts(item, name)
+    elif isinstance(value, Link | Place):
+        yield from _texts(msgspec.structs.asdict(value))
 
 
 def save(

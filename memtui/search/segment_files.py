@@ -82,13 +82,12 @@ def has_segment(folder: Path) -> bool:
     return (folder / _HEADER).exists()
 
 
-def load_segment(folder: Path, stamp: str, first: int = 0) -> Segment | None:
+def load_segment(folder: Path, stamp: str) -> Segment | None:
     """Load a segment from the cache, its arrays mapped.
 
     Args:
         folder: Where `save_segment` put it.
         stamp: What it was saved with.
-        first: The slot that its first memory has now.
 
     Returns:
         None if there is none with this stamp, or none that can be trusted.
@@ -106,7 +105,7 @@ def load_segment(folder: Path, stamp: str, first: int = 0) -> Segment | None:
             values[name] = WordList(arrays[name].tobytes())
         _release(buffers.values())
         return Segment(
-            first=first,
+            first=0,
             count=int(header["count"]),
             release=lambda: _release([buffers[name] for name in _ARRAYS]),
             **values,

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Generic, cast
+from typing import Any, ClassVar
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused, UnreadableFile
@@ -43,8 +43,6 @@ from memtui.stores.importing import is_import
 from memtui.stores.plans import (
     SIDECAR_ACTS,
     ActionSupport,
-    AnyContext,
-    ContextFields,
     PlanContext,
     leads_to_other_store,
     plan_sidecar_act,
@@ -62,11 +60,13 @@ from memtui.stores.values import utc_now
 NO_PROPOSALS = "its program has no proposals to decide on"
 
 
-class FileStore(Store, Generic[AnyContext]):
+class FileStore(Store):
     """A store made of files, at a root, under a label."""
 
     format: str
-    acts: ActionSupport[AnyContext]
+    acts: ActionSupport
+    context: ClassVar[type[PlanContext]] = PlanContext
+    """What planning starts from."""
     rescans = False
     """Whether the stamp of a shard depends on other files too, so that `look_again` must scan."""
 
@@ -86,10 +86,6 @@ class FileStore(Store, Generic[AnyContext]):
     @abstractmethod
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
         """The memories of one shard as its files have them."""
-
-    def plan_context(self, view: StoreView) -> AnyContext:
-        """The context of planning a change; overridden by formats that add fields of their own."""
-        return cast(AnyContext, PlanContext(**self.context_fields(view)))
 
     def access_file(self) -> AccessFile:
         """The file of access counts; overridden by formats that have one of their own."""
@@ -111,16 +107,9 @@ class FileStore(Store, Generic[AnyContext]):
         """The fields that EDIT can change."""
         return self.acts.editable
 
-    def context_fields(self, view: StoreView) -> ContextFields:
-        """The fields that every format's context has, as of now."""
-        return {
-            "root": self.root,
-            "label": self.label,
-            "sidecar": self.sidecar.current(),
-            "now": self.now(),
-            "view": view,
-            "shard_of": self.acts.shard_of,
-        }
+    def plan_context(self, view: StoreView) -> Any:
+        """The context of planning a change now."""
+        return self.context(self, view, self.sidecar.current(), self.now())
 
     def scan(self, cancelled: IsCancelled = never) -> Scan:
         """The shards of `find_shards`, and one for memories that only the sidecar still holds."""
@@ -220,7 +209,7 @@ class FileStore(Store, Generic[AnyContext]):
 # ---- text files ---------------------------------------------------------------------------------
 
 
-class TextFileStore(FileStore[AnyContext]):
+class TextFileStore(FileStore):
     """A store whose shards are one text file each, read whole; a format parses the text."""
 
     @abstractmethod

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,9 @@ class Format:
     detect: Callable[[Path], Path | None]
     """The store's root if this path is, or directly holds, a store of this format; else None.
     Costs a few stat calls; never raises."""
-    load: Callable[[], FormatSupport]
-    """What the format can do, imported when a store of it is opened."""
+    load: Callable[[], FormatSupport] | str
+    """Gives what the format can do when a store of it is opened: a function, or the name of a
+    module that has it as `SUPPORT`."""
     nearby: tuple[str, ...] = (".",)
     """Paths that are tried, relative to a folder that is searched for stores."""
     configured: Callable[[Path, Path, Mapping[str, str]], Iterable[Path]] | None = None
@@ -60,25 +62,33 @@ class Format:
     def open(self, root: Path, label: str, profile: str = "") -> Store:
         """Open the store at a detected root under a label. Reads nothing yet. May raise
         StoreError."""
-        support = self.load()
+        support = self.support
         if profile and support.open_profile is not None:
             return support.open_profile(root, label, profile)
         return support.open(root, label)
 
     @property
+    def support(self) -> FormatSupport:
+        """What the format can do; the first call imports it."""
+        if not isinstance(self.load, str):
+            return self.load()
+        found: FormatSupport = import_module(self.load).SUPPORT
+        return found
+
+    @property
     def database(self) -> DatabaseSupport | None:
         """For a store in one SQLite file; None for text files."""
-        return self.load().database if self.is_database else None
+        return self.support.database if self.is_database else None
 
     @property
     def transfer(self) -> TransferSupport:
         """What bundles and imports need beyond the shards."""
-        return self.load().transfer
+        return self.support.transfer
 
     @property
     def upkeep(self) -> UpkeepRules:
         """The rules by which memories are tidied."""
-        return self.load().upkeep
+        return self.support.upkeep
 
 
 # ---- bundles and imports ------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, text_edit
-from memtui.dataclass import dataclass, field, replace
+from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.reading import IS_EMPTY, safe_join
 from memtui.model import CURRENT, IMPORTANCES, Memory, Place
@@ -219,11 +219,30 @@ class ListFile(ABC):
 # ---- a store of such files ----------------------------------------------------------------------
 
 
-class ListStore(TextFileStore["ListContext"]):
+class ListContext(PlanContext):
+    """The context of planning a change in a store of listed texts."""
+
+    store: ListStore
+
+    def open_list(self, key: str) -> ListFile:
+        """The file of a shard as it is after the changes planned so far. Raises Refused."""
+        return self.store.open_list(key, self.view)
+
+    def file_of(self, memory: Memory) -> ListFile:
+        """The file of a memory."""
+        return self.open_list(self.shard_of(memory))
+
+    def other_refs(self, file: ListFile, after: str) -> tuple[str, ...]:
+        """Refs of memories that come or go along with a change of the file."""
+        changed = file.other_ids(file.before or "") ^ file.other_ids(after)
+        return tuple(self.ref(id) for id in sorted(changed))
+
+
+class ListStore(TextFileStore):
     """A store whose files are lists of texts, one shard each."""
 
+    context = ListContext
     syntax: ClassVar[type[ListFile]]
-    acts: ActionSupport[Any]
 
     @abstractmethod
     def list_files(self, faults: list[Unreadable]) -> Iterable[str]:
@@ -269,9 +288,6 @@ class ListStore(TextFileStore["ListContext"]):
         except UnreadableFile as error:
             raise as_refused(error, file) from None
 
-    def plan_context(self, view: StoreView) -> ListContext:
-        return ListContext(**self.context_fields(view), store=self)
-
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         faults: list[Unreadable] = []
         for key in self.list_files(faults):
@@ -301,26 +317,6 @@ class ListStore(TextFileStore["ListContext"]):
                 **self.describe(file, item),
             }
             yield Memory(**memory_name(self.label, item.id), **fields)
-
-
-@dataclass(frozen=True, slots=True)
-class ListContext(PlanContext):
-    """The context of planning a change in a store of listed texts."""
-
-    store: ListStore = field(repr=False)
-
-    def open_list(self, key: str) -> ListFile:
-        """The file of a shard as it is after the changes planned so far. Raises Refused."""
-        return self.store.open_list(key, self.view)
-
-    def file_of(self, memory: Memory) -> ListFile:
-        """The file of a memory."""
-        return self.open_list(self.shard_of(memory))
-
-    def other_refs(self, file: ListFile, after: str) -> tuple[str, ...]:
-        """Refs of memories that come or go along with a change of the file."""
-        changed = file.other_ids(file.before or "") ^ file.other_ids(after)
-        return tuple(self.ref(id) for id in sorted(changed))
 
 
 def not_on(act: Act, memory: Memory, program: str = "its program") -> str:
@@ -506,7 +502,7 @@ def plan_add(change: Change, context: ListContext) -> Plan:
     return plan_listed_add(change, context, context.open_list(key), group)
 
 
-LIST_HANDLERS: Mapping[Act, ActHandler[Any]] = {
+LIST_HANDLERS: Mapping[Act, ActHandler] = {
     Act.EDIT: plan_edit,
     Act.DELETE: plan_delete,
     Act.RETIRE: plan_retire,
@@ -524,9 +520,9 @@ def shard_of(memory: Memory) -> str:
 
 def list_acts(
     unsupported: Mapping[Act, str],
-    handlers: Mapping[Act, ActHandler[Any]] = MappingProxyType({}),
+    handlers: Mapping[Act, ActHandler] = MappingProxyType({}),
     **more: Any,
-) -> ActionSupport[ListContext]:
+) -> ActionSupport:
     """What stores of listed texts can do.
 
     Args:

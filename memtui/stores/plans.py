@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, sidecar_edit
 from memtui.dataclass import dataclass, field, replace
@@ -22,6 +22,9 @@ from memtui.stores.base import StoreView
 from memtui.stores.sidecar import Sidecar, entry_links, link_to_json, sidecar_edits
 from memtui.stores.values import from_iso, is_number, tag_words, texts_of, to_iso_seconds
 from memtui.text import counted
+
+if TYPE_CHECKING:
+    from memtui.stores.file_store import FileStore
 
 SIDECAR_ACTS = frozenset({Act.PIN, Act.UNPIN, Act.TAG, Act.LINK, Act.UNLINK, Act.RATE, Act.REVIEW})
 """Acts that every store can do, whatever its format."""
@@ -304,28 +307,27 @@ def _identity(change: Change) -> tuple[object, ...]:
 # ---- context of planning ------------------------------------------------------------------------
 
 
-class ContextFields(TypedDict):
-    """The fields of every `PlanContext`, for formats that add fields of their own."""
-
-    root: Path
-    label: str
-    sidecar: Sidecar
-    now: datetime
-    view: StoreView
-    shard_of: Callable[[Memory], str]
-
-
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """One store, while one change is planned. A format whose acts need more makes a subclass."""
+    """One store, while one change is planned. A format whose acts need more makes a subclass, and
+    names it as `FileStore.context`."""
 
-    root: Path
-    label: str
-    sidecar: Sidecar = field(repr=False)
+    store: FileStore
+    view: StoreView
+    sidecar: Sidecar
     now: datetime
-    view: StoreView = field(repr=False)
-    shard_of: Callable[[Memory], str] = field(repr=False)
-    """Key of the shard that holds a memory."""
+
+    @property
+    def root(self) -> Path:
+        return self.store.root
+
+    @property
+    def label(self) -> str:
+        return self.store.label
+
+    def shard_of(self, memory: Memory) -> str:
+        """Key of the shard that holds a memory."""
+        return self.store.acts.shard_of(memory)
 
     def ref(self, named: object) -> str:
         """The ref of a memory of this store that is named by its id or its ref."""
@@ -357,14 +359,13 @@ class PlanContext:
         return others
 
 
-AnyContext = TypeVar("AnyContext", bound=PlanContext)
-
-ActHandler = Callable[[Change, Memory, AnyContext], Plan]
-"""Plans one act on a memory that exists. Raises Refused, Conflict or RefError."""
+ActHandler = Callable[[Change, Memory, Any], Plan]
+"""Plans one act on a memory that exists, in the context of its store. Raises Refused, Conflict or
+RefError."""
 
 
 @dataclass(frozen=True, slots=True)
-class ActionSupport(Generic[AnyContext]):
+class ActionSupport:
     """How a format does what it can, and why it cannot do the rest.
 
     The acts that every store can do (`SIDECAR_ACTS`) need not be named here.
@@ -372,15 +373,15 @@ class ActionSupport(Generic[AnyContext]):
 
     editable: frozenset[str]
     """The fields that EDIT can change."""
-    add: Callable[[Change, AnyContext], Plan]
+    add: Callable[[Change, Any], Plan]
     """Plans an ADD; of an import too, which has an id already, if `add_imported` is None. Raises
     Refused."""
-    handlers: Mapping[Act, ActHandler[AnyContext]]
+    handlers: Mapping[Act, ActHandler]
     shard_of: Callable[[Memory], str]
     """Key of the shard that holds a memory."""
     unsupported: Mapping[Act, str] = field(default_factory=dict)
     """Why the format has no way to do an act, where there is more to say than that it has none."""
-    add_imported: Callable[[Change, AnyContext], Plan] | None = None
+    add_imported: Callable[[Change, Any], Plan] | None = None
     """Plans the ADD of an import. Raises Refused."""
     not_on: Callable[[Act, Memory], str] = field(default=lambda _act, _memory: "")
     """Why an act that the format has cannot be done on this memory; empty when it can."""

@@ -136,8 +136,8 @@ def _checked(loaded: object, used_names: Iterable[str]) -> Format:
     for paths in (loaded.places, loaded.nearby):
         if not isinstance(paths, tuple) or not all(isinstance(path, str) for path in paths):
             raise TypeError("places and nearby must be tuples of texts")
-    if not callable(loaded.detect) or not callable(loaded.load):
-        raise TypeError("detect and load must be functions")
+    if not callable(loaded.detect) or not (callable(loaded.load) or isinstance(loaded.load, str)):
+        raise TypeError("detect must be a function, load a function or the name of a module")
     return loaded
 
 

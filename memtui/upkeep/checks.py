@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -21,7 +22,12 @@ from memtui.stores.format import GENERAL_RULES, UpkeepRules
 from memtui.stores.values import UNADDRESSABLE
 from memtui.text import and_more, counted, hidden_count, without_hidden
 from memtui.text.secrets import find_secrets, replace_secrets
-from memtui.upkeep.instructions import find_domains, find_suspicions
+from memtui.upkeep.instructions import (
+    HIDDEN,
+    INSTRUCTION_FILES,
+    find_domains,
+    find_suspicions,
+)
 from memtui.upkeep.proposals import (
     Proposal,
     ProposalKind,
@@ -110,29 +116,13 @@ def check_dangling_references(
                 yield _at(FindingKind.DANGLING, memory, message, target=link.target)
 
 
-INDEXES = "indexes"
-"""Relation of an index line to the file that it names, in every store that has an index."""
-
-
 def check_orphaned_files(memories: Sequence[Memory]) -> Iterator[Finding]:
-    """Documents that the index of their entity does not name, so that no agent is led to them.
+    """Documents that the index of their folder does not name, so that no agent is led to them.
 
-    Entities without an index are left alone. Index lines without a file are dangling references.
+    Folders without an index are left alone. Index lines without a file are dangling references.
     """
-    indexed = {
-        (memory.store, memory.entity): set[str]()
-        for memory in memories
-        if any(link.relation == INDEXES for link in memory.links)
-    }
     for memory in memories:
-        for link in memory.links:
-            if link.relation == INDEXES:
-                indexed[memory.store, memory.entity].add(link.target)
-    for memory in memories:
-        named = indexed.get((memory.store, memory.entity))
-        if named is None or memory.kind != "document" or memory.status not in CURRENT:
-            continue
-        if memory.id not in named:
+        if memory.extra.get("indexed") is False and memory.status in CURRENT:
             yield _at(FindingKind.ORPHAN, memory, "the index does not name this file")
 
 
@@ -244,6 +234,8 @@ def check_texts(memories: Sequence[Memory], texts: Sequence[CheckedText]) -> Ite
         reasons = text.reasons
         if text.domains - known:
             reasons = find_suspicions(f"{memory.title}\n{memory.content}", known)
+        if os.path.basename(memory.origin.file) in INSTRUCTION_FILES:
+            reasons = tuple(reason for reason in reasons if reason in HIDDEN)
         if reasons:
             yield _at(FindingKind.INSTRUCTION, memory, "; ".join(reasons))
 

@@ -8,8 +8,11 @@ blocks nothing, and a memory without findings is not thereby safe.
 
 Sentences are also found by what their words mean, in nine languages: `instruction_words.toml` says
 which words mean what (`tell`, `user`, `secrets`) and which meanings make an instruction when they
-stand close together in a sentence. A sentence is read once, each of its words is looked up once,
-and a word that was looked up is remembered.
+stand close together in a sentence that tells somebody to do something. A sentence is read once,
+each of its words is looked up once, and a word that was looked up is remembered.
+
+What is quoted, code in a block and the rows of a table tell about something; they tell nobody to do
+it.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import binascii
 import re
 import tomllib
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, reduce
 from operator import or_
 from pathlib import Path
@@ -53,6 +56,24 @@ stand without a blank between them."""
 _SEVERAL = _STARTS_PHRASE | _HAS_CHARACTERS
 _CHARS_OF_WORD = 2
 """Chinese and Japanese characters that count as one word of distance."""
+_BLOCK = re.compile(r"^ {0,3}```[^\n]*\n.*?(?:^ {0,3}```|\Z)", re.MULTILINE | re.DOTALL)
+_ROW = re.compile(r"^\s{0,3}\|[^\n]*\|[^\n]*", re.MULTILINE)
+_QUOTED = re.compile(
+    r"""\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|«[^»\n]{1,200}»|`[^`\n]{1,200}`|(?<!\w)'[^'\n]{1,200}'(?!\w)"""
+)
+_TOLD_IN_QUOTES = frozenset(
+    {"sets aside earlier instructions", "speaks to the agent", "asks for secrecy"}
+)
+"""Reasons whose phrases are often quoted by those who warn of them."""
+_CLAUSE_END = re.compile(r"[,;:—–•→>*#=]|(?:^|\s)-+\s")
+"""Between two words: the second begins a clause."""
+_REACH = 3
+"""Words before those that count among which the verb of an order may stand."""
+_ORDER_WORDS = 9
+"""Words after `you must` that may hold the verb."""
+_HARMLESS_IF_NEGATED = frozenset(
+    {"carries something away", "runs what comes from the net", "tells to decode and obey"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +93,8 @@ class _Place:
     at: float
     meanings: int
     word: str
+    number: int
+    """Of the word in its sentence."""
 
 
 class _Meanings(dict[str, int]):
@@ -107,7 +130,10 @@ class _Phrase:
 class Reader:
     """The words and rules of a file, ready to read texts with."""
 
-    def __init__(self, words: dict[str, str], reasons: dict[str, list[str]]) -> None:
+    def __init__(
+        self, words: dict[str, str], reasons: dict[str, list[str]], orders: Mapping[str, str]
+    ) -> None:
+        self._orders = Orders(orders)
         self._bit = {name: 4 << number for number, name in enumerate(words)}
         whole: dict[str, int] = {}
         beginnings: dict[str, int] = {}
@@ -147,16 +173,20 @@ class Reader:
         Yields:
             A reason and the words that count, once for each reason and sentence.
         """
+        text = _QUOTED.sub(" ", text)
         if "@" in text or "://" in text:
-            text = _ADDRESS.sub(f" {_ADDRESS_MARK} ", text)
+            text = _ADDRESS.sub(_mark_address, text)
         text = _SECRET_FILE.sub(f" {_SECRET_FILE_MARK} ", text)
         lower = text.lower().replace("’", "'").replace("n't", " not").replace("'", " ")
         for sentence in _SENTENCE.split(lower):
-            words = _WORD.findall(sentence)
+            words = list(_WORD.finditer(sentence))
             for start in range(0, max(1, len(words) - _LONGEST // 2), _LONGEST // 2):
-                yield from self._read_words(words[start : start + _LONGEST])
+                yield from self._read_words(sentence, words[start : start + _LONGEST])
 
-    def _read_words(self, words: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def _read_words(
+        self, sentence: str, found: list[re.Match[str]]
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+        words = [each[0] for each in found]
         bits = list(map(self._meanings.__getitem__, words))
         present = reduce(or_, bits, 0)
         if not present:
@@ -165,11 +195,15 @@ class Reader:
         if present & _SEVERAL:
             places = list(self._places(words, bits))
             present = reduce(or_, (place.meanings for place in places), 0)
+        orders: Mapping[int, bool] | None = None
         for rule in self._possible(present):
             places = places or list(self._places(words, bits))
             counted = _closest(rule, places)
             if counted:
-                yield rule.reason, counted
+                if orders is None:
+                    orders = self._orders.find(words, _clause_starts(sentence, found))
+                if _is_ordered(rule.reason, counted, orders):
+                    yield rule.reason, tuple(_MARKS.get(one.word, one.word) for one in counted)
 
     def _possible(self, present: int) -> list[MeaningRule]:
         """The rules of which all meanings are among these."""
@@ -204,15 +238,20 @@ class Reader:
                 for phrase in self._phrases_from(word):
                     if _goes_on(words, number + 1, phrase.rest):
                         counted = words[number : number + 1 + len(phrase.rest)]
-                        yield _Place(at, phrase.bits, " ".join(counted))
+                        yield _Place(at, phrase.bits, " ".join(counted), number)
             if meanings & _HAS_CHARACTERS:
                 for offset, character in enumerate(word):
                     for listed, bit in self._characters.get(character, ()):
                         if word.startswith(listed, offset):
-                            yield _Place(at + offset / _CHARS_OF_WORD, bit, listed)
+                            yield _Place(at + offset / _CHARS_OF_WORD, bit, listed, number)
                 at += len(word) / _CHARS_OF_WORD
             elif meanings & ~_SEVERAL:
-                yield _Place(at, meanings & ~_SEVERAL, word)
+                yield _Place(at, meanings & ~_SEVERAL, word, number)
+
+
+def _mark_address(found: re.Match[str]) -> str:
+    host = _HOST.search(found[0])
+    return " " if host is not None and host[1].lower() in _LOCAL else f" {_ADDRESS_MARK} "
 
 
 def _goes_on(words: list[str], at: int, rest: tuple[str, ...]) -> bool:
@@ -224,7 +263,7 @@ def _goes_on(words: list[str], at: int, rest: tuple[str, ...]) -> bool:
     return True
 
 
-def _closest(rule: MeaningRule, places: list[_Place]) -> tuple[str, ...]:
+def _closest(rule: MeaningRule, places: list[_Place]) -> tuple[_Place, ...]:
     """The words of the first window that holds all groups; none: they stand too far apart.
 
     A word counts for one group only.
@@ -240,17 +279,98 @@ def _closest(rule: MeaningRule, places: list[_Place]) -> tuple[str, ...]:
             and max(one.at for one in found) - min(one.at for one in found) <= rule.within
             and len({(one.at, one.word) for one in found}) == len(found)
         ):
-            return tuple(
-                _MARKS.get(one.word, one.word) for one in sorted(found, key=lambda one: one.at)
-            )
+            return tuple(sorted(found, key=lambda one: one.at))
     return ()
+
+
+# ---- orders: what tells somebody to do something ------------------------------------------------
+
+
+class Orders:
+    """Finds the verbs of a sentence that tell somebody to do something.
+
+    In English: a verb in its base form at the beginning of a clause, after `do not`, `never` or
+    `must not`, or after `you must` and the like. In other languages, whose forms the lists of words
+    tell apart: any word at the beginning of a clause. Chinese and Japanese have neither, so each of
+    their words counts.
+    """
+
+    def __init__(self, listed: Mapping[str, str]) -> None:
+        self._words = {
+            name: frozenset(word.replace("_", " ") for word in words.split())
+            for name, words in listed.items()
+        }
+
+    def find(self, words: Sequence[str], starts: Sequence[bool]) -> Mapping[int, bool]:
+        """The number of each such word, and whether the order is negated."""
+        listed = self._words
+        english = sum(word in listed["english"] for word in words)
+        is_english = english >= sum(word in listed["not_english"] for word in words)
+        found: dict[int, bool] = {}
+        is_open = False
+        for number, word in enumerate(words):
+            if _IS_EAST_ASIAN.match(word):
+                found[number] = False
+                continue
+            is_linked = word in listed["links"]
+            is_open = is_open or starts[number] or is_linked
+            if is_linked or word in listed["openers"]:
+                continue
+            negation = " ".join(words[max(0, number - 2) : number])
+            is_negated = negation.endswith("never") or negation in ("do not", "must not")
+            begins = is_open and (not is_english or self._is_verb(words, number, starts))
+            if begins or (is_negated and word in listed["verbs"]):
+                found[number] = is_negated
+            is_open = False
+        if is_english:
+            for number in range(len(words)):
+                found |= dict.fromkeys(self._obliged(words, number), False)
+        return found
+
+    def _is_verb(self, words: Sequence[str], number: int, starts: Sequence[bool]) -> bool:
+        """Whether a word at the beginning of a clause is a verb; many are nouns as well."""
+        listed, word = self._words, words[number]
+        if word not in listed["verbs"]:
+            return False
+        is_linked = number > 0 and words[number - 1] in listed["links"]
+        if not is_linked and word not in listed["nouns_too"]:
+            return True
+        follows = number + 1 < len(words) and not starts[number + 1]
+        return follows and words[number + 1] in listed["objects"]
+
+    def _obliged(self, words: Sequence[str], number: int) -> Iterator[int]:
+        """The verbs after `you must`; every word after `the user must not`."""
+        listed, word = self._words, words[number]
+        after = " ".join(words[number + 1 : number + 4])
+        near = range(number + 1, min(number + _ORDER_WORDS, len(words)))
+        if word in listed["addressees"] and after.startswith(tuple(listed["obligations"])):
+            yield from (each for each in near if words[each] in listed["verbs"])
+        elif word in listed["people"] and after.startswith(("must not", "should not", "need not")):
+            yield from (number, *near)
+
+
+def _clause_starts(sentence: str, found: Sequence[re.Match[str]]) -> list[bool]:
+    ends = [0, *(each.end() for each in found)]
+    return [
+        end == 0 or bool(_CLAUSE_END.search(sentence, end, each.start()))
+        for end, each in zip(ends, found, strict=False)
+    ]
+
+
+def _is_ordered(reason: str, counted: Sequence[_Place], orders: Mapping[int, bool]) -> bool:
+    """Whether an order stands among the words that count, or shortly before them."""
+    reach = range(counted[0].number - _REACH, counted[-1].number + 1)
+    return any(
+        number in reach and not (is_negated and reason in _HARMLESS_IF_NEGATED)
+        for number, is_negated in orders.items()
+    )
 
 
 @cache
 def reader() -> Reader:
     """The reader of the shipped words."""
     listed: dict[str, Any] = tomllib.loads(WORDS.read_text("utf-8"))
-    return Reader(listed["words"], listed["reasons"])
+    return Reader(listed["words"], listed["reasons"], listed["orders"])
 
 
 _LISTED = tomllib.loads(Path(__file__).with_name("instruction_phrases.toml").read_text("utf-8"))
@@ -273,6 +393,11 @@ SENDING = (
 
 IN_TAGS = "hides words in characters that are not shown"
 IN_BASE64 = "encoded in base64"
+HIDDEN = (IN_TAGS, IN_BASE64)
+INSTRUCTION_FILES = frozenset(
+    ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "SOUL.md", "TOOLS.md")
+)
+"""Files that people write to instruct agents: only what is hidden in them is a finding."""
 
 _PATTERNS = tuple((phrase, reason) for reason, phrases in PHRASES.items() for phrase in phrases)
 _FILTER = ExpressionFilter([phrase for phrase, _ in _PATTERNS])
@@ -320,12 +445,13 @@ def find_suspicions(text: str, known: Collection[str] | None = None) -> tuple[st
 
 def _reasons(text: str, known: Collection[str] | None) -> Iterator[tuple[str, str]]:
     """Each reason with the words that count, where words count."""
-    unhidden, spelled = _normalize(text), _decode_tags(text)
+    unhidden, spelled = _ROW.sub("", _BLOCK.sub("", _normalize(text))), _decode_tags(text)
     for reason, words in reader().read(unhidden):
         yield reason, " … ".join(words)
     for at in _FILTER.candidates(fold(unhidden)):
         phrase, reason = _PATTERNS[at]
-        if _compiled(phrase).search(unhidden):
+        read = _QUOTED.sub(" ", unhidden) if reason in _TOLD_IN_QUOTES else unhidden
+        if _compiled(phrase).search(read):
             yield reason, ""
     if spelled:
         yield IN_TAGS, ""

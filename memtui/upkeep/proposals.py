@@ -98,7 +98,7 @@ RULES: Mapping[ProposalKind, Rule] = {
         "Another program has reverted a change made with memtui."),
     ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", 75, 76,
         "The text has the form of a password or key, which every agent that reads it gets."),
-    ProposalKind.INSTRUCTION: Rule("Planted instructions", MEMTUI, 127, 147,
+    ProposalKind.INSTRUCTION: Rule("Planted instructions", MEMTUI, 111, 124,
         "The text tells an agent what to do; it may come from a page or a mail that was read."),
     ProposalKind.DUPLICATE: Rule("Near-duplicates", "agent-memory, Deduplication (Jaccard 70 %)",
         9, 9, "Two memories say nearly the same."),

@@ -26,6 +26,7 @@ from memtui.files.save_hooks import NullRecorder
 from memtui.files.sidecar_lines import FILE, FOLDER
 from memtui.journal import Journal
 from memtui.journal.recovery import recover_late_writes
+from tests.long_run import share
 from tests.torture.kills import do, strangers
 
 ERRORS = (
@@ -288,14 +289,16 @@ def _is_named(file: Path, said: str) -> bool:
 def all_kept(folder: Path, save: Save, seed: int, singles: int, doubles: int) -> str:
     """Make a save with every write of another program at every point, then with random faults.
 
+    The usual run takes a third of the points for each kind of write, another one for each.
+
     `singles` is the number of random pairs of a write and an error; `doubles` that of one or two
     writes and two errors, where the second strikes what is done after the first.
     """
     rng, runner = random.Random(f"{save.name} {seed}"), Runner(folder)
     passes: dict[tuple[tuple[str, str], int], int] = {}
-    plain = len(runner.run(Faults(save, STYLES[0])))
-    for style in STYLES:
-        for at in range(plain):
+    plain = range(len(runner.run(Faults(save, STYLES[0]))))
+    for number, style in enumerate(STYLES):
+        for at in share(plain, number + seed, 3):
             passes[style, at] = len(runner.run(Faults(save, style, (at,))))
     pairs = [
         Faults(save, style, (at,), (refused,), code)

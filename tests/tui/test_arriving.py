@@ -92,6 +92,7 @@ async def test_nobody_moved_the_cursor_so_it_stays_at_the_top(disk: SlowDisk) ->
         assert on.browse.detail.memory == memory
 
 
+@pytest.mark.slow
 async def test_a_cursor_that_was_moved_stays_on_its_memory(disk: SlowDisk) -> None:
     async with stage(disk.roots[0], open_library=disk.open) as on:
         disk.let(0)
@@ -107,6 +108,7 @@ async def test_a_cursor_that_was_moved_stays_on_its_memory(disk: SlowDisk) -> No
         assert on.browse.detail.memory == memory
 
 
+@pytest.mark.slow
 async def test_what_changed_is_asked_of_all_stores(disk: SlowDisk) -> None:
     """`N` while stores were still being read compared those that were there, and said no word."""
     async with stage(disk.roots[0], open_library=disk.open) as on:

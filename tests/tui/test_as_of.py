@@ -66,6 +66,7 @@ async def test_escape_leaves_once_nothing_else_is_left_to_leave(root: Path) -> N
         assert len(on.headlines()) == 9
 
 
+@pytest.mark.slow
 async def test_the_present_is_not_said_to_be_read_only(root: Path) -> None:
     async with stage(root, toasts=True) as on:
         await go_to(on, "2026-05-31")

@@ -311,6 +311,7 @@ async def test_statistics_filter(root: Path) -> None:
         assert not on.browse.view.is_filtered
 
 
+@pytest.mark.slow
 async def test_the_statistics_pane_says_where_a_load_limit_cuts(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "claude-code", tmp_path / "store")
     async with stage(tmp_path / "store", (160, 45)) as on:

@@ -68,6 +68,7 @@ def test_a_removed_record_is_removed_as_a_whole(removed: int) -> None:
         assert shown in whole
 
 
+@pytest.mark.slow
 def test_a_change_in_a_large_file_is_found_at_once() -> None:
     lines = [f'  "{number}": "memory number {number}",' for number in range(200_000)]
     changed = [*lines]

@@ -357,6 +357,7 @@ async def test_the_pictures(tmp_path: Path, size: tuple[int, int]) -> None:
             compare("context-compare-80x24", await on.still())
 
 
+@pytest.mark.slow
 async def test_recipes_are_those_of_the_open_programs(tmp_path: Path) -> None:
     async with changing(tmp_path, "agent-memory", "ambient", size=(120, 35)) as on:
         await on.press("P")

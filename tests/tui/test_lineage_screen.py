@@ -26,6 +26,7 @@ CHAIN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
 async def test_a_chain_of_three_is_a_diff_each(tmp_path: Path, size: tuple[int, int]) -> None:
     async with stage(write_store(tmp_path, CHAIN), size) as on:
@@ -33,6 +34,7 @@ async def test_a_chain_of_three_is_a_diff_each(tmp_path: Path, size: tuple[int, 
         compare(f"lineage-{size[0]}x{size[1]}", await on.still())
 
 
+@pytest.mark.slow
 async def test_a_version_longer_than_the_window_can_be_read_to_its_end(tmp_path: Path) -> None:
     words = "\n\n".join(f"line {number}" for number in range(60))
     old = fact(1, words, "2026-05-10", status="historical")

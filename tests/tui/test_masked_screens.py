@@ -70,6 +70,7 @@ async def _look(on: Stage, name: str) -> None:
         assert not shown(on.text()), (name, keys, on.text())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("secret_gallery")
 async def test_a_key_shows_them_in_list_and_detail() -> None:
     async with gallery(SIZE) as on:
@@ -102,6 +103,7 @@ def _open_library(root: Path, state: Path, cache: Path | None = None) -> Library
     return Library.open([root], cache=cache, state=state, now=lambda: NOW)
 
 
+@pytest.mark.slow
 async def test_a_form_saves_the_true_text(tmp_path: Path) -> None:
     root = write_store(tmp_path / "store", FACTS)
     async with stage(root, SIZE, state=tmp_path / "state") as on:
@@ -122,6 +124,7 @@ async def test_a_form_saves_the_true_text(tmp_path: Path) -> None:
     assert not masks_in(tmp_path / "state" / "kept")
 
 
+@pytest.mark.slow
 async def test_a_merge_keeps_the_secrets_of_both(tmp_path: Path) -> None:
     root = write_store(tmp_path / "store", FACTS)
     async with stage(root, SIZE, state=tmp_path / "state") as on:
@@ -138,6 +141,7 @@ async def test_a_merge_keeps_the_secrets_of_both(tmp_path: Path) -> None:
     assert not masks_in(root)
 
 
+@pytest.mark.slow
 async def test_what_is_kept_for_the_next_start_is_masked(tmp_path: Path) -> None:
     root, state, cache = write_store(tmp_path / "store", FACTS), tmp_path / "s", tmp_path / "c"
     for reveals in (False, True):
@@ -161,6 +165,7 @@ async def test_what_is_kept_for_the_next_start_is_masked(tmp_path: Path) -> None
         assert all(path.is_relative_to(state / "kept") for path in in_state)
 
 
+@pytest.mark.slow
 async def test_the_first_frame_shows_none(tmp_path: Path) -> None:
     root, state, cache = write_store(tmp_path / "store", FACTS), tmp_path / "s", tmp_path / "c"
     for _ in range(2):
@@ -192,6 +197,7 @@ async def test_a_copy_is_as_the_screen_shows_it(tmp_path: Path) -> None:
         assert is_shown("qX7!mZ", on.app.clipboard)
 
 
+@pytest.mark.slow
 async def test_removing_one_offers_to_erase_it_from_memtui(tmp_path: Path) -> None:
     root, state = write_store(tmp_path / "store", FACTS), tmp_path / "state"
     async with stage(root, SIZE, state=state) as on:

@@ -59,6 +59,7 @@ def test_textual_has_the_private_names_that_are_used(owner: type, name: str) -> 
     )
 
 
+@pytest.mark.slow
 def test_every_private_name_that_is_used_is_in_the_list() -> None:
     trees = [
         ast.parse(path.read_text(encoding="utf-8"))

@@ -208,6 +208,7 @@ async def test_a_small_screen_names_the_key_that_shows_the_proposal(on: Stage) -
     await on.sees("space whole")
 
 
+@pytest.mark.slow
 async def test_a_group_is_accepted_after_a_preview(on: Stage, root: Path) -> None:
     before = files(root)
     await select(on, "lives in")

@@ -73,6 +73,7 @@ def _width(on: Stage, pane: Pane) -> int:
     return on.browse.pane_widget(pane).outer_size.width
 
 
+@pytest.mark.slow
 async def test_keys_resize_the_focused_pane(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         for pane, other in (
@@ -273,6 +274,7 @@ async def test_a_window_made_small_says_how_to_leave_the_pane(root: Path) -> Non
         assert "esc back" not in on.text().splitlines()[-1]
 
 
+@pytest.mark.slow
 async def test_a_text_in_a_form_is_whole_after_a_resize(tmp_path: Path) -> None:
     """Lines that are as many as before, but wrap at other words, were not drawn anew."""
     words = (
@@ -301,6 +303,7 @@ async def test_a_detail_at_its_beginning_stays_there_after_a_resize(tmp_path: Pa
             assert on.browse.detail.top == 0, size
 
 
+@pytest.mark.slow
 async def test_the_history_stays_at_its_version_after_a_resize(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         await on.press("/")

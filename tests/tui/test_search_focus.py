@@ -55,6 +55,7 @@ async def test_a_filter_that_hides_the_selected_memory_goes_to_the_first(root: P
         assert on.browse.memories.cursor == 0
 
 
+@pytest.mark.slow
 async def test_other_words_go_to_their_best_match(root: Path) -> None:
     async with stage(root) as on:
         await on.press("G", "/")

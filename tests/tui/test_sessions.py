@@ -200,6 +200,7 @@ async def test_the_source_is_opened_with_the_guards_of_drafts(
         assert told == ["--cmd", "set nomodeline", f"+{place.line}", place.file, ""]
 
 
+@pytest.mark.slow
 async def test_a_database_is_not_opened_as_a_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,6 +273,7 @@ def test_the_registry_is_sound() -> None:
         assert action.tooltip[0].isupper()
 
 
+@pytest.mark.slow
 async def test_a_filter_that_cannot_be_saved_is_not_listed_as_saved(
     root: Path, tmp_path: Path
 ) -> None:

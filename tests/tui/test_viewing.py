@@ -121,6 +121,7 @@ async def test_matches_inside_a_long_text_are_gone_through(tmp_path: Path) -> No
         assert up == down[-2::-1]
 
 
+@pytest.mark.slow
 async def test_the_mark_of_a_match_stands_on_its_line_in_a_text_not_drawn_before(
     tmp_path: Path,
 ) -> None:

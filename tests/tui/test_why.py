@@ -71,6 +71,7 @@ async def test_without_an_order_by_relevance_it_says_why_not(tmp_path: Path) -> 
         assert BY_ID["why"].allowed(on.browse.action_context()), "another order was chosen"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_it_fits_and_holds_hostile_headlines(tmp_path: Path, size: tuple[int, int]) -> None:
     evil = "tea \x1b[31m[bold]red[/bold] \u202e" + "long " * 60

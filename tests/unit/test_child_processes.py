@@ -22,6 +22,7 @@ raise SystemExit(serve(work))
 """
 
 
+@pytest.mark.slow
 def test_a_worker_is_nice_to_other_sessions_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,6 +95,7 @@ def test_programs_are_started_by_these_modules_only() -> None:
     assert {name for name in found if not name.startswith("testing/")} == MAY_RUN
 
 
+@pytest.mark.slow
 def test_nothing_that_can_run_code_or_cut_lines_is_called() -> None:
     hits = [
         f"{name}:{node.lineno} {called}"

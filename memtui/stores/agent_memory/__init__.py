@@ -14,7 +14,7 @@ from pathlib import Path
 
 from memtui.files.reading import existing_files
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format, FormatSupport
+from memtui.stores.format import Format
 from memtui.stores.scanning import FoundShard, check_folder, has_entry, list_folder
 
 ENTITIES = "entities"
@@ -81,16 +81,10 @@ def find_notes(root: Path) -> Iterator[FoundShard | Unreadable]:
         yield FoundShard(TACIT, (str(tacit),))
 
 
-def _load() -> FormatSupport:
-    from memtui.stores.agent_memory.store import SUPPORT
-
-    return SUPPORT
-
-
 FORMAT = Format(
     name="agent-memory",
     title="agent-memory: facts, summaries and daily notes",
     places=("$MEMORY_HOME",),
     detect=detect,
-    load=_load,
+    load=f"{__name__}.store",
 )

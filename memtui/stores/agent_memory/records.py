@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memtui.changes import Edit, Kind, Plan
 from memtui.dataclass import dataclass, field, replace
@@ -27,10 +27,8 @@ from memtui.model import UNTYPED, Link, Memory, Place
 from memtui.stores import agent_memory
 from memtui.stores.agent_memory import ENTITIES, ITEMS, SUMMARY, shard_key
 from memtui.stores.agent_memory.notes import stated_type
-from memtui.stores.agent_memory.rules import FactRules
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_or_new
 from memtui.stores.plans import PlanContext
-from memtui.stores.scanning import LastRead
 from memtui.stores.values import (
     UNADDRESSABLE,
     from_iso,
@@ -39,6 +37,9 @@ from memtui.stores.values import (
     texts_of,
     with_unique_ids,
 )
+
+if TYPE_CHECKING:
+    from memtui.stores.agent_memory.store import AgentMemory
 
 ACTIVE = "active"
 HISTORICAL = "historical"
@@ -158,18 +159,16 @@ def with_successors(memories: Iterable[Memory]) -> tuple[Memory, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
 class FactContext(PlanContext):
     """The context of planning a change in one MEMORY_HOME."""
 
-    rules: FactRules
-    last: LastRead[FactFile] = field(repr=False)
+    store: AgentMemory
 
     def open(self, slug: str) -> FactFile:
         """Read an entity's facts as they are now. Raises Refused."""
         folder = safe_join(self.root / ENTITIES, slug)
         files = (folder / ITEMS, folder / SUMMARY)
-        return self.last.get(files, lambda: read_fact_file(self.root, slug, self.label), slug)
+        return self.store.last.get(files, lambda: read_fact_file(self.root, slug, self.label), slug)
 
     def fact_entry_edits(self, slug: str, id: str, **values: Any) -> tuple[Edit, ...]:
         """The edit that sets these keys of a fact's sidecar entry; none when they are set."""

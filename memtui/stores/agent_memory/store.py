@@ -189,10 +189,10 @@ def _add(change: Change, context: FactContext) -> Plan:
         return Plan((change,), edits, Outcome.ADDED, reason, (ref,), warnings=no_importance)
     content, active = content_of(change), file.active
     coming = file.planned_facts(planned_before(context.view), context.label)
-    verdict = _verdict(change, content, [*active, *coming], context.rules)
+    verdict = _verdict(change, content, [*active, *coming], context.store.rules)
     if verdict.outcome is not Outcome.ADDED and not change.force:
         return verdict
-    replaced = [fact for fact, _ in contradicted(content, active, context.rules)]
+    replaced = [fact for fact, _ in contradicted(content, active, context.store.rules)]
     old = [fact for fact in replaced if UNADDRESSABLE not in fact.extra]
     warnings = (
         *([f"forced: {verdict.reason}"] if verdict.reason else []),
@@ -203,7 +203,7 @@ def _add(change: Change, context: FactContext) -> Plan:
         ),
         *(
             f"{_quoted(fact)}, added along with it, says otherwise"
-            for fact, _ in contradicted(content, coming, context.rules)
+            for fact, _ in contradicted(content, coming, context.store.rules)
         ),
         *no_importance,
     )
@@ -382,7 +382,7 @@ def _edit(change: Change, memory: Memory, context: FactContext) -> Plan:
     warnings: list[str] = []
     if new_text is not None:
         raw = put_member(raw, "content", new_text)
-        if broken := broken_rule(new_text, context.rules):
+        if broken := broken_rule(new_text, context.store.rules):
             warnings.append(f"agent-memory would reject this as new: {broken}")
     if "type" in changed:
         raw = put_member(raw, "entityType", word_of(change, "type", memory.type))
@@ -456,7 +456,7 @@ def _restore(change: Change, memory: Memory, context: FactContext) -> Plan:
 def _supersede(change: Change, memory: Memory, context: FactContext) -> Plan:
     content = content_of(change)
     file, named = _open(memory, context, content)
-    broken = broken_rule(content, context.rules)
+    broken = broken_rule(content, context.store.rules)
     if broken and not change.force:
         return Plan((change,), outcome=Outcome.REJECTED, reason=broken, refs=(memory.ref,))
     value = _fact(change, file, text_of(named.value.get("entityType")), context.now)
@@ -464,7 +464,7 @@ def _supersede(change: Change, memory: Memory, context: FactContext) -> Plan:
     if not change.fields.get("type") and isinstance(named.value.get("entityType"), str):
         value["entityType"] = named.value["entityType"]
     others = [fact for fact in file.active if fact.id != memory.id]
-    repeated = most_similar(content, others, context.rules)
+    repeated = most_similar(content, others, context.store.rules)
     warnings = [f"forced: {broken}"] if broken else []
     if repeated is not None:
         warnings.append(f"it is {repeated[1]:.2f} similar to another active fact, {repeated[0].id}")
@@ -563,25 +563,23 @@ EMPTIED = "agent-memory reports success here but saves nothing"
 LOADED = "tacit knowledge, layer 3 of its README; other layers are retrieved by a query"
 
 
-class AgentMemory(FileStore[FactContext]):
+class AgentMemory(FileStore):
     """The memory of one MEMORY_HOME."""
 
     format = "agent-memory"
     acts = ACTS
+    context = FactContext
     rules = FactRules()
     """The program's own constants."""
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
-        self._last: LastRead[FactFile] = LastRead()
+        self.last: LastRead[FactFile] = LastRead()
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """Each entity folder, each daily note, and MEMORY.md one level up."""
         yield from find_entities(self.root)
         yield from find_notes(self.root)
-
-    def plan_context(self, view: StoreView) -> FactContext:
-        return FactContext(**self.context_fields(view), rules=self.rules, last=self._last)
 
     def read(self, shard: Shard) -> Reading:
         """The memories, with what only the sidecar knows of their lineage said on both sides."""

@@ -21,7 +21,6 @@ from memtui.stores.format import (
     ExportedDocument,
     ExportRequest,
     Format,
-    FormatSupport,
     IncomingStore,
 )
 from memtui.stores.scanning import (
@@ -131,12 +130,6 @@ def find_legacy_files(root: Path) -> Iterator[FoundShard | Unreadable]:
             yield FoundShard(f"legacy/{entry.name}", (entry.path,))
 
 
-def _load() -> FormatSupport:
-    from memtui.stores.ambient.store import SUPPORT
-
-    return SUPPORT
-
-
 def _export(request: ExportRequest) -> ExportedDocument:
     from memtui.stores.ambient.backup import export
 
@@ -154,7 +147,7 @@ FORMAT = Format(
     title="Ambient: decisions and events per project and branch",
     places=("~/.ambient/memory",),
     detect=detect,
-    load=_load,
+    load=f"{__name__}.store",
     document=ExchangeDocument(
         description="the JSON that Ambient's own import reads",
         name="an Ambient backup",

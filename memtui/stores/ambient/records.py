@@ -19,11 +19,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memtui.changes import Edit, Kind, text_edit, value_edit
 from memtui.dataclass import dataclass, field, replace
@@ -36,9 +36,12 @@ from memtui.stores import ambient
 from memtui.stores.base import Reading, Unreadable
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, new_json_file, read_json
 from memtui.stores.plans import PlanContext
-from memtui.stores.scanning import LastRead, as_unreadable
+from memtui.stores.scanning import as_unreadable
 from memtui.stores.sidecar import kept_value
 from memtui.stores.values import UNADDRESSABLE, from_milliseconds, list_of, memory_name, text_of
+
+if TYPE_CHECKING:
+    from memtui.stores.ambient.store import Ambient
 
 IDLE_LIMIT = timedelta(days=90)
 """After this long without activity a file loads as nothing (src/memory/store.ts:799-850)."""
@@ -454,28 +457,23 @@ class EventRules:
     stop_words: frozenset[str] = field(default=STOP_WORDS, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
 class EventContext(PlanContext):
     """The context of planning a change in one Ambient memory."""
 
-    rules: EventRules
-    action_time: Callable[[datetime], int] = field(repr=False)
-    keys: Callable[[], Mapping[str, str]] = field(repr=False)
-    """Project directories by key, with the name each goes by as an entity."""
-    last: LastRead[ProjectFiles] = field(repr=False)
+    store: Ambient
 
     @property
     def milliseconds(self) -> int:
         """The time written to files: one for all plans of an action, so that equal edits of a file
         are one."""
-        return self.action_time(self.now)
+        return self.store.action_time(self.now)
 
     def open(self, key: str) -> ProjectFiles:
         """Read a project's files as they are now. Raises Refused."""
         folder = safe_join(self.root / ambient.PROJECTS, key)
         found, _ = ambient.list_project_files(str(folder))
         files = found.files if found else ()
-        return self.last.get(files, lambda: read_project_files(self.root, key), key)
+        return self.store.last.get(files, lambda: read_project_files(self.root, key), key)
 
 
 def project_head(key: str, name: str, origin: str, now: int) -> dict[str, Any]:

@@ -194,7 +194,7 @@ def target_of(entity: str, context: EventContext) -> EventTarget:
     entity = entity.strip().strip("/")
     if not entity or not entity.isprintable():
         raise Refused("an event belongs to a project", do="for example: shop-api/main")
-    found = _named_project(entity, context.keys())
+    found = _named_project(entity, context.store.project_names())
     if found is not None:
         return EventTarget(context.open(found[0]), found[1])
     name, _, branch = entity.partition("/")
@@ -302,9 +302,9 @@ def _replaced(
 
 def plan_add(change: Change, context: EventContext) -> Plan:
     """Plan the addition of an event. Raises Refused."""
-    content, cut = fit_content(content_of(change), context.rules, change.force)
+    content, cut = fit_content(content_of(change), context.store.rules, change.force)
     target = target_of(word_of(change, "entity", ""), context)
-    files, rules = target.files, context.rules
+    files, rules = target.files, context.store.rules
     event = new_event(change, content, context)
     existing, making, warnings = _destination(target, event, context.milliseconds)
     into = existing if event["type"] == DECISION else ()
@@ -454,7 +454,7 @@ def _key(name: str, extra: Mapping[str, Any], context: EventContext) -> str:
     stated = extra.get("projectKey")
     if isinstance(stated, str) and ambient.PROJECT_KEY.fullmatch(stated):
         return stated
-    known = (key for key, known in context.keys().items() if name in (key, known))
+    known = (key for key, known in context.store.project_names().items() if name in (key, known))
     return next(known, "") or ambient.key_of_name(name)
 
 
@@ -588,7 +588,7 @@ def _edit(change: Change, memory: Memory, context: EventContext) -> Plan:
     values: dict[str, str] = {}
     cut = ""
     if "content" in changed:
-        values["content"], cut = fit_content(content_of(change), context.rules, change.force)
+        values["content"], cut = fit_content(content_of(change), context.store.rules, change.force)
     if "type" in changed:
         values["type"] = word_of(change, "type", "")
     if "importance" in changed:
@@ -680,7 +680,7 @@ def _kept_places(entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 def _supersede(change: Change, memory: Memory, context: EventContext) -> Plan:
     files = context.open(key_of(memory))
-    content, cut = fit_content(content_of(change), context.rules, change.force)
+    content, cut = fit_content(content_of(change), context.store.rules, change.force)
     copies = _unchanged_copies(memory, files, content)
     old = copies[0].named.value
     event = new_event(change, content, context)
@@ -710,7 +710,7 @@ def _merge(change: Change, memory: Memory, context: EventContext) -> Plan:
     files = context.open(key_of(memory))
     edits: tuple[Edit, ...] = ()
     if change.fields.get("content") not in (None, "", memory.content):
-        content, _ = fit_content(content_of(change), context.rules, change.force)
+        content, _ = fit_content(content_of(change), context.store.rules, change.force)
         edits, holding = _set_keys(_unchanged_copies(memory, files, content), {"content": content})
         edits += last_active_edits(holding, context.milliseconds)
     for other in others:
@@ -798,18 +798,19 @@ ONE_ACTION = 60_000
 """Milliseconds within which plans count as those of one action."""
 
 
-class Ambient(FileStore[EventContext]):
+class Ambient(FileStore):
     """The memory of one `~/.ambient/memory`."""
 
     format = "ambient"
     acts = ACTS
+    context = EventContext
     rules = EventRules()
     """The program's own constants."""
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
         self._marked = 0
-        self._last: LastRead[ProjectFiles] = LastRead()
+        self.last: LastRead[ProjectFiles] = LastRead()
         self._names: dict[str, tuple[str, str]] = {}
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
@@ -828,15 +829,6 @@ class Ambient(FileStore[EventContext]):
         """The block of the project and branch, or of each, read from the files as Ambient does."""
         return tuple(session_blocks(self.root, self.label, entity, now))
 
-    def plan_context(self, view: StoreView) -> EventContext:
-        return EventContext(
-            **self.context_fields(view),
-            rules=self.rules,
-            action_time=self._marked_at,
-            keys=self._project_names,
-            last=self._last,
-        )
-
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
         """Make the edits, each `lastActive` once: many changes of one action all ask for it.
 
@@ -846,15 +838,15 @@ class Ambient(FileStore[EventContext]):
         others = [e for e in edits if e.kind is not Kind.COUNTER or once.pop(e, 1) is None]
         super().apply(others, recorder)
 
-    def _marked_at(self, time: datetime) -> int:
+    def action_time(self, time: datetime) -> int:
         """The time written to files: that of the previous plan if it was made just now."""
         now = to_milliseconds(time)
         if not 0 <= now - self._marked < ONE_ACTION:
             self._marked = now
         return self._marked
 
-    def _project_names(self) -> dict[str, str]:
-        """The name of each project directory; project.json is read again only when it changed."""
+    def project_names(self) -> dict[str, str]:
+        """The name of each project directory by its key, read again when it changed."""
         names: dict[str, str] = {}
         for found in ambient.find_projects(self.root):
             if isinstance(found, Unreadable):

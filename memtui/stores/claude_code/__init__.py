@@ -25,7 +25,7 @@ from pathlib import Path
 
 from memtui.dataclass import dataclass
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format, FormatSupport
+from memtui.stores.format import Format
 from memtui.stores.scanning import (
     Entry,
     folders_in,
@@ -319,17 +319,11 @@ def _project_of(cwd: object, slug: str) -> str:
     return ""
 
 
-def _load() -> FormatSupport:
-    from memtui.stores.claude_code.store import SUPPORT
-
-    return SUPPORT
-
-
 FORMAT = Format(
     name="claude-code",
     title="Claude Code: auto memory and CLAUDE.md",
     places=("$CLAUDE_CONFIG_DIR", "~/.claude"),
     detect=detect,
-    load=_load,
+    load=f"{__name__}.store",
     configured=configured_folders,
 )

@@ -12,8 +12,14 @@ from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
-from memtui.stores.claude_code.records import ClaudeContext
-from memtui.stores.claude_code.rules import TYPES, checked_type, index_line, new_topic
+from memtui.stores.claude_code.records import INDEX_LINES, ClaudeContext, linked_file
+from memtui.stores.claude_code.rules import (
+    TYPES,
+    checked_type,
+    index_line,
+    index_link,
+    new_topic,
+)
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     CONVERTED,
@@ -25,8 +31,10 @@ from memtui.stores.importing import (
     slug,
     texts_in,
 )
+from memtui.stores.listed_texts import ListFile
 from memtui.stores.markdown.document_editing import named_stem, new_file, plan_file_import
 from memtui.stores.markdown.documents import outline
+from memtui.stores.markdown.items import SECTION
 from memtui.stores.plans import plan_duplicate
 from memtui.stores.values import content_of, to_iso_seconds, word_of
 
@@ -89,8 +97,8 @@ def plan_files(
         text_edit(str(path), None, text),
         *index.edit(index.insert("", line)),
     )
-    refs = (context.ref(id), context.ref(f"{folder.prefix}{INDEX}#{file}"))
-    return Plan((change,), edits, Outcome.ADDED, f"Adds {id} and its line in {INDEX}", refs)
+    reason = f"Adds {id} and its line in {INDEX}"
+    return Plan((change,), edits, Outcome.ADDED, reason, (context.ref(id),))
 
 
 def _first_line(content: str, title: str) -> str:
@@ -162,7 +170,23 @@ def plan_import(change: Change, context: ClaudeContext) -> Plan:
         )
     shard = folder.key if folder else INSTRUCTIONS
     file = new_file(context.root, path)
-    return plan_file_import(change, context, file, document, shard, **sidecar_values(change))
+    plan = plan_file_import(change, context, file, document, shard, **sidecar_values(change))
+    return replace(plan, edits=(*plan.edits, *_line_edits(change, folder, context)))
+
+
+def _line_edits(
+    change: Change, folder: MemoryFolder | None, context: ClaudeContext
+) -> tuple[Edit, ...]:
+    """Add the line that named an imported topic file, if the index does not name it."""
+    lines = extra_in(change).get(INDEX_LINES)
+    line = str(lines[0]) if isinstance(lines, list) and lines else ""
+    name = index_link(line).file
+    if folder is None or not name:
+        return ()
+    index = context.open_list(folder.key)
+    if any(linked_file(item) == name for item in index.items):
+        return ()
+    return index.edit(index.insert(_section(change, index), index.fit(line)))
 
 
 def _folder_of(path: str, context: ClaudeContext) -> MemoryFolder | None:
@@ -176,11 +200,16 @@ def _plan_item(change: Change, folder: MemoryFolder, context: ClaudeContext) -> 
     id = index.natural_id("", text)
     if any(known.id == id for known in index.items):
         return plan_duplicate(change, f"this item of {INDEX}")
-    section = str(extra_in(change).get("section") or "")
-    has_section = any(each.group == section and each.native.is_bullet for each in index.items)
-    edits: tuple[Edit, ...] = index.edit(index.insert(section if has_section else "", text))
+    edits: tuple[Edit, ...] = index.edit(index.insert(_section(change, index), text))
     edits += context.entry_edits(id, folder.key, **sidecar_values(change))
     return Plan((change,), edits, Outcome.ADDED, f"Added to {INDEX}", (context.ref(id),))
+
+
+def _section(change: Change, index: ListFile) -> str:
+    """The heading under which an imported item stood, if the index has a list there."""
+    section = str(extra_in(change).get(SECTION) or "")
+    is_there = any(each.group == section and each.native.is_bullet for each in index.items)
+    return section if is_there else ""
 
 
 def _plan_converted(change: Change, context: ClaudeContext) -> Plan:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import posixpath
 from contextlib import suppress
-from typing import Any
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
-from memtui.dataclass import replace
-from memtui.errors import RefError, Refused
-from memtui.model import Link, Memory
+from memtui.errors import Conflict, RefError, Refused
+from memtui.model import Memory
 from memtui.stores import listed_texts
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS
 from memtui.stores.claude_code.adding import plan_import, plan_topic
 from memtui.stores.claude_code.records import (
     IMPORTS,
-    INDEX_LINE,
-    INDEXES,
+    INDEX_LINES,
     ClaudeContext,
+    linked_file,
 )
-from memtui.stores.claude_code.rules import imports_in, with_type
+from memtui.stores.claude_code.rules import imports_in, with_line_title, with_type
+from memtui.stores.listed_texts import ListedText, ListFile
 from memtui.stores.markdown.document_editing import (
     OpenDocument,
     checked_title,
@@ -51,15 +50,6 @@ def _not_on(act: Act, memory: Memory) -> str:
     return ""
 
 
-def _delete_item(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
-    left = tuple(
-        f"{link.target} stays, and is no longer in the index"
-        for link in memory.links
-        if link.relation == INDEXES and "missing_file" not in memory.extra
-    )
-    return replace(listed_texts.plan_delete(change, memory, context), warnings=left)
-
-
 # ---- files --------------------------------------------------------------------------------------
 
 
@@ -70,13 +60,16 @@ def _edit(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
     before = page = open_document(memory, context)
     if "content" in changed:
         page = with_content(change, page)
-    if "title" in changed:
+    line_edits: tuple[Edit, ...] = ()
+    if "title" in changed and INDEX_LINES in memory.extra:
+        line_edits = _edit_line(memory, changed["title"], context)
+    elif "title" in changed:
         page = _with_title(page, changed["title"])
     if "type" in changed:
         if why := _not_on(Act.RETYPE, memory):
             raise Refused(why, where=memory.ref)
         page = page.with_text(with_type(page.text, str(changed["type"] or "")))
-    edits: tuple[Edit, ...] = before.text_edits(page.text)
+    edits: tuple[Edit, ...] = (*before.text_edits(page.text), *line_edits)
     if "tags" in changed:
         edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
     imports_change = imports_in(page.text) != imports_in(before.text)
@@ -95,25 +88,38 @@ def _with_title(page: OpenDocument, value: object) -> OpenDocument:
     return with_heading(page, title)
 
 
+def _lines_of(memory: Memory, index: ListFile) -> list[ListedText]:
+    """The lines of the index that name a topic file, as they are now."""
+    name = posixpath.basename(memory.id)
+    return [item for item in index.items if linked_file(item) == name]
+
+
+def _edit_line(memory: Memory, value: object, context: ClaudeContext) -> tuple[Edit, ...]:
+    """Write a title into the line that names the topic file. Raises Refused or Conflict."""
+    title, index = checked_title(value, memory.ref), context.file_of(memory)
+    lines = _lines_of(memory, index)
+    if not lines or lines[0].text != memory.extra[INDEX_LINES][0]:
+        raise Conflict("another program changed its line", where=str(index.path), yours=title)
+    return index.edit(index.replace(lines[0], with_line_title(lines[0].text, title)))
+
+
 def _delete(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
     if is_item(memory):
-        return _delete_item(change, memory, context)
+        return listed_texts.plan_delete(change, memory, context)
     edits = deletion_edits(open_document(memory, context), context)
     others = list(context.view.memories(context.label))
-    lines = [m for m in others if m.type == INDEX_LINE and Link(INDEXES, memory.id) in m.links]
-    if memory.entity != INSTRUCTIONS and lines:
-        index = context.file_of(lines[0])
-        ids = {line.id for line in lines}
-        edits += index.edit(index.remove([item for item in index.items if item.id in ids]))
-        for line in lines:
-            edits += context.sidecar_entry(line).removal()
-    warnings = dangling_warnings(memory, (m for m in others if m not in lines))
+    lines: list[ListedText] = []
+    if INDEX_LINES in memory.extra:
+        index = context.file_of(memory)
+        lines = _lines_of(memory, index)
+        edits += index.edit(index.remove(lines))
+    warnings = dangling_warnings(memory, others)
     return Plan(
         changes=(change,),
         edits=edits,
         outcome=Outcome.DONE,
         reason=f"Deletes {memory.id} and its line in {INDEX}" if lines else "",
-        refs=(memory.ref, *(line.ref for line in lines), *_imported(memory, context)),
+        refs=(memory.ref, *_imported(memory, context)),
         warnings=warnings,
     )
 
@@ -141,7 +147,7 @@ def _shard_of(memory: Memory) -> str:
 
 _EDITED = "it is edited in place; memtui's log keeps the former text"
 
-ACTS: ActionSupport[Any] = ActionSupport(
+ACTS = ActionSupport(
     editable=EDITABLE,
     add=plan_topic,
     add_imported=plan_import,

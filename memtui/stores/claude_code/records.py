@@ -7,8 +7,11 @@ What the format has no word for is derived by these rules:
   name and for items below the cut.
 * updated: `modified` of the frontmatter, else the file's time of change (`extra.updated_from`).
 * entity: the project's path from the home folder, `agents/<name>`, or `instructions`.
-* title of a topic file: its `name`, else the first heading, else the file's name. Of an index line:
-  the title in the line.
+* title of a topic file: what its line in the index says, title and hook; without a line its `name`,
+  else the first heading, else the file's name.
+
+A line of the index and the topic file that it names are one memory; a line whose file is missing is
+one by itself.
 """
 
 from __future__ import annotations
@@ -16,9 +19,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from memtui.dataclass import dataclass, field
+from memtui.dataclass import dataclass, replace
 from memtui.model import Link, Memory, Place
 from memtui.stores.base import Unreadable
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
@@ -45,20 +48,28 @@ from memtui.stores.scanning import IS_EMPTY, read_texts
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso, memory_name
 
+if TYPE_CHECKING:
+    from memtui.stores.claude_code.store import ClaudeCodeStore
+
 INDEX_LINE = "index"
-"""Type of the memory that is a line of the index."""
+"""Type of a line of the index whose file is missing."""
 INDEXES = "indexes"
-"""Relation of an index line to its topic file."""
+"""Relation of such a line to the file."""
+INDEX_LINES = "index_lines"
+"""Key of `extra`: the texts of the lines that name a topic file; `also` has their places."""
 IMPORTS = "imports"
 """Relation of an instruction file to one that it imports."""
 
 
-@dataclass(frozen=True, slots=True)
 class ClaudeContext(ListContext):
     """The context of planning a change in one store."""
 
-    folders: Mapping[str, MemoryFolder] = field(default_factory=dict)
-    """Entity -> its memory folder."""
+    store: ClaudeCodeStore
+
+    @property
+    def folders(self) -> dict[str, MemoryFolder]:
+        """Each entity's memory folder."""
+        return self.store.entity_folders()
 
 
 class IndexFile(MarkdownList):
@@ -108,46 +119,84 @@ def read_folder(
 
 def folder_memories(records: FolderRecords, label: str) -> Iterator[Memory]:
     """The memories of one folder: the items of the index, then the topic files."""
-    topics = {document.path: document for document in records.topics}
-    indexed: set[str] = set()
-    if records.index is not None:
-        for memory in _index_memories(records.index, records, topics, label):
-            indexed |= {link.target for link in memory.links if link.relation == INDEXES}
-            yield memory
+    index = records.index
+    part = LoadedPart(0, 0, None)
+    lines: dict[str, list[ListedText]] = {}
+    has_lines = False
+    if index is not None:
+        part = loaded_part(index.document.head + index.document.body)
+        topics = {document.path for document in records.topics}
+        for item in index.items:
+            file = linked_file(item)
+            has_lines |= bool(file)
+            id = f"{records.folder.prefix}{file}"
+            if id in topics:
+                lines.setdefault(id, []).append(item)
+            else:
+                yield _item_memory(item, index, records, part, label)
     names = _names(records.topics, records.folder)
     for document in records.topics:
-        yield _topic_memory(document, records, names, indexed, label)
+        memory = _topic_memory(document, records, names, label)
+        if index is not None and document.path in lines:
+            memory = _with_lines(memory, lines[document.path], index, part)
+        elif has_lines:
+            memory = replace(memory, extra={**memory.extra, "indexed": False})
+        yield memory
 
 
-def _index_memories(
-    index: IndexFile, records: FolderRecords, topics: Mapping[str, MarkdownFile], label: str
-) -> Iterator[Memory]:
-    prefix, document = records.folder.prefix, index.document
-    part = loaded_part(document.head + document.body)
-    limit = _limit_of(part)
-    for item in index.items:
-        title, file = index_link(item.text) if item.native.is_bullet else ("", "")
-        loaded = part.cut_line is None or item.line < part.cut_line
-        extra: dict[str, Any] = {"loaded_at_start": loaded, "load_limit": limit}
-        if part.cut_line is not None:
-            extra["cut_line"] = part.cut_line
-        if item.group:
-            extra[SECTION] = item.group
-        if file and f"{prefix}{file}" not in topics:
-            extra["missing_file"] = file
-        yield Memory(
-            **memory_name(label, item.id),
-            kind="note" if file or not item.native.is_bullet else "fact",
-            type=INDEX_LINE if file else "",
-            title=title,
-            content=item.text,
-            entity=records.entity,
-            updated=document.changed,
-            importance="high" if loaded else "low",
-            links=(Link(INDEXES, f"{prefix}{file}"),) if file else (),
-            origin=Place(document.file, item.line),
-            extra={**extra, "updated_from": "file time"},
-        )
+def linked_file(item: ListedText) -> str:
+    """The file that a line of the index names; "" for other items."""
+    return index_link(item.text).file if item.native.is_bullet else ""
+
+
+def _loading(item: ListedText, part: LoadedPart) -> tuple[bool, dict[str, Any]]:
+    """Whether an item is loaded at the start of a session, and what `extra` says of it."""
+    extra: dict[str, Any] = {"load_limit": _limit_of(part)}
+    if part.cut_line is not None:
+        extra["cut_line"] = part.cut_line
+    if item.group:
+        extra[SECTION] = item.group
+    return part.cut_line is None or item.line < part.cut_line, extra
+
+
+def _item_memory(
+    item: ListedText, index: IndexFile, records: FolderRecords, part: LoadedPart, label: str
+) -> Memory:
+    file = linked_file(item)
+    loaded, extra = _loading(item, part)
+    extra |= {"loaded_at_start": loaded, "updated_from": "file time"}
+    if file:
+        extra["missing_file"] = file
+    return Memory(
+        **memory_name(label, item.id),
+        kind="note" if file or not item.native.is_bullet else "fact",
+        type=INDEX_LINE if file else "",
+        title=index_link(item.text).title if file else "",
+        content=item.text,
+        entity=records.entity,
+        updated=index.document.changed,
+        importance="high" if loaded else "low",
+        links=(Link(INDEXES, f"{records.folder.prefix}{file}"),) if file else (),
+        origin=Place(index.document.file, item.line),
+        extra=extra,
+    )
+
+
+def _with_lines(
+    memory: Memory, lines: list[ListedText], index: IndexFile, part: LoadedPart
+) -> Memory:
+    """A topic file with the lines of the index that name it."""
+    loaded, extra = _loading(lines[0], part)
+    extra |= {"indexed": True, INDEX_LINES: [item.text for item in lines], "line_loaded": loaded}
+    if memory.extra.get("frontmatter"):
+        extra["name"] = memory.title
+    return replace(
+        memory,
+        title=index_link(lines[0].text).title or memory.title,
+        importance="medium",
+        also=tuple(Place(index.document.file, item.line) for item in lines),
+        extra={**memory.extra, **extra},
+    )
 
 
 def _limit_of(loaded: LoadedPart) -> str:
@@ -176,7 +225,6 @@ def _topic_memory(
     document: MarkdownFile,
     records: FolderRecords,
     names: Mapping[str, str],
-    indexed: set[str],
     label: str,
 ) -> Memory:
     front = document.frontmatter
@@ -187,7 +235,6 @@ def _topic_memory(
     extra.pop("name", None)
     if front:
         extra["frontmatter"] = "newer" if is_newer(front) else "older"
-    extra["indexed"] = document.path in indexed
     if not modified:
         extra["updated_from"] = "file time"
     session = topic_field(front, "originSessionId")
@@ -202,7 +249,7 @@ def _topic_memory(
         title=_name(document) or found.title or file.removesuffix(SUFFIX),
         entity=records.entity,
         updated=modified or document.changed,
-        importance="medium" if document.path in indexed else "low",
+        importance="low",
         links=tuple(Link(relation, target) for relation, target in pairs),
         source=f"session {session}" if session else "",
         extra=extra,

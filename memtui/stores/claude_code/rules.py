@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from memtui.dataclass import dataclass
@@ -71,13 +71,38 @@ def counted_lines(text: str) -> Iterator[tuple[int, str]]:
 
 # ---- index lines --------------------------------------------------------------------------------
 
-_INDEX_LINK = re.compile(r"\**\[([^\]\n]*)\]\(<?([^()<>\s]+\.md)>?\)")
+_INDEX_LINK = re.compile(
+    r"(\**\[)([^\]\n]*)(\]\(<?)([^()<>\s]+\.md)(>?\)\**)(?:([ \t]*(?:[—–:]|--?)[ \t]*)([^\n]*))?"
+)
+_DASH = " — "
 
 
-def index_link(text: str) -> tuple[str, str]:
-    """Title and file of an index line, `[Title](file.md) — hook`; two empty texts for others."""
+class IndexLink(NamedTuple):
+    """What a line of the index says: `[Title](file.md) — hook`. Two empty texts for other lines."""
+
+    title: str = ""
+    """Title and hook, with a dash between."""
+    file: str = ""
+
+
+def index_link(text: str) -> IndexLink:
+    """The title and the file of an index line."""
     found = _INDEX_LINK.match(text)
-    return (found[1], unquote(found[2]).removeprefix("./")) if found else ("", "")
+    if found is None:
+        return IndexLink()
+    title = _DASH.join(filter(None, (found[2].strip(), (found[7] or "").strip())))
+    return IndexLink(title, unquote(found[4]).removeprefix("./"))
+
+
+def with_line_title(text: str, title: str) -> str:
+    """The index line with another title and hook; all other bytes stay."""
+    found = _INDEX_LINK.match(text)
+    if found is None:
+        return text
+    label, _, hook = title.partition(_DASH)
+    label = re.sub(r"[\[\]\s]+", " ", label).strip()
+    line = found[1] + label + "".join(found.group(3, 4, 5))
+    return line + (f"{found[6] or _DASH}{hook}" if hook else "") + text[found.end() :]
 
 
 def index_line(title: str, file: str, hook: str) -> str:

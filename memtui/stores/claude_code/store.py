@@ -43,6 +43,7 @@ from memtui.stores.claude_code import (
 from memtui.stores.claude_code.adding import convert
 from memtui.stores.claude_code.records import (
     IMPORTS,
+    INDEX_LINES,
     ClaudeContext,
     IndexFile,
     folder_memories,
@@ -70,6 +71,7 @@ class ClaudeCodeStore(MarkdownListStore):
 
     format = "claude-code"
     acts = editing.ACTS
+    context = ClaudeContext
     rescans = True  # a file may have come to a folder, or an import to a file
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
@@ -84,9 +86,9 @@ class ClaudeCodeStore(MarkdownListStore):
         """Copy the path and rule settings of `other` (used for partial copies)."""
         self._paths = other._paths
 
-    def plan_context(self, view: StoreView) -> ClaudeContext:
-        folders = {self._entity(each): each for each in memory_folders(self.root, [])}
-        return ClaudeContext(**self.context_fields(view), store=self, folders=folders)
+    def entity_folders(self) -> dict[str, MemoryFolder]:
+        """The memory folder of each entity."""
+        return {self._entity(each): each for each in memory_folders(self.root, [])}
 
     def list_files(self, faults: list[Unreadable]) -> list[str]:
         return [folder.key for folder in memory_folders(self.root, faults)]
@@ -257,11 +259,12 @@ def _index_text(entity: str, file: str, text: str, memories: Sequence[Memory]) -
         counted = counted.removesuffix("\n")
     entries = []
     for memory in memories:
-        first = memory.origin.line or 0
-        if memory.origin.file == file and first in offsets:
-            after = first + memory.content.count("\n") + 1
-            end = offsets.get(after, len(counted))
-            entries.append(LoadedEntry(memory.ref, offsets[first], min(end, len(counted))))
+        lines = zip(memory.also, memory.extra.get(INDEX_LINES, ()), strict=False)
+        for place, written in ((memory.origin, memory.content), *lines):
+            first = place.line or 0
+            if place.file == file and first in offsets:
+                end = offsets.get(first + written.count("\n") + 1, len(counted))
+                entries.append(LoadedEntry(memory.ref, offsets[first], min(end, len(counted))))
     entries.sort(key=lambda entry: entry.start)
     title = f"{entity}: {INDEX}"
     note = "frontmatter and comments do not count; the rest is not loaded"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format, FormatSupport
+from memtui.stores.format import Format
 from memtui.stores.scanning import folders_in, markdown_names
 
 SUMMARY, MEMORY = "memory_summary.md", "MEMORY.md"
@@ -57,16 +57,10 @@ def is_note(path: str) -> bool:
     return path.startswith(f"{NOTES}/")
 
 
-def _load() -> FormatSupport:
-    from memtui.stores.codex.store import SUPPORT
-
-    return SUPPORT
-
-
 FORMAT = Format(
     name="codex",
     title="Codex: consolidated memories and ad-hoc notes",
     places=("$CODEX_HOME", "~/.codex"),
     detect=detect,
-    load=_load,
+    load=f"{__name__}.store",
 )

@@ -367,7 +367,7 @@ def convert(memory: Memory) -> ConvertedMemory:
     return ConvertedMemory(fields, lost_names(memory, changes, *names, *lineage))
 
 
-class CodexStore(TextFileStore[PlanContext]):
+class CodexStore(TextFileStore):
     """One folder of memories."""
 
     format = "codex"

@@ -13,7 +13,6 @@ from memtui.stores.format import (
     ExportedDocument,
     ExportRequest,
     Format,
-    FormatSupport,
     IncomingStore,
 )
 
@@ -41,12 +40,6 @@ def database_file(root: Path) -> Path:
     return root / DATABASE if root.is_dir() else root
 
 
-def _load() -> FormatSupport:
-    from memtui.stores.engram.store import SUPPORT
-
-    return SUPPORT
-
-
 def _export(request: ExportRequest) -> ExportedDocument:
     from memtui.stores.engram.exchange import export_memories
 
@@ -70,7 +63,7 @@ FORMAT = Format(
     title="Engram: persistent memory for coding agents (SQLite)",
     places=("$ENGRAM_DATA_DIR", "~/.engram"),
     detect=detect,
-    load=_load,
+    load=f"{__name__}.store",
     nearby=(".", ".engram"),
     is_database=True,
     document=ExchangeDocument(

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format, FormatSupport
+from memtui.stores.format import Format
 from memtui.stores.scanning import Entry, folders_in, has_entry, markdown_names, read_small
 
 GLOBAL = "GEMINI.md"
@@ -99,16 +99,10 @@ def target_of(named: str, patch: str, root: Path) -> str:
     return path if is_note(path) and path.startswith(f"{base}/") else ""
 
 
-def _load() -> FormatSupport:
-    from memtui.stores.gemini.store import SUPPORT
-
-    return SUPPORT
-
-
 FORMAT = Format(
     name="gemini",
     title="Gemini CLI: GEMINI.md, private notes, proposed patches",
     places=("~/.gemini",),
     detect=detect,
-    load=_load,
+    load=f"{__name__}.store",
 )

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memtui.stores.format import Format, FormatSupport
+from memtui.stores.format import Format
 from memtui.stores.scanning import list_folder, read_small
 
 MEMORY, USER = "MEMORY.md", "USER.md"
@@ -70,17 +70,11 @@ def memory_folder(root: Path) -> Path:
     return folder if os.path.isdir(folder) else root
 
 
-def _load() -> FormatSupport:
-    from memtui.stores.hermes.store import SUPPORT
-
-    return SUPPORT
-
-
 FORMAT = Format(
     name="hermes",
     title="Hermes agent: MEMORY.md and USER.md",
     places=("$HERMES_HOME", "~/.hermes"),
     detect=detect,
-    load=_load,
+    load=f"{__name__}.store",
     configured=profile_folders,
 )

@@ -11,15 +11,14 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan, text_edit
-from memtui.dataclass import dataclass, field
+from memtui.dataclass import replace
 from memtui.model import Memory
-from memtui.stores.base import Reading, StoreView, Unreadable
+from memtui.stores.base import Reading, Unreadable
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.markdown.document_editing import (
     OpenDocument,
@@ -55,9 +54,21 @@ from memtui.stores.values import (
 EDITABLE = frozenset({"content", "title", "tags", "importance", "type"})
 
 
-class DocumentStore(TextFileStore["DocumentContext"]):
+class DocumentContext(PlanContext):
+    """The context of planning a change in a store of documents."""
+
+    store: DocumentStore
+
+    def part_refs(self, path: str, before: str, after: str) -> tuple[str, ...]:
+        """Refs of the parts that only one of two texts of a document holds."""
+        old, new = (set(self.store.parts(path, text)) for text in (before, after))
+        return tuple(sorted(map(self.ref, old ^ new)))
+
+
+class DocumentStore(TextFileStore):
     """A folder of documents."""
 
+    context = DocumentContext
     noun = "document"
     """What a document is called in reasons."""
 
@@ -131,9 +142,6 @@ class DocumentStore(TextFileStore["DocumentContext"]):
 
     # ---- common to all --------------------------------------------------------------------------
 
-    def plan_context(self, view: StoreView) -> DocumentContext:
-        return DocumentContext(**self.context_fields(view), store=self)
-
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """Each document by one stat."""
         yield from self.store_faults()
@@ -161,18 +169,6 @@ class DocumentStore(TextFileStore["DocumentContext"]):
     def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
         document = parse_document(key, str(path), text, time_of_change(path))
         return Reading(tuple(self.memories(document, sidecar)))
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentContext(PlanContext):
-    """The context of planning a change in a store of documents."""
-
-    store: DocumentStore = field(repr=False)
-
-    def part_refs(self, path: str, before: str, after: str) -> tuple[str, ...]:
-        """Refs of the parts that only one of two texts of a document holds."""
-        old, new = (set(self.store.parts(path, text)) for text in (before, after))
-        return tuple(sorted(map(self.ref, old ^ new)))
 
 
 def plan_edit(change: Change, memory: Memory, context: DocumentContext) -> Plan:

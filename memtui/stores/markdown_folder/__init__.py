@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memtui.stores.format import Format, FormatSupport
+from memtui.stores.format import Format
 from memtui.stores.markdown_folder.profiles import (
     BANK,
     BANK_NAMES,
@@ -158,18 +158,12 @@ def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -
         yield Path(entry.path, "memory")
 
 
-def _load() -> FormatSupport:
-    from memtui.stores.markdown_folder.store import SUPPORT
-
-    return SUPPORT
-
-
 FORMAT = Format(
     name="markdown-folder",
     title="Markdown notes: Serena, memory bank, basic-memory, memfs, vault",
     places=("~/.serena/memories", "$BASIC_MEMORY_HOME", "~/basic-memory"),
     detect=detect,
-    load=_load,
+    load=f"{__name__}.store",
     nearby=(".", ".serena/memories", "memory-bank"),
     configured=configured_folders,
     fallback=plain_folder,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.files.json.locating import BYTE_ORDER_MARK
-from memtui.stores.format import Format, FormatSupport
+from memtui.stores.format import Format
 from memtui.stores.scanning import is_link_into, list_folder, read_small
 from memtui.stores.values import parse_json
 
@@ -118,17 +118,11 @@ def _expanded(named: str, known: Mapping[str, str]) -> Path | None:
     return Path(named) if named.startswith("/") and "\0" not in named else None
 
 
-def _load() -> FormatSupport:
-    from memtui.stores.mcp_memory.store import SUPPORT
-
-    return SUPPORT
-
-
 FORMAT = Format(
     name="mcp-memory",
     title="MCP memory server: a graph of entities in one file",
     places=("$MEMORY_FILE_PATH", "~/memory.jsonl", "~/.mcp/memory.jsonl"),
     detect=detect,
-    load=_load,
+    load=f"{__name__}.store",
     configured=configured_files,
 )

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format, FormatSupport
+from memtui.stores.format import Format
 from memtui.stores.scanning import has_entry, list_folder, markdown_names
 
 MEMORY_NAMES = ("MEMORY.md", "memory.md")
@@ -81,17 +81,11 @@ def day_of(path: str) -> str:
     return found[1] if found else ""
 
 
-def _load() -> FormatSupport:
-    from memtui.stores.openclaw.store import SUPPORT
-
-    return SUPPORT
-
-
 FORMAT = Format(
     name="openclaw",
     title="OpenClaw: MEMORY.md, daily logs and notes of a workspace",
     places=("$OPENCLAW_WORKSPACE_DIR", "~/.openclaw/workspace", "~/clawd"),
     detect=detect,
-    load=_load,
+    load=f"{__name__}.store",
     configured=agent_workspaces,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from memtui.stores.format import Format, FormatSupport
+from memtui.stores.format import Format
 
 FACTS_FILE, EPISODES_FILE, SCHEMA_FILE = FILES = ("facts.json", "episodes.json", "schema.json")
 MIN_FILES = 2
@@ -33,17 +33,11 @@ def _is_array(path: Path) -> bool:
     return not head or head.startswith(b"[")
 
 
-def _load() -> FormatSupport:
-    from memtui.stores.simple_memory.store import SUPPORT
-
-    return SUPPORT
-
-
 FORMAT = Format(
     name="simple-memory",
     title="Simple Memory: facts, episodes and schema (acta.so white paper)",
     places=(),
     detect=detect,
-    load=_load,
+    load=f"{__name__}.store",
     nearby=(".", "simple-memory"),
 )

@@ -25,7 +25,7 @@ import os
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memtui.changes import Edit
 from memtui.dataclass import dataclass, field, replace
@@ -34,7 +34,7 @@ from memtui.model import IMPORTANCES, Link, Memory, Place
 from memtui.stores.base import Reading, Unreadable
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_json, read_or_new
 from memtui.stores.plans import PlanContext, SidecarEntry
-from memtui.stores.scanning import LastRead, as_unreadable
+from memtui.stores.scanning import as_unreadable
 from memtui.stores.sidecar import Sidecar, is_kept
 from memtui.stores.simple_memory import EPISODES_FILE, FACTS_FILE, SCHEMA_FILE
 from memtui.stores.values import (
@@ -49,6 +49,9 @@ from memtui.stores.values import (
     texts_of,
     with_unique_ids,
 )
+
+if TYPE_CHECKING:
+    from memtui.stores.simple_memory.store import SimpleMemoryStore
 
 SHARD = "memory"
 """Key of the only shard."""
@@ -138,11 +141,10 @@ class RecordTarget:
         return self.file.edit(self.named, None)
 
 
-@dataclass(frozen=True, slots=True)
 class RecordContext(PlanContext):
     """The context of planning a change in one Simple Memory."""
 
-    last: LastRead[RecordFile] = field(repr=False)
+    store: SimpleMemoryStore
 
     def target(self, memory: Memory) -> RecordTarget:
         """Find the record of a memory. Raises Refused, or Conflict when it is gone."""
@@ -164,7 +166,7 @@ class RecordContext(PlanContext):
             found, _ = named_records(file, record_kind.file)
             return RecordFile(file, {named.id: named for named in reversed(found)})
 
-        return self.last.get([path], read)
+        return self.store.last.get([path], read)
 
     def record_entry_edits(self, id: str, **values: Any) -> tuple[Edit, ...]:
         """The edit that sets these keys of a record's sidecar entry; none if they are set."""

@@ -24,7 +24,7 @@ from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import CURRENT, Memory
-from memtui.stores.base import Reading, Shard, StoreView
+from memtui.stores.base import Reading, Shard
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport, UpkeepRules
 from memtui.stores.importing import (
@@ -577,7 +577,7 @@ def _not_on(act: Act, memory: Memory) -> str:
 
 def _act_on_record(
     make_edits: Callable[[Change, Memory, RecordContext], tuple[Edit, ...]], *, ends: bool = False
-) -> ActHandler[RecordContext]:
+) -> ActHandler:
     """Make an act's handler of a function that gives the edits of one record."""
     return lambda change, memory, context: plan_one(
         change, memory, make_edits(change, memory, context), ends=ends
@@ -609,15 +609,16 @@ ACTS = ActionSupport(
 )
 
 
-class SimpleMemoryStore(FileStore[RecordContext]):
+class SimpleMemoryStore(FileStore):
     """Facts, episodes and schema items in three JSON arrays of one folder."""
 
     format = "simple-memory"
     acts = ACTS
+    context = RecordContext
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
-        self._last: LastRead[RecordFile] = LastRead()
+        self.last: LastRead[RecordFile] = LastRead()
 
     def find_shards(self) -> list[FoundShard]:
         """All files together: the records refer to each other across them."""
@@ -627,9 +628,6 @@ class SimpleMemoryStore(FileStore[RecordContext]):
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
         """All memories of the store: there is only the one shard."""
         return records.read(self.root, self.label, sidecar)
-
-    def plan_context(self, view: StoreView) -> RecordContext:
-        return RecordContext(**self.context_fields(view), last=self._last)
 
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?\s*(?:%|[^\W\d]{1,8}|°[CF])?")

@@ -17,7 +17,7 @@ from memtui import toml_file
 from memtui.dataclass import dataclass, replace
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
-from memtui.stores.format import Format, FormatSupport
+from memtui.stores.format import Format
 from memtui.stores.values import list_of, parse_json, texts_of
 
 MAP_PATH = "state/ambient-memory/memory-type-map.json"
@@ -136,17 +136,11 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _load() -> FormatSupport:
-    from memtui.stores.workspace.store import SUPPORT
-
-    return SUPPORT
-
-
 FORMAT = Format(
     name="workspace",
     title="gptme workspace: typed Markdown documents",
     places=(),
     detect=detect,
-    load=_load,
+    load=f"{__name__}.store",
     nearby=(".", "workspace"),
 )

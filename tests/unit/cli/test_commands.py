@@ -10,16 +10,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memtui.cli.store_commands import date_files
 from memtui.errors import Conflict
 from memtui.journal import Journal
-from memtui.library import Library
 from memtui.model import Memory
 from tests.forked import Forked
 from tests.samples import SAMPLES
@@ -382,16 +379,6 @@ def test_without_a_terminal_the_screen_prints_a_summary(run: Run, home: Path) ->
 @pytest.mark.slow
 def test_without_a_terminal_the_demo_ends_well(run: Run) -> None:
     assert run("demo").returncode == 0
-
-
-def test_the_demo_dates_the_lines_of_a_daily_note_by_its_day(tmp_path: Path) -> None:
-    root = tmp_path / "openclaw"
-    shutil.copytree(SAMPLES / "openclaw", root)
-    date_files([str(root)])
-    library = Library.open([root], cache=tmp_path / "cache", state=tmp_path / "state")
-    library.load()
-    newest = max(memory.updated for memory in library.snapshot.rows if memory.updated)
-    assert newest < datetime(2026, 11, 22, tzinfo=UTC)
 
 
 def test_a_quick_answer_loads_neither_screen_nor_index() -> None:

@@ -156,6 +156,7 @@ def _texts(module: Path) -> Iterator[str]:
                 yield child.value if isinstance(child.value, str) else ""
 
 
+@pytest.mark.slow
 def test_what_the_program_says_names_what_an_installation_has() -> None:
     """The help named a page that only a checkout has."""
     commands = 0

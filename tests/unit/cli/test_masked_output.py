@@ -15,16 +15,16 @@ from memtui.library import Library
 from memtui.stores.format import Format
 from memtui.testing.fixtures import root_of, sample
 from tests.formats import FORMATS
+from tests.long_run import share
 from tests.secrets_for_tests import PLANTED, TOKEN, files_with, is_shown, masks_in, plant, shown
 
 WITHOUT_MEMORIES = {"open", "demo", "export", "verify", "embed", "config", "extract"}
 """They print no text of memories, or (`extract`) ask a server."""
-MANY = [
-    known if known.name == "agent-memory" else pytest.param(known, marks=pytest.mark.slow)
-    for known in FORMATS
-]
 
-pytestmark = pytest.mark.parametrize("known", MANY, ids=[format.name for format in FORMATS])
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.parametrize("known", FORMATS, ids=[format.name for format in FORMATS]),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +56,7 @@ class Planted:
         self.bundle = folder / "all.memtui.zip"
 
     def commands(self) -> Iterator[tuple[str, ...]]:
-        """Every command that prints texts, and what it prints of a memory with each secret."""
+        """Every command that prints texts of the whole store."""
         yield ("list", "--all")
         yield ("search", "password", "--all", "--explain")
         yield ("search", "reads packages Ada login", "--all")
@@ -69,12 +69,16 @@ class Planted:
         yield ("diff", "--since", "20y")
         yield ("diff", "--since", "20y", "--markdown")
         yield ("context",)
-        for recipe in list_recipes(ContextSettings()):
-            yield ("context", recipe.name, "password", "vault", "--explain")
-            yield ("context", recipe.name, "password", "--markdown")
         yield ("consolidate",)
         yield ("compact",)
         yield ("import", str(self.bundle), "--dry-run")
+        yield ("add", f"CI uses {TOKEN}", "-e", "people/alice", "--dry-run")
+
+    def commands_for_one(self) -> Iterator[tuple[str, ...]]:
+        """Every recipe, and what is printed of a memory with each secret."""
+        for recipe in list_recipes(ContextSettings()):
+            yield ("context", recipe.name, "password", "vault", "--explain")
+            yield ("context", recipe.name, "password", "--markdown")
         for ref in self.refs.values():
             yield ("show", ref)
             yield ("similar", ref)
@@ -92,22 +96,20 @@ class Planted:
             yield ("rate", ref, "3", "--dry-run")
             yield ("link", ref, "about", other, "--dry-run")
             yield ("unlink", ref, "about", other, "--dry-run")
-        yield ("add", f"CI uses {TOKEN}", "-e", "people/alice", "--dry-run")
 
 
 @pytest.fixture
 def planted(known: Format, tmp_path: Path, call: Callable[..., int]) -> Planted:
-    made = Planted(known, tmp_path, tmp_path / "state")
-    assert call("export", "-o", made.bundle, "--store", made.root) == 0
-    return made
+    return Planted(known, tmp_path, tmp_path / "state")
 
 
 def test_no_command_prints_one(
-    planted: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
+    known: Format, planted: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    called = {"compare", "undo", "redo"}
-    for command in planted.commands():
-        called.add(command[0])
+    assert call("export", "-o", planted.bundle, "--store", planted.root) == 0
+    every, of_one = list(planted.commands()), list(planted.commands_for_one())
+    called = {"compare", "undo", "redo", *(command[0] for command in (*every, *of_one))}
+    for command in (*every, *share(of_one, FORMATS.index(known), 5)):
         for more in ([], ["--json"]):
             call(*command, *more, "--store", planted.root)
             printed = "".join(capsys.readouterr())
@@ -127,9 +129,9 @@ def test_no_command_prints_one(
 
 
 def test_they_are_printed_on_request(
-    planted: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
+    known: Format, planted: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for secret, ref in planted.refs.items():
+    for secret, ref in share([*planted.refs.items()], FORMATS.index(known), 3):
         for more in ([], ["--json"]):
             call("show", ref, *more, "--show-secrets", "--store", planted.root)
             assert is_shown(secret, capsys.readouterr().out)
@@ -173,9 +175,9 @@ def test_no_cache_has_one(planted: Planted, call: Callable[..., int], tmp_path: 
         assert all("journal.sqlite" in str(p) or "/kept/" in str(p) for p in in_state), in_state
 
 
-def test_no_act_writes_a_mask(planted: Planted, call: Callable[..., int], tmp_path: Path) -> None:
+def test_no_act_writes_a_mask(known: Format, planted: Planted, call: Callable[..., int]) -> None:
     at = ("--store", planted.root)
-    for secret, ref in planted.refs.items():
+    for secret, ref in share([*planted.refs.items()], FORMATS.index(known), 3):
         call("edit", ref, "--title", "Another title", *at)
         call("edit", ref, "--type", "note", *at)
         call("edit", ref, "--tag", "one", "--tag", "two", *at)
@@ -196,9 +198,9 @@ def test_no_act_writes_a_mask(planted: Planted, call: Callable[..., int], tmp_pa
 
 
 def test_a_masked_text_is_not_written_back(
-    planted: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
+    known: Format, planted: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for secret, ref in planted.refs.items():
+    for secret, ref in share([*planted.refs.items()], FORMATS.index(known), 3):
         masked = text.mask_secrets(PLANTED[secret])
         assert call("edit", ref, "--content", f"{masked}!", "--store", planted.root) == 1
         assert "mask" in capsys.readouterr().err

@@ -96,6 +96,7 @@ LINES = st.lists(
 ).map(" ".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(LINES)
 def test_no_line_raises_or_lists_everything_by_accident(home: Path, line: str) -> None:

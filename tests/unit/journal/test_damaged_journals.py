@@ -86,14 +86,15 @@ class Place:
     def use(self) -> list[str]:
         """Do what a person does with a journal; returns what it was refused with, in one line."""
         said = []
-        for work in (_history, _log, _look, _undo, _redo, _undo_all):
+        for together in ((_history, _log, _look), (_undo, _redo), (_undo_all,)):
             library = self.opened()
-            try:
-                work(library, self.ref)
-            except MemtuiError as error:
-                said.append(str(error))
-            if library.journal_fault:
-                said.append(library.journal_fault)
+            for work in together:
+                try:
+                    work(library, self.ref)
+                except MemtuiError as error:
+                    said.append(str(error))
+                if library.journal_fault:
+                    said.append(library.journal_fault)
             library.close()
         assert not [line for line in said if "\n" in line or "Traceback" in line]
         return said
@@ -162,7 +163,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 @pytest.mark.slow
 def test_no_mutated_journal_ends_in_an_internal_error(place: Place) -> None:
     rng = random.Random(27)
-    for _ in range(count(60, 500)):
+    for _ in range(count(20, 500)):
         place.reset()
         place.file.write_bytes(mutated(place.file.read_bytes(), rng))
         said = place.use()
@@ -178,7 +179,7 @@ def test_no_value_in_a_column_ends_in_an_internal_error(
     place: Place, table: str, column: str
 ) -> None:
     number = sum(map(ord, table + column))
-    for value in share(GARBAGE, number, 5):
+    for value in share(GARBAGE, number, 10):
         place.reset()
         with closing(sqlite3.connect(place.file)) as db, db:
             schema = "PRAGMA writable_schema"

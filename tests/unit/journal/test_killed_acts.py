@@ -1,6 +1,6 @@
 """An act of several files that is killed, done, undone or redone, is finished or undone whole.
 
-The usual run takes two or three acts of each format, and a few points of each; the long one all.
+The usual run takes one or two acts of each format, and a few points of each; the long one all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.formats import FORMATS
 from tests.long_run import count
 from tests.torture import act_kills
 
-EVERY = count(4, 1)
+EVERY = count(6, 1)
 ALWAYS = ("hermes-import", "claude-code-import")
 CASES = {
     f"{known.name}-{act}": (known, act)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memtui.journal import ActionState
+from tests.long_run import count
 from tests.record_journal import opened, state_of, unpack
 
 
@@ -66,7 +67,8 @@ def test_each_recorded_action_is_undone_and_redone_byte_for_byte(
         for number, state in enumerate(states[1:], 1):
             library.redo(anywhere=True)
             assert state_of(tmp_path) == state, f"redone up to state {number}"
-        for _ in states[1:]:
+        again = count(3, len(states) - 1)
+        for _ in range(again):
             library.undo(anywhere=True)
-        assert state_of(tmp_path) == states[0]
+        assert state_of(tmp_path) == states[-1 - again]
     record_property("figure", f"recorded journals: {len(states)} actions undone and redone")

@@ -91,6 +91,7 @@ def test_what_is_forgotten_in_any_order_leaves_the_other_texts_exact(tmp_path: P
             assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 
+@pytest.mark.slow
 def test_the_oldest_go_when_there_is_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

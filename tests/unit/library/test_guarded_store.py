@@ -122,6 +122,7 @@ class OutOfMemory:
         return self._store.read(shard)
 
 
+@pytest.mark.slow
 def test_what_could_not_be_read_once_is_read_at_the_next_start(tmp_path: Path) -> None:
     store, _ = stores(tmp_path)
     poor: Any = OutOfMemory(store)

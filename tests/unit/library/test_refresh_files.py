@@ -127,7 +127,7 @@ def test_the_system_names_files_as_the_stores_do(home: Path, library: Library) -
     watcher = FileWatcher([store.root for store in library.stores], told.put)
     paths: frozenset[str] = frozenset()
     try:
-        for number in range(40):  # until the watching has begun
+        for number in range(5):  # until the watching has begun
             say(file_of(home, 2), f"new {number}")
             with contextlib.suppress(Empty):
                 paths = told.get(timeout=0.5)

@@ -142,6 +142,7 @@ def test_rows_from_the_cache_are_those_that_were_read(
     def rows_of(cache: Path | None) -> dict[str, Memory]:
         library = Library.open([tmp_path / "m"], cache=cache)
         library.load()
+        library.index()
         (label,) = (store.label for store in library.stores)
         found = {memory.ref: memory for memory in library.memories(label)}
         assert all(library.get(ref) == memory for ref, memory in found.items())

@@ -44,7 +44,7 @@ def _add(_change: Change, context: PlanContext) -> Plan:
     raise Refused("a jotter is written by its own program", where=str(context.root))
 
 
-class Jotter(FileStore[PlanContext]):
+class Jotter(FileStore):
     """Jottings: one JSON file of `{"id", "text"}`."""
 
     format = "jotter"

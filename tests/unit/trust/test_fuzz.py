@@ -11,7 +11,6 @@ import copy
 import json
 import os
 import random
-import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
@@ -38,14 +37,12 @@ from tests.long_run import count
 
 pytestmark = pytest.mark.slow
 
-COUNT = count(10_000, 100_000)
+COUNT = count(4_000, 100_000)
 """Inputs for each parser."""
 EDITED = 8
 """Every so many of them are edited too."""
 LINES = 8
 """Lines of a file of lines."""
-LONGEST = 2.0
-"""Seconds of work that one input may take."""
 
 Parser = Callable[[bytes, int], None]
 """Reads one input; the number says which of them it is."""
@@ -253,12 +250,10 @@ def spoil(rng: random.Random, value: Any) -> None:
 # ---- the tests ------------------------------------------------------------------------------
 
 
-def survive(parser: Parser, inputs: Iterable[bytes]) -> tuple[int, float]:
-    """How many inputs were read to a value, and the seconds of work the slowest took."""
-    slowest, read = 0.0, 0
-    clock = time.process_time
+def survive(parser: Parser, inputs: Iterable[bytes]) -> int:
+    """How many inputs were read to a value."""
+    read = 0
     for number, data in enumerate(inputs):
-        started = clock()
         try:
             parser(data, number)
             read += 1
@@ -266,16 +261,11 @@ def survive(parser: Parser, inputs: Iterable[bytes]) -> tuple[int, float]:
             pass
         except Exception as error:
             raise AssertionError(f"input {number}: {data!r}") from error
-        slowest = max(slowest, clock() - started)
-    assert slowest < LONGEST
-    return read, slowest
+    return read
 
 
-def said(name: str, count: int, read: int, slowest: float) -> str:
-    return (
-        f"T11 {name}: {count:,} mutated inputs, 0 uncaught ({read:,} read),"
-        f" slowest {slowest * 1000:.0f} ms"
-    )
+def said(name: str, count: int, read: int) -> str:
+    return f"T11 {name}: {count:,} mutated inputs, 0 uncaught ({read:,} read)"
 
 
 @pytest.mark.parametrize(
@@ -292,19 +282,18 @@ def test_mutated_texts(
     figures: Callable[[str], None], parser: Parser, seeds: list[bytes], pieces: list[bytes]
 ) -> None:
     found = survive(parser, islice(mutated(seeds, pieces), COUNT))
-    figures(said(parser.__name__.replace("_", " "), COUNT, *found))
+    figures(said(parser.__name__.replace("_", " "), COUNT, found))
 
 
 def test_mutated_files_of_lines(figures: Callable[[str], None]) -> None:
     lines = mutated(LINE_SEEDS, JSON)
     files = (b"\n".join(islice(lines, LINES)) for _ in range(COUNT // LINES))
-    read, slowest = survive(json_lines, files)
-    figures(said("json lines", COUNT, read * LINES, slowest))
+    figures(said("json lines", COUNT, survive(json_lines, files) * LINES))
 
 
 def test_mutated_settings(figures: Callable[[str], None], tmp_path: Path) -> None:
     parser = settings(InAFile(tmp_path / "config.toml"))
-    figures(said("config", COUNT, *survive(parser, islice(mutated(CONFIG_SEEDS, TOML), COUNT))))
+    figures(said("config", COUNT, survive(parser, islice(mutated(CONFIG_SEEDS, TOML), COUNT))))
 
 
 def test_mutated_bundles(figures: Callable[[str], None], tmp_path: Path) -> None:
@@ -319,7 +308,7 @@ def test_mutated_bundles(figures: Callable[[str], None], tmp_path: Path) -> None
     broken = mutated(
         [b"".join(archive.encode_archive(BUNDLE))], [b"PK\1\2", b"\0", b"\xff\xff", b"../", b'"']
     )
-    _, slowest = survive(framed, islice(broken, COUNT - sealed))
-    read, slower = survive(whole, islice(sealed_again(), sealed))
+    survive(framed, islice(broken, COUNT - sealed))
+    read = survive(whole, islice(sealed_again(), sealed))
     assert read, "each was refused: nothing behind the seal was tried"
-    figures(said("archive", COUNT, read, max(slowest, slower)))
+    figures(said("archive", COUNT, read))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from memtui.changes import Act, Change
 from memtui.cli.main import run
 from memtui.files import git_repository
 from memtui.library import Library
+from tests.torture.processes import has_ended
 
 ID = "system/human.md"
 NOTES = (ID, "system/persona.md", "reference/places.md")
@@ -48,10 +48,10 @@ def write(top: Path, name: str, text: str) -> None:
     file.write_text(f"---\ndescription: a note\n---\n\n{text}\n")
 
 
-def memory_folder(top: Path, *init: str) -> Path:
+def memory_folder(top: Path) -> Path:
     """A memory of Letta with two commits."""
     top.mkdir(parents=True)
-    plain_git(top, "init", "-q", "-b", "main", *init)
+    plain_git(top, "init", "-q", "-b", "main")
     for at, text in ((FIRST, "She has one boat."), (SECOND, "She has two boats.")):
         for name in NOTES:
             write(top, name, f"{text} {name}")
@@ -60,11 +60,16 @@ def memory_folder(top: Path, *init: str) -> Path:
     return top
 
 
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return memory_folder(tmp_path_factory.mktemp("repository") / "memfs")
+
+
 @pytest.fixture
-def top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def top(made_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("CONFIG", "STATE", "CACHE"):
         monkeypatch.setenv(f"MEMTUI_{name}", str(tmp_path / name.lower()))
-    return memory_folder(tmp_path / "memfs")
+    return Path(shutil.copytree(made_once, tmp_path / "memfs"))
 
 
 def opened(top: Path) -> Library:
@@ -417,8 +422,10 @@ AWAY: dict[str, Callable[[Path, Path], None]] = {
 
 
 @pytest.mark.parametrize("name", AWAY)
-def test_nothing_is_written_into_another_repository(top: Path, tmp_path: Path, name: str) -> None:
-    other = memory_folder(tmp_path / "home" / "other")
+def test_nothing_is_written_into_another_repository(
+    made_once: Path, top: Path, tmp_path: Path, name: str
+) -> None:
+    other = Path(shutil.copytree(made_once, tmp_path / "home" / "other"))
     AWAY[name](top, other)
 
     def content() -> dict[str, bytes]:
@@ -443,9 +450,7 @@ def test_a_pipe_in_a_repository_does_not_hang(
     assert list((top / ".git").rglob("*.lock")) == [], "a lock would keep the folder's program out"
 
 
-@pytest.mark.parametrize(
-    "content", ["", "\n", "x", "gitdir:", "gitdir: \0x", "gitdir: .", "x" * 99]
-)
+@pytest.mark.parametrize("content", ["", "x", "gitdir:", "gitdir: \0x", "gitdir: ."])
 @pytest.mark.parametrize("name", [".git", ".git/commondir", ".git/HEAD", ".git/config"])
 def test_a_repository_of_nonsense_is_refused_with_a_line(
     top: Path, name: str, content: str
@@ -473,10 +478,4 @@ def test_a_git_that_hangs_is_ended_with_what_it_started(
     monkeypatch.setattr(git_repository, "SECONDS", 0.5)
     (warning,) = edit(library, "She sings.")
     assert warning.endswith("not committed: git took longer than 0.5 seconds")
-    child = Path("/proc") / (tmp_path / "child").read_text().strip() / "stat"
-    for _ in range(100):
-        if not child.exists() or child.read_text().split()[2] == "Z":
-            break
-        time.sleep(0.05)
-    else:
-        pytest.fail("it still runs")
+    assert has_ended(int((tmp_path / "child").read_text()))

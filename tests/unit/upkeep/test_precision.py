@@ -254,11 +254,9 @@ def test_hidden_characters_spare_the_joiners_that_a_script_needs() -> None:
     assert [text for text in HIDDEN_FALSE if hidden_count(text)] == []
 
 
-def indexed(target: str) -> list[Memory]:
-    """A topic file, and an index whose only line names this file."""
-    (topic,) = memories("About the tower", kind="document")
-    (line,) = memories("- the tower", kind="note", links=(Link("indexes", target),))
-    return [replace(topic, id="topic.md", ref="agent-memory:topic.md"), line]
+def indexed(value: object) -> list[Memory]:
+    """A topic file that an index names or does not name; None: there is no index."""
+    return memories("About the tower", kind="document", extra={"indexed": value})
 
 
 def test_the_same_in_two_stores_is_found_when_asked() -> None:
@@ -294,7 +292,7 @@ def test_the_same_in_two_stores_is_found_when_asked() -> None:
             memories("Ann", supersedes=("gone",)),
             memories("Ann", "Bob", supersedes=("agent-memory-0",)),
         ),
-        (check_orphaned_files, indexed("gone.md"), indexed("topic.md")),
+        (check_orphaned_files, indexed(False), indexed(True) + indexed(None)),
     ],
     ids=[
         "duplicate id",

@@ -59,12 +59,31 @@ def test_deleting_a_topic_drops_its_line_and_tells_who_links_to_it(library: Libr
     assert contents(library.stores[0].root) == before
 
 
-def test_deleting_a_line_leaves_the_file(library: Library) -> None:
-    said = do(library, Act.DELETE, f"{TOWERD}/MEMORY.md#project_signed_plans.md")
-    assert "no longer in the index" in said
-    memory = of(library, f"{TOWERD}/project_signed_plans.md")
-    assert memory.extra["indexed"] is False
-    assert memory.importance == "low"
+def test_a_line_and_its_topic_file_are_one_memory(library: Library) -> None:
+    id = f"{TOWERD}/feedback_small_branches.md"
+    memory = of(library, id)
+    assert memory.title == "Small branches — one bell, one branch"
+    assert (library.stores[0].root / id).read_text().endswith(memory.content)
+    lines = index(library).splitlines()
+    (place,) = memory.also
+    assert lines[(place.line or 0) - 1] == f"- {memory.extra['index_lines'][0]}"
+    ids = [each.id for each in library.memories(LABEL)]
+    assert not any("MEMORY.md#feedback_small" in each for each in ids)
+    assert f"{TOWERD}/MEMORY.md#project_october_replay.md" in ids, "its file is missing"
+
+
+def test_the_title_is_written_into_the_line(library: Library) -> None:
+    id = f"{TOWERD}/feedback_small_branches.md"
+    before = index(library)
+    topic = (library.stores[0].root / id).read_bytes()
+    do(library, Act.EDIT, id, title="Small branches — one bell a branch")
+    assert index(library) == before.replace("one bell, one branch", "one bell a branch")
+    assert (library.stores[0].root / id).read_bytes() == topic
+    do(library, Act.EDIT, id, title="Branches")
+    assert "- [Branches](feedback_small_branches.md)\n" in index(library)
+    library.undo()
+    library.undo()
+    assert index(library) == before
 
 
 def test_adding_writes_a_file_and_a_line(library: Library) -> None:
@@ -186,8 +205,10 @@ def test_a_session_is_given_the_head_of_the_index(library: Library) -> None:
     loaded = {entry.ref for entry in index.entries if entry.start < index.cut}
     for entry in index.entries:
         memory = library.get(entry.ref)
-        assert memory.content.split("\n")[0] in index.text[entry.start : entry.end]
-        assert memory.extra["loaded_at_start"] is (entry.ref in loaded)
+        written = memory.extra.get("index_lines", [memory.content])[0]
+        assert written.split("\n")[0] in index.text[entry.start : entry.end]
+        key = "line_loaded" if memory.also else "loaded_at_start"
+        assert memory.extra[key] is (entry.ref in loaded)
     assert len(store.session_start(library, "", library.now())) > len(texts)
 
     pack = draft_pack(find_recipe("loaded"), chime, library, NO_SETTINGS, library.now()).pack()

@@ -85,29 +85,27 @@ def do(library: Library, act: Act, id: str, **fields: Any) -> tuple[str, ...]:
 def test_each_item_of_the_index_says_what_it_is(library: Library) -> None:
     items = [m for m in library.memories(LABEL) if m.id.startswith(f"{FOLDER}/MEMORY.md#")]
     assert [(m.kind, m.type, m.title, m.origin.line) for m in items] == [
-        ("note", "index", "Rye", 5),
         ("note", "index", "Gone", 6),
         ("fact", "", "", 7),
         ("note", "", "", 10),
     ]
     assert [m.links for m in items] == [
-        (Link("indexes", f"{FOLDER}/project_rye.md"),),
         (Link("indexes", f"{FOLDER}/gone away.md"),),
         (),
         (),
     ]
-    assert [m.extra.get("missing_file") for m in items] == [None, "gone away.md", None, None]
+    assert [m.extra.get("missing_file") for m in items] == ["gone away.md", None, None]
     assert {m.extra["section"] for m in items} == {"Stones"}
     assert {m.extra["load_limit"] for m in items} == {
         f"7 of 200 lines, {len(INDEX.partition('# ')[2].encode()) + 2} of 25000 bytes"
     }
-    assert items[2].content == "A plain item\nof two lines"
+    assert items[1].content == "A plain item\nof two lines"
 
 
 def test_a_topic_file_says_its_frontmatter(library: Library) -> None:
     rye = topic(library, "project_rye.md")
     assert (rye.title, rye.type, rye.importance, rye.source) == (
-        "rye",
+        "Rye — ground coarse",
         "project",
         "medium",
         "session abc-1",
@@ -142,13 +140,13 @@ def test_a_title_is_written_where_it_is_read(library: Library) -> None:
 @pytest.mark.parametrize(
     ("act", "id", "fields", "fault"),
     [
-        (Act.EDIT, f"{FOLDER}/project_rye.md", {"title": "x"}, "the name that links use"),
+        (Act.EDIT, f"{FOLDER}/project_rye.md", {"title": " "}, "one line that says"),
         (Act.EDIT, "CLAUDE.md", {"title": "x"}, "the title is the file's name"),
         (Act.EDIT, "CLAUDE.md", {"type": "x"}, "an instruction file has no type"),
         (Act.RETYPE, "CLAUDE.md", {"type": "x"}, "an instruction file has no type"),
         (Act.RETYPE, f"{FOLDER}/wheat.md", {"type": "x"}, "no frontmatter"),
-        (Act.RETYPE, f"{FOLDER}/MEMORY.md#project_rye.md", {"type": "x"}, "has no type"),
-        (Act.EDIT, f"{FOLDER}/MEMORY.md#project_rye.md", {"title": "x"}, "title cannot be"),
+        (Act.RETYPE, f"{FOLDER}/MEMORY.md#gone away.md", {"type": "x"}, "has no type"),
+        (Act.EDIT, f"{FOLDER}/MEMORY.md#gone away.md", {"title": "x"}, "title cannot be"),
         (Act.EDIT, f"{FOLDER}/feedback_oats.md", {"type": "two words"}, "a word such as user"),
         (Act.EDIT, f"{FOLDER}/feedback_oats.md", {"importance": "high"}, "importance cannot be"),
         (Act.RETIRE, f"{FOLDER}/wheat.md", {}, "delete it"),
@@ -164,22 +162,24 @@ def test_what_cannot_be_edited_says_why(
 
 
 def test_an_edited_item_keeps_its_id_until_its_file_does(library: Library) -> None:
-    id = f"{FOLDER}/MEMORY.md#project_rye.md"
-    do(library, Act.EDIT, id, content="[Rye](project_rye.md) — ground fine")
+    id = f"{FOLDER}/MEMORY.md#gone away.md"
+    do(library, Act.EDIT, id, content="[Gone](./gone%20away.md) — ground fine")
     assert of(library, id).content.endswith("fine")
     assert not (library.stores[0].root / ".memtui" / "sidecar.jsonl").exists()
     do(library, Act.EDIT, id, content="Rye is ground")
     assert of(library, id).content == "Rye is ground"
     assert of(library, id).kind == "fact"
     assert text(library, f"{FOLDER}/MEMORY.md") == INDEX.replace(
-        "[Rye](project_rye.md) — ground coarse", "Rye is ground"
+        "[Gone](./gone%20away.md)", "Rye is ground"
     )
 
 
-def test_only_a_file_that_is_there_is_named_when_its_line_goes(library: Library) -> None:
-    left = do(library, Act.DELETE, f"{FOLDER}/MEMORY.md#project_rye.md")
-    assert left == (f"{FOLDER}/project_rye.md stays, and is no longer in the index",)
-    assert do(library, Act.DELETE, f"{FOLDER}/MEMORY.md#gone away.md") == ()
+def test_a_newer_topic_is_renamed_in_its_line(library: Library) -> None:
+    """Its `name` is what links use and stays."""
+    do(library, Act.EDIT, f"{FOLDER}/project_rye.md", title="Rye — ground fine")
+    assert text(library, f"{FOLDER}/MEMORY.md") == INDEX.replace("coarse", "fine")
+    assert text(library, f"{FOLDER}/project_rye.md") == NEWER
+    assert topic(library, "project_rye.md").extra["name"] == "rye"
 
 
 def test_a_change_of_the_imports_concerns_the_imported_files(library: Library) -> None:

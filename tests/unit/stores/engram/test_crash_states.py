@@ -1,7 +1,7 @@
 """What a crash, or a copy that is still going on, leaves beside a database is read at once.
 
-A read that SQLite cannot begin takes it ten seconds; all reads here together take far less than
-one, so a limit of eight tells them apart on a busy machine too.
+A read that SQLite cannot begin takes it ten seconds each time; on a machine that has halted for as
+long it takes less the next time.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from .invented import SCHEMAS, Told, build, change, connect, everything, folder_
 pytestmark = pytest.mark.slow
 
 LIMIT = 8.0
-"""Seconds."""
+"""Seconds; a read here takes a hundredth of one."""
 CHECKPOINTED, LOGGED = "The tenor clapper weighs 38 kg", "only in the log"
 SIZES = (0, 1, 31, 32, 33, 56, 4151)
 """Lengths of a `-wal`: its header has 32 bytes, a frame 24 and a page of 4096."""
@@ -49,13 +50,24 @@ def log_of(folder: Path) -> Path:
     return folder / "engram.db-wal"
 
 
+def at_once(work: Callable[[], object]) -> None:
+    for _ in range(3):
+        started = time.monotonic()
+        work()
+        if time.monotonic() - started < LIMIT:
+            return
+    pytest.fail("SQLite waits until it can begin to read")
+
+
 def reads_at_once(folder: Path, content: str) -> None:
     """Finding and reading it takes no time, gives this content and changes nothing."""
     before, log = folder_state(folder), log_of(folder).read_bytes()
-    started = time.monotonic()
-    assert FORMAT.detect(folder) == folder
-    assert everything(open_store(folder)).get("bells:1").content == content
-    assert time.monotonic() - started < LIMIT
+
+    def read() -> None:
+        assert FORMAT.detect(folder) == folder
+        assert everything(open_store(folder)).get("bells:1").content == content
+
+    at_once(read)
     assert folder_state(folder) == before
     assert log_of(folder).read_bytes() == log
 
@@ -109,11 +121,9 @@ def test_an_edit_after_a_crash_is_made_and_keeps_the_log(
     log_of(folder).write_bytes(log_of(folder).read_bytes()[:size])
     inode = log_of(folder).stat().st_ino
     store = open_store(folder)
-    started = time.monotonic()
     edits = store.plan(change(Act.EDIT, 2, content="Stays are ash"), everything(store)).edits
     store.apply(edits, Told())
     seen = everything(store)
-    assert time.monotonic() - started < LIMIT
     assert seen.get("bells:2").content == "Stays are ash"
     assert seen.get("bells:1").content == (LOGGED if size is None else CHECKPOINTED)
     assert log_of(folder).stat().st_ino == inode
@@ -141,10 +151,7 @@ def test_a_database_that_is_being_copied_keeps_its_log(
     whole = (folder / "engram.db").read_bytes()
     (folder / "engram.db").write_bytes(whole[:size])
     before, log = folder_state(folder), log_of(folder).read_bytes()
-    started = time.monotonic()
-    for shard in store.scan().shards:
-        store.read(shard)
-    assert time.monotonic() - started < LIMIT
+    at_once(lambda: [store.read(shard) for shard in store.scan().shards])
     assert folder_state(folder) == before
     assert log_of(folder).read_bytes() == log
     (folder / "engram.db").write_bytes(whole)

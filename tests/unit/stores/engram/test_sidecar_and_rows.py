@@ -20,12 +20,15 @@ from memtui.journal import ActionState
 from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.stores.engram import connection
+from tests.long_run import share
 from tests.torture.processes import KILLED, in_child
 
 from .invented import build, sql
 
 EDITED = "Stays are ash since 1921"
 POINTS = tuple(dict.fromkeys((*connection.FAILPOINTS, *save_hooks.FAILPOINTS)))
+FAULTS = [(step, point) for point in POINTS for step in ("apply", "undo", "redo")]
+"""The usual run takes a part of them: the points of files and of rows have tests of their own."""
 
 
 def opened(tmp_path: Path) -> Library:
@@ -119,8 +122,7 @@ def prepare(tmp_path: Path, step: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["apply", "undo", "redo"])
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(("step", "point"), share(FAULTS, 0, 2))
 def test_an_error_at_any_point_leaves_all_or_nothing(
     tmp_path: Path, folder: Path, step: str, point: str
 ) -> None:
@@ -158,9 +160,10 @@ def test_an_error_at_any_point_leaves_all_or_nothing(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["apply", "undo", "redo"])
-@pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize(
+    ("step", "point", "count"),
+    share([(*fault, count) for count in (1, 2) for fault in FAULTS], 1, 4),
+)
 def test_after_a_kill_at_any_point_all_is_there_or_can_be_taken_back(
     tmp_path: Path, folder: Path, step: str, point: str, count: int
 ) -> None:

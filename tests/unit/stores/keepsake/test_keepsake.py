@@ -12,7 +12,9 @@ from memtui.library import Library
 from memtui.stores.format import Format
 from memtui.testing import WritableStoreConformance
 from memtui.testing.act_tests import NeighbourTests
+from memtui.testing.hostile_text_tests import HostileTextTests
 from memtui.testing.reading_tests import LookingTests
+from tests.conformance.test_formats import SHARE
 
 from . import keepsake
 
@@ -37,10 +39,14 @@ class TestKeepsake(WritableStoreConformance):
     def copy_sample(self, known: Format, place: Path) -> Path:
         return write(place)
 
+    def share(self, known: Format, texts: list[str]) -> list[str]:
+        return texts[::SHARE]
+
     test_nothing_is_lost_on_either_side = pytest.mark.slow(
         NeighbourTests.test_nothing_is_lost_on_either_side
     )
     test_looking_changes_nothing = pytest.mark.slow(LookingTests.test_looking_changes_nothing)
+    test_no_command_lets_it_act = pytest.mark.slow(HostileTextTests.test_no_command_lets_it_act)
 
 
 def test_the_format_is_at_most_120_lines() -> None:

@@ -15,6 +15,7 @@ import pytest
 from memtui.changes import Act, Change
 from memtui.files.git_history import GitHistory
 from memtui.library import Library
+from tests.long_run import share
 from tests.samples import SAMPLES
 
 LABEL = "markdown-folder"
@@ -36,6 +37,7 @@ def git(root: Path, *arguments: str) -> str:
 
 
 def repository(root: Path, *init: str) -> Path:
+    """A copy of the sample with one commit."""
     shutil.copytree(SAMPLES / "memfs", root)
     git(root, "init", "-q", "-b", "main", *init)
     git(root, "add", ".")
@@ -49,9 +51,14 @@ def opened(root: Path) -> Library:
     return library
 
 
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return repository(tmp_path_factory.mktemp("repository") / "memfs")
+
+
 @pytest.fixture
-def library(tmp_path: Path) -> Library:
-    return opened(repository(tmp_path / "memfs"))
+def library(made_once: Path, tmp_path: Path) -> Library:
+    return opened(Path(shutil.copytree(made_once, tmp_path / "memfs")))
 
 
 def edit(library: Library, id: str, more: str) -> tuple[str, ...]:
@@ -125,9 +132,15 @@ KINDS: dict[str, Callable[[Path], Path]] = {
 }
 
 
+HASHES = ("sha1", "sha256")
+IN_EVERY_KIND = [
+    (kind, hashes) for row, kind in enumerate(KINDS) for hashes in share(HASHES, row, 2)
+]
+"""In the usual run every other kind has the longer hashes."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("hashes", ["sha1", "sha256"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "hashes"), IN_EVERY_KIND)
 def test_a_commit_is_what_git_makes_in_every_kind_of_repository(
     tmp_path: Path, kind: str, hashes: str
 ) -> None:
@@ -227,6 +240,7 @@ def test_an_extension_that_is_not_known_is_refused(library: Library) -> None:
     assert warning.endswith("not committed: its extensions.futurething is not known")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lock", ["index.lock", "refs/heads/main.lock", "HEAD.lock"])
 def test_a_git_that_is_at_work_is_waited_for(library: Library, lock: str) -> None:
     root = library.stores[0].root

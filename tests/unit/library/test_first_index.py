@@ -1,0 +1,51 @@
+"""The index of the first start, whose cache lacks the memories with a secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memtui.library import Library
+from memtui.query import parse_query
+from memtui.search import segment_files
+from tests.secrets_for_tests import PLANTED
+from tests.unit.library.stores_for_tests import agent_memory
+
+QUERIES = ("password", "the vault password", '"as Ada said"', "queue retry", "ses", "known team")
+
+
+def _find(library: Library, text: str) -> list[tuple[str, float]]:
+    found = library.find(parse_query(text, library.now()))
+    assert found.scores is not None
+    refs = [found.rows[slot].ref for slot in found.slots]
+    return list(zip(refs, map(float, found.scores), strict=True))
+
+
+@pytest.mark.parametrize("secrets", [1, len(PLANTED)])
+def test_memories_with_a_secret_are_found_among_those_of_the_cache(
+    tmp_path: Path, secrets: int
+) -> None:
+    planted = list(PLANTED.values())[:secrets]
+    facts = [f"the session {n} waits for a retry of queue {n % 7}" for n in range(60)]
+    for at, text in enumerate(planted):
+        facts.insert(10 * at + 3, text)
+    home = agent_memory(tmp_path / "memory", {"a": facts[:30], "b": facts[30:]})
+
+    def open_indexed(cache: Path | None) -> Library:
+        library = Library.open([home], cache=cache, state=None)
+        library.load()
+        library.index()
+        return library
+
+    alone = open_indexed(None)
+    for _ in ("cold", "warm"):
+        library = open_indexed(tmp_path / "cache")
+        (folder,) = (tmp_path / "cache" / "stores").glob("*/*/")
+        segment = segment_files.load_segment(folder, folder.name)
+        assert segment is not None
+        assert segment.count == len(facts) - len(planted)
+        for text in QUERIES:
+            found, expected = _find(library, text), _find(alone, text)
+            assert [ref for ref, _ in found] == [ref for ref, _ in expected], text
+            assert [score for _, score in found] == pytest.approx([s for _, s in expected])
