@@ -14,10 +14,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from memtui.bundle.bundle_reader import ImportDocument
 from memtui.bundle.bundle_writer import ACCESSES, quote_name
 from memtui.changes import Edit, StoreEdits, folder_edit
-from memtui.dataclass import dataclass, field
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace
 from memtui.files.atomic_replace import sync
@@ -39,21 +40,19 @@ from memtui.stores.registry import format_of
 from memtui.text import counted
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedStore:
+class PlacedStore(Struct, frozen=True):
     """A store and the root it will get."""
 
     store: IncomingStore
     root: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Restoration:
+class Restoration(Struct, frozen=True):
     """The stores and files that restoring a document would make."""
 
     place: Path
     stores: tuple[PlacedStore, ...]
-    tree: Tree = field(repr=False)
+    tree: Tree
     existed: bool = False
     """Whether the place is an existing empty folder."""
 

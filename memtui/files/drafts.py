@@ -26,11 +26,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct, convert
+from msgspec.structs import asdict, replace
 
 from memtui.changes import Act
-from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError, SaveError
 from memtui.files.reading import decode, encode
 from memtui.model import Memory, Place
@@ -80,8 +79,7 @@ def _is_vim(program: str) -> bool:
     return any(name.partition(".")[0] in _VIM for name in names)
 
 
-@dataclass(frozen=True, slots=True)
-class EditorDraft:
+class EditorDraft(Struct, frozen=True):
     """A draft file that an editor works on."""
 
     path: Path
@@ -233,7 +231,7 @@ class DraftFile:
             private_folder(self.path.parent)
             handle = os.open(new_form_draft, flags, 0o600)
             with os.fdopen(os.dup(handle), "w", encoding="ascii") as file:
-                json.dump({**structs.asdict(draft), "time": time.time()}, file)
+                json.dump({**asdict(draft), "time": time.time()}, file)
             _lock(handle)  # before it gets its name, so that it is never seen unlocked
             os.replace(new_form_draft, self.path)
         except OSError as error:
@@ -311,6 +309,6 @@ def _read_form(path: Path) -> FormDraft | None:
     try:
         if path.stat().st_size > MAX_DRAFT_BYTES:
             return None
-        return msgspec.convert(json.loads(path.read_bytes()), FormDraft)
+        return convert(json.loads(path.read_bytes()), FormDraft)
     except (OSError, ValueError, RecursionError):
         return None

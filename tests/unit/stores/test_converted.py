@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
-from memtui.dataclass import replace
 from memtui.model import Link, Memory
 from memtui.stores.format import ConvertedMemory
 from tests.formats import FORMATS
