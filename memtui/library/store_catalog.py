@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from memtui.errors import MemtuiError
 from memtui.library.library import Library
 from memtui.library.opening import unique_label
+from memtui.library.store_names import project_of
 from memtui.paths import read_private, write_private
 from memtui.stores import registry
 from memtui.stores.base import Unreadable
@@ -156,12 +157,12 @@ class StoreCatalog:
         """These stores by project and program; what they hold as far as it is given."""
         found = []
         for store in known:
-            project = _project_of(store.root, self.folder, self.home)
+            project = project_of(store.root, self.folder, self.home)
             holds = (contents or {}).get(store.key, StoreContents())
             found.append(
                 StoreSummary(
                     store,
-                    registry.program_of(store.format, store.root),
+                    registry.product_of(store.format, store.root).name,
                     project,
                     is_here=project == self.folder,
                     is_open=self.is_chosen(store),
@@ -245,18 +246,6 @@ def _labelled(stores: Sequence[KnownStore]) -> list[KnownStore]:
             used.add(label)
             found[store.key] = replace(store, label=label)
     return list(found.values())
-
-
-def _project_of(root: Path, folder: Path | None, home: Path | None) -> Path:
-    """The folder that a store belongs to: the one memtui was started in, the one that holds the
-    hidden folder of a program, else the one above the store."""
-    if folder is not None and folder != home and (root == folder or folder in root.parents):
-        return folder
-    base = home if home is not None and home in root.parents else Path(root.anchor)
-    for at, name in enumerate(root.relative_to(base).parts):
-        if name.startswith("."):
-            return base.joinpath(*root.relative_to(base).parts[:at])
-    return root.parent
 
 
 def _read(path: Path) -> dict[str, bool]:

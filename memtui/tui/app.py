@@ -333,6 +333,11 @@ class MemtuiApp(App[None]):
         else:
             asyncio.get_running_loop().call_later(MOUNT_WAIT, self.leave)
 
+    def store_name(self, label: str) -> str:
+        """The name under which the store with this label is shown."""
+        library = self.browse.worker.library
+        return label if library is None else library.names.of(label)
+
     def _keep_session(self, *, last: bool = True) -> bool:
         """Save what the next start begins with; False when it could not be written."""
         is_saved = self.sessions.keep(self.browse, self.theme)

@@ -94,26 +94,23 @@ class StoreList(RowList[StoreSummary | str]):
         program = text.column(row.program, PROGRAM_CELLS) if width >= PROGRAM_FROM else ""
         age = f"{age:>{AGE_CELLS}}" if program else ""
         room = max(0, width - 5 - len(age) - COUNT_CELLS - text.width(program) - 2)
-        label = text.cut_line(row.store.label, room)
-        room = max(0, room - text.width(label) - 2)
         remarks = text.cut(_remarks(row, is_new=row.store.key in self._fresh), room)
-        path = text.cut_line(_path_in(row), max(0, room - text.width(remarks) - 2))
+        path = text.cut_line(_path_in(row), max(0, room - text.width(remarks) - 2 * bool(remarks)))
         return [
             ("[✓] ", palette.chosen) if is_chosen else ("[ ] ", palette.faint),
             (program, palette.text if is_chosen else palette.dim),
             (f"{count:>{COUNT_CELLS}}", palette.dim),
             (f"{age}  ", palette.faint),
-            (label, palette.dim),
-            (f"  {path}" if path else "", palette.faint),
+            (path, palette.faint),
             (f"  {remarks}" if remarks else "", palette.warning),
         ]
 
 
 def _path_in(summary: StoreSummary) -> str:
-    """The folder of a store, from that of its project if it lies there; "" if its label says it."""
-    root, project, label = summary.store.root, summary.project, summary.store.label
+    """The folder of a store, from that of its project if it lies there; "" if it is that."""
+    root, project = summary.store.root, summary.project
     path = root.relative_to(project) if project in root.parents else path_from_home(root)
-    return text.file_name(str(path)) if str(path) != label else ""
+    return text.file_name(str(path)) if root != project else ""
 
 
 def _remarks(summary: StoreSummary, *, is_new: bool) -> str:
@@ -278,7 +275,7 @@ class ComparisonList(RowList[ComparedLine]):
             return [("  ", palette.text), (text.cut(words, max(1, width - 3)), palette.text)]
         store = ""
         if width >= STORE_FROM:
-            store = text.column(row.memory.store, STORE_CELLS) + "  "
+            store = text.column(self.app.store_name(row.memory.store), STORE_CELLS) + "  "
         room = max(1, width - SHARE_CELLS - text.width(store) - 1)
         return [
             (f"{row.share:>{SHARE_CELLS - 1}} ", palette.chosen),
@@ -303,7 +300,7 @@ class StoreComparisonScreen(FittingDialog[str]):
     def __init__(self, labels: tuple[str, str], entity: str, writer: ChangeWorker) -> None:
         """`entity`: what can be narrowed to, empty for nothing."""
         super().__init__()
-        self.heading = " and ".join(labels)
+        self.heading = " and ".join(map(self.app.store_name, labels))
         self._labels, self._entity = labels, entity
         self._writer = writer
         self._is_narrowed = False

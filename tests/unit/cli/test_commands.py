@@ -201,7 +201,7 @@ def test_stats_say_how_full_the_load_limits_are_and_where_one_cuts(
     stores = [part for name in ("claude-code", "hermes") for part in ("--store", tmp_path / name)]
     text = run("stats", *stores).stdout
     assert "chime-control: MEMORY.md  cut at line 201, 5 not loaded: 218 of 200 lines" in text
-    assert "hermes USER.md  " in text
+    assert "Hermes USER.md  " in text
     uses = printed(run("stats", "--json", "--store", tmp_path / "openclaw"))["load_limits"]
     assert uses[0]["characters"] == {"used": 2582, "limit": 12000}
     assert uses[0]["cut_line"] is None
