@@ -24,7 +24,7 @@ from memtui.model import ENDED_LINKS, Link, Memory
 from memtui.stores.base import StoreView
 from memtui.stores.sidecar import Sidecar, entry_links, link_to_json, sidecar_edits
 from memtui.stores.values import from_iso, is_number, tag_words, texts_of, to_iso_seconds
-from memtui.text import counted
+from memtui.text import counted, one_line
 
 if TYPE_CHECKING:
     from memtui.stores.file_store import FileStore
@@ -126,7 +126,7 @@ def _unlink(change: Change, entry: SidecarEntry, now: datetime) -> tuple[Edit, .
     links = entry_links(known)
     left = [link for link in links if (link.relation, link.target) != (relation, target)]
     if len(left) == len(links):
-        raise Refused(f"there is no link {relation} to {target} that memtui made")
+        raise Refused(one_line(f"there is no link {relation} to {target} that memtui made"))
     ended = [link for link in links if link not in left]
     return entry.set(links=[link_to_json(link) for link in left], **_ended(entry, ended, now))
 
