@@ -101,6 +101,8 @@ class Launch(NamedTuple):
     roots: Sequence[Path] = ()
     """The stores, to tell their session from others'."""
     now: Callable[[], datetime] = _utc_now
+    legend: Sequence[tuple[str, str]] = ()
+    """Heads and texts of lines above the panes, shown until escape is pressed."""
     terminal: TakenTerminal | None = None
     """As `first_frame` has left it."""
 
@@ -158,6 +160,8 @@ class MemtuiApp(App[None]):
         """Since garbage was collected."""
         self.has_draft = False
         """A form was open with a text that is kept for the next start."""
+        self.next_arguments: tuple[str, ...] = ()
+        """memtui begins again with these once the screen is left."""
 
     # What the app is made of
 
@@ -326,6 +330,11 @@ class MemtuiApp(App[None]):
         An end before that waits for them: else the former session would be lost.
         """
         return hasattr(self, "browse") and self.browse.is_mounted and bool(self.browse.size)
+
+    def restart(self, *arguments: str) -> None:
+        """Leave, and begin again as `memtui` with these arguments does."""
+        self.next_arguments = arguments
+        self.leave()
 
     def leave(self) -> None:
         if self._can_keep_session:
