@@ -36,7 +36,9 @@ def context(
         "--memory-type", metavar="TYPE", help="Type that the recipe typed prefers; repeatable."
     ),
     limit: int | None = option(
-        type=click.IntRange(min=1), metavar="N", help="Maximum number of entries in the main section."
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Maximum number of entries in the main section.",
     ),
     budget: int | None = option(
         type=click.IntRange(min=1), metavar="TOKENS", help="Maximum number of tokens in total."

@@ -80,7 +80,7 @@ SHARED: Mapping[str, _Make] = {
     ),
     "as_of": option(
         metavar="TIME",
-        help="Show what was believed at this time, with the texts of that time. A date means its end.",
+        help="Show what was believed at this time, as it was written then. A date means its end.",
     ),
     "force": option(is_flag=True, help="Write even if a rule of the store would reject it."),
     "dry_run": option(is_flag=True, help="Show what would change, without writing anything."),
