@@ -11,15 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.acts import DESTRUCTIVE as DESTRUCTIVE
 from memtui.acts import Act as Act
 from memtui.acts import Outcome as Outcome
-from memtui.dataclass import dataclass, field, replace
 from memtui.text import are_secrets_revealed, counted, mask_secrets
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One act on a memory (for ADD: on a store), with its arguments."""
 
     act: Act
@@ -79,8 +80,7 @@ SHARED_TEXTS = ITEM_TEXTS | {Kind.LINES}
 TEXTS = SHARED_TEXTS | {Kind.FILE}
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Set, insert (`before` None) or remove (`after` None) one thing.
 
     A JSON value or a text is raw text, as `bytes.decode("utf-8", "surrogateescape")` gives it, so
@@ -176,8 +176,7 @@ def folder_edit(
     return Edit(Kind.FOLDER, path, ("existed",) if existed else (), before, after)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Everything that some changes would do, before anything is written."""
 
     changes: tuple[Change, ...]
@@ -213,8 +212,7 @@ def effects_of(plans: Iterable[Plan]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(plan.effect for plan in plans if plan.effect))
 
 
-@dataclass(frozen=True, slots=True)
-class StoreEdits:
+class StoreEdits(Struct, frozen=True):
     """The edits that one action makes in one store."""
 
     store: str
@@ -244,8 +242,7 @@ def invert_edits(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
 # ---- edits as text -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class FileDiff:
+class FileDiff(Struct, frozen=True):
     """One file as it is and as it would be; None where it does not exist."""
 
     path: str

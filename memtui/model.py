@@ -18,6 +18,8 @@ CURRENT = frozenset({"active", "proposed"})
 
 ENDED_LINKS = "ended_links"
 """`Memory.extra` key that lists links the user has ended, as JSON objects."""
+PROJECT_PATH = "project_path"
+"""`Memory.extra` key: the absolute path of the project, where the entity is a short name of it."""
 UNTYPED = "untyped"
 """The name of the empty type in a filter and on the screen."""
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import (
     TEXTS,
     Act,
@@ -18,7 +21,6 @@ from memtui.changes import (
     edit_diffs,
     effects_of,
 )
-from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError, Refused
 from memtui.files.save_transaction import preview
 from memtui.model import Memory
@@ -34,8 +36,7 @@ if TYPE_CHECKING:
 _TITLE_CELLS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """One action before it is done: the plan of each change, and all edits."""
 
     title: str

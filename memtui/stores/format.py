@@ -11,10 +11,11 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct, field
 
 from memtui.changes import Plan
-from memtui.dataclass import dataclass, field
 from memtui.files.reading import decode, digest
 from memtui.model import Link, Memory
 from memtui.stores.base import Store
@@ -23,8 +24,18 @@ if TYPE_CHECKING:
     from memtui.files.revert_detection import EditSequence, EditStatus
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Product(NamedTuple):
+    """The program that writes a store, as people know it."""
+
+    name: str
+    """In its own spelling: `Claude Code`."""
+    badge: str
+    """Two letters that stand for it where there is no room for the name."""
+    colour: int
+    """The number of its colour among those that a theme gives types, see `memtui.themes`."""
+
+
+class Format(Struct, frozen=True):
     """One kind of store."""
 
     name: str
@@ -48,9 +59,10 @@ class Format:
     fallback: Callable[[Path], Path | None] | None = None
     """The root if a person names this path and no format recognises it; never used in a search for
     stores. None: there is none."""
-    program: Callable[[Path], str] | None = None
-    """Name of the program that writes the store at a root, where several write this format; costs
-    a few stat calls. None: the title up to its colon."""
+    product: Product | Callable[[Path, str], Product] | None = None
+    """The program that writes it. Where several do: a function of the root and of the chosen
+    profile (empty: as it is recognised), which costs a few stat calls. None: the title up to its
+    colon is its name."""
     profiles: tuple[str, ...] = ()
     """Names of the variants that a person can choose instead of the one that is recognised, see
     `FormatSupport.open_profile`."""
@@ -94,8 +106,7 @@ class Format:
 # ---- bundles and imports ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TransferSupport:
+class TransferSupport(Struct, frozen=True):
     """What bundles and imports need to know of a format."""
 
     belongings: tuple[str, ...] = ()
@@ -109,8 +120,7 @@ class TransferSupport:
     """Keys of `Memory.extra` that name files beside the store: left out of a bundle's records."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConvertedMemory:
+class ConvertedMemory(Struct, frozen=True):
     """A memory of another format as this one would hold it."""
 
     fields: Mapping[str, Any]
@@ -119,24 +129,23 @@ class ConvertedMemory:
     """Names of what cannot be kept, each with the reason where it is not plain."""
 
 
-@dataclass(frozen=True, slots=True)
-class IncomingStore:
+class IncomingStore(Struct, frozen=True):
     """One store in a file that is imported."""
 
     label: str
     format: str
-    memories: Sequence[Memory] = field(repr=False)
+    memories: Sequence[Memory]
     whole: bool = False
     """Whether the store can be restored exactly."""
-    files: Mapping[str, Callable[[], bytes]] = field(default_factory=dict, repr=False)
+    files: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
     """Every file of the store by its path from the base; of a part, those that are memories."""
-    times: Mapping[str, int] = field(default_factory=dict, repr=False)
+    times: Mapping[str, int] = field(default_factory=dict)
     """Modification time of each file, in nanoseconds since 1970."""
     root: str = ""
     """Name of the store's root in the base; empty when they are the same."""
     rows: Callable[[], list[str]] | None = None
     """The rows of a database, see `DatabaseSupport.dump`."""
-    document: str = field(default="", repr=False)
+    document: str = field(default="")
     """Text of the file, if it is an `ExchangeDocument` that the store imports by itself."""
 
     def text_of(self, memory: Memory) -> str | None:
@@ -149,8 +158,7 @@ class IncomingStore:
 # ---- the export file of a format's own program --------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ExportRequest:
+class ExportRequest(Struct, frozen=True):
     """What is to be written into an exchange document."""
 
     memories: Sequence[Memory]
@@ -167,8 +175,7 @@ class ExportRequest:
     """Indent the document, where the program has both forms."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedDocument:
+class ExportedDocument(Struct, frozen=True):
     """An exchange document, and what the person should know of it."""
 
     text: str
@@ -178,8 +185,7 @@ class ExportedDocument:
     """What is in it but not as it was, a line each."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExchangeDocument:
+class ExchangeDocument(Struct, frozen=True):
     """The JSON file that a format's own program exports and imports."""
 
     description: str
@@ -213,8 +219,7 @@ def rows_digest(rows: Iterable[str]) -> str:
     return digest("\n".join(rows).encode())
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseSupport:
+class DatabaseSupport(Struct, frozen=True):
     """A store in one SQLite file: bundled as rows, never as the file's bytes."""
 
     name: str
@@ -240,8 +245,7 @@ class DatabaseSupport:
 # ---- rules for tidying --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Compaction:
+class Compaction(Struct, frozen=True):
     """When a format summarises old memories that are not important."""
 
     limits: tuple[tuple[str, int], ...]
@@ -253,8 +257,7 @@ class Compaction:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Expiry:
+class Expiry(Struct, frozen=True):
     """When the format's program stops reading a memory by itself."""
 
     days: int
@@ -264,8 +267,7 @@ class Expiry:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepRules:
+class UpkeepRules(Struct, frozen=True):
     """What a format's own documents say about tidying its memories.
 
     The findings of `memtui.upkeep` ask these rules and know no format by name.
@@ -297,8 +299,7 @@ GENERAL_RULES = UpkeepRules()
 # ---- what a format can do ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class FormatSupport:
+class FormatSupport(Struct, frozen=True):
     """All that memtui can do with the stores of a format, beside finding them."""
 
     open: Callable[[Path, str], Store]

@@ -16,10 +16,12 @@ from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+from zlib import crc32
 
-from memtui.dataclass import dataclass
-from memtui.stores.format import GENERAL_RULES, Format, UpkeepRules
-from memtui.text import one_line
+from msgspec import Struct
+
+from memtui.stores.format import GENERAL_RULES, Format, Product, UpkeepRules
+from memtui.text import one_line, width
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -41,13 +43,14 @@ GROUP = "memtui.stores"
 MAX_FOLDERS = 200
 """Folders of one folder that are looked into."""
 
+BADGE_CELLS = 2
+
 _VARIABLE = re.compile(r"\$(\w+)")
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class FormatFault:
+class FormatFault(Struct, frozen=True):
     """A format of another package that could not be loaded."""
 
     name: str
@@ -136,6 +139,8 @@ def _checked(loaded: object, used_names: Iterable[str]) -> Format:
     for paths in (loaded.places, loaded.nearby):
         if not isinstance(paths, tuple) or not all(isinstance(path, str) for path in paths):
             raise TypeError("places and nearby must be tuples of texts")
+    if isinstance(loaded.product, Product) and width(loaded.product.badge) != BADGE_CELLS:
+        raise ValueError("the badge of its product is not two columns wide")
     if not callable(loaded.detect) or not (callable(loaded.load) or isinstance(loaded.load, str)):
         raise TypeError("detect must be a function, load a function or the name of a module")
     return loaded
@@ -193,14 +198,23 @@ def detect_all(path: Path) -> Iterator[tuple[Format, Path]]:
 
 
 def detect_within(path: Path) -> list[tuple[Format, Path]]:
-    """The store that this path is; where it is none itself, all that it and its folders hold."""
-    found = []
-    for known, root in detect_all(path):
-        found.append((known, root))
-        if os.path.realpath(root) == os.path.realpath(path):
-            return found[:1]
-    in_folders = filter(None, map(detect, _folders(path)))
-    return _without_repeats([*in_folders, *found[:1]])
+    """The stores that this path is or holds; where it is none itself, also those that its folders
+    are."""
+    return _without_repeats([*_nearby(path), *_in_folders(path)])
+
+
+def _nearby(folder: Path) -> list[tuple[Format, Path]]:
+    """The stores at the places in a folder that formats name."""
+    tried = ((known, folder / relative) for known in formats() for relative in known.nearby)
+    detected = ((known, _detected(known, path)) for known, path in tried)
+    return [(known, root) for known, root in detected if root is not None]
+
+
+def _in_folders(path: Path) -> list[tuple[Format, Path]]:
+    """The stores that the folders of a folder are; none where it is a store itself."""
+    if any(os.path.realpath(root) == os.path.realpath(path) for _, root in detect_all(path)):
+        return []
+    return list(filter(None, map(detect, _folders(path))))
 
 
 def _folders(path: Path) -> list[Path]:
@@ -230,12 +244,9 @@ def _expanded(place: str, home: Path, variables: Mapping[str, str]) -> Path | No
     return Path(text)
 
 
-def _candidates(
+def _known_places(
     folder: Path, home: Path, variables: Mapping[str, str]
 ) -> Iterator[tuple[Format, Path]]:
-    for known in formats():
-        for relative in known.nearby:
-            yield known, folder / relative
     for known in formats():
         for place in known.places:
             path = _expanded(place, home, variables)
@@ -261,26 +272,28 @@ def discover(
 
     Each store once, whichever way leads to it. Never raises.
     """
-    candidates = (
-        (known, _detected(known, path)) for known, path in _candidates(folder, home, variables)
-    )
-    found = [(known, root) for known, root in candidates if root is not None]
-    return _without_repeats([*found, *detect_within(folder)])
+    places = _known_places(folder, home, variables)
+    detected = ((known, _detected(known, path)) for known, path in places)
+    found = [(known, root) for known, root in detected if root is not None]
+    return _without_repeats([*_nearby(folder), *found, *_in_folders(folder)])
 
 
-def program_of(format: str, root: Path) -> str:
-    """Name of the program that writes the store at this root.
+def product_of(format: str, root: Path) -> Product:
+    """The program that writes the store at this root.
 
     Args:
-        format: name of its format, or `name:profile`; the name itself where it is not known.
+        format: name of its format, or `name:profile`; it is its own name where it is not known.
     """
-    known = format_of(format.partition(":")[0])
-    if known is None:
-        return format
-    titled = known.title.partition(":")[0]
-    return (
-        titled if known.program is None else _attempt(known, partial(known.program, root), titled)
-    )
+    name, _, profile = format.partition(":")
+    known = format_of(name)
+    titled = name if known is None else known.title.partition(":")[0]
+    unnamed = Product(titled, (titled[:2].upper() + "  ")[:2], crc32(titled.encode()))
+    declared = None if known is None else known.product
+    if isinstance(declared, Product):
+        return declared
+    if known is None or declared is None:
+        return unnamed
+    return _attempt(known, partial(declared, root, profile), unnamed)
 
 
 def row_digest(name: str) -> str | None:

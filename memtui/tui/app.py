@@ -13,6 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from msgspec.structs import replace
 from textual import events
 from textual._styles_cache import StylesCache
 from textual.app import App, ScreenStackError
@@ -25,7 +26,6 @@ from textual.worker import WorkerFailed
 
 from memtui import text
 from memtui.config import LoadedSettings, Settings
-from memtui.dataclass import replace
 from memtui.themes import MONO
 from memtui.tui import actions, first_frame, key_bindings
 from memtui.tui.actions import BY_ID
@@ -102,6 +102,8 @@ class Launch(NamedTuple):
     roots: Sequence[Path] = ()
     """The stores, to tell their session from others'."""
     now: Callable[[], datetime] = _utc_now
+    legend: Sequence[tuple[str, str]] = ()
+    """Heads and texts of lines above the panes, shown until escape is pressed."""
     terminal: TakenTerminal | None = None
     """As `first_frame` has left it."""
 
@@ -159,6 +161,8 @@ class MemtuiApp(App[None]):
         """Since garbage was collected."""
         self.has_draft = False
         """A form was open with a text that is kept for the next start."""
+        self.next_arguments: tuple[str, ...] = ()
+        """memtui begins again with these once the screen is left."""
 
     # What the app is made of
 
@@ -328,11 +332,21 @@ class MemtuiApp(App[None]):
         """
         return hasattr(self, "browse") and self.browse.is_mounted and bool(self.browse.size)
 
+    def restart(self, *arguments: str) -> None:
+        """Leave, and begin again as `memtui` with these arguments does."""
+        self.next_arguments = arguments
+        self.leave()
+
     def leave(self) -> None:
         if self._can_keep_session:
             self.exit(message=None if self._keep_session() else NOT_SAVED)
         else:
             asyncio.get_running_loop().call_later(MOUNT_WAIT, self.leave)
+
+    def store_name(self, label: str) -> str:
+        """The name under which the store with this label is shown."""
+        library = self.browse.worker.library
+        return label if library is None else library.names.of(label)
 
     def _keep_session(self, *, last: bool = True) -> bool:
         """Save what the next start begins with; False when it could not be written."""

@@ -10,9 +10,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui import text
 from memtui.changes import Change, Outcome, Plan, effects_of
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import MemtuiError, RefError, Refused
 from memtui.library.planning import Planned
 from memtui.model import Memory
@@ -36,8 +38,7 @@ Find = Callable[[str], Memory | None]
 """`LibraryWorker.find_memory`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Struct, frozen=True):
     """A plan and what it does to each file, ready to be shown."""
 
     planned: Planned

@@ -17,7 +17,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.model import CURRENT, Memory, to_record
 from memtui.upkeep.proposals import (
     NEVER,
@@ -183,8 +184,7 @@ MIN_WORDS = 3
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class SharedMemory:
+class SharedMemory(Struct, frozen=True):
     """A memory of the left store and the memory of the right store that says nearly the same."""
 
     left: Memory
@@ -196,8 +196,7 @@ class SharedMemory:
     right_passage: str
 
 
-@dataclass(frozen=True, slots=True)
-class StoreComparison:
+class StoreComparison(Struct, frozen=True):
     """What two stores have in common, and what each has alone."""
 
     left: str

@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
 
 Step = Callable[[int, int], None]
 STEP = 512
@@ -111,8 +111,7 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return common / (len(one) + len(other) - common)
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarPair:
+class SimilarPair(Struct, frozen=True):
     """Two texts of a sequence, by their positions, and how similar they are."""
 
     first: int

@@ -15,8 +15,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
-from memtui.dataclass import replace
 from memtui.errors import RefError, Refused, UnreadableFile
 from memtui.files.json.editing import put_member
 from memtui.files.json.locating import load

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memtui.stores.format import Format
+from memtui.stores.format import Format, Product
 from memtui.stores.markdown_folder.profiles import (
     BANK,
     BANK_NAMES,
@@ -43,7 +43,12 @@ MAX_FOLDERS, MAX_LOOKED_INTO, LARGEST_LOOKED_INTO = 6, 12, 64 << 10
 MAX_AGENTS = 200
 LARGEST_SETTINGS = 1 << 20
 _NO_WORD = re.compile(r"[\W_]+")
-_VAULTS = (".obsidian", ".foam", "logseq")
+_VAULTS = {
+    ".obsidian": VAULT.product,
+    ".foam": Product("Foam", "FO", VAULT.product.colour),
+    "logseq": Product("Logseq", "LS", VAULT.product.colour),
+}
+"""Folder in a vault -> the program that makes it."""
 SETTINGS = Path("..", "project.yml")
 """Serena's settings of a project, from its memories."""
 
@@ -93,6 +98,15 @@ def profile_of(folder: Path) -> Profile:
     return PLAIN
 
 
+def product_of(folder: Path, profile: str) -> Product:
+    """The program that keeps its notes in a folder."""
+    chosen = PROFILES.get(profile) or profile_of(folder)
+    if chosen is VAULT:
+        marks = (mark for mark in _VAULTS if os.path.isdir(folder / mark))
+        return _VAULTS[next(marks, ".obsidian")]
+    return chosen.product
+
+
 def _is_described(folder: Path) -> bool:
     """Whether its first note has a `description` and no name, as Letta's hook demands."""
     notes = [e.path for e in list_folder(folder)[0] if e.name.endswith(SUFFIX)]
@@ -121,13 +135,17 @@ def _has_permalinks(folder: Path) -> bool:
 
 
 def _any_permalink(entries: list[Entry], folder: str = "") -> bool:
-    """Whether one of these notes has a permalink, or one that names this folder."""
+    """Whether one of these notes has a permalink, or one that names this folder.
+
+    A permalink that begins with a slash is an address of a web site, as Jekyll has it.
+    """
     notes = [entry for entry in entries if entry.name.endswith(SUFFIX)]
-    found = (_frontmatter(Path(e.path)).get("permalink") for e in notes[:MAX_LOOKED_INTO])
+    found = (str(_frontmatter(Path(e.path)).get("permalink", "/")) for e in notes[:MAX_LOOKED_INTO])
+    links = (link for link in found if not link.startswith("/"))
     if not folder:
-        return any(link is not None for link in found)
+        return any(links)
     name = _NO_WORD.sub("-", folder.lower()).strip("-")
-    return any(str(link).split("/")[-2:-1] == [name] for link in found if link is not None)
+    return any(link.split("/")[-2:-1] == [name] for link in links)
 
 
 def _is_folder(entry: Entry) -> bool:
@@ -167,6 +185,6 @@ FORMAT = Format(
     nearby=(".", ".serena/memories", "memory-bank"),
     configured=configured_folders,
     fallback=plain_folder,
-    program=lambda root: profile_of(root).title,
+    product=product_of,
     profiles=tuple(PROFILES),
 )

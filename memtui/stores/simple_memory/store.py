@@ -19,8 +19,10 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Outcome, Plan
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import CURRENT, Memory
@@ -101,8 +103,7 @@ SHARE_OF = {"high": 0.9, "medium": 0.5, "low": 0.1}
 """What is written in a record whose `importance` is a share of 1."""
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(Struct):
     """The values that an edit writes, collected field by field."""
 
     target: RecordTarget
@@ -614,6 +615,7 @@ class SimpleMemoryStore(FileStore):
 
     format = "simple-memory"
     acts = ACTS
+    reads = ReadTime.OPENED  # the white paper has no program
     context = RecordContext
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
@@ -628,10 +630,6 @@ class SimpleMemoryStore(FileStore):
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
         """All memories of the store: there is only the one shard."""
         return records.read(self.root, self.label, sidecar)
-
-    def read_time(self, path: str) -> ReadTime:  # noqa: ARG002
-        """The white paper has no program: whatever uses the files finds what they hold then."""
-        return ReadTime.OPENED
 
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?\s*(?:%|[^\W\d]{1,8}|°[CF])?")

@@ -36,8 +36,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
 from memtui.changes import Act, Change, Edit, Outcome, Plan
-from memtui.dataclass import asdict, dataclass, replace
 from memtui.errors import RefError, Refused
 from memtui.model import CURRENT, Link, Memory
 from memtui.stores import workspace
@@ -377,8 +379,7 @@ def _front(change: Change, folder: str, now: datetime) -> dict[str, Any]:
 # ---- the store -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _SharedFiles:
+class _SharedFiles(Struct, frozen=True):
     """Files that say something about documents (types, usage), as one scan found them."""
 
     types: ParsedFile[TypeMap]

@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from memtui import text
-from memtui.dataclass import replace
 from memtui.errors import MemtuiError, WorkerError
 from memtui.tui.change_worker import Preview, describe_effects
 from memtui.tui.choices import Choice

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual import on
@@ -14,7 +15,6 @@ from textual.containers import Container
 from textual.content import Content
 
 from memtui import text
-from memtui.dataclass import dataclass
 from memtui.library.review_files import Queue, ReviewRow, queue_rows
 from memtui.model import Memory
 from memtui.progress import Progress
@@ -71,7 +71,11 @@ class ReviewList(RowList[ReviewRow]):
             ]
         sign = "·" if row.is_hint else "◆"
         names_store = self.names_stores and width >= STORE_FROM
-        store = text.cut_line(row.proposal.store, width // 4) if names_store else ""
+        store = (
+            text.cut_line(self.app.store_name(row.proposal.store), width // 4)
+            if names_store
+            else ""
+        )
         room = max(8, width - 6 - text.width(store) - 1)
         return [
             (f"  {sign} ", palette.accent),
@@ -98,8 +102,7 @@ def describe_group(row: ReviewRow, palette: Palette, width: int) -> list[list[Se
     return lines
 
 
-@dataclass(frozen=True, slots=True)
-class ProposalDetail:
+class ProposalDetail(Struct, frozen=True):
     """The details of one proposal."""
 
     memories: tuple[Memory, ...] = ()
@@ -147,7 +150,7 @@ def proposal_lines(
 
 def _heading_of(memory: Memory) -> str:
     day = f"{memory.created:%Y-%m-%d}" if memory.created else "undated"
-    return text.one_line(f"{memory.entity or memory.store} · {day} · {memory.status}")
+    return text.one_line(f"{f'{memory.entity} · ' if memory.entity else ''}{day} · {memory.status}")
 
 
 def _draw_memory(memory: Memory, palette: Palette, width: int) -> list[list[Segment]]:
