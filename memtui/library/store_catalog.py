@@ -231,7 +231,8 @@ def look_up_path(typed: str) -> TypedPath:
     if typed.strip():
         with contextlib.suppress(OSError, ValueError, RuntimeError):
             at = Path(typed.strip()).expanduser()
-            stores = [(registry.program_of(f.name, r), r) for f, r in registry.detect_within(at)]
+            found_there = registry.detect_within(at)
+            stores = [(registry.product_of(f.name, root).name, root) for f, root in found_there]
     return TypedPath(tuple(sorted(found)), tuple(stores))
 
 
