@@ -56,6 +56,6 @@ async def test_what_the_format_can_retire_is_not_asked_about(tmp_path: Path) -> 
         await on.keys("d")
 
         shown = on.text()
-        assert "Hermes agent no longer reads it from its next session" in shown
+        assert "Hermes no longer reads it from its next session" in shown
         assert "enter retire" in shown
         assert "tab" not in shown
