@@ -14,7 +14,6 @@ from memtui.changes import Act, Change, Edit, Kind, Plan
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
-from memtui.progress import IsCancelled, never
 from memtui.stores.accesses import (
     MEMORIES,
     AccessFile,
@@ -146,7 +145,7 @@ class EngramStore(Store):
             self._schema = run_read(self.file, inspect)
         return self._schema
 
-    def scan(self, cancelled: IsCancelled = never) -> Scan:  # noqa: ARG002
+    def scan(self) -> Scan:
         """Shards with stamps; no SQL while the files' stamps are the same.
 
         On an error the last shards that were seen are listed beside the reason.
