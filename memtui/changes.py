@@ -7,19 +7,20 @@ or table row, and what to tell the person. Each edit holds the text before and a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memtui.acts import DESTRUCTIVE as DESTRUCTIVE
 from memtui.acts import Act as Act
 from memtui.acts import Outcome as Outcome
-from memtui.dataclass import dataclass, field, replace
 from memtui.text import are_secrets_revealed, counted, mask_secrets
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One act on a memory (for ADD: on a store), with its arguments."""
 
     act: Act
@@ -79,8 +80,7 @@ SHARED_TEXTS = ITEM_TEXTS | {Kind.LINES}
 TEXTS = SHARED_TEXTS | {Kind.FILE}
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Set, insert (`before` None) or remove (`after` None) one thing.
 
     A JSON value or a text is raw text, as `bytes.decode("utf-8", "surrogateescape")` gives it, so
@@ -176,8 +176,7 @@ def folder_edit(
     return Edit(Kind.FOLDER, path, ("existed",) if existed else (), before, after)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Everything that some changes would do, before anything is written."""
 
     changes: tuple[Change, ...]
@@ -190,6 +189,9 @@ class Plan:
     supersedes: tuple[str, ...] = ()
     """Refs of the memories that would no longer be current."""
     warnings: tuple[str, ...] = ()
+    effect: str = ""
+    """What it means for the program that owns the store, in one sentence; see
+    `memtui.stores.effects`."""
     lost: tuple[str, ...] = ()
     """What an imported memory loses because the store cannot keep it; see `ConvertedMemory`."""
 
@@ -199,8 +201,12 @@ class Plan:
         return bool(self.edits)
 
 
-@dataclass(frozen=True, slots=True)
-class StoreEdits:
+def effects_of(plans: Iterable[Plan]) -> tuple[str, ...]:
+    """What plans mean for each program, without repetitions."""
+    return tuple(dict.fromkeys(plan.effect for plan in plans if plan.effect))
+
+
+class StoreEdits(Struct, frozen=True):
     """The edits that one action makes in one store."""
 
     store: str
@@ -230,8 +236,7 @@ def invert_edits(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
 # ---- edits as text -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class FileDiff:
+class FileDiff(Struct, frozen=True):
     """One file as it is and as it would be; None where it does not exist."""
 
     path: str

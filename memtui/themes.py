@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from msgspec import Struct, field
+
 from memtui import toml_file
-from memtui.dataclass import dataclass, field
 from memtui.errors import ConfigError, did_you_mean
 from memtui.text import and_more, one_line
 
@@ -117,8 +118,7 @@ class Paint(NamedTuple):
         return " ".join(word.removeprefix("ansi_") for word in words if word)
 
 
-@dataclass(frozen=True, slots=True)
-class Theme:
+class Theme(Struct, frozen=True):
     """A paint for every role."""
 
     name: str

@@ -20,10 +20,12 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from memtui.dataclass import dataclass, field
+from msgspec import Struct
+
 from memtui.errors import BundleError
 from memtui.text import visible
 
@@ -40,8 +42,7 @@ _FORM = "memtui bundle"
 _OTHER_FORM = "its manifest is not in the form memtui writes"
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(Struct, frozen=True):
     """The contents of a bundle: the manifest's record of each store, and the entries by name."""
 
     stores: tuple[Mapping[str, Any], ...]
@@ -124,14 +125,14 @@ def _check_names(names: list[str]) -> None:
 # ---- reading ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Entries(Mapping[str, bytes]):
     """The entries of a file; each is read, and checked by its SHA-256, on access."""
 
     path: str
     locations: Mapping[str, tuple[int, int, str]]
     """Offset, size and SHA-256 of an entry's bytes in the file."""
-    file: BinaryIO = field(repr=False, compare=False)
+    file: BinaryIO
 
     def __getitem__(self, name: str) -> bytes:
         at, size, sha256 = self.locations[name]

@@ -13,10 +13,12 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.bundle import archive as archives
 from memtui.bundle.archive import Archive
 from memtui.bundle.bundle_writer import parse_entry_name, quote_name
-from memtui.dataclass import dataclass, replace
 from memtui.errors import BundleError
 from memtui.model import Memory, find_defect, from_record
 from memtui.stores import registry
@@ -31,8 +33,7 @@ LAST_TIME = (1 << 63) * 10**9
 """Limit of modification times, in nanoseconds since 1970: 63 bits of seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportDocument:
+class ImportDocument(Struct, frozen=True):
     """A file that can be imported."""
 
     path: Path

@@ -21,9 +21,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
+from msgspec import Struct, field
+
 from memtui.bundle import OpenStores
 from memtui.bundle.archive import Archive
-from memtui.dataclass import dataclass, field
 from memtui.errors import BundleError, StoreError, UnreadableFile
 from memtui.files.reading import LONGEST_NAME, read_bytes, walk
 from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, sidecar_path
@@ -44,8 +45,7 @@ MAX_ATTEMPTS = 3
 """Times a store is read when other programs keep writing to it."""
 
 
-@dataclass(slots=True)
-class PackedStores:
+class PackedStores(Struct):
     """The contents of the archive, and what could not be read."""
 
     stores: list[Mapping[str, Any]] = field(default_factory=list)
@@ -324,8 +324,7 @@ def _normalised(part: str) -> str:
     return "".join(letter for letter in part.casefold() if letter.isprintable())
 
 
-@dataclass(frozen=True, slots=True)
-class StoreLayout:
+class StoreLayout(Struct, frozen=True):
     """The base folder of a store and the names of its files relative to it."""
 
     base: Path

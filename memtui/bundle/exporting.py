@@ -9,9 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.bundle import OpenStores, archive, memories_of
 from memtui.bundle.bundle_writer import describe_unreadable, pack_stores
-from memtui.dataclass import dataclass, replace
 from memtui.model import CURRENT, UNTYPED, Memory, to_record
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores import registry
@@ -19,8 +21,7 @@ from memtui.stores.format import ExchangeDocument, ExportRequest
 from memtui.text import counted, date, escaped, escaped_line, number
 
 
-@dataclass(frozen=True, slots=True)
-class ExportForm:
+class ExportForm(Struct, frozen=True):
     """One kind of file that an export can write."""
 
     name: str
@@ -71,8 +72,7 @@ PIECES_PER_REPORT = 256
 """Pieces between two progress reports."""
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
+class Export(Struct, frozen=True):
     """The bytes of an export, and notes on it."""
 
     pieces: Iterable[bytes]

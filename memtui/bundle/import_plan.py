@@ -18,10 +18,12 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.bundle import OpenStores
 from memtui.bundle.bundle_reader import ImportDocument
 from memtui.changes import SHARED_TEXTS, TEXTS, Act, Change, Edit, Kind, Outcome, Plan, StoreEdits
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import MemtuiError, RefError, Refused
 from memtui.files.reading import encode
 from memtui.model import Memory
@@ -39,8 +41,7 @@ _COMPARED = ("content", "title", "type", "entity", "status", "created")
 """Fields in which two memories of one id must be equal to count as the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class MappedMemory:
+class MappedMemory(Struct, frozen=True):
     """A memory of the file and the change that adds it to the target."""
 
     memory: Memory
@@ -138,8 +139,7 @@ MEMORIES_PER_REPORT = 50
 """Memories between two progress reports."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportConflict:
+class ImportConflict(Struct, frozen=True):
     """A memory that is skipped, because the store or the file has another one with its id."""
 
     memory: Memory
@@ -149,16 +149,14 @@ class ImportConflict:
     """Names of the fields in which they differ, or the store's reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedMemory:
+class RefusedMemory(Struct, frozen=True):
     """A memory that the store rejects."""
 
     memory: Memory
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class StoreImport:
+class StoreImport(Struct, frozen=True):
     """What one store of the file adds to one open store."""
 
     source: str
@@ -173,8 +171,7 @@ class StoreImport:
     """The store's own summary, where it plans the whole import itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportPlan:
+class ImportPlan(Struct, frozen=True):
     """Everything that an import would do."""
 
     title: str
@@ -255,8 +252,7 @@ def _find_target(incoming: IncomingStore, library: OpenStores) -> WritableStore:
     )
 
 
-@dataclass(slots=True)
-class _Planner:
+class _Planner(Struct):
     """Collects the plans and edits of an import, each edit once."""
 
     library: OpenStores

@@ -14,10 +14,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from memtui.bundle.bundle_reader import ImportDocument
 from memtui.bundle.bundle_writer import ACCESSES, quote_name
 from memtui.changes import Edit, StoreEdits, folder_edit
-from memtui.dataclass import dataclass, field
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace
 from memtui.files.reading import decode, digest, encode, real_path
@@ -39,21 +40,19 @@ from memtui.stores.registry import format_of
 from memtui.text import counted
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedStore:
+class PlacedStore(Struct, frozen=True):
     """A store and the root it will get."""
 
     store: IncomingStore
     root: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Restoration:
+class Restoration(Struct, frozen=True):
     """The stores and files that restoring a document would make."""
 
     place: Path
     stores: tuple[PlacedStore, ...]
-    tree: Tree = field(repr=False)
+    tree: Tree
     existed: bool = False
     """Whether the place is an existing empty folder."""
 
@@ -142,13 +141,12 @@ DATABASE_SUFFIXES = ("-wal", "-shm", "-journal")
 """Suffixes of files that SQLite creates while a database is open."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """The content of a folder, by relative path."""
 
-    files: Mapping[str, tuple[str, int | None]] = field(repr=False)
+    files: Mapping[str, tuple[str, int | None]]
     """Text (bytes decoded with surrogateescape) and modification time in nanoseconds."""
-    databases: Mapping[str, tuple[str, Sequence[str]]] = field(repr=False)
+    databases: Mapping[str, tuple[str, Sequence[str]]]
     """Name of the format, and rows."""
 
     def record(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import click
 
 from memtui.changes import Act, Change
 from memtui.cli.options import argument, command, option
-from memtui.cli.output import apply_change, confirm_deletion
+from memtui.cli.output import apply_change, apply_planned, confirm_deletion
 from memtui.cli.store_selection import load_library
 from memtui.errors import Refused
 from memtui.text import one_line
@@ -30,10 +30,11 @@ def _change_memory(
     """Do one act on the memory that `ref` names. Returns the exit code."""
     library = load_library(stores)
     memory = library.resolve(ref)
-    if act is Act.DELETE and not force and not dry_run and not confirm_deletion(memory):
+    planned = library.plan([Change(act, memory.store, memory.ref, fields or {}, force)])
+    must_ask = act is Act.DELETE and not (force or dry_run)
+    if must_ask and not confirm_deletion(planned, memory):
         return 1
-    change = Change(act, memory.store, memory.ref, fields or {}, force)
-    return apply_change(library, change, dry_run, as_json)
+    return apply_planned(library, planned, dry_run, as_json)
 
 
 @command

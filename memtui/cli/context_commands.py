@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from memtui.cli.options import argument, command, filtered, limit_option, option
 from memtui.cli.output import print_json
 from memtui.cli.store_selection import read_library
-from memtui.dataclass import replace
 from memtui.errors import RefError, Refused, did_you_mean
 from memtui.model import format_time, to_record
 from memtui.query import Query, Sort

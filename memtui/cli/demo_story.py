@@ -18,7 +18,7 @@ from contextlib import closing
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
 
 STORY = "story.json"
 _MONTHS = tuple(date(2000, month, 1).strftime("%B") for month in range(1, 13))
@@ -31,8 +31,7 @@ _DATE = re.compile(
 _DAYS_OF_MONTH = 30.44
 
 
-@dataclass(frozen=True, slots=True)
-class Shift:
+class Shift(Struct, frozen=True):
     """How far the dates of the story are moved."""
 
     time: timedelta

@@ -12,7 +12,7 @@ import click
 
 from memtui.changes import Kind
 from memtui.cli.options import DEFAULT_LIMIT, argument, command, limit_option, option
-from memtui.cli.output import print_journal_fault, print_json, write_action
+from memtui.cli.output import print_effects, print_journal_fault, print_json, write_action
 from memtui.cli.store_selection import open_library
 from memtui.errors import StoreError
 from memtui.model import format_time
@@ -101,6 +101,7 @@ def _step_command(name: Literal["undo", "redo"], help_text: str) -> click.Comman
         for _ in range(1 if number else steps):
             action = write_action(library, lambda: take_step(number, anywhere=not stores))
             print(f"{BY_ID[name].done}: {one_line(action.title)}")
+            print_effects(action.effects)
 
     made = command(step)
     made.help = help_text

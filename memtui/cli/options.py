@@ -13,9 +13,9 @@ from inspect import Parameter, signature
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from memtui import query as queries
-from memtui.dataclass import replace
 from memtui.errors import QueryError
 from memtui.query import SORT_NAMES, Query
 from memtui.text import reveal_secrets

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -151,6 +151,12 @@ def apply_change(library: Library, change: Change, dry_run: bool, as_json: bool)
     return apply_planned(library, library.plan([change]), dry_run, as_json)
 
 
+def print_effects(effects: Iterable[str], file: TextIO | None = None) -> None:
+    """Print what a change means for the programs, a line each."""
+    for effect in effects:
+        print(one_line(effect), file=file)
+
+
 def apply_planned(library: Library, planned: Planned, dry_run: bool, as_json: bool) -> int:
     """Apply the plan unless `dry_run`, and print its outcome.
 
@@ -163,10 +169,19 @@ def apply_planned(library: Library, planned: Planned, dry_run: bool, as_json: bo
     if as_json:
         print_json(_to_records(planned, dry_run))
     else:
+        if dry_run:
+            print_effects(_effects(planned))
         _print_outcome(planned)
         if dry_run:
             print_diffs(planned.diffs())
+        else:
+            print_effects(_effects(planned))
     return 1 if planned.outcome is Outcome.REJECTED else 0
+
+
+def _effects(planned: Planned) -> list[str]:
+    advice = "; `memtui delete` deletes it there" if planned.only_hides else ""
+    return [f"{effect}{advice}" for effect in planned.effects]
 
 
 def _print_outcome(planned: Planned) -> None:
@@ -186,6 +201,7 @@ def _to_records(planned: Planned, dry_run: bool) -> list[dict[str, Any]]:
             "reason": plan.reason,
             "refs": list(plan.refs),
             "supersedes": list(plan.supersedes),
+            "effect": plan.effect,
             "warnings": list(plan.warnings),
             "done": bool(plan.edits) and not dry_run,
         }
@@ -211,9 +227,11 @@ def print_journal_fault(library: Library) -> None:
         print(f"memtui: {one_line(fault)}", file=sys.stderr)
 
 
-def confirm_deletion(memory: Memory) -> bool:
-    """Ask whether to delete the memory. Raises Refused without a terminal."""
+def confirm_deletion(planned: Planned, memory: Memory) -> bool:
+    """Ask whether to delete the memory, after saying what it means for its program. Raises Refused
+    without a terminal."""
     if not sys.stdin.isatty():
         raise Refused("confirmation required", do="use --force when not running interactively")
+    print_effects(planned.effects, sys.stderr)
     name = f"{one_line(memory.ref)} ({cut_line(memory.headline, 50)})"
     return click.confirm(f"Delete {name}? `memtui undo` restores it", err=True)

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from memtui.cli.options import argument, command, option
-from memtui.cli.output import clear_progress, print_diffs, print_json, show_progress, write_action
+from memtui.cli.output import (
+    clear_progress,
+    print_diffs,
+    print_effects,
+    print_json,
+    show_progress,
+    write_action,
+)
 from memtui.cli.store_selection import load_library, read_library
 from memtui.errors import Refused, did_you_mean
 from memtui.text import counted, one_line, visible
@@ -140,6 +147,7 @@ def consolidate(
     if undo_number is not None:
         action = write_action(library, lambda: library.undo(undo_number))
         print(f"Undone: {one_line(action.title)}")
+        print_effects(action.effects)
         return 0
     queue = _queue_of(library)
     found = [each for each in _scan(queue, ["cluster"]).proposals if each.changes]
@@ -319,9 +327,12 @@ def _accept(
     number = None if dry_run else write_action(library, lambda: library.apply(planned)).id
     if as_json:
         ids = [proposal.id for proposal in chosen]
-        print_json({"done": not dry_run, "action": number, "proposals": ids})
+        effects = {"effect": "; ".join(planned.effects)}
+        print_json({"done": not dry_run, "action": number, "proposals": ids, **effects})
     elif dry_run:
+        print_effects(planned.effects)
         print_diffs(planned.diffs())
     else:
         print(f"Accepted {len(chosen)} (number {number} in the log; memtui undo reverts it)")
+        print_effects(planned.effects)
     return 0

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memtui.bundle.exporting import export_forms
+from memtui.changes import effects_of
 from memtui.cli.options import argument, command, option, query_from
-from memtui.cli.output import clear_progress, print_json, show_progress, write_action
+from memtui.cli.output import clear_progress, print_effects, print_json, show_progress, write_action
 from memtui.cli.store_selection import (
     INCOMPLETE,
     load_library,
@@ -233,6 +234,7 @@ def _import_record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
             for store_import in plan.imports
         ],
         "warnings": list(plan.warnings),
+        "effect": "; ".join(effects_of(plan.plans)),
         "action": action,
         "done": action is not None,
     }
@@ -240,6 +242,7 @@ def _import_record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
 
 def _print_plan(plan: ImportPlan, dry_run: bool) -> None:
     verb = "would add" if dry_run else "added"
+    print_effects(effects_of(plan.plans))
     for store_import in plan.imports:
         names = f"{one_line(store_import.source)} -> {store_import.target}"
         print(

@@ -13,9 +13,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from memtui import toml_file
 from memtui.config.settings import SCHEMA, Setting, Settings
-from memtui.dataclass import replace
 from memtui.errors import ConfigError, did_you_mean
 from memtui.paths import sole_writer, write_private
 from memtui.text import one_line

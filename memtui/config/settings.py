@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
-from memtui.dataclass import dataclass, field
 from memtui.errors import did_you_mean
 from memtui.model import STATUSES
 from memtui.query import Sort
@@ -107,8 +106,7 @@ class Recipe(Struct, forbid_unknown_fields=True, omit_defaults=True):
     budget: Whole | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """All settings. The default of each field is the default of its setting."""
 
     theme: str = "dusk"

@@ -20,6 +20,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui import query as queries
 from memtui.context.entries import MAX_DROPPED, build_paged_in, cited_line, limited_section
 from memtui.context.intents import (
@@ -42,13 +45,11 @@ from memtui.context.task import (
     task_words,
 )
 from memtui.context.tiers import build_tiers
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused, did_you_mean
 from memtui.query import Query, Sort, Term, TermKind
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Struct, frozen=True):
     """A way to assemble what an agent would be given."""
 
     name: str
@@ -88,8 +89,7 @@ _WITH_NOTES: Mapping[str, Callable[[Task], tuple[list[Section], list[str]]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSettings:
+class ContextSettings(Struct, frozen=True):
     """The settings of recipes in config.toml."""
 
     constants: RecipeConstants = DEFAULTS
@@ -186,8 +186,7 @@ TASK = "{task}"
 DEFAULT_LIMIT = 10
 
 
-@dataclass(frozen=True, slots=True)
-class OwnSection:
+class OwnSection(Struct, frozen=True):
     """One section as config.toml has it."""
 
     title: str
@@ -197,8 +196,7 @@ class OwnSection:
     budget: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OwnRecipe:
+class OwnRecipe(Struct, frozen=True):
     """One recipe of config.toml."""
 
     sections: tuple[OwnSection, ...]

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.context.pack import COUNT_PLACEHOLDER, DroppedEntry, PackEntry, Section
 from memtui.context.task import Found, Task
-from memtui.dataclass import dataclass, replace
 from memtui.errors import RefError
 from memtui.model import Memory
 from memtui.search.array_types import Longs
@@ -143,8 +145,7 @@ def build_paged_in(task: Task, sections: Sequence[Section]) -> tuple[list[Sectio
     return [section], notes
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(Struct, frozen=True):
     """The kinds and types that play a part; a memory needs one of them."""
 
     kinds: frozenset[str] = frozenset()
@@ -196,8 +197,7 @@ def slots_of_role(name: str, columns: Columns, slots: Sequence[int] | Longs) -> 
     return slots_of_types(columns, slots, role.kinds, role.types, role.without)
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
+class Measurement(Struct, frozen=True):
     """A fact that ends in a number: what is measured, and its value."""
 
     subject: str

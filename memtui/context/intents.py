@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from msgspec.structs import replace
+
 from memtui.context.entries import (
     BLOCKING,
     DECIDED,
@@ -24,7 +26,6 @@ from memtui.context.entries import (
 )
 from memtui.context.pack import PackEntry, Section
 from memtui.context.task import Found, Task
-from memtui.dataclass import replace
 from memtui.model import Memory
 from memtui.query import Sort
 from memtui.search.array_types import Longs, Mask

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from memtui.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.search.ranking import ScorePart
 from memtui.text import counted
 
 
-@dataclass(frozen=True, slots=True)
-class PackEntry:
+class PackEntry(Struct, frozen=True):
     """One entry of a section."""
 
     ref: str
@@ -34,8 +35,7 @@ class PackEntry:
     """Estimated; worked out when the pack is put together."""
 
 
-@dataclass(frozen=True, slots=True)
-class DroppedEntry:
+class DroppedEntry(Struct, frozen=True):
     """An entry that would come next and is not in the pack."""
 
     section: str
@@ -44,8 +44,7 @@ class DroppedEntry:
     """For people: over the budget, over the limit, too similar, past the cut."""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A part of a pack with its own rule."""
 
     title: str
@@ -93,8 +92,7 @@ COUNT_PLACEHOLDER = "\N{NULL}"
 """Stands in a heading for the number of entries that the budget leaves."""
 
 
-@dataclass(frozen=True)
-class Pack:
+class Pack(Struct, frozen=True, dict=True):
     """What an agent would be given for a task by one recipe."""
 
     recipe: str
@@ -195,8 +193,7 @@ def _entry_record(entry: PackEntry) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class PackDraft:
+class PackDraft(Struct, frozen=True):
     """What a recipe has chosen, before any budget; `fit` makes a pack of it."""
 
     recipe: str

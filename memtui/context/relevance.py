@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.context.entries import (
     MAX_DROPPED,
     cite,
@@ -20,7 +23,6 @@ from memtui.context.entries import (
 )
 from memtui.context.pack import DroppedEntry, PackEntry, Section
 from memtui.context.task import Task
-from memtui.dataclass import dataclass, replace
 from memtui.model import UNTYPED, Memory
 from memtui.query import Sort
 from memtui.search import analysis
@@ -142,8 +144,7 @@ def _dropped(
     return tuple(dropped)
 
 
-@dataclass(frozen=True, slots=True)
-class DiverseChoice:
+class DiverseChoice(Struct, frozen=True):
     """A chosen text."""
 
     at: int

@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui import query as queries
-from memtui.dataclass import dataclass, fields, replace
 from memtui.model import Memory
 from memtui.query import Query, Sort, Term, TermKind
 from memtui.search import analysis, salience
@@ -19,8 +21,7 @@ from memtui.search.salience import NUMBER_NAMES, ScoreConstants
 from memtui.stores.base import Store, StoreView
 
 
-@dataclass(frozen=True, slots=True)
-class RecipeConstants:
+class RecipeConstants(Struct, frozen=True):
     """The constants of all recipes; `[context.constants]` of config.toml can set each.
 
     Each has its source; `memtui's own` where no document says one.
@@ -86,7 +87,7 @@ class RecipeConstants:
 
 
 DEFAULTS = RecipeConstants()
-_OWN = tuple(field.name for field in fields(RecipeConstants) if field.name != "scores")
+_OWN = tuple(name for name in RecipeConstants.__struct_fields__ if name != "scores")
 CONSTANT_NAMES = (*_OWN, *NUMBER_NAMES)
 """All that `[context.constants]` may set."""
 
@@ -151,8 +152,7 @@ class PackSource(StoreView, Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(Struct, frozen=True):
     """The request to a recipe."""
 
     text: str

@@ -14,10 +14,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
+from msgspec import Struct
+
 from memtui.context.entries import MAX_DROPPED, limited_section, slots_of_role
 from memtui.context.pack import COUNT_PLACEHOLDER, PackEntry, Section
 from memtui.context.task import Found, Task
-from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.search import analysis
 from memtui.search.array_types import Longs
@@ -42,8 +43,7 @@ SHORTEST_RUN = 2
 _WHY = "it has a word of the query"
 
 
-@dataclass(frozen=True, slots=True)
-class TiersQuery:
+class TiersQuery(Struct, frozen=True):
     """The words of a query that count."""
 
     words: tuple[str, ...]

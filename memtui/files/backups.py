@@ -17,7 +17,8 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.errors import UnreadableFile
 from memtui.files.json.locating import load
 from memtui.files.reading import decode, digest, read_bytes, real_path
@@ -38,8 +39,7 @@ LONGEST = 30 * 24 * 3600
 _NAME = "path"
 
 
-@dataclass(frozen=True, slots=True)
-class Backup:
+class Backup(Struct, frozen=True):
     """One former version of a file."""
 
     path: Path

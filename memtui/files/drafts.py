@@ -27,8 +27,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
+
 from memtui.changes import Act
-from memtui.dataclass import asdict, dataclass, field, replace
 from memtui.errors import MemtuiError, SaveError
 from memtui.files.reading import decode, encode
 from memtui.model import Memory, Place
@@ -78,8 +80,7 @@ def _is_vim(program: str) -> bool:
     return any(name.partition(".")[0] in _VIM for name in names)
 
 
-@dataclass(frozen=True, slots=True)
-class EditorDraft:
+class EditorDraft(Struct, frozen=True):
     """A draft file that an editor works on."""
 
     path: Path
@@ -197,8 +198,7 @@ MAX_DRAFT_BYTES = 64_000_000
 """A larger file is not a draft of memtui's."""
 
 
-@dataclass(frozen=True, slots=True)
-class FormDraft:
+class FormDraft(Struct, frozen=True):
     """The subject of a form and its values."""
 
     act: Act

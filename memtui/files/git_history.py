@@ -13,7 +13,8 @@ from collections.abc import Generator, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.errors import UnreadableFile
 from memtui.files.git_repository import (
     LONGEST_PROBLEM,
@@ -40,8 +41,7 @@ _CHUNK_BYTES = 8 * 1024 * 1024
 NOT_UNDERSTOOD = "its answer is not understood"
 
 
-@dataclass(frozen=True, slots=True)
-class FileVersion:
+class FileVersion(Struct, frozen=True):
     """A file as a commit has it."""
 
     commit: str
@@ -53,8 +53,7 @@ class FileVersion:
     text: bytes
 
 
-@dataclass(slots=True)
-class GitHistory:
+class GitHistory(Struct):
     """The git history of files of one repository, within a time limit."""
 
     top: Path

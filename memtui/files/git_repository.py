@@ -22,7 +22,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.errors import MemtuiError
 from memtui.files.reading import error_text, read_bytes, real_path
 from memtui.progress import IsCancelled, never
@@ -170,8 +171,7 @@ class GitRepository:
                 (private / name).symlink_to(self.folder / name)
 
 
-@dataclass(frozen=True, slots=True)
-class GitCommands:
+class GitCommands(Struct, frozen=True):
     """Runs git in a private folder."""
 
     repository: GitRepository

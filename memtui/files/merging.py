@@ -14,8 +14,9 @@ from contextlib import suppress
 from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from memtui.changes import ITEM_TEXTS, TEXTS, Edit, Kind, record_edit
-from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files import sidecar_lines, text_items
 from memtui.files.json import editing as spans

@@ -19,8 +19,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import ITEM_TEXTS, TEXTS, Edit, Kind
-from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError, UnreadableFile
 from memtui.files import atomic_replace, text_items
 from memtui.files.frontmatter import split
@@ -37,8 +39,7 @@ MAX_PAIRS = 20_000
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class PassageComparison:
+class PassageComparison(Struct, frozen=True):
     """What became of the passages that were changed."""
 
     is_reverted: bool
@@ -211,8 +212,7 @@ class EditState(StrEnum):
     """It was changed to something else since."""
 
 
-@dataclass(frozen=True, slots=True)
-class EditStatus:
+class EditStatus(Struct, frozen=True):
     """What became of the newest edit of a sequence."""
 
     state: EditState

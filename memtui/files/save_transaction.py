@@ -13,8 +13,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import ITEM_TEXTS, JSON_PARTS, Edit, FileDiff, Kind, invert_edits
-from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups, sidecar_lines, text_items
 from memtui.files.atomic_replace import PAUSE, SETTLING, read_if_exists
@@ -385,8 +387,7 @@ def _roll_back(saved: list[FileEdits], recorder: WriteRecorder) -> dict[Path, Me
     return failed
 
 
-@dataclass(frozen=True, slots=True)
-class FileEdits:
+class FileEdits(Struct, frozen=True):
     """All edits of one file."""
 
     path: Path

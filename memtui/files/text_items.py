@@ -18,8 +18,9 @@ from contextlib import suppress
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from memtui.changes import Edit, Kind
-from memtui.dataclass import dataclass
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json.editing import put_member, splice
 from memtui.files.json.graph import ENTITY, RELATION, Graph, parse_graph
@@ -39,8 +40,7 @@ class Item(NamedTuple):
     """How many of the same kind, group and text stand above it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ItemChange:
+class ItemChange(Struct, frozen=True):
     """One item replaced, added (`old` None) or removed (`new` None)."""
 
     old: Item | None
@@ -165,8 +165,7 @@ def merge_edit(text: str | None, edit: Edit, where: str) -> str | None:
 # ---- which changes were reverted -----------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _History:
+class _History(Struct):
     """The changes of one item, oldest first, each with the number of its edit."""
 
     changes: list[ItemChange]

@@ -11,7 +11,8 @@ from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Any
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.model import CURRENT, Memory, format_time
 from memtui.text import date, mask_secrets, one_line, visible
 
@@ -29,8 +30,7 @@ COMPARED = ("title", "content", "type", "importance", "entity", "pinned", "tags"
 """Fields of a memory in use that count as a change."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One memory that is not as it was."""
 
     kind: DifferenceKind

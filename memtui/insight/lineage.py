@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
-from memtui.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.model import Link, Memory
 
 if TYPE_CHECKING:
@@ -28,8 +30,7 @@ FindMemory = Callable[[str, str], Memory | None]
 """Looks up a memory by store label and id; None if it does not exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class Relative:
+class Relative(Struct, frozen=True):
     """A memory that another one refers to, or that refers to it."""
 
     id: str
@@ -41,8 +42,7 @@ class Relative:
     """Neither a memory nor an entity of the open stores has this name; known with an index only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lineage:
+class Lineage(Struct, frozen=True):
     """All relations of one memory."""
 
     memory: Memory

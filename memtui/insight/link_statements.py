@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memtui.model import CURRENT, ENDED_LINKS, Link, Memory
 from memtui.stores.values import from_iso
+
+if TYPE_CHECKING:
+    from memtui.insight.lineage import FindMemory
 
 SUPERSEDES = "supersedes"
 MENTIONS = "mentions"
@@ -55,56 +59,6 @@ class LinkStatement(NamedTuple):
     note: str = ""
 
 
-class LinkEntry(NamedTuple):
-    """One memory in the index: its names, times and the links that it states."""
-
-    ref: str
-    own_id: str
-    """The id of the memory; empty if it is the end of the ref, as it mostly is."""
-    entities: tuple[str, ...]
-    since: datetime | None = None
-    """The time of the memory."""
-    statements: tuple[LinkStatement, ...] = ()
-    ended: datetime | None = None
-    """When the memory was taken out of use, as far as it says so itself, else `UNKNOWN_END`; None
-    if it is in use."""
-    successors: tuple[str, ...] = ()
-    """Ids of the memories that replaced it, if it is not in use; the first of them ended it."""
-    is_end_stated: bool = False
-    """The store says when it ended; else `ended` is the time of its last change."""
-
-    @property
-    def id(self) -> str:
-        return self.own_id or self.ref.partition(":")[2]
-
-    @property
-    def store(self) -> str:
-        return self.ref.partition(":")[0]
-
-    @property
-    def has_plain_name(self) -> bool:
-        """Whether its ref and its entity say all that a link could name it by; a document's stem
-        and a further entity are more."""
-        return not (self.own_id or len(self.entities) > 1 or self.ref.endswith(".md"))
-
-
-def read_entry(memory: Memory) -> LinkEntry:
-    """Return what a memory states."""
-    entities = (memory.entity, *memory.also_entities)
-    is_current = memory.status in CURRENT
-    end = None if is_current else stated_end(memory)
-    return LinkEntry(
-        memory.ref,
-        "" if memory.ref == f"{memory.store}:{memory.id}" else memory.id,
-        tuple(path for path in entities if path),
-        memory.created or memory.updated,
-        stated_links(memory)[:MAX_STATEMENTS],
-        None if is_current else end or last_change(memory) or UNKNOWN_END,
-        () if is_current else memory.superseded_by,
-        end is not None,
-    )
-
-
 def stated_end(memory: Memory) -> datetime | None:
     """When a memory was taken out of use, as its store says; None if it does not."""
     for key in END_KEYS:
@@ -118,6 +72,40 @@ def last_change(memory: Memory) -> datetime | None:
     if memory.updated is not None and memory.created is not None:
         return memory.updated if memory.updated > memory.created else None
     return None
+
+
+def find_end(
+    memory: Memory,
+    find: FindMemory,
+    changed: Callable[[Memory], datetime | None] = lambda _: None,
+) -> datetime | None:
+    """When a memory was taken out of use; None if it is in use, or if that is not known.
+
+    That was when its first successor came, or as its store says; else its last change may have
+    done it, or that of memtui, which `changed` gives.
+    """
+    if memory.status in CURRENT:
+        return None
+    times = [
+        time
+        for id in memory.superseded_by
+        if (newer := find(memory.store, id)) is not None
+        and (time := _superseded_at(memory, newer)) is not None
+    ]
+    if stated := stated_end(memory):
+        times.append(stated)
+    if times:
+        return min(times)
+    known, own = last_change(memory), None if memory.superseded_by else changed(memory)
+    return known if own is None else max(own, known or own)
+
+
+def _superseded_at(memory: Memory, newer: Memory) -> datetime | None:
+    begun = newer.created or newer.updated
+    for link in newer.links:
+        if link.relation == SUPERSEDES and link.target == memory.id and link.valid_from is not None:
+            return max(link.valid_from, begun) if begun is not None else link.valid_from
+    return begun
 
 
 def stated_links(memory: Memory) -> tuple[LinkStatement, ...]:
@@ -147,7 +135,7 @@ def stated_links(memory: Memory) -> tuple[LinkStatement, ...]:
             for relation, name in find_text_links(memory.content)
         ]
     sources = source_links(memory.source)
-    return (*found, *sources) if found else sources
+    return (*found[:MAX_STATEMENTS], *sources) if found else sources
 
 
 def _ended_links(memory: Memory) -> list[Link]:

@@ -9,25 +9,28 @@ An edge is one of these (`Edge.origin`):
 * `text`: a wikilink (`[[name]]`) or a Markdown link in the text of a memory, if it names something.
 * `source`: the session or episode that the store gives as the memory's source, if it is a memory.
 
-All names are resolved in one pass when edges are first asked for after a change. `LinkIndex` is
-mutable and not thread-safe; `memtui.library.links` holds the lock.
+All names are resolved in one pass when edges are first asked for. `LinkIndex` is not thread-safe;
+`memtui.library.links` holds the lock, and makes a new one after a change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 from memtui.insight.link_statements import (
-    SUPERSEDES,
     UNKNOWN_END,
     EdgeOrigin,
-    LinkEntry,
     LinkStatement,
+    find_end,
     source_refs,
+    stated_links,
     stem_of,
 )
+from memtui.model import CURRENT, Memory
 
 
 class NodeKind:
@@ -105,115 +108,75 @@ def _detail(edge: Edge) -> tuple[bool, bool, bool]:
     return edge.until is None, edge.valid_from is not None, bool(edge.note)
 
 
-class Names(NamedTuple):
-    """The memories and entities there are, whether they state something or not."""
-
-    refs: Collection[str]
-    """Refs of all memories."""
-    entities: Mapping[str, Collection[str]]
-    """Path of an entity that memories are about -> labels of their stores."""
-    labels: Collection[str]
-    """Labels of the stores with memories."""
-
-
-class _Paths(NamedTuple):
-    stores: Mapping[str, set[str]]
-    """Path of an entity, and of those above it -> labels of the stores with memories there."""
-    called: Mapping[str, list[str]]
-    """Last part of a path -> paths."""
-    labels: Collection[str]
-
-    @staticmethod
-    def of(names: Names) -> _Paths:
-        above: dict[str, set[str]] = {}
-        for path, stores in names.entities.items():
-            parts = path.split("/")
-            for depth in range(1, len(parts) + 1):
-                above.setdefault("/".join(parts[:depth]), set()).update(stores)
-        called: dict[str, list[str]] = {}
-        for path in above:
-            called.setdefault(path.rpartition("/")[2], []).append(path)
-        return _Paths(above, called, names.labels)
-
-
 class LinkIndex:
     """All links of many memories, by either end."""
 
-    def __init__(self) -> None:
-        self._entries: dict[int, LinkEntry] = {}
-        self._key_of: dict[str, int] = {}
-        """Ref -> key of its entry."""
-        self._names: Names | None = None
-        """None: those of the entries."""
-        self._paths: _Paths | None = None
-        self._stems: Mapping[str, list[str]] = {}
-        """Stem of a document's file name, folded -> refs."""
-        self._edges: _Edges | None = None
-        self.is_past = False
-        """The memories are those of a time before: a successor that is not there did not exist."""
-
-    def __len__(self) -> int:
-        """How many links memories state; the two sides of a replacement count twice."""
-        return sum(len(entry.statements) for entry in self._entries.values())
-
-    # ---- updating ---------------------------------------------------------------------------
-
-    def add_entry(self, key: int, entry: LinkEntry) -> None:
-        """Add what a memory states, under a key of the caller's that no other memory has."""
-        self._forget()
-        self._entries[key] = entry
-        self._key_of[entry.ref] = key
-
-    def remove(self, key: int) -> None:
-        """Remove the memory with this key; nothing if there is none."""
-        entry = self._entries.pop(key, None)
-        if entry is not None:
-            self._forget()
-            if self._key_of.get(entry.ref) == key:
-                del self._key_of[entry.ref]
-
-    def set_names(self, names: Names) -> None:
-        """Set the names there are; the names of the entries must be among them."""
-        self._forget()
-        self._names = names
-
-    def has_entry(self, ref: str) -> bool:
-        """Whether what the memory with this ref states was added."""
-        return ref in self._key_of
-
-    def _forget(self) -> None:
-        self._edges = self._paths = None
+    def __init__(
+        self,
+        slot_of: Mapping[str, int],
+        rows: Sequence[Memory],
+        stated: Mapping[int, Sequence[LinkStatement]] | None = None,
+        *,
+        changed: Callable[[Memory], datetime | None] = lambda _: None,
+        is_past: bool = False,
+    ) -> None:
+        """
+        Args:
+            slot_of: Ref -> slot of all memories.
+            rows: The memory of each slot.
+            stated: What the memories state, by slot; None: it is read from all of them.
+            changed: Gives when memtui last changed a memory, see `find_end`.
+            is_past: Whether these are the memories of a time before, when a successor that is not
+                there did not exist.
+        """
+        self._slots, self._rows = slot_of, rows
+        self._changed, self._is_past = changed, is_past
+        if stated is None:
+            stated = {slot: stated_links(rows[slot]) for slot in slot_of.values()}
+        self._stated = stated
 
     # ---- names ------------------------------------------------------------------------------
 
-    @property
-    def _refs(self) -> Collection[str]:
-        return self._key_of if self._names is None else self._names.refs
+    @cached_property
+    def _stores(self) -> dict[str, set[str]]:
+        """Path of an entity, and of those above it -> labels of the stores with memories there."""
+        stores: dict[str, set[str]] = {}
+        for slot in self._slots.values():
+            memory = self._rows[slot]
+            for path in (memory.entity, *memory.also_entities):
+                stores.setdefault(path, set()).add(memory.store)
+        above: dict[str, set[str]] = {}
+        for path in filter(None, stores):
+            for part in accumulate(path.split("/"), "{}/{}".format):
+                above.setdefault(part, set()).update(stores[path])
+        return above
 
-    @property
-    def _entities(self) -> _Paths:
-        if self._paths is None:
-            names = self._names
-            if names is None:
-                stores: dict[str, set[str]] = {}
-                for entry in self._entries.values():
-                    for path in entry.entities:
-                        stores.setdefault(path, set()).add(entry.store)
-                labels = {entry.store for entry in self._entries.values()}
-                names = Names(self._key_of, stores, labels)
-            self._paths = _Paths.of(names)
-            stems: dict[str, list[str]] = {}
-            for entry in self._entries.values():
-                if entry.ref.endswith(".md"):
-                    stems.setdefault(stem_of(entry.id), []).append(entry.ref)
-            self._stems = stems
-        return self._paths
+    @cached_property
+    def _labels(self) -> set[str]:
+        return {ref.partition(":")[0] for ref in self._slots}
+
+    @cached_property
+    def _called(self) -> dict[str, list[str]]:
+        """Last part of the path of an entity -> paths."""
+        called: dict[str, list[str]] = {}
+        for path in self._stores:
+            called.setdefault(path.rpartition("/")[2], []).append(path)
+        return called
+
+    @cached_property
+    def _stems(self) -> dict[str, list[str]]:
+        """Stem of a document's file name, folded -> refs."""
+        stems: dict[str, list[str]] = {}
+        for ref, slot in self._slots.items():
+            if ref.endswith(".md"):
+                stems.setdefault(stem_of(self._rows[slot].id), []).append(ref)
+        return stems
 
     def has(self, node: Node) -> bool:
         """Whether the node is a memory or an entity of the open stores."""
         if node.kind == NodeKind.MEMORY:
-            return node.name in self._refs
-        return node.kind == NodeKind.ENTITY and node.name in self._entities.stores
+            return node.name in self._slots
+        return node.kind == NodeKind.ENTITY and node.name in self._stores
 
     def knows(self, store: str, name: str) -> bool:
         """Whether a name means a memory or an entity in a store."""
@@ -228,17 +191,17 @@ class LinkIndex:
         """
         own_ref, any_ref, session = source_refs(store, name)
         for ref in (own_ref, any_ref):
-            if ref in self._refs:
+            if ref in self._slots:
                 return Node(NodeKind.MEMORY, ref)
         if origin is EdgeOrigin.SOURCE:
-            kind = NodeKind.MEMORY if session in self._refs else NodeKind.UNKNOWN
+            kind = NodeKind.MEMORY if session in self._slots else NodeKind.UNKNOWN
             return Node(kind, session)
         label, colon, rest = name.partition(":")
-        path = rest if colon and label in self._entities.labels else name
-        if path in self._entities.stores:
+        path = rest if colon and label in self._labels else name
+        if path in self._stores:
             return Node(NodeKind.ENTITY, path)
         named = self.entities_called(path)
-        own_paths = [known for known in named if store in self._entities.stores[known]]
+        own_paths = [known for known in named if store in self._stores[known]]
         for paths in (own_paths, named):
             if len(paths) == 1:
                 return Node(NodeKind.ENTITY, paths[0])
@@ -251,20 +214,20 @@ class LinkIndex:
 
     def entities_called(self, name: str) -> list[str]:
         """Paths of the entities with this last part, sorted."""
-        return sorted(self._entities.called.get(name, ()))
+        return sorted(self._called.get(name, ()))
 
     def find_folded(self, name: str) -> list[Node]:
         """The nodes that a name in lower case means: all memories whose ref or id it is, else whose
         id begins so, and all entities of which it is the path or the last part."""
         ids = {
-            ref: ref.partition(":")[2].casefold() for ref in self._refs if name in ref.casefold()
+            ref: ref.partition(":")[2].casefold() for ref in self._slots if name in ref.casefold()
         }
         exact = [ref for ref, id in ids.items() if name in (ref.casefold(), id)]
         refs = exact or [ref for ref, id in ids.items() if id.startswith(name)]
         nodes = [Node(NodeKind.MEMORY, ref) for ref in refs]
         nodes += [
             Node(NodeKind.ENTITY, path)
-            for path in self._entities.stores
+            for path in self._stores
             if path.casefold() == name or path.rpartition("/")[2].casefold() == name
         ]
         return nodes
@@ -284,103 +247,83 @@ class LinkIndex:
 
     def last_links(self, node: Node, at: datetime) -> list[Edge]:
         """Return the links that a memory stated until it was taken out of use, if before a time."""
-        key = self._key_of.get(node.name)
-        end = None if key is None else self.end_of(self._entries[key])
+        slot = self._slots.get(node.name)
+        end = None if slot is None else self._end_of(self._rows[slot])
         if end is None or end > at:
             return []
         return [edge for edge in self.outgoing(node) if edge.until == end]
 
-    @property
-    def edges(self) -> _Edges:
+    @cached_property
+    def edges(self) -> Edges:
         """All edges by their ends, as they are stated: one may be stated twice."""
-        if self._edges is None:
-            self._edges = _Edges({}, {})
-            known: dict[tuple[str, str, EdgeOrigin], Node] = {}
-            for key in sorted(self._entries):
-                entry = self._entries[key]
-                for stated in entry.statements:
-                    self._add(entry, stated, self._edges, known)
-        return self._edges
+        edges = Edges({}, {})
+        known: dict[tuple[str, str, EdgeOrigin], Node] = {}
+        for slot in sorted(self._stated):
+            memory = self._rows[slot]
+            for stated in self._stated[slot]:
+                self._add(memory, stated, edges, known)
+        return edges
 
     def _add(
         self,
-        entry: LinkEntry,
+        memory: Memory,
         stated: LinkStatement,
-        edges: _Edges,
+        edges: Edges,
         known: dict[tuple[str, str, EdgeOrigin], Node],
     ) -> None:
         """Add the edges of a statement; none for one in a text or a source that names nothing."""
-        own = Node(NodeKind.MEMORY, entry.ref)
+        own = Node(NodeKind.MEMORY, memory.ref)
 
         def resolve(name: str, origin: EdgeOrigin) -> Node:
-            key = entry.store, name, origin
+            key = memory.store, name, origin
             if (node := known.get(key)) is None:
                 node = known[key] = self.resolve(*key)
             return node
 
-        target = own if stated.target == entry.id else resolve(stated.target, stated.origin)
+        target = own if stated.target == memory.id else resolve(stated.target, stated.origin)
         if target.kind == NodeKind.UNKNOWN and stated.origin in MAY_NAME_NOTHING:
             return
         source = own if stated.source is None else resolve(stated.source, EdgeOrigin.LINK)
-        if self.is_past and source.kind == NodeKind.UNKNOWN:
+        if self._is_past and source.kind == NodeKind.UNKNOWN:
             return
-        until = self._end_of_statement(stated, entry)
+        until = stated.valid_to
+        if stated.origin in _ENDS_WITH_MEMORY and (end := self._end_of(memory)) is not None:
+            until = end if until is None else min(end, until)
         edge = Edge(
             source,
             stated.relation,
             target,
             stated.origin,
-            entry.ref,
+            memory.ref,
             stated.valid_from,
             None if until == UNKNOWN_END else until,
             stated.note,
-            stated.valid_from or entry.since,
+            stated.valid_from or memory.created or memory.updated,
             until,
         )
         edges.outgoing.setdefault(source, []).append(edge)
         edges.incoming.setdefault(target, []).append(edge)
-        for path in entry.entities if stated.origin is EdgeOrigin.LINK else ():
+        entities = (memory.entity, *memory.also_entities)
+        for path in filter(None, entities) if stated.origin is EdgeOrigin.LINK else ():
             entity = Node(NodeKind.ENTITY, path)
             if entity not in (source, target):
                 edges.outgoing.setdefault(entity, []).append(edge._replace(source=entity))
 
-    def _end_of_statement(self, stated: LinkStatement, entry: LinkEntry) -> datetime | None:
-        """Until when a link holds: what a memory says of others holds while the memory is in use.
+    def _end_of(self, memory: Memory) -> datetime | None:
+        """When a memory was taken out of use; None if it is in use.
 
-        What it says of itself does not end with it: which one it replaced, and where it comes from.
+        What it says of others holds until then. What it says of itself does not end with it: which
+        one it replaced, and where it comes from.
         """
-        if entry.ended is None or stated.origin not in _ENDS_WITH_MEMORY:
-            return stated.valid_to
-        end = self.end_of(entry)
-        return end if stated.valid_to is None or end is None else min(end, stated.valid_to)
+        if memory.status in CURRENT:
+            return None
+        return find_end(memory, self._find, self._changed) or UNKNOWN_END
 
-    def end_of(self, entry: LinkEntry) -> datetime | None:
-        """When the memory of an entry was taken out of use, as `versions.find_end` says: when its
-        first successor came, else as it says itself."""
-        times = [
-            time
-            for name in entry.successors
-            if (key := self._key_of.get(f"{entry.store}:{name}")) is not None
-            and (time := _replaced_at(entry, self._entries[key])) is not None
-        ]
-        if entry.ended is not None and entry.is_end_stated:
-            times.append(entry.ended)
-        return min(times) if times else entry.ended
+    def _find(self, store: str, id: str) -> Memory | None:
+        slot = self._slots.get(f"{store}:{id}")
+        return None if slot is None else self._rows[slot]
 
 
-class _Edges(NamedTuple):
+class Edges(NamedTuple):
     outgoing: dict[Node, list[Edge]]
     incoming: dict[Node, list[Edge]]
-
-
-def _replaced_at(old: LinkEntry, newer: LinkEntry) -> datetime | None:
-    begun = newer.since
-    for stated in newer.statements:
-        if (
-            stated.relation == SUPERSEDES
-            and stated.target == old.id
-            and stated.source is None
-            and stated.valid_from is not None
-        ):
-            return max(stated.valid_from, begun) if begun is not None else stated.valid_from
-    return begun

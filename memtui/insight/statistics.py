@@ -7,7 +7,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from memtui.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from memtui.model import IMPORTANCES, STATUSES, format_time
 
 if TYPE_CHECKING:
@@ -19,8 +20,7 @@ _IN_ORDER = {"importance": IMPORTANCES, "status": STATUSES}
 """Fields whose values have their own order; the others are ordered by count."""
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
+class Statistics(Struct, frozen=True):
     """Counts over some memories. Mappings are in display order, without zeros."""
 
     total: int = 0
@@ -87,8 +87,7 @@ _TOP = "\0"
 NO_REPEATS: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class EntityBranch:
+class EntityBranch(Struct, frozen=True):
     """One visible line of the tree."""
 
     path: str

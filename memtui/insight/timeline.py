@@ -9,7 +9,8 @@ from datetime import date, datetime, timedelta
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.model import Memory
 
 Unit = Literal["day", "week", "month", "year"]
@@ -29,8 +30,7 @@ _LAST = date.max.toordinal() - _EPOCH
 """Days that `datetime.date` can represent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Struct, frozen=True):
     """A day, week or month and how many memories are in it."""
 
     start: date
@@ -162,8 +162,7 @@ SPAN_END_KEYS = ("end", "ended_at", "endTime", "end_time")
 """Keys of `Memory.extra` that say when an episode or session ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimeSpan:
+class TimeSpan(Struct, frozen=True):
     """A session, an episode or a daily note, with its period."""
 
     ref: str

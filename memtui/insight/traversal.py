@@ -7,7 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.insight.links import Edge, LinkIndex, Node, keep_unique
 from memtui.model import format_time
 from memtui.text import one_line
@@ -50,8 +51,7 @@ class Reached(NamedTuple):
     """The last edge of the path; None at the start."""
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbourhood:
+class Neighbourhood(Struct, frozen=True):
     """What was reached from a node, nearest first, and the edges between these nodes."""
 
     start: Node

@@ -19,10 +19,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from memtui.dataclass import dataclass, field, replace
-from memtui.insight.lineage import FindMemory, Lineage
-from memtui.insight.link_statements import SUPERSEDES, last_change, stated_end
-from memtui.model import CURRENT, Memory
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from memtui.insight.lineage import Lineage
+from memtui.model import Memory
 from memtui.stores.values import from_iso
 
 VERSIONS_KEY = "versions"
@@ -41,8 +42,7 @@ class VersionOrigin(StrEnum):
     GIT = "git"
 
 
-@dataclass(frozen=True, slots=True)
-class TextVersion:
+class TextVersion(Struct, frozen=True):
     """A text that a memory had."""
 
     memory: Memory
@@ -63,8 +63,7 @@ class TextVersion:
         return self.memory.full_text
 
 
-@dataclass(frozen=True, slots=True)
-class VersionHistory:
+class VersionHistory(Struct, frozen=True):
     """The versions of a memory and of all that it replaced or was replaced by, oldest first."""
 
     lineage: Lineage
@@ -200,8 +199,7 @@ def _replacements(lineage: Lineage) -> dict[str, list[str]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class FormerStates:
+class FormerStates(Struct, frozen=True):
     """What is known for certain of some memories at one time, from the journal and git."""
 
     memories: Mapping[str, Memory] = field(default_factory=dict)
@@ -220,29 +218,6 @@ def with_times_at(memory: Memory, at: datetime) -> Memory:
     """The memory without the time of a change that came after this time."""
     is_later = memory.updated is not None and memory.updated > at
     return replace(memory, updated=None) if is_later else memory
-
-
-def find_end(memory: Memory, find: FindMemory) -> datetime | None:
-    """When a memory was taken out of use; None if still in use or unknown."""
-    if memory.status in CURRENT:
-        return None
-    times = [
-        time
-        for id in memory.superseded_by
-        if (newer := find(memory.store, id)) is not None
-        and (time := _superseded_at(memory, newer)) is not None
-    ]
-    if stated := stated_end(memory):
-        times.append(stated)
-    return min(times) if times else last_change(memory)
-
-
-def _superseded_at(memory: Memory, newer: Memory) -> datetime | None:
-    begun = newer.created or newer.updated
-    for link in newer.links:
-        if link.relation == SUPERSEDES and link.target == memory.id and link.valid_from is not None:
-            return max(link.valid_from, begun) if begun is not None else link.valid_from
-    return begun
 
 
 def with_status_at(memory: Memory, at: datetime, ended: datetime | None) -> Memory:

@@ -13,8 +13,9 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
-from memtui.changes import JSON_PARTS, SHARED_TEXTS, Edit, Kind, StoreEdits, invert_edits
-from memtui.dataclass import dataclass, field
+from msgspec import Struct, field
+
+from memtui.changes import JSON_PARTS, SHARED_TEXTS, Act, Edit, Kind, StoreEdits, invert_edits
 from memtui.errors import RefError
 from memtui.files.merging import is_same_value
 from memtui.model import Memory
@@ -33,8 +34,7 @@ class ActionState(StrEnum):
     """Interrupted, and a file is now neither as before nor as after it."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredEdit:
+class StoredEdit(Struct, frozen=True):
     """One edit of an action, as it is stored."""
 
     action: int
@@ -53,8 +53,7 @@ class StoredEdit:
     after: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JournalAction:
+class JournalAction(Struct, frozen=True):
     """One change a person made; undone and redone as a whole."""
 
     id: int
@@ -66,7 +65,7 @@ class JournalAction:
     state: ActionState
     stores: tuple[str, ...]
     """Paths of the roots of the stores that it changed, in order."""
-    load: Callable[[], Sequence[StoredEdit]] = field(repr=False)
+    load: Callable[[], Sequence[StoredEdit]]
     """Reads its edits from the journal, once. Raises SaveError."""
     note: str = ""
     """A message for the person: that only a part was done, or what recovery found."""
@@ -75,6 +74,14 @@ class JournalAction:
     stored."""
     warnings: tuple[str, ...] = ()
     """Right after it was done, undone or redone: what was not done beside it. Not stored."""
+    effects: tuple[str, ...] = ()
+    """Right after it was undone or redone: what that means for each program. Not stored."""
+
+    @property
+    def act(self) -> Act | None:
+        """What it does, by its title; None where that names no act."""
+        verb = self.title.partition(" ")[0].removesuffix(":")
+        return Act(verb) if verb in Act.__members__.values() else None
 
     @property
     def parts(self) -> tuple[StoreEdits, ...]:
@@ -101,8 +108,7 @@ class JournalAction:
         return tuple(StoreEdits(store, tuple(edits)) for store, edits in named)
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """One write of a file or table row."""
 
     path: str
@@ -117,8 +123,7 @@ def pack(value: Any) -> str:
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
 
 
-@dataclass(frozen=True, slots=True)
-class ActionStep:
+class ActionStep(Struct, frozen=True):
     """One edit as it was last made: the inverted one for an action that is undone."""
 
     action: JournalAction
@@ -136,8 +141,7 @@ class ActionStep:
         return self.stored.edit
 
 
-@dataclass(frozen=True, slots=True)
-class EditHistory:
+class EditHistory(Struct, frozen=True):
     """The edits of one target, newest first, each starting from the result of the next.
 
     Older than a change by another program are only the edits that created the target. A file that

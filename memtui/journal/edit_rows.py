@@ -15,8 +15,9 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from memtui.changes import ITEM_TEXTS, SHARED_TEXTS, TEXTS, Edit, Kind, StoreEdits
-from memtui.dataclass import replace
 from memtui.journal.action import StoredEdit, pack
 
 _NAMES = {

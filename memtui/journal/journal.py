@@ -17,8 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from memtui.changes import Edit, Kind, StoreEdits, invert_edits
-from memtui.dataclass import replace
 from memtui.errors import Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups
 from memtui.files.reading import decode, real_path

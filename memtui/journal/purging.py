@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from memtui.journal.action import JournalAction
 from memtui.journal.database import FILE
 from memtui.journal.journal import Journal
@@ -22,8 +23,7 @@ _BACKUPS = "kept"
 """The folder of the backups of replaced files, below the state folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnCopies:
+class OwnCopies(Struct, frozen=True):
     """Where memtui itself still has a secret."""
 
     actions: tuple[int, ...] = ()

@@ -15,8 +15,10 @@ from contextlib import suppress
 from enum import Enum, auto
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import ITEM_TEXTS, JSON_PARTS, TEXTS, Edit, Kind, invert_edits, text_edit
-from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict, MemtuiError, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups, text_items
 from memtui.files.locking import locked
@@ -49,16 +51,14 @@ class WriteOutcome(Enum):
     UNSURE = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveryVerdict:
+class RecoveryVerdict(Struct, frozen=True):
     """The outcome for one file, and a message for the person."""
 
     outcome: WriteOutcome
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Save:
+class Save(Struct, frozen=True):
     """What is written in one step: a file, all rows of a database, or a whole folder."""
 
     names: frozenset[str]
@@ -216,8 +216,7 @@ def _remove_leftovers(
 # ---- writes of others during a save --------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class LateWrite:
+class LateWrite(Struct, frozen=True):
     """A write that went into a backup."""
 
     backup: backups.Backup

@@ -13,8 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import Plan, StoreEdits, text_edit
-from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused
 from memtui.files import backups
 from memtui.files.reading import decode, read_bytes
@@ -27,8 +29,7 @@ if TYPE_CHECKING:
 NOT_THERE = "it is not there any more"
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """A file, or a folder with all files in it, that can no longer be read."""
 
     path: str
@@ -37,8 +38,7 @@ class Loss:
     """Whether its store lists it as unreadable; a deleted file is not listed."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoreLosses:
+class StoreLosses(Struct, frozen=True):
     """The losses of one store since the last report."""
 
     store: str
@@ -49,8 +49,7 @@ class StoreLosses:
     """How many memories fewer there are."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoreFiles:
+class StoreFiles(Struct, frozen=True):
     """What one check could read of a store."""
 
     root: Path
@@ -163,8 +162,7 @@ MAX_SHOWN_BYTES = 4 << 20
 """Bytes of a broken file that are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenFile:
+class BrokenFile(Struct, frozen=True):
     """A file that could not be read, as it is now."""
 
     path: Path
@@ -219,6 +217,7 @@ def plan_restore_copy(store: WritableStore, file: str, state: Path) -> Planned:
         Refused: there is no backup, or the store is read-only.
         UnreadableFile: the file cannot be read.
     """
+    from memtui.library.guarded_store import effect_of
     from memtui.library.planning import Planned
 
     path = Path(file)
@@ -230,7 +229,8 @@ def plan_restore_copy(store: WritableStore, file: str, state: Path) -> Planned:
     before = decode(read_bytes(path, _outer_folder(store))) if os.path.lexists(path) else None
     edit = text_edit(str(path), before, decode(backup.read()))
     title = f"restore: {path.name}"
-    return Planned(title, (Plan((), (edit,)),), (StoreEdits(str(store.root), (edit,)),))
+    plan = Plan((), (edit,), effect=effect_of(None, (edit,), store))
+    return Planned(title, (plan,), (StoreEdits(str(store.root), (edit,)),))
 
 
 def is_database(path: Path) -> bool:

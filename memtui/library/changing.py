@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memtui.changes import TEXTS, Edit, Kind, StoreEdits
-from memtui.dataclass import replace
+from msgspec.structs import replace
+
+from memtui.changes import TEXTS, Act, Edit, Kind, StoreEdits
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError, StoreError
 from memtui.files.reading import decode, read_bytes
 from memtui.files.save_hooks import NullRecorder
@@ -17,7 +19,7 @@ from memtui.files.save_transaction import commit
 from memtui.journal import Journal, JournalAction, Recording
 from memtui.journal.recovery import recover_late_writes
 from memtui.library import opening
-from memtui.library.guarded_store import guarded
+from memtui.library.guarded_store import effect_of, guarded
 from memtui.library.planning import Planned
 from memtui.library.reverted_edits import RevertedEdit, RevertWatcher
 from memtui.model import Memory
@@ -72,12 +74,14 @@ class ChangeWriter:
         """Undo the action with this number, else the newest one of the open stores (`anywhere`: of
         any store). Raises Refused where there is none, Conflict, SaveError."""
         action = self._select_action(number, self._journal.undoable, anywhere, "undo")
-        for store_edits in action.inverted():
+        parts = action.inverted()
+        for store_edits in parts:
             self._refuse_moved(store_edits)
         with self._journal.undoing(action.id) as recording:
             recording.report_to(report, action.parts)
-            written = [self._apply_part(each, recording) for each in action.inverted()]
-        return replace(self._action(action.id), warnings=_warnings(written))
+            written = [self._apply_part(each, recording) for each in parts]
+        effects = self._effects(action.act, parts, is_undo=True)
+        return replace(self._action(action.id), warnings=_warnings(written), effects=effects)
 
     def redo(
         self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
@@ -87,7 +91,20 @@ class ChangeWriter:
         with self._journal.redoing(action.id) as recording:
             recording.report_to(report, action.parts)
             refs, warnings = self._apply_parts(action.parts, recording)
-        return replace(self._action(action.id), refs=refs, warnings=warnings)
+        effects = self._effects(action.act, action.parts)
+        done = self._action(action.id)
+        return replace(done, refs=refs, warnings=warnings, effects=effects)
+
+    def _effects(
+        self, act: Act | None, parts: Sequence[StoreEdits], *, is_undo: bool = False
+    ) -> tuple[str, ...]:
+        """What the edits of each store mean for its program."""
+        found: dict[str, None] = {}
+        for part in parts:
+            with suppress(StoreError):  # its last file may be gone
+                store = self._store(part.store)
+                found[effect_of(act, part.edits, store, is_undo=is_undo)] = None
+        return tuple(filter(None, found))
 
     def log(self, limit: int, *, anywhere: bool = False, void: bool = True) -> list[JournalAction]:
         """The newest actions of the open stores (`anywhere`: of any store), newest first; without

@@ -9,7 +9,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from memtui.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from memtui.insight.statistics import Statistics, order_counts
 from memtui.library.indexing import ProvisionalIndex
 from memtui.library.semantic import SemanticSearch
@@ -53,8 +54,7 @@ SearchMethod = Literal["all", "index", "scan"]
 """`all`: the query has no text; `scan`: the index is not ready, so the loaded text was read."""
 
 
-@dataclass(frozen=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True, eq=False, dict=True):
     """The hits of a query, in display order."""
 
     query: Query
@@ -64,7 +64,7 @@ class SearchResult:
     scores: Sequence[float] | None
     """One per slot where the order is by relevance."""
     how: SearchMethod
-    hits: RankedHits = field(compare=False, repr=False)
+    hits: RankedHits
     """The matches, for `explain`."""
     words: tuple[str, ...] = ()
     """Words to highlight."""
@@ -74,18 +74,18 @@ class SearchResult:
     """Terms that nothing was found for."""
     revision: int = 0
     """Revision of the snapshot that was searched."""
-    rows: Rows = field(default_factory=Rows, compare=False, repr=False)
+    rows: Rows = field(default_factory=Rows)
     """Rows of that snapshot; in later ones the slots may belong to other memories."""
-    columns: Columns = field(default_factory=lambda: build(()), compare=False, repr=False)
+    columns: Columns = field(default_factory=lambda: build(()))
     """Columns of these rows."""
-    filters: Filters | None = field(default=None, compare=False, repr=False)
-    matching: Longs | None = field(default=None, compare=False, repr=False)
+    filters: Filters | None = None
+    matching: Longs | None = None
     """The slots that match the text or may join them, before filters; None if it has no text."""
-    complete: Longs = field(default_factory=lambda: NO_SLOTS, compare=False, repr=False)
+    complete: Longs = field(default_factory=lambda: NO_SLOTS)
     """The slots with all words, before filters."""
-    segments: tuple[Segment, ...] = field(default=(), compare=False, repr=False)
+    segments: tuple[Segment, ...] = ()
     """The index of these rows; empty if it is not ready."""
-    ranked_at: datetime = field(default=datetime.max, compare=False, repr=False)
+    ranked_at: datetime = datetime.max
     """The time from which recency was counted."""
 
     # Counted when they are read: not every caller needs them.
@@ -140,8 +140,7 @@ class SearchResult:
         return {slot for slot, memory in enumerate(self.rows) if memory.ref in refs}
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarMemories:
+class SimilarMemories(Struct, frozen=True, eq=False):
     """Memories similar to another one, the most similar first."""
 
     slots: Sequence[int]
@@ -150,7 +149,7 @@ class SimilarMemories:
     how: Literal["vectors", "words"]
     words: tuple[str, ...] = ()
     """The words that were compared, the rarest first; empty with vectors."""
-    rows: Rows = field(default_factory=Rows, compare=False, repr=False)
+    rows: Rows = field(default_factory=Rows)
     """The rows that the slots index."""
 
 

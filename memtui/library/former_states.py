@@ -14,8 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from memtui.changes import TEXTS, Edit, Kind
-from memtui.dataclass import replace
 from memtui.errors import RefError
 from memtui.files.git_history import GitHistory
 from memtui.insight.versions import FormerStates

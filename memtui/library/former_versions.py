@@ -15,8 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import SHARED_TEXTS, TEXTS, Edit, Kind
-from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError
 from memtui.files.git_history import GitHistory
 from memtui.files.sidecar_lines import read_entries, sidecar_path
@@ -247,8 +249,7 @@ def git_versions(memory: Memory, git: GitHistory, reader: FormerReader) -> list[
     return found[::-1]
 
 
-@dataclass(slots=True)
-class _OwnLines:
+class _OwnLines(Struct):
     """The lines of a file that hold one memory, followed from version to version."""
 
     lines: Sequence[bytes]

@@ -13,10 +13,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import MemtuiError, Refused
 from memtui.files.reading import NO_MEMORY
 from memtui.model import Memory, find_defect
+from memtui.stores import registry
 from memtui.stores.base import (
     LimitUse,
     LoadedText,
@@ -29,6 +32,7 @@ from memtui.stores.base import (
     WriteRecorder,
     Written,
 )
+from memtui.stores.effects import describe_effect, plan_effect
 from memtui.text import cut, cut_line, one_line
 
 log = logging.getLogger(__name__)
@@ -52,6 +56,10 @@ class GuardedStore:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
+
+    @property
+    def _program(self) -> str:
+        return registry.program_of(self.format, self.root)
 
     @property
     def read_only(self) -> str:
@@ -112,13 +120,15 @@ class GuardedStore:
             return self._reason(error)
 
     def plan(self, change: Change, view: StoreView) -> Plan:
-        """The exact edits. Raises Refused, also where the store fails."""
+        """The exact edits and their effect. Raises Refused, also where the store fails."""
         try:
-            return self._store.plan(change, view)
+            plan = self._store.plan(change, view)
         except MemtuiError:
             raise
         except Exception as error:
             raise Refused(self._reason(error), where=change.ref or str(self.root)) from error
+        effect = self._ask(lambda: plan_effect(plan, self._store, self._program), "")
+        return replace(plan, effect=effect)
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Apply the edits; errors pass through, since the journal recovers failed writes."""
@@ -171,6 +181,18 @@ class GuardedStore:
 def guarded(store: Store) -> Store:
     """Wrap the store, unless it is wrapped already."""
     return store if isinstance(store, GuardedStore) else GuardedStore(store)
+
+
+def effect_of(
+    act: Act | None, edits: Sequence[Edit], store: Store, *, is_undo: bool = False
+) -> str:
+    """What these edits mean for the store's program, see `describe_effect`; "" where it fails."""
+    program = registry.program_of(store.format, store.root)
+    try:
+        return describe_effect(act, edits, store, program, is_undo=is_undo)
+    except Exception as error:
+        log.error("the effect in %s is not known", store.label, exc_info=error)
+        return ""
 
 
 def _defect(memory: Memory) -> str:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, NamedTuple
 
-from memtui.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
@@ -40,8 +42,7 @@ MAX_OVERLAYS = 8
 """Overlays before they are made anew as one."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexState:
+class IndexState(Struct, frozen=True):
     """The segments that can be searched; immutable."""
 
     bases: tuple[Segment, ...] = ()

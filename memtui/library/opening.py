@@ -6,9 +6,11 @@ import logging
 import os
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.errors import MemtuiError, StoreError
 from memtui.stores import registry
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
@@ -21,8 +23,7 @@ log = logging.getLogger(__name__)
 _PLAIN = re.compile(r"[^\w.-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class FoundStore:
+class FoundStore(Struct, frozen=True):
     """A store that was detected and can be opened."""
 
     format: Format
@@ -112,8 +113,7 @@ def reopen_stores(sources: Iterable[StoreSource]) -> tuple[Store, ...]:
     return open_stores(found, labels)
 
 
-@dataclass(frozen=True, slots=True)
-class StoreSource:
+class StoreSource(Struct, frozen=True):
     """How another process opens the same store; as JSON: `asdict`."""
 
     root: str

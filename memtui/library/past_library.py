@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.insight import versions
+from memtui.insight.link_statements import find_end
 from memtui.insight.versions import FormerStates
 from memtui.library.former_states import find_former_states
 from memtui.library.library import Library
@@ -60,7 +61,7 @@ def _snapshot_at(present: Snapshot, at: datetime, former: FormerStates) -> Snaps
         if ref in former.absent or ref in others or not versions.was_there(memory, at):
             continue
         then = versions.text_at(memory, at)
-        end = versions.find_end(memory, find)
+        end = find_end(memory, find)
         if then is not memory:
             others[ref] = versions.with_status_at(then, at, end)
             continue

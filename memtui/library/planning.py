@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import (
     TEXTS,
     Act,
@@ -16,8 +19,8 @@ from memtui.changes import (
     Plan,
     StoreEdits,
     edit_diffs,
+    effects_of,
 )
-from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError, Refused
 from memtui.files.save_transaction import preview
 from memtui.model import Memory
@@ -33,8 +36,7 @@ if TYPE_CHECKING:
 _TITLE_CELLS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """One action before it is done: the plan of each change, and all edits."""
 
     title: str
@@ -69,6 +71,22 @@ class Planned:
                 if ref not in own or plan.changes[0].act not in retired
             )
             for plan in self.plans
+        )
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """What it means for each program."""
+        return effects_of(self.plans)
+
+    @property
+    def only_hides(self) -> bool:
+        """Whether a memory would be hidden by memtui only, and still be read by its program."""
+        return any(
+            plan.changes[0].act is Act.RETIRE
+            and plan.has_edits
+            and all(edit.kind is Kind.SIDECAR for edit in plan.edits)
+            for plan in self.plans
+            if plan.changes
         )
 
     @property

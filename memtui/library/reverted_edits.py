@@ -9,8 +9,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from threading import Lock
 
+from msgspec import Struct
+
 from memtui.changes import TEXTS, Edit, Kind, Plan, StoreEdits
-from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError
 from memtui.files import backups
 from memtui.files.reading import file_stamp, real_path
@@ -30,8 +31,7 @@ TIMESTAMP_RESOLUTION = 0.1
 """Seconds after a change in which another one may leave the same file times."""
 
 
-@dataclass(frozen=True, slots=True)
-class RevertedEdit:
+class RevertedEdit(Struct, frozen=True):
     """An edit of memtui whose record, value, file or row another program has put back."""
 
     action: JournalAction

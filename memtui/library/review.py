@@ -19,12 +19,11 @@ import json
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
+from msgspec.structs import asdict
 
 from memtui.changes import Act
 from memtui.child_processes import run_worker, serve
@@ -213,7 +212,7 @@ class ReviewQueue:
             "cache": str(self._cache),
             "state": str(state) if (state := library.state_folder) is not None else None,
             "now": library.now().isoformat(),
-            "settings": msgspec.structs.asdict(self._settings),
+            "settings": asdict(self._settings),
         }
         answer = run_worker(WORKER, (), report, cancelled, stdin_text=json.dumps(task))
         try:

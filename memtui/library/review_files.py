@@ -22,9 +22,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 import memtui
 from memtui import paths
-from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError
 from memtui.sealed_lines import seal, unseal
 from memtui.text import secrets
@@ -42,8 +43,7 @@ _Decisions = dict[str, dict[str, Any]]
 _FAULTS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """All that a scan found."""
 
     stamp: str
@@ -51,8 +51,7 @@ class Findings:
     proposals: tuple[Proposal, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CachedReview:
+class CachedReview(Struct, frozen=True):
     """The result of a scan, with what the next one needs."""
 
     stamp: str
@@ -63,8 +62,7 @@ class CachedReview:
     """As `TextChecks.to_record` gives it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewFile:
+class ReviewFile(Struct, frozen=True):
     """The file for a choice of stores, and the settings of which it must hold the findings."""
 
     path: Path
@@ -167,8 +165,7 @@ class Decision(StrEnum):
     SNOOZED = "snoozed"
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
+class Queue(Struct, frozen=True):
     """The open proposals, and how many are put aside."""
 
     proposals: tuple[Proposal, ...]
@@ -201,8 +198,7 @@ class Queue:
         raise Refused(f"no open proposal {text!r}", do="memtui review lists them")
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewRow:
+class ReviewRow(Struct, frozen=True):
     """A line of the queue: a group's heading, or a proposal of it."""
 
     kind: ProposalKind

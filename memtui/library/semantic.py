@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock, Thread
 
+from msgspec import Struct
+
 from memtui.config import Embedding
-from memtui.dataclass import dataclass
 from memtui.errors import EmbeddingError, MemtuiError
 from memtui.library.snapshot import Rows
 from memtui.library.store_cache import StoreCache
@@ -38,8 +39,7 @@ ANSWER_TIMEOUT = 10.0
 """Seconds to wait for a server; then the search uses text only."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingResult:
+class EmbeddingResult(Struct, frozen=True):
     """What `Library.embed` did for one store."""
 
     made: int

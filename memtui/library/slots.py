@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from memtui.dataclass import replace
+from msgspec.structs import replace
+
 from memtui.errors import RefError, did_you_mean
 from memtui.model import Memory
 from memtui.search import columns as columns_of

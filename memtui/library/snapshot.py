@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.model import Memory
 from memtui.search.columns import Columns, Slots
 from memtui.stores.base import Unreadable
@@ -19,8 +20,7 @@ though no query finds them.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class StoreState:
+class StoreState(Struct, frozen=True):
     """One open store, for display."""
 
     label: str
@@ -34,8 +34,7 @@ class StoreState:
     loading: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """All rows and store states; immutable."""
 
     rows: Rows

@@ -10,7 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memtui.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.errors import UnreadableFile
 from memtui.files import backups
 from memtui.files.reading import read_bytes, real_path
@@ -36,8 +38,7 @@ def cache_home(cache: Path, store: WritableStore) -> Path:
     return cache / "stores" / hashlib.sha256(name).hexdigest()[:20]
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedShard:
+class LoadedShard(Struct, frozen=True):
     """A shard whose memories are in the table."""
 
     key: str

@@ -14,7 +14,9 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from memtui.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.errors import MemtuiError
 from memtui.library.library import Library
 from memtui.library.opening import unique_label
@@ -28,8 +30,7 @@ MAX_CHOICES = 500
 """Stores whose choice is kept; the oldest are dropped first."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownStore:
+class KnownStore(Struct, frozen=True):
     """A store that can be opened."""
 
     root: Path
@@ -43,8 +44,7 @@ class KnownStore:
         return f"{self.format.partition(':')[0]}:{os.path.realpath(self.root)}"
 
 
-@dataclass(frozen=True, slots=True)
-class StoreSummary:
+class StoreSummary(Struct, frozen=True):
     """A store as lists of stores show it."""
 
     store: KnownStore
@@ -202,8 +202,7 @@ class StoreCatalog:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class StoreContents:
+class StoreContents(Struct, frozen=True):
     """What is known of a store once it has been read."""
 
     count: int = 0

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.changes import Edit
-from memtui.dataclass import dataclass, field, replace
 from memtui.insight import timeline
 from memtui.insight.comparison import Difference, compare
 from memtui.insight.timeline import TimeSpan
@@ -97,8 +99,7 @@ MAX_SPANS = 2_000
 """Memories that are looked at for spans: decoding more would hold up the screen."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimeData:
+class TimeData(Struct, frozen=True):
     """The days and spans of a result."""
 
     days: Mapping[int, int] = field(default_factory=dict)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import field as dataclass_field
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
-from memtui.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 Span = tuple[int, int]
 """Start and end of a part in the line that it was parsed from."""
@@ -30,8 +30,21 @@ class TermKind(StrEnum):
     MEANING = "meaning"
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class _Part(Struct, frozen=True, eq=False):
+    """A part of a query; equal parts are equal wherever they stand in the line."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._compared == other._compared
+
+    def __hash__(self) -> int:
+        return hash(self._compared)
+
+    @property
+    def _compared(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in self.__struct_fields__ if name != "span")
+
+
+class Term(_Part, frozen=True):
     """A word, phrase or pattern to look for in the text of memories."""
 
     text: str
@@ -39,11 +52,11 @@ class Term:
     or digit at all (`->`): it is then looked for as written."""
     kind: TermKind = TermKind.WORD
     negated: bool = False
-    optional: bool = dataclass_field(default=False, kw_only=True)
+    optional: bool = False
     """A phrase of a group: it ranks a memory, but the group decides whether it is required."""
-    is_open: bool = dataclass_field(default=False, kw_only=True)
+    is_open: bool = False
     """For a PREFIX: the word is still being typed, so its other forms are found too."""
-    span: Span = dataclass_field(default=NO_SPAN, compare=False, kw_only=True)
+    span: Span = NO_SPAN
 
 
 class Range(NamedTuple):
@@ -53,8 +66,7 @@ class Range(NamedTuple):
     high: float = inf
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(_Part, frozen=True):
     """A filter: the field has one of the values, or none of them if negated."""
 
     field: str
@@ -64,7 +76,7 @@ class Condition:
     negated: bool = False
     ranges: tuple[Range, ...] = ()
     """What the values of a time or a number stand for, one for each."""
-    span: Span = dataclass_field(default=NO_SPAN, compare=False, kw_only=True)
+    span: Span = NO_SPAN
 
 
 class Operator(StrEnum):
@@ -76,14 +88,13 @@ class Operator(StrEnum):
     """As at the top of a query: filters and phrases hold, and one of the words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(_Part, frozen=True):
     """Parts joined by an operator, in parentheses or not."""
 
     operator: Operator
     parts: tuple[Node, ...]
     negated: bool = False
-    span: Span = dataclass_field(default=NO_SPAN, compare=False, kw_only=True)
+    span: Span = NO_SPAN
 
 
 Node = Term | Condition | Group
@@ -122,8 +133,7 @@ class Problem(NamedTuple):
     """Whether the part was left out, which commands refuse; else it is a remark."""
 
 
-@dataclass(frozen=True)
-class Query:
+class Query(Struct, frozen=True, dict=True):
     """A parsed search line. Its parts must all hold; see `Operator.SEQUENCE` for the words."""
 
     terms: tuple[Term, ...] = ()
@@ -140,7 +150,7 @@ class Query:
     """Further orders, for memories that are equal in `sort`."""
     prefer: tuple[str, ...] = ()
     """Types that rank higher, without a filter; lower case."""
-    problems: tuple[Problem, ...] = dataclass_field(default=(), compare=False)
+    problems: tuple[Problem, ...] = ()
     matches_nothing: bool = False
     """The line has marks or faults only, so it finds nothing instead of everything."""
     as_written: bool = False

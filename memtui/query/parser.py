@@ -15,7 +15,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import accumulate
 
-from memtui.dataclass import dataclass, field, replace
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.errors import QueryError
 from memtui.query import query_fields
 from memtui.query.parsed_query import (
@@ -56,8 +58,7 @@ def parse_query(text: str, now: datetime, *, typing: bool = False) -> Query:
     return _Parser(text, now, typing).parse()
 
 
-@dataclass(slots=True)
-class _Parser:
+class _Parser(Struct):
     """One pass over the tokens of a line."""
 
     text: str

@@ -14,7 +14,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from math import inf
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.errors import QueryError
 from memtui.query.parsed_query import Range, TimeCondition
 
@@ -38,8 +39,7 @@ _DAY = timedelta(days=1)
 _JUST_BEFORE = timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(Struct, frozen=True):
     """From `start` up to but not including `end`; a span before now is the moment it began."""
 
     start: datetime

@@ -14,7 +14,8 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.errors import QueryError, find_nearest
 from memtui.model import IMPORTANCES, KINDS, STATUSES, UNTYPED
 from memtui.query.parsed_query import Condition, Range, Sort
@@ -39,8 +40,7 @@ class Matching(StrEnum):
     """No filter: `sort:` and `prefer:`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """One field of the query language."""
 
     name: str

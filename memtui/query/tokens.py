@@ -20,7 +20,8 @@ import re
 from collections.abc import Iterator
 from enum import Enum, auto
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.model import UNTYPED
 from memtui.query.parsed_query import Condition, Node, Query, Term, TermKind
 from memtui.query.query_fields import FIELDS, REGEX, suggest_field
@@ -60,8 +61,7 @@ _TERM_FORMATS = {
 _OPERATORS = {"OR": TokenKind.OR, "AND": TokenKind.AND, "NOT": TokenKind.NOT}
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """One token of a line."""
 
     kind: TokenKind

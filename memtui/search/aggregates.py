@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from memtui.dataclass import dataclass, field
 from memtui.model import KINDS
 from memtui.search.array_types import Longs, sort_unique
 from memtui.search.columns import Columns, DayCodes, entities_at, to_array
@@ -33,8 +33,7 @@ def named_counts(counts: NDArray[np.int64], names: Sequence[str]) -> dict[str, i
     return {names[code]: count for code, count in found}
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregates:
+class Aggregates(Struct, frozen=True):
     """Figures over some slots; times are in seconds since 1970."""
 
     pinned: int
@@ -83,19 +82,6 @@ def list_entities(columns: Columns) -> set[str]:
     return {columns.entities[code] for code in codes.tolist()} - {""}
 
 
-def list_stores(columns: Columns) -> tuple[set[str], dict[str, set[str]]]:
-    """The stores of all live rows of `columns`; path of an entity -> the stores of its rows."""
-    slots = columns.alive.nonzero()[0]
-    also = columns.also[columns.alive[columns.also[:, 0]]]
-    stores = columns.store.take(np.concatenate([slots, also[:, 0]])).astype(np.int64)
-    entities = np.concatenate([columns.entity[slots], also[:, 1]])
-    found: dict[str, set[str]] = {}
-    for pair in sort_unique(stores * len(columns.entities) + entities).tolist():
-        store, entity = divmod(pair, len(columns.entities))
-        found.setdefault(columns.entities[entity], set()).add(columns.stores[store])
-    return set().union(*found.values()), {path: names for path, names in found.items() if path}
-
-
 def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], int]:
     """Count these slots by day.
 
@@ -120,8 +106,7 @@ def slots_of_kinds(columns: Columns, slots: Sequence[int], kinds: Sequence[str])
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Facets:
+class Facets(Struct, frozen=True):
     """How many memories a filter on each value would find, most frequent first.
 
     The filter on a field is ignored when its values are counted, so that a picker can show the

@@ -15,9 +15,10 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from memtui.dataclass import dataclass, field, fields, replace
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.search import salience
 from memtui.search.array_types import Ints, Mask, to_mask
@@ -45,8 +46,7 @@ VOCABULARY_OF = {
 """Field of codes -> its vocabulary."""
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
+class Columns(Struct, frozen=True, eq=False, dict=True):
     """Arrays with one value per slot; codes are indices into the vocabularies."""
 
     alive: Mask
@@ -166,7 +166,7 @@ def code_days(times: NDArray[np.float64]) -> DayCodes:
     return DayCodes(days, of_slot)
 
 
-ARRAYS = tuple(one.name for one in fields(Columns) if one.default is one.default_factory)
+ARRAYS = Columns.__struct_fields__[: -len(Columns.__struct_defaults__)]
 """The arrays with one value per slot: the fields without a default."""
 
 

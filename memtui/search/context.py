@@ -27,8 +27,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
-from memtui.dataclass import dataclass
 from memtui.search import analysis, hits
 from memtui.search.array_types import Floats, Ints, Longs, Mask, sort_unique, to_mask
 from memtui.search.columns import DAY_SECONDS, Columns
@@ -46,8 +46,7 @@ REACH = 2
 """Memories before and after that a window has."""
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
+class Groups(Struct, frozen=True, eq=False):
     """The groups of the living memories, one after the other, each in its own order."""
 
     columns: Columns

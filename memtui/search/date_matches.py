@@ -24,8 +24,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
-from memtui.dataclass import dataclass
 from memtui.query import Term, TermKind
 from memtui.query.periods import MONTHS, Period, parse_date, parse_period
 from memtui.search import hits
@@ -55,8 +55,7 @@ _OF = r"(?i)(?<=\d)\s+(?:de|del|du)\s+|(?<=[a-z])\s+(?:de|del)\s+(?=\d{4})"
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class DateHits:
+class DateHits(Struct, frozen=True):
     """The memories with a date of the query."""
 
     terms: frozenset[str]

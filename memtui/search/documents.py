@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.model import Memory, Place
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedDocument:
+class IndexedDocument(Struct, frozen=True):
     """The searchable text of one memory."""
 
     ref: str

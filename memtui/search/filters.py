@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from memtui.dataclass import dataclass
 from memtui.errors import find_nearest
 from memtui.model import CURRENT, KINDS, STATUSES
 from memtui.query import (
@@ -57,8 +57,7 @@ class Filter(NamedTuple):
     """As it is typed; `status` for the default, which shows current memories only."""
 
 
-@dataclass(frozen=True)
-class Filters:
+class Filters(Struct, frozen=True, dict=True):
     """The filters of one query over all slots."""
 
     alive: Mask
@@ -120,8 +119,7 @@ MAX_NAMED = 3
 """Filters that are named, those that hide most first."""
 
 
-@dataclass(frozen=True, slots=True)
-class HiddenMatches:
+class HiddenMatches(Struct, frozen=True):
     """Memories with all the words that one filter hides."""
 
     filter: str

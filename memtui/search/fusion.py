@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
-from memtui.dataclass import replace
 from memtui.query import Term, TermKind
 from memtui.search import analysis
 from memtui.search.array_types import Floats, Longs, Mask

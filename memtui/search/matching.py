@@ -17,8 +17,9 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from memtui.dataclass import dataclass, field, replace
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import TermKind
 from memtui.search import analysis, expansion, hits, literals
@@ -53,8 +54,7 @@ ExactLookup = Callable[[QueryTerm], ExactAnswer | None]
 MAX_SUBSTITUTES_NAMED = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Substitution:
+class Substitution(Struct, frozen=True):
     """A word of the query that no memory holds, and what was looked for instead."""
 
     typed: str
@@ -75,8 +75,7 @@ class ScoredTerm(NamedTuple):
     """Its last letter is still being typed."""
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(Struct, frozen=True, dict=True):
     """The slots that match the text of a query."""
 
     size: int
@@ -259,8 +258,7 @@ def _score(ways: Iterable[TermHits], size: int, count: int) -> tuple[TermHits, f
     return best, highest or math.log1p(2.0 * count + 1.0) * (K1 + 1)
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct):
     """One query over all segments."""
 
     index: TextIndex

@@ -17,9 +17,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from memtui.dataclass import dataclass, field
 from memtui.model import CURRENT, STATUSES
 from memtui.progress import Cancelled, IsCancelled
 from memtui.search import analysis, hits
@@ -37,8 +37,7 @@ NearWords = tuple[tuple[str, float], ...]
 """Words with their cosines to the query, the nearest first."""
 
 
-@dataclass(frozen=True, eq=False)
-class StoreVectors:
+class StoreVectors(Struct, frozen=True, eq=False):
     """The vectors of one store."""
 
     rows: Floats
@@ -50,8 +49,7 @@ class StoreVectors:
     """Whether they are in the store's cache folder; else they were made since."""
 
 
-@dataclass(frozen=True, eq=False)
-class VectorIndex:
+class VectorIndex(Struct, frozen=True, eq=False):
     """The vectors of all slots. Immutable."""
 
     parts: tuple[StoreVectors, ...] = ()

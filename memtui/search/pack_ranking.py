@@ -10,8 +10,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
-from memtui.dataclass import dataclass, replace
 from memtui.model import IMPORTANCES, KINDS
 from memtui.search import ranking
 from memtui.search.array_types import Doubles, Longs, Mask, to_mask
@@ -31,8 +32,7 @@ _OF_ALL_WORDS = frozenset({"length", "passage"})
 """Parts that order only the memories with all words among themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankedSlot:
+class RankedSlot(Struct, frozen=True):
     """A slot with its score, and the parts that make it."""
 
     slot: int

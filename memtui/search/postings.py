@@ -27,9 +27,10 @@ from functools import cached_property
 from typing import overload
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from memtui.dataclass import dataclass, field, replace
 from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.search import analysis
 from memtui.search.array_types import Ints, Longs, Mask
@@ -141,8 +142,7 @@ MAX_WEIGHT = 255
 """Cap of a weight, in quarters: 64 occurrences score within 2 % of infinitely many."""
 
 
-@dataclass(frozen=True, eq=False)
-class Segment:
+class Segment(Struct, frozen=True, eq=False, dict=True):
     """Arrays over the words of `count` memories, the first of which has slot `first`."""
 
     first: int
@@ -159,7 +159,7 @@ class Segment:
     stem_terms: Ints
     is_complete: bool = True
     """Whether stems were computed; if not, they are when asked for."""
-    release: Callable[[], None] = field(default=lambda: None, repr=False)
+    release: Callable[[], None] = field(default=lambda: None)
     """Gives back the memory in which a search has read the arrays, where they are mapped files."""
 
     @cached_property
@@ -300,8 +300,7 @@ class _ChunkNumbers(dict[str, int]):
         return number
 
 
-@dataclass(frozen=True, slots=True)
-class _ChunkedTexts:
+class _ChunkedTexts(Struct, frozen=True):
     """The texts as numbers of chunks, 0 after each field."""
 
     count: int

@@ -28,8 +28,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
-from memtui.dataclass import dataclass, fields, replace
 from memtui.search import analysis
 from memtui.search.array_types import Doubles, Floats, Ints, Longs, Mask, to_mask
 from memtui.search.columns import DAY_SECONDS, Columns
@@ -47,8 +48,7 @@ ID_FACTOR = 4
 """How many times the worth of `all words` an exact title and an exact id are worth."""
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(Struct, frozen=True):
     """The weight of each part, as a share of the text score unless noted."""
 
     recency: float = 0.25
@@ -122,7 +122,7 @@ def read_weights(settings: Mapping[str, Any], scores: ScoreConstants = SCORE_DEF
         scores: The constants of salience and priority.
     """
     known: dict[str, float] = {}
-    for name in (field.name for field in fields(Weights) if field.name != "scores"):
+    for name in Weights.__struct_fields__[:-1]:  # `scores` is the last
         value = settings.get(name)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value:
             low, high = (1 / 1440, 1e6) if name == "half_life_days" else (-0.9, 9.0)
@@ -150,8 +150,7 @@ class AddedScore(NamedTuple):
     """Between which the values are, 0 among them, where `Weights.spread` does not count them."""
 
 
-@dataclass(frozen=True)
-class RankedHits:
+class RankedHits(Struct, frozen=True):
     """Slots in display order, with what is needed to explain the score of each."""
 
     slots: list[int]

@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, NamedTuple
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.query import REGEX, Condition
@@ -224,8 +225,7 @@ print("end", flush=True)
 """
 
 
-@dataclass(frozen=True, slots=True)
-class RegexHits:
+class RegexHits(Struct, frozen=True):
     """The texts in which a pattern was found."""
 
     numbers: tuple[int, ...]

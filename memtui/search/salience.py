@@ -25,8 +25,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from memtui.dataclass import dataclass, field, fields, replace
 from memtui.model import Memory
 from memtui.search.array_types import Doubles, Ints
 
@@ -37,8 +38,7 @@ BASE = 1.0
 """Salience of types without their own weight: "everything starts at 1.0" (proposal for Engram)."""
 
 
-@dataclass(frozen=True)
-class ScoreConstants:
+class ScoreConstants(Struct, frozen=True):
     """Constants of salience and priority; `[context.constants]` of config.toml can set each."""
 
     access_boost: float = 0.1
@@ -66,7 +66,7 @@ class ScoreConstants:
 
 
 DEFAULTS = ScoreConstants()
-NUMBER_NAMES = tuple(one.name for one in fields(ScoreConstants) if one.name != "salience_types")
+NUMBER_NAMES = ScoreConstants.__struct_fields__[:-1]
 _MIN_DAYS = 1 / 1440
 """A minute: with a half-life of 0 all would be worth nothing."""
 

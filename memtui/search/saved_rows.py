@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import asdict, replace
 
 from memtui import __version__
-from memtui.dataclass import asdict, replace
 from memtui.model import Link, Memory, Place, from_record, to_record
 from memtui.sealed_lines import seal, unseal
 from memtui.search import cache_files

@@ -27,9 +27,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from memtui.config import Embedding
-from memtui.dataclass import asdict, dataclass, replace
 from memtui.errors import EmbeddingBusy, EmbeddingError
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, stoppable
@@ -60,8 +61,7 @@ def hash_texts(texts: Iterable[str]) -> Keys:
     return np.frombuffer(b"".join(digests), KEY)
 
 
-@dataclass(frozen=True, slots=True)
-class VectorsHeader:
+class VectorsHeader(Struct, frozen=True):
     """The content of `vectors.json`."""
 
     form: int
@@ -73,8 +73,7 @@ class VectorsHeader:
     """The number of memories when the pieces were counted."""
 
 
-@dataclass(frozen=True, eq=False)
-class StoredVectors:
+class StoredVectors(Struct, frozen=True, eq=False):
     """The vectors of one store, loaded."""
 
     header: VectorsHeader

@@ -23,8 +23,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.changes import Edit, text_edit, value_edit
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, RefError, Refused
 from memtui.files.json.editing import raw_value
 from memtui.files.locking import locked
@@ -42,8 +44,7 @@ MEMORIES = "memories"
 COUNT, LAST, SHARD = "count", "lastAccessed", "shard"
 
 
-@dataclass(frozen=True, slots=True)
-class AccessKey:
+class AccessKey(Struct, frozen=True):
     """Key of one memory's count in the file."""
 
     group: str
@@ -52,16 +53,14 @@ class AccessKey:
     """Key of the shard that holds the memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class AccessCount:
+class AccessCount(Struct, frozen=True):
     """How often a memory was given, and when last, as the file writes it."""
 
     count: int
     last: str
 
 
-@dataclass(frozen=True, slots=True)
-class AccessLog:
+class AccessLog(Struct, frozen=True):
     """The counts of one file."""
 
     counts: Mapping[tuple[str, str], AccessCount] = field(default_factory=dict)

@@ -12,18 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from msgspec import Struct
+
 from memtui.changes import Act, Change, Edit, Plan
-from memtui.dataclass import dataclass
 from memtui.errors import Refused
 from memtui.files.save_hooks import WriteRecorder as WriteRecorder
 from memtui.model import Memory
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """A file that could not be read, and why; the rest of its store is read all the same."""
 
     file: str
@@ -46,24 +47,21 @@ class Shard(NamedTuple):
     """Changes whenever one of the files may have changed, see `memtui.files.reading.file_stamp`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(Struct, frozen=True):
     """The shards of a store in reading order, and what could not be listed."""
 
     shards: tuple[Shard, ...]
     unreadable: tuple[Unreadable, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """The memories of one shard, in the store's own order, and the files that could not be read."""
 
     memories: tuple[Memory, ...]
     unreadable: tuple[Unreadable, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """What a store wrote, where that differs from the plan, and what did not become of it.
 
     For example, a row number that was free when the change was planned can be another program's row
@@ -76,6 +74,22 @@ class Written:
     """Planned ref -> written ref, where they differ."""
     warnings: tuple[str, ...] = ()
     """For the person: what else should have been done and was not. The edits were made."""
+
+
+class ReadTime(StrEnum):
+    """When a program reads a file that was changed, as the end of a sentence; soonest last."""
+
+    NEXT_SESSION = "from its next session"
+    """What it loads when a session starts; one that runs keeps what it loaded."""
+    INDEXED = "once its index is up to date"
+    OPENED = "when it next opens the file"
+    SEARCHED = "at its next search"
+    AT_ONCE = "at once"
+    """It reads the file, or asks the database, for every call."""
+    INBOX = "in its inbox"
+    ASKED = "when it is asked"
+    """The file is a request to the program, which decides what becomes of it."""
+    NEVER = "never"
 
 
 class StoreView(Protocol):
@@ -218,6 +232,20 @@ class Store(Protocol):
 
     # ---- what its program does ------------------------------------------------------------------
 
+    reads_superseded: bool = False
+    """Whether the program still reads a memory that is superseded in its own way."""
+
+    reads: ReadTime | None = None
+    """When the program reads a change of any file; None: not known."""
+
+    def read_time(self, path: str) -> ReadTime | None:  # noqa: ARG002
+        """When the program reads a change of this file, relative to the root."""
+        return self.reads
+
+    def as_loaded(self, path: str, text: str) -> LoadedText | None:  # noqa: ARG002
+        """What a session would load of this file if it had this text; None: there is no limit."""
+        return None
+
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """Say what the program puts into the context of a session that starts now.
 
@@ -309,6 +337,24 @@ class LoadedText(NamedTuple):
             return None
         at = self.text.count("\n", 0, self.cut)
         return self.lines[at] if at < len(self.lines) else at + 1
+
+
+class LoadedBlock:
+    """Builds a text of several parts, and notes where memories stand in it."""
+
+    def __init__(self, text: str = "") -> None:
+        self.text = text
+        self.entries: list[LoadedEntry] = []
+
+    def add(self, text: str, ref: str = "") -> None:
+        """Append a text, which is that of a memory if `ref` is given."""
+        start, self.text = len(self.text), self.text + text
+        if ref:
+            self.entries.append(LoadedEntry(ref, start, len(self.text)))
+
+    def loaded(self, title: str, file: str, **more: Any) -> LoadedText:
+        """The finished text; `more` are further fields."""
+        return LoadedText(title, self.text, file, entries=tuple(self.entries), **more)
 
 
 def loaded_whole(memory: Memory, note: str) -> LoadedText:

@@ -13,8 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
+
 from memtui.changes import Plan
-from memtui.dataclass import dataclass, field
 from memtui.files.reading import decode, digest
 from memtui.model import Link, Memory
 from memtui.stores.base import Store
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from memtui.files.revert_detection import EditSequence, EditStatus
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """One kind of store."""
 
     name: str
@@ -94,8 +94,7 @@ class Format:
 # ---- bundles and imports ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TransferSupport:
+class TransferSupport(Struct, frozen=True):
     """What bundles and imports need to know of a format."""
 
     belongings: tuple[str, ...] = ()
@@ -109,8 +108,7 @@ class TransferSupport:
     """Keys of `Memory.extra` that name files beside the store: left out of a bundle's records."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConvertedMemory:
+class ConvertedMemory(Struct, frozen=True):
     """A memory of another format as this one would hold it."""
 
     fields: Mapping[str, Any]
@@ -119,24 +117,23 @@ class ConvertedMemory:
     """Names of what cannot be kept, each with the reason where it is not plain."""
 
 
-@dataclass(frozen=True, slots=True)
-class IncomingStore:
+class IncomingStore(Struct, frozen=True):
     """One store in a file that is imported."""
 
     label: str
     format: str
-    memories: Sequence[Memory] = field(repr=False)
+    memories: Sequence[Memory]
     whole: bool = False
     """Whether the store can be restored exactly."""
-    files: Mapping[str, Callable[[], bytes]] = field(default_factory=dict, repr=False)
+    files: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
     """Every file of the store by its path from the base; of a part, those that are memories."""
-    times: Mapping[str, int] = field(default_factory=dict, repr=False)
+    times: Mapping[str, int] = field(default_factory=dict)
     """Modification time of each file, in nanoseconds since 1970."""
     root: str = ""
     """Name of the store's root in the base; empty when they are the same."""
     rows: Callable[[], list[str]] | None = None
     """The rows of a database, see `DatabaseSupport.dump`."""
-    document: str = field(default="", repr=False)
+    document: str = field(default="")
     """Text of the file, if it is an `ExchangeDocument` that the store imports by itself."""
 
     def text_of(self, memory: Memory) -> str | None:
@@ -149,8 +146,7 @@ class IncomingStore:
 # ---- the export file of a format's own program --------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ExportRequest:
+class ExportRequest(Struct, frozen=True):
     """What is to be written into an exchange document."""
 
     memories: Sequence[Memory]
@@ -167,8 +163,7 @@ class ExportRequest:
     """Indent the document, where the program has both forms."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedDocument:
+class ExportedDocument(Struct, frozen=True):
     """An exchange document, and what the person should know of it."""
 
     text: str
@@ -178,8 +173,7 @@ class ExportedDocument:
     """What is in it but not as it was, a line each."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExchangeDocument:
+class ExchangeDocument(Struct, frozen=True):
     """The JSON file that a format's own program exports and imports."""
 
     description: str
@@ -213,8 +207,7 @@ def rows_digest(rows: Iterable[str]) -> str:
     return digest("\n".join(rows).encode())
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseSupport:
+class DatabaseSupport(Struct, frozen=True):
     """A store in one SQLite file: bundled as rows, never as the file's bytes."""
 
     name: str
@@ -240,8 +233,7 @@ class DatabaseSupport:
 # ---- rules for tidying --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Compaction:
+class Compaction(Struct, frozen=True):
     """When a format summarises old memories that are not important."""
 
     limits: tuple[tuple[str, int], ...]
@@ -253,8 +245,7 @@ class Compaction:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Expiry:
+class Expiry(Struct, frozen=True):
     """When the format's program stops reading a memory by itself."""
 
     days: int
@@ -264,8 +255,7 @@ class Expiry:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepRules:
+class UpkeepRules(Struct, frozen=True):
     """What a format's own documents say about tidying its memories.
 
     The findings of `memtui.upkeep` ask these rules and know no format by name.
@@ -297,8 +287,7 @@ GENERAL_RULES = UpkeepRules()
 # ---- what a format can do ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class FormatSupport:
+class FormatSupport(Struct, frozen=True):
     """All that memtui can do with the stores of a format, beside finding them."""
 
     open: Callable[[Path, str], Store]

@@ -14,8 +14,9 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from memtui.changes import Change
-from memtui.dataclass import replace
 from memtui.model import Link, Memory
 from memtui.stores.sidecar import link_to_json
 

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from memtui.changes import Edit, record_edit, text_edit
-from memtui.dataclass import dataclass, field
 from memtui.errors import UnreadableFile
 from memtui.files.json.editing import new_record, put_member
 from memtui.files.json.locating import Record, load_records
@@ -22,15 +23,14 @@ from memtui.stores.base import Unreadable
 from memtui.stores.scanning import as_refused, listed_faults
 
 
-@dataclass(frozen=True, slots=True)
-class JsonFile:
+class JsonFile(Struct, frozen=True):
     """One file as it was read."""
 
     path: Path
-    text: str = field(repr=False)
+    text: str
     array: tuple[str, ...]
-    records: tuple[Record, ...] = field(repr=False)
-    top: dict[str, Any] = field(repr=False)
+    records: tuple[Record, ...]
+    top: dict[str, Any]
     """The members beside the list; empty when the file is the list itself."""
     exists: bool = True
     """False: nothing is there, and `text` is what would be made before its first record."""
@@ -102,8 +102,7 @@ def with_members(raw: str, values: Mapping[str, Any]) -> str:
     return raw
 
 
-@dataclass(frozen=True, slots=True)
-class NamedRecord:
+class NamedRecord(Struct, frozen=True):
     """A valid record and its id."""
 
     index: int

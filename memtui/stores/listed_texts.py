@@ -18,8 +18,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, text_edit
-from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.reading import IS_EMPTY, safe_join
 from memtui.model import CURRENT, IMPORTANCES, Memory, Place

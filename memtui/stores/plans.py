@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Outcome, Plan, sidecar_edit
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import RefError, Refused
 from memtui.model import ENDED_LINKS, Link, Memory
 from memtui.stores.base import StoreView
 from memtui.stores.sidecar import Sidecar, entry_links, link_to_json, sidecar_edits
 from memtui.stores.values import from_iso, is_number, tag_words, texts_of, to_iso_seconds
-from memtui.text import counted
+from memtui.text import counted, one_line
 
 if TYPE_CHECKING:
     from memtui.stores.file_store import FileStore
@@ -34,8 +37,7 @@ RELATION = re.compile(r"[a-z][a-z0-9_]*")
 RATINGS = (1, 5)
 
 
-@dataclass(frozen=True, slots=True)
-class SidecarEntry:
+class SidecarEntry(Struct, frozen=True):
     """One memory and the sidecar that holds its entry."""
 
     memory: Memory
@@ -124,7 +126,7 @@ def _unlink(change: Change, entry: SidecarEntry, now: datetime) -> tuple[Edit, .
     links = entry_links(known)
     left = [link for link in links if (link.relation, link.target) != (relation, target)]
     if len(left) == len(links):
-        raise Refused(f"there is no link {relation} to {target} that memtui made")
+        raise Refused(one_line(f"there is no link {relation} to {target} that memtui made"))
     ended = [link for link in links if link not in left]
     return entry.set(links=[link_to_json(link) for link in left], **_ended(entry, ended, now))
 
@@ -267,8 +269,7 @@ _IDENTITY_FIELDS = ("kind", "title", "content", "type", "entity")
 """Fields by which two ADDs are recognised as equal."""
 
 
-@dataclass(frozen=True, slots=True)
-class BatchView:
+class BatchView(Struct, frozen=True):
     """The memories of a store, and the changes of this action that are planned so far."""
 
     view: StoreView
@@ -307,7 +308,7 @@ def _identity(change: Change) -> tuple[object, ...]:
 # ---- context of planning ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # a subclass narrows the type of `store`
 class PlanContext:
     """One store, while one change is planned. A format whose acts need more makes a subclass, and
     names it as `FileStore.context`."""
@@ -364,8 +365,7 @@ ActHandler = Callable[[Change, Memory, Any], Plan]
 RefError."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionSupport:
+class ActionSupport(Struct, frozen=True):
     """How a format does what it can, and why it cannot do the rest.
 
     The acts that every store can do (`SIDECAR_ACTS`) need not be named here.

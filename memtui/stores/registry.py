@@ -17,7 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.stores.format import GENERAL_RULES, Format, UpkeepRules
 from memtui.text import one_line
 
@@ -46,8 +47,7 @@ _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class FormatFault:
+class FormatFault(Struct, frozen=True):
     """A format of another package that could not be loaded."""
 
     name: str
@@ -193,14 +193,23 @@ def detect_all(path: Path) -> Iterator[tuple[Format, Path]]:
 
 
 def detect_within(path: Path) -> list[tuple[Format, Path]]:
-    """The store that this path is; where it is none itself, all that it and its folders hold."""
-    found = []
-    for known, root in detect_all(path):
-        found.append((known, root))
-        if os.path.realpath(root) == os.path.realpath(path):
-            return found[:1]
-    in_folders = filter(None, map(detect, _folders(path)))
-    return _without_repeats([*in_folders, *found[:1]])
+    """The stores that this path is or holds; where it is none itself, also those that its folders
+    are."""
+    return _without_repeats([*_nearby(path), *_in_folders(path)])
+
+
+def _nearby(folder: Path) -> list[tuple[Format, Path]]:
+    """The stores at the places in a folder that formats name."""
+    tried = ((known, folder / relative) for known in formats() for relative in known.nearby)
+    detected = ((known, _detected(known, path)) for known, path in tried)
+    return [(known, root) for known, root in detected if root is not None]
+
+
+def _in_folders(path: Path) -> list[tuple[Format, Path]]:
+    """The stores that the folders of a folder are; none where it is a store itself."""
+    if any(os.path.realpath(root) == os.path.realpath(path) for _, root in detect_all(path)):
+        return []
+    return list(filter(None, map(detect, _folders(path))))
 
 
 def _folders(path: Path) -> list[Path]:
@@ -230,12 +239,9 @@ def _expanded(place: str, home: Path, variables: Mapping[str, str]) -> Path | No
     return Path(text)
 
 
-def _candidates(
+def _known_places(
     folder: Path, home: Path, variables: Mapping[str, str]
 ) -> Iterator[tuple[Format, Path]]:
-    for known in formats():
-        for relative in known.nearby:
-            yield known, folder / relative
     for known in formats():
         for place in known.places:
             path = _expanded(place, home, variables)
@@ -261,11 +267,10 @@ def discover(
 
     Each store once, whichever way leads to it. Never raises.
     """
-    candidates = (
-        (known, _detected(known, path)) for known, path in _candidates(folder, home, variables)
-    )
-    found = [(known, root) for known, root in candidates if root is not None]
-    return _without_repeats([*found, *detect_within(folder)])
+    places = _known_places(folder, home, variables)
+    detected = ((known, _detected(known, path)) for known, path in places)
+    found = [(known, root) for known, root in detected if root is not None]
+    return _without_repeats([*_nearby(folder), *found, *_in_folders(folder)])
 
 
 def program_of(format: str, root: Path) -> str:

@@ -8,8 +8,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from msgspec import Struct
+
 from memtui.changes import TEXTS
-from memtui.dataclass import dataclass
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import IS_EMPTY as IS_EMPTY
@@ -312,8 +313,7 @@ class SidecarReader:
         return self._last.get([sidecar_path(self._root)], lambda: read_sidecar(self._root))
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedFile(Generic[Value]):
+class ParsedFile(Struct, Generic[Value], frozen=True):
     """The parsed content of a file, or why there is none."""
 
     value: Value

@@ -45,8 +45,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.changes import Edit, sidecar_edit
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.files.sidecar_lines import sidecar_path
@@ -58,8 +60,7 @@ Entry = Mapping[str, Any]
 _EMPTY: Entry = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class ShardEntries:
+class ShardEntries(Struct, frozen=True):
     """The entries of one shard's memories."""
 
     ids: tuple[str, ...]
@@ -71,8 +72,7 @@ class ShardEntries:
 _NO_ENTRIES = ShardEntries((), "")
 
 
-@dataclass(frozen=True, slots=True)
-class Sidecar:
+class Sidecar(Struct, frozen=True):
     """The latest entry of every memory that has one."""
 
     entries: Mapping[str, Entry] = field(default_factory=dict)

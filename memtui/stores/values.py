@@ -12,8 +12,9 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict, TypeGuard
 
+from msgspec.structs import replace
+
 from memtui.changes import Change
-from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused
 from memtui.model import IMPORTANCES, Memory
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memtui.changes import Act, Change
-from memtui.dataclass import replace
 from memtui.errors import Conflict, MemtuiError, RefError, SaveError
 from memtui.files.sidecar_lines import FOLDER, read_entries
 from memtui.journal.action import ActionState

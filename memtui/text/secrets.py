@@ -21,7 +21,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.text.filtered_pattern import ExpressionFilter, fold
 
 ISSUED: dict[str, str] = tomllib.loads(
@@ -133,8 +134,10 @@ _CALL = re.compile(r"[\w.]+\(")
 _COMMON_WORDS = frozenset(
     {"password", "pass", "passwd", "secret", "pwd", "token", "user", "changeme"}
 )
-_NO_SECRET = re.compile(r"\d{4}-\d\d-\d\d.*|v?\d+(?:\.\d+)+|[\d.,:/-]+(?:[a-z]{1,4})?")
-"""Dates, versions, numbers with a unit."""
+_NO_SECRET = re.compile(
+    r"\d{4}-\d\d-\d\d.*|v?\d+(?:\.\d+)+|(?:[\w.+*/-]{1,20}=)?[\d.,:/-]+(?:[a-z]{1,4})?|~:text=.*"
+)
+"""Dates, versions, numbers with a unit, equations (`tests pass: 23+7=30`), links to a passage."""
 _PLAIN_WORDS = re.compile(r"[A-Za-z]+(?:[-_ ][A-Za-z]+)*\d?")
 """Words; one digit may follow."""
 _CHANGE_OF_CASE = re.compile("[a-z][A-Z]")
@@ -142,8 +145,7 @@ _CHANGES = 5
 """Least changes from small to capital letter in random letters; more than names have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(Struct, frozen=True):
     """A range of text that looks like a credential."""
 
     what: str

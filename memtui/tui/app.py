@@ -12,6 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from msgspec.structs import replace
 from textual import events
 from textual._styles_cache import StylesCache
 from textual.app import App, ScreenStackError
@@ -24,7 +25,6 @@ from textual.worker import WorkerFailed
 
 from memtui import text
 from memtui.config import LoadedSettings, Settings
-from memtui.dataclass import replace
 from memtui.themes import MONO
 from memtui.tui import actions, first_frame, key_bindings
 from memtui.tui.actions import BY_ID

@@ -7,9 +7,11 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui import text
 from memtui.changes import Act, Change
-from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict
 from memtui.model import CURRENT, IMPORTANCES, Memory, empty_word
 from memtui.stores.base import WritableStore
@@ -25,8 +27,7 @@ class Kind(StrEnum):
     ONE_OF = "one of"
 
 
-@dataclass(frozen=True, slots=True)
-class FormField:
+class FormField(Struct, frozen=True):
     """One field of a form."""
 
     name: str
@@ -42,8 +43,7 @@ class FormField:
     """What stands at the right: how many of the memories can have it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """The fields of a dialog, and the changes that saving it makes."""
 
     title: str

@@ -10,13 +10,16 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui import text
-from memtui.changes import Change, Outcome
-from memtui.dataclass import dataclass, field, replace
+from memtui.changes import Change, Outcome, Plan, effects_of
 from memtui.errors import MemtuiError, RefError, Refused
 from memtui.library.planning import Planned
 from memtui.model import Memory
 from memtui.progress import Cancelled, Progress, Report, stoppable
+from memtui.stores.effects import is_warning
 from memtui.tui.diff_lines import DiffLine, diff_files, name_below
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.library_worker import LibraryWorker
@@ -35,8 +38,7 @@ Find = Callable[[str], Memory | None]
 """`LibraryWorker.find_memory`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Struct, frozen=True):
     """A plan and what it does to each file, ready to be shown."""
 
     planned: Planned
@@ -206,8 +208,9 @@ def describe_progress(progress: Progress) -> OutcomeLine:
 
 
 def describe_plan(planned: Planned, find: Find) -> tuple[OutcomeLine, ...]:
-    """Outcome and reason of a plan, what it supersedes, and its warnings."""
-    lines = [*_outcome(planned)]
+    """What a plan means for the programs, its outcome and reason, what it supersedes, its
+    warnings."""
+    lines = [*describe_effects(planned.plans), *_outcome(planned)]
     lines += [
         OutcomeLine(_headline(ref, find), Tone.WARNING, "supersedes:")
         for ref in planned.supersedes[:MAX_LISTED]
@@ -216,6 +219,14 @@ def describe_plan(planned: Planned, find: Find) -> tuple[OutcomeLine, ...]:
     lines += [OutcomeLine(warning, Tone.WARNING, "!") for warning in planned.warnings[:MAX_LISTED]]
     lines += _count_more(len(planned.warnings))
     return tuple(lines)
+
+
+def describe_effects(plans: Iterable[Plan]) -> list[OutcomeLine]:
+    """What plans mean for the programs, a line each; a warning where nothing is as it may seem."""
+    return [
+        OutcomeLine(effect, Tone.WARNING if is_warning(effect) else Tone.GOOD, "→")
+        for effect in effects_of(plans)
+    ]
 
 
 def _outcome(planned: Planned) -> list[OutcomeLine]:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import NamedTuple
 
-from memtui.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from memtui.model import UNTYPED
 from memtui.query import FIELDS, TokenKind, tokenize
 from memtui.text import has_hidden
@@ -37,8 +38,7 @@ Counts = Mapping[str, Mapping[str, int]]
 """Field -> value -> count, the most frequent first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
+class Vocabulary(Struct, frozen=True):
     """All values per field, sorted by their folded forms."""
 
     values: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)

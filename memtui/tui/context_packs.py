@@ -8,6 +8,9 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Protocol
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.context import (
     ContextSettings,
     DroppedEntry,
@@ -19,7 +22,6 @@ from memtui.context import (
     find_recipe,
     list_recipes,
 )
-from memtui.dataclass import dataclass, replace
 from memtui.library import Library, SearchResult
 from memtui.model import Memory
 from memtui.progress import Cancelled
@@ -28,8 +30,7 @@ from memtui.stores.base import Store
 from memtui.tui.jobs import Failed, Job
 
 
-@dataclass(frozen=True, slots=True)
-class PackRequest:
+class PackRequest(Struct, frozen=True):
     """The task, recipe and settings of a pack."""
 
     recipe: str
@@ -44,8 +45,7 @@ class PackRequest:
     """Name of a recipe to compare with."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltPack:
+class BuiltPack(Struct, frozen=True):
     """The result of a `PackRequest`."""
 
     request: PackRequest
@@ -190,8 +190,7 @@ class ItemKind(StrEnum):
     """A line of the screen about the whole pack; no text of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackItem:
+class PackItem(Struct, frozen=True):
     """One item of the list."""
 
     kind: ItemKind
@@ -311,8 +310,7 @@ class PackDifference(StrEnum):
     ONLY_RIGHT = "+"
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedEntry:
+class ComparedEntry(Struct, frozen=True):
     """One line of two packs side by side."""
 
     difference: PackDifference

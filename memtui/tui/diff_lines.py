@@ -12,12 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
 from memtui.changes import FileDiff, mask_diff
-from memtui.dataclass import dataclass, replace
 from memtui.insight.comparison import diff_words
 from memtui.tui.appearance import Palette
 
@@ -29,8 +30,7 @@ MAX_LINES = 20_000
 """Lines of all diffs together that are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiffLine:
+class DiffLine(Struct, frozen=True):
     """One line of a diff, its text already made visible."""
 
     kind: str

@@ -13,7 +13,8 @@ from threading import Event
 from time import monotonic, sleep, thread_time
 from typing import TYPE_CHECKING, TypeVar
 
-from memtui.dataclass import replace
+from msgspec.structs import replace
+
 from memtui.errors import EmbeddingBusy, MemtuiError, Refused
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent, stoppable

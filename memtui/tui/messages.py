@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from textual.message import Message
+from dataclasses import dataclass
 
-from memtui.dataclass import dataclass
+from textual.message import Message
 
 
 class Replaceable(Message):
@@ -14,21 +14,21 @@ class Replaceable(Message):
         return type(message) is type(self)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False)
 class QueryTyped(Replaceable):
     """The text of the search line changed."""
 
     text: str
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False)
 class QueryEntered(Message):
     """Enter was pressed in the search line."""
 
     text: str
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False)
 class FilterChosen(Message):
     """A value was chosen in a pane: toggle the filter by it."""
 
@@ -36,7 +36,7 @@ class FilterChosen(Message):
     value: str
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False)
 class SpanChosen(Message):
     """A span of the timeline was chosen; inclusive ISO dates, empty for none."""
 
@@ -44,7 +44,7 @@ class SpanChosen(Message):
     until: str
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False)
 class ChipRemoved(Message):
     """A filter was removed with its chip."""
 
@@ -55,7 +55,7 @@ class MemoryShown(Replaceable, bubble=False):
     """The cursor of the list moved to another memory."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False)
 class RefChosen(Message):
     """A reference to another memory was followed."""
 

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, time
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from memtui import query as queries
-from memtui.dataclass import replace
 from memtui.model import UNTYPED, Memory, Place
 from memtui.query import Condition, Operator, Query, Sort, TimeCondition
 

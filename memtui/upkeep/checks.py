@@ -12,8 +12,9 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Any
 
+from msgspec import Struct
+
 from memtui.changes import Act, Change
-from memtui.dataclass import dataclass
 from memtui.errors import RefError
 from memtui.model import CURRENT, Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
@@ -50,8 +51,7 @@ class FindingKind(StrEnum):
     ORPHAN = "not in the index"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One thing a person should look at."""
 
     kind: FindingKind
@@ -126,8 +126,7 @@ def check_orphaned_files(memories: Sequence[Memory]) -> Iterator[Finding]:
             yield _at(FindingKind.ORPHAN, memory, "the index does not name this file")
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedText:
+class CheckedText(Struct, frozen=True):
     """What was found in the text of one memory, independent of other memories."""
 
     secrets: tuple[str, ...]

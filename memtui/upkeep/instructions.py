@@ -28,7 +28,8 @@ from operator import or_
 from pathlib import Path
 from typing import Any
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.text.filtered_pattern import ExpressionFilter, fold
 
 WORDS = Path(__file__).with_name("instruction_words.toml")
@@ -76,8 +77,7 @@ _HARMLESS_IF_NEGATED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MeaningRule:
+class MeaningRule(Struct, frozen=True):
     """Meanings that make an instruction when they stand within so many words."""
 
     reason: str
@@ -86,8 +86,7 @@ class MeaningRule:
     within: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """A word with a meaning."""
 
     at: float
@@ -121,8 +120,7 @@ class _Meanings(dict[str, int]):
         return bits
 
 
-@dataclass(frozen=True, slots=True)
-class _Phrase:
+class _Phrase(Struct, frozen=True):
     rest: tuple[str, ...]
     bits: int
 

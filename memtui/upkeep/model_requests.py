@@ -13,9 +13,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change
 from memtui.config import LanguageModel
-from memtui.dataclass import dataclass, replace
 from memtui.errors import ModelError, Refused
 from memtui.model import IMPORTANCES, Memory
 from memtui.text import without_hidden, without_lone_surrogates
@@ -47,8 +49,7 @@ EXTRACT_PROMPT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(Struct, frozen=True):
     """One question to a model: what it shall do, and the text it is given."""
 
     prompt: str
@@ -58,8 +59,7 @@ class ModelRequest:
     """Secrets in the text that were masked."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractedFact:
+class ExtractedFact(Struct, frozen=True):
     """One fact that a model found in a text."""
 
     content: str

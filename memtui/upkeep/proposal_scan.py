@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from memtui.dataclass import dataclass, field, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, UpkeepContext, fingerprint
@@ -52,20 +54,18 @@ _DAILY = frozenset({ProposalKind.EXPIRY, ProposalKind.LONG_HISTORY, ProposalKind
 GROUPS_PER_REPORT = 64
 
 
-@dataclass(frozen=True, slots=True)
-class ScannedGroup:
+class ScannedGroup(Struct, frozen=True):
     """What was found in one group, and from what."""
 
     fingerprint: str
     proposals: tuple[Proposal, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ScanResult:
+class ScanResult(Struct, frozen=True):
     """All proposals of a scan, in the order of `RULES`, and what to keep for the next one."""
 
     proposals: tuple[Proposal, ...]
-    groups: Mapping[str, ScannedGroup] = field(repr=False)
+    groups: Mapping[str, ScannedGroup]
 
 
 def scan(

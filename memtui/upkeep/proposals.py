@@ -17,9 +17,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import asdict
+
 from memtui.changes import Act, Change
 from memtui.config import ReviewSettings
-from memtui.dataclass import asdict, dataclass, field, fields
 from memtui.model import Memory
 from memtui.stores.format import GENERAL_RULES, UpkeepRules
 from memtui.text import cut_line, masked_always
@@ -61,8 +63,7 @@ MIN_PRECISION = 0.8
 """A finding that is right less often is shown as a hint, whatever it proposes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One kind of finding, for people, and how often it is right."""
 
     heading: str
@@ -139,8 +140,7 @@ RULES: Mapping[ProposalKind, Rule] = {
 """In the order of the queue: what is most serious first. The counts are held by the test."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """One finding, and the changes that would settle it."""
 
     id: str
@@ -168,8 +168,7 @@ class Proposal:
         return not self.changes or RULES[self.kind].is_uncertain
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepContext:
+class UpkeepContext(Struct, frozen=True):
     """What findings need beside the memories: clock, settings, what each store can do."""
 
     now: datetime
@@ -309,7 +308,7 @@ def merge_into(
     return changes
 
 
-_OWN_FIELDS = {field.name for field in fields(Proposal)} - {"kind", "refs", "changes"}
+_OWN_FIELDS = {*Proposal.__struct_fields__} - {"kind", "refs", "changes"}
 """Fields that a record stores exactly as the proposal has them."""
 
 

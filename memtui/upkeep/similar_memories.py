@@ -17,7 +17,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.model import CURRENT, Memory, to_record
 from memtui.upkeep.proposals import (
     NEVER,
@@ -30,22 +31,28 @@ from memtui.upkeep.proposals import (
 )
 from memtui.upkeep.similarity import (
     SimilarPair,
-    groups_of,
     is_same_statement,
     jaccard,
     similar_pairs,
     similar_vectors,
+    stars_of,
     tfidf_vectors,
     words_of,
 )
 
 _MERGED_KINDS = frozenset({"fact", "event", "observation", "schema"})
 """Kinds that are one statement each; documents, notes and episodes are never merged."""
+_CODE = ("```", "~~~")
+"""Blocks of code state nothing by themselves."""
 _IMPORTANCE = {"high": 2, "medium": 1, "low": 0}
 
 
 def _statements(memories: Sequence[Memory]) -> list[Memory]:
-    return [one for one in memories if one.kind in _MERGED_KINDS and one.status in CURRENT]
+    return [
+        one
+        for one in memories
+        if one.kind in _MERGED_KINDS and one.status in CURRENT and not one.content.startswith(_CODE)
+    ]
 
 
 def _text(memory: Memory) -> str:
@@ -71,8 +78,9 @@ def find_duplicates(memories: Sequence[Memory], context: UpkeepContext) -> Itera
         for pair in _find_similar(found, context)
         if _may_be_merged(found[pair.first], found[pair.second], context)
     ]
-    for group in groups_of(pairs):
-        target, *others = sorted((found[at] for at in group), key=_rank, reverse=True)
+    order = sorted(range(len(found)), key=lambda at: _rank(found[at]), reverse=True)
+    for group in stars_of(pairs, order):
+        target, *others = (found[at] for at in group)
         lowest = min(jaccard(words_of(_text(target)), words_of(_text(one))) for one in others)
         yield propose(
             ProposalKind.DUPLICATE,
@@ -140,8 +148,9 @@ def _clusters_in(memories: Sequence[Memory], context: UpkeepContext) -> Iterator
             continue
         if is_same_statement(_text(one), _text(other)):
             pairs.append((pair.first, pair.second))
-    for group in groups_of(pairs):
-        target, *others = sorted((memories[at] for at in group), key=_rank, reverse=True)
+    order = sorted(range(len(memories)), key=lambda at: _rank(memories[at]), reverse=True)
+    for group in stars_of(pairs, order):
+        target, *others = (memories[at] for at in group)
         yield propose(
             ProposalKind.CLUSTER,
             [target, *others],
@@ -175,8 +184,7 @@ MIN_WORDS = 3
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class SharedMemory:
+class SharedMemory(Struct, frozen=True):
     """A memory of the left store and the memory of the right store that says nearly the same."""
 
     left: Memory
@@ -188,8 +196,7 @@ class SharedMemory:
     right_passage: str
 
 
-@dataclass(frozen=True, slots=True)
-class StoreComparison:
+class StoreComparison(Struct, frozen=True):
     """What two stores have in common, and what each has alone."""
 
     left: str

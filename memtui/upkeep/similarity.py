@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
 
 Step = Callable[[int, int], None]
 STEP = 512
@@ -42,7 +42,10 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-_TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)*|\w+(?:['’]\w+)?")
+_EAST_ASIAN = r"\u3040-\u30ff\u3400-\u9fff"
+_TOKEN = re.compile(
+    rf"\d+(?:[.,:/-]\d+)*|[{_EAST_ASIAN}]|[^\W{_EAST_ASIAN}]+(?:['’][^\W{_EAST_ASIAN}]+)?"
+)
 _NEGATION = re.compile(
     r"not|no|never|none|neither|nor|cannot|without|\w+n['’]t|"
     r"nicht|kein\w{0,2}|nie|niemals|ohne|pas|jamais|sans|nunca|sin|não|sem"
@@ -57,8 +60,8 @@ _INFLECTED = 0.6
 def is_same_statement(one: str, other: str) -> bool:
     """Whether two texts of much the same words also say the same.
 
-    They do not if they differ in a number or in a negation, if a word of one is replaced by another
-    word in the other ("north tower", "south tower"), or if two words have changed places ("tea over
+    They do not if they differ in a number or a negation, if words of one are replaced by others in
+    the other ("north tower", "south tower"), or if two words have changed places ("tea over
     coffee", "coffee over tea").
     """
     first, second = _TOKEN.findall(one.casefold()), _TOKEN.findall(other.casefold())
@@ -72,11 +75,16 @@ def is_same_statement(one: str, other: str) -> bool:
             return False
     matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
     return not any(
-        _is_other_word(a, b)
+        _are_other_words(first[start:end], second[begin:stop])
         for kind, start, end, begin, stop in matcher.get_opcodes()
-        if kind == "replace" and end - start == stop - begin
-        for a, b in zip(first[start:end], second[begin:stop], strict=True)
+        if kind == "replace"
     )
+
+
+def _are_other_words(gone: Sequence[str], new: Sequence[str]) -> bool:
+    if len(gone) == len(new):
+        return any(map(_is_other_word, gone, new))
+    return all(_is_other_word(a, b) for a in gone for b in new)
 
 
 def _is_number(token: str) -> bool:
@@ -103,8 +111,7 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return common / (len(one) + len(other) - common)
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarPair:
+class SimilarPair(Struct, frozen=True):
     """Two texts of a sequence, by their positions, and how similar they are."""
 
     first: int
@@ -202,19 +209,20 @@ def similar_vectors(
                 yield SimilarPair(other, position, score)
 
 
-def groups_of(pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """The connected groups of these pairs, each in ascending order."""
-    parent: dict[int, int] = {}
+def stars_of(pairs: Sequence[tuple[int, int]], order: Sequence[int]) -> list[list[int]]:
+    """Groups in which each item is paired with the first: no chains of ever less similar ones.
 
-    def root(item: int) -> int:
-        while parent.setdefault(item, item) != item:
-            parent[item] = parent[parent[item]]
-            item = parent[item]
-        return item
-
+    Args:
+        pairs: Of similar items.
+        order: The items, those first that are to be the first of a group.
+    """
+    near: defaultdict[int, set[int]] = defaultdict(set)
     for first, second in pairs:
-        parent[root(second)] = root(first)
-    groups: defaultdict[int, list[int]] = defaultdict(list)
-    for item in sorted(parent):
-        groups[root(item)].append(item)
-    return list(groups.values())
+        near[first].add(second)
+        near[second].add(first)
+    groups, taken = [], set[int]()
+    for item in order:
+        if item not in taken and (others := near[item] - taken):
+            groups.append([item, *(other for other in order if other in others)])
+            taken |= {item, *others}
+    return groups

@@ -21,8 +21,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from memtui.config import Embedding
-from memtui.dataclass import replace
 from memtui.library import Library
 from memtui.query import parse_query
 from memtui.search import context, ranking

@@ -21,7 +21,6 @@ from typing import Any
 
 from memtui.changes import Act, Change
 from memtui.insight import timeline as timelines
-from memtui.insight.link_statements import read_entry
 from memtui.insight.links import LinkIndex, Node, NodeKind
 from memtui.insight.traversal import Direction, traverse
 from memtui.library import Library, time_views
@@ -86,19 +85,17 @@ def row(name: str, took: tuple[float, float], budget: float | None = None) -> No
 def traversal_row(links: int = 10_000) -> None:
     """Follow random links among half as many memories, all of them."""
     dice = random.Random(3)
-    index = LinkIndex()
+    rows = []
     for number in range(links // 2):
         targets = (Link("to", str(dice.randrange(links // 2))) for _ in range(2))
-        own = Memory(f"a:{number}", str(number), "a", "fact", links=tuple(targets))
-        index.add_entry(number, read_entry(own))
+        rows.append(Memory(f"a:{number}", str(number), "a", "fact", links=tuple(targets)))
     start = Node(NodeKind.MEMORY, "a:0")
 
     def walk(direction: Direction) -> None:
         traverse(index, start, depth=10_000, direction=direction)
 
     for direction in Direction:
-        # What is known of the links is made again.
-        index.add_entry(-1, read_entry(Memory("a:x", "x", "a", "fact")))
+        index = LinkIndex({memory.ref: slot for slot, memory in enumerate(rows)}, rows)
         name = f"traverse {links:,} links, {direction}"
         first = timed(lambda d=direction: walk(d))  # type: ignore[misc]
         row(f"{name}, after a change", first, 50)

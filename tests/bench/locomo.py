@@ -17,14 +17,14 @@ import argparse
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
-from memtui.dataclass import replace
 from memtui.library.finding import Searchable, find
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
@@ -41,8 +41,7 @@ DEPTH = 200
 _SESSION = re.compile(r"session_(\d+)$")
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     sample: str
     text: str
     evidence: frozenset[int]

@@ -23,8 +23,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
-from memtui.dataclass import replace
 from memtui.search import columns as columns_module
 from memtui.search.documents import to_document
 from tests.bench import corpus

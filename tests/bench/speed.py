@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
-from memtui.dataclass import replace
 from memtui.query import parse_query
 from memtui.search import columns as columns_module
 from memtui.search import postings

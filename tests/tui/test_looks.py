@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from rich.segment import Segment
 
 from memtui import paths, themes
-from memtui.dataclass import replace
 from memtui.model import Place
 from memtui.tui.dialogs.picker import Choice, Picker
 

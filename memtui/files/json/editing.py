@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.errors import Refused
 from memtui.files.json.locating import (
     BYTE_ORDER_MARK,
@@ -34,8 +35,7 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _ANY_ESCAPE = re.compile(r"\\u[0-9a-f]{4}|\\.", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(Struct, frozen=True):
     """Which characters a writer escapes. Lone surrogates are always escaped."""
 
     ascii: bool = False
@@ -77,8 +77,7 @@ def _upper(match: re.Match[str]) -> str:
     return "\\u" + found[2:].upper() if found.startswith("\\u") else found
 
 
-@dataclass(frozen=True, slots=True)
-class JsonStyle:
+class JsonStyle(Struct, frozen=True):
     """The white space of an object, as found or as jq writes it."""
 
     opening: str

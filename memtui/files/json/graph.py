@@ -12,7 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from memtui.dataclass import dataclass, field
+from msgspec import Struct
+
 from memtui.errors import UnreadableFile
 from memtui.files.json.editing import (
     JsonStyle,
@@ -35,8 +36,7 @@ _TIGHT = JsonStyle("", ",", ":", "")
 """As JSON.stringify writes."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphRecord:
+class GraphRecord(Struct, frozen=True):
     """One entity or relation, and where it stands."""
 
     kind: str
@@ -44,7 +44,7 @@ class GraphRecord:
     start: int
     end: int
     line: int
-    raw: str = field(repr=False)
+    raw: str
 
     @property
     def name(self) -> str:
@@ -92,11 +92,10 @@ class GraphRecord:
         return raw
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(Struct, frozen=True):
     """A parsed file."""
 
-    text: str = field(repr=False)
+    text: str
     entities: Sequence[GraphRecord]
     relations: Sequence[GraphRecord]
     faults: Sequence[tuple[int, str]] = ()

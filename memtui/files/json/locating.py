@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-from memtui.dataclass import dataclass, field
+from msgspec import Struct
+
 from memtui.errors import Refused, UnreadableFile
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -24,8 +25,7 @@ _LONG_NUMBERS = json.JSONDecoder(parse_int=lambda digits: _to_integer(digits))
 BYTE_ORDER_MARK = "\ufeff"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """One item of an array: its value and its place in the text."""
 
     value: Any
@@ -35,7 +35,7 @@ class Record:
     end: int
     line: int
     """1-based line of `start`."""
-    text: str = field(repr=False, compare=False)
+    text: str
     """The whole text it was read from."""
 
     @property

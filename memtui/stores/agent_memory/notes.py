@@ -10,8 +10,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from memtui.changes import Act, Change, Edit, Plan, text_edit
-from memtui.dataclass import dataclass
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
@@ -28,8 +29,7 @@ _HEAD_LINES = 20
 """Lines of a summary that may hold its **Type** and **Last updated**."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoteText:
+class NoteText(Struct, frozen=True):
     """One markdown file, and how its bytes differ from its content."""
 
     path: Path

@@ -18,8 +18,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.changes import Edit, Kind, Plan
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, UnreadableFile
 from memtui.files.json.locating import load
 from memtui.files.reading import decode, read_bytes, safe_join
@@ -184,16 +186,15 @@ INDENT = "  "
 """What jq puts before each level."""
 
 
-@dataclass(frozen=True, slots=True)
-class FactFile:
+class FactFile(Struct, frozen=True):
     """The facts of one entity, read to plan a change."""
 
     items: JsonFile
     slug: str
     type: str
     """The entity's type: of its first fact, else of its summary, else empty."""
-    records: tuple[NamedRecord, ...] = field(default=(), repr=False)
-    memories: tuple[Memory, ...] = field(default=(), repr=False)
+    records: tuple[NamedRecord, ...] = field(default=())
+    memories: tuple[Memory, ...] = field(default=())
 
     def record(self, id: str) -> NamedRecord:
         """The record with this id. Raises Conflict when another program removed it."""

@@ -15,7 +15,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.model import Memory
 from memtui.stores.format import UpkeepRules
 
@@ -28,8 +29,7 @@ def _phrases(text: str) -> tuple[str, ...]:
     return tuple(" ".join(phrase.split()) for phrase in text.split(","))
 
 
-@dataclass(frozen=True, slots=True)
-class FactRules:
+class FactRules(Struct, frozen=True):
     """The constants of the rules; config.toml can set each."""
 
     shortest: int = 15

@@ -15,8 +15,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
-from memtui.dataclass import replace
 from memtui.errors import RefError, Refused, UnreadableFile
 from memtui.files.json.editing import put_member
 from memtui.files.json.locating import load
@@ -62,7 +63,15 @@ from memtui.stores.agent_memory.rules import (
     most_similar,
     upkeep_rules,
 )
-from memtui.stores.base import LoadedText, Reading, Shard, StoreView, Unreadable, loaded_whole
+from memtui.stores.base import (
+    LoadedText,
+    Reading,
+    ReadTime,
+    Shard,
+    StoreView,
+    Unreadable,
+    loaded_whole,
+)
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import (
@@ -102,6 +111,7 @@ from memtui.stores.values import (
     check_unchanged,
     content_of,
     created_of,
+    from_iso,
     text_of,
     to_iso_seconds,
     utc_now,
@@ -560,6 +570,8 @@ ACTS = ActionSupport(
 
 EMPTIED = "agent-memory reports success here but saves nothing"
 """What its scripts do with an items.json of 0 bytes (ran): the reason why it is worth a warning."""
+DAYS_READ = 7
+"""Days of daily notes that its retrieval reads (retrieve-memory.sh, stage 4)."""
 LOADED = "tacit knowledge, layer 3 of its README; other layers are retrieved by a query"
 
 
@@ -625,6 +637,15 @@ class AgentMemory(FileStore):
         if memory.kind == "note":
             return AccessKey("entities", slug, shard)
         return AccessKey("facts", f"{slug}/{memory.id}", shard)
+
+    def read_time(self, path: str) -> ReadTime:
+        """MEMORY.md is read when a session starts, all else by retrieve-memory.sh at each query:
+        entities, and the notes of today and six days back (its stages 1 to 4)."""
+        if path.endswith(TACIT):
+            return ReadTime.NEXT_SESSION
+        day = None if "/" in path else from_iso(path.removesuffix(".md"))
+        is_old = day is not None and (self.now().date() - day.date()).days >= DAYS_READ
+        return ReadTime.NEVER if is_old else ReadTime.SEARCHED
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """MEMORY.md, whole: the layer that is read without a query."""

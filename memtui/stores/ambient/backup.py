@@ -20,7 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memtui.dataclass import dataclass, field, replace
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.errors import BundleError, UnreadableFile
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import read_bytes
@@ -70,8 +72,7 @@ def export(request: ExportRequest) -> ExportedDocument:
     return ExportedDocument(text, left_out, (cut,) if exported.cut else ())
 
 
-@dataclass(slots=True)
-class AmbientBackup:
+class AmbientBackup(Struct):
     """The document, and how many memories were cut or left out."""
 
     document: dict[str, Any]
@@ -167,8 +168,7 @@ def _add_foreign(document: AmbientBackup, memory: Memory) -> None:
 # ---- writing: an Ambient store's own files ------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class BackupSelection:
+class BackupSelection(Struct, frozen=True):
     """Memories of one Ambient store that are to be exported."""
 
     root: Path

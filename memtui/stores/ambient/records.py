@@ -25,8 +25,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.changes import Edit, Kind, text_edit, value_edit
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json.editing import raw_value
 from memtui.files.json.locating import load
@@ -52,12 +54,11 @@ SHORT_KEY = 8
 _SHOWN_IN_FIELDS = frozenset({"id", "type", "content", "importance"})
 
 
-@dataclass(frozen=True, slots=True)
-class EventFile:
+class EventFile(Struct, frozen=True):
     """One project.json or branch file, and its valid records."""
 
     file: JsonFile
-    records: list[NamedRecord] = field(repr=False)
+    records: list[NamedRecord]
     is_project: bool
     is_archived: bool
     branch: str
@@ -88,8 +89,7 @@ def event_file(file: JsonFile, records: list[NamedRecord]) -> EventFile:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(Struct, frozen=True):
     """One project directory."""
 
     key: str
@@ -114,8 +114,7 @@ class Project:
         return tuple(f for f in self.files if not f.is_project and not f.is_archived)
 
 
-@dataclass(frozen=True, slots=True)
-class EventCopy:
+class EventCopy(Struct, frozen=True):
     """An event's record in one file."""
 
     where: EventFile
@@ -316,14 +315,13 @@ def to_json_text(value: Mapping[str, Any], indent: int | None = 2) -> str:
     return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectFiles:
+class ProjectFiles(Struct, frozen=True):
     """The files of one project, read to plan a change."""
 
     folder: Path
     project: Project
     unreadable: tuple[Unreadable, ...]
-    by_id: Mapping[str, list[EventCopy]] = field(repr=False)
+    by_id: Mapping[str, list[EventCopy]]
     """Every event with all places that hold it."""
 
     @property
@@ -438,8 +436,7 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 """src/memory/store.ts:230-248."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventRules:
+class EventRules(Struct, frozen=True):
     """The constants of the rules; config.toml can set each."""
 
     overlap: float = 0.4
@@ -454,7 +451,7 @@ class EventRules:
     """Events of project.json beyond which Ambient drops old ones (store.ts:20)."""
     task_limit: int = 500
     """The same for a branch (store.ts:21)."""
-    stop_words: frozenset[str] = field(default=STOP_WORDS, repr=False)
+    stop_words: frozenset[str] = field(default=STOP_WORDS)
 
 
 class EventContext(PlanContext):

@@ -29,8 +29,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, text_edit
-from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp, safe_join
 from memtui.model import Memory
@@ -59,9 +61,10 @@ from memtui.stores.ambient.records import (
     task_key,
 )
 from memtui.stores.base import (
-    LoadedEntry,
+    LoadedBlock,
     LoadedText,
     Reading,
+    ReadTime,
     Shard,
     StoreView,
     Unreadable,
@@ -158,8 +161,7 @@ def find_superseded(
     return closest
 
 
-@dataclass(frozen=True, slots=True)
-class EventTarget:
+class EventTarget(Struct, frozen=True):
     """The project and branch that a new event goes to."""
 
     files: ProjectFiles
@@ -262,8 +264,7 @@ _UNKNOWN_PROJECT = (
 _NO_PROJECT_FILE = "the project has no project.json: written to the branch only"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacedDecision:
+class ReplacedDecision(Struct, frozen=True):
     """A decision that the new one supersedes in some or all of the files that hold it."""
 
     id: str
@@ -825,6 +826,11 @@ class Ambient(FileStore):
         project, faults = read_project(self.root, shard.key, shard.files)
         return Reading(tuple(events(project, self.label, self.now())), tuple(faults))
 
+    def read_time(self, path: str) -> ReadTime:
+        """The daemon reads the files for every request and keeps no cache; the branches that were
+        archived it does not read (formats page of Ambient, 2.1 and 2.2)."""
+        return ReadTime.NEVER if f"/{ambient.ARCHIVED}/" in path else ReadTime.AT_ONCE
+
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The block of the project and branch, or of each, read from the files as Ambient does."""
         return tuple(session_blocks(self.root, self.label, entity, now))
@@ -902,31 +908,26 @@ def session_blocks(root: Path, label: str, entity: str, now: datetime) -> Iterat
 def _block(
     project: Project, branch: EventFile | None, label: str, now: datetime
 ) -> LoadedText | None:
-    own = project.own
-    text = ""
-    entries: list[LoadedEntry] = []
+    own, block = project.own, LoadedBlock()
 
     def add(heading: str, records: Sequence[NamedRecord]) -> None:
-        nonlocal text
-        text += heading
+        block.add(heading)
         for record in records:
-            line = f"\n- {text_of(record.value.get('content'))}"
-            line += f" ({text_of(record.value.get('type'))}, {_age(record, now)})"
-            entries.append(
-                LoadedEntry(f"{label}:{record.id}", len(text) + 1, len(text) + len(line))
-            )
-            text += line
+            value = record.value
+            line = f"- {text_of(value.get('content'))} ({text_of(value.get('type'))}"
+            block.add("\n")
+            block.add(f"{line}, {_age(record, now)})", f"{label}:{record.id}")
 
     if own is not None and _is_unexpired(own, now) and own.records:
         shown = [r for r in own.records if r.value.get("importance") != "low"]
         add(f"[Project: {project.name}]", shown[-PROJECT_EVENTS:])
     if branch is not None and _is_unexpired(branch, now) and branch.records:
-        add(f"{chr(10) * 2 if text else ''}[Task: {branch.branch}]", branch.records[-TASK_EVENTS:])
-    if not text:
+        gap = "\n\n" if block.text else ""
+        add(f"{gap}[Task: {branch.branch}]", branch.records[-TASK_EVENTS:])
+    if not block.text:
         return None
     title = project.path if branch is None else f"{project.path}/{branch.branch}"
-    file = "" if own is None else str(own.file.path)
-    return LoadedText(title, text, file, entries=tuple(entries), is_of_entity=True, note=LOADED)
+    return block.loaded(title, str(own.file.path) if own else "", is_of_entity=True, note=LOADED)
 
 
 def _is_unexpired(file: EventFile, now: datetime) -> bool:

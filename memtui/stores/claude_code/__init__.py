@@ -23,7 +23,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.stores.base import Unreadable
 from memtui.stores.format import Format
 from memtui.stores.scanning import (
@@ -155,8 +156,7 @@ MAX_SETTINGS_BYTES = 32 << 20
 # ---- memory folders -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFolder:
+class MemoryFolder(Struct, frozen=True):
     """One folder with a MEMORY.md and topic files."""
 
     key: str

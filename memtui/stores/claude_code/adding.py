@@ -7,8 +7,9 @@ import posixpath
 import re
 from typing import Any
 
+from msgspec.structs import replace
+
 from memtui.changes import Change, Edit, Outcome, Plan, text_edit
-from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder

@@ -21,7 +21,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memtui.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.model import Link, Memory, Place
 from memtui.stores.base import Unreadable
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
@@ -89,8 +91,7 @@ class IndexFile(MarkdownList):
         return named if item.native.is_bullet else self.prefix + text_key(item.text)
 
 
-@dataclass(frozen=True, slots=True)
-class FolderRecords:
+class FolderRecords(Struct, frozen=True):
     """The parsed files of one memory folder, and those that cannot be read."""
 
     folder: MemoryFolder

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.errors import Refused
 from memtui.files.frontmatter import parse_block, set_field, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
@@ -29,8 +30,7 @@ TYPES = ("user", "feedback", "project", "reference")
 DEEPEST_IMPORT = 5
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedPart:
+class LoadedPart(Struct, frozen=True):
     """How much of a MEMORY.md is loaded at the start of a session."""
 
     lines: int

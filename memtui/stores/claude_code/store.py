@@ -18,15 +18,14 @@ from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, file_stamp, read_bytes
 from memtui.model import Memory
 from memtui.stores.base import (
-    LimitUse,
     LoadedEntry,
     LoadedText,
     LoadLimit,
     Reading,
+    ReadTime,
     Shard,
     StoreView,
     Unreadable,
-    limit_uses,
     loaded_whole,
 )
 from memtui.stores.claude_code import (
@@ -130,15 +129,24 @@ class ClaudeCodeStore(MarkdownListStore):
         memories = tuple(folder_memories(records, self.label))
         return Reading(memories, tuple(records.unreadable))
 
+    def read_time(self, path: str) -> ReadTime:
+        """Instruction files and MEMORY.md are loaded when a session starts, and a running one keeps
+        them; topic files are read on demand (formats page of Claude Code, layout and limit)."""
+        folder, _, name = path.rpartition("/")
+        in_folder = any(each.key == (folder or ".") for each in memory_folders(self.root, []))
+        is_topic = in_folder and name != INDEX and path not in instruction_names(self.root, [])
+        return ReadTime.OPENED if is_topic else ReadTime.NEXT_SESSION
+
+    def as_loaded(self, path: str, text: str) -> LoadedText | None:
+        """The head of a MEMORY.md."""
+        is_index = path.rpartition("/")[2] == INDEX
+        return _index_text("", path, text, ()) if is_index else None
+
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The instruction files, and MEMORY.md of this entity or of every folder."""
         folders = [(self._entity(each), each) for each in memory_folders(self.root, [])]
         memories = list(view.memories(self.label))
         return tuple(loaded_texts(self.root, folders, memories, entity))
-
-    def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
-        """How much of its limit each MEMORY.md uses."""
-        return limit_uses(self.label, self.session_start(view, "", now))
 
     def place_facts(self) -> Mapping[str, Any]:
         """Which kind of folder it is, and the projects, which the transcripts beside them tell."""

@@ -24,12 +24,14 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
-from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp
 from memtui.model import CURRENT, Link, Memory, Place
-from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable
+from memtui.stores.base import LoadedText, Reading, ReadTime, StoreView, Unreadable
 from memtui.stores.codex import MEMORY, NOTES, ROLLOUTS, SUFFIX, SUMMARY, is_note, memory_files
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
@@ -81,8 +83,7 @@ _TYPES = {
 MAX_HEAD_LINES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class TaskGroup:
+class TaskGroup(Struct, frozen=True):
     """A part of MEMORY.md, and where it begins."""
 
     start: int
@@ -389,6 +390,7 @@ class CodexStore(TextFileStore):
         shard_of=shard_of,
         not_on=_not_on,
     )
+    reads = ReadTime.ASKED  # a note, which the next consolidation reads as what a person asks for
     rescans = True  # a note is pending until MEMORY.md is newer
 
     def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002

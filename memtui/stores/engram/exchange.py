@@ -27,8 +27,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec import Struct, field
+
 from memtui.changes import Edit, Outcome, Plan, row_edit
-from memtui.dataclass import dataclass, field
 from memtui.errors import BundleError, Refused
 from memtui.model import Memory
 from memtui.stores.base import Store
@@ -505,8 +506,7 @@ def plan_import(store: Store, document: str) -> Plan:
     return read_or_raise(file, work)
 
 
-@dataclass(slots=True)
-class _Import:
+class _Import(Struct):
     path: str
     connection: sqlite3.Connection
     schema: Schema

@@ -41,7 +41,7 @@ _RELATION_LOCAL = frozenset({"id", "superseded_by_relation_id"})
 Row = Mapping[str, Any]
 
 
-class ImportPlanner(OpenDatabase):
+class ImportPlanner(OpenDatabase, frozen=True):
     """Plans imports into one database. Methods raise Refused, sqlite3.Error."""
 
     def plan(self, change: Change) -> Plan:

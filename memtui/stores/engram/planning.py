@@ -35,8 +35,9 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Outcome, Plan, row_edit
-from memtui.dataclass import replace
 from memtui.errors import RefError, Refused
 from memtui.model import Memory
 from memtui.stores.base import StoreView
@@ -63,7 +64,7 @@ _OVERWRITTEN = ("type", "title", "content", "tool_name", "last_seen_at")
 """What a save under an existing topic key replaces (store.go, AddObservation)."""
 
 
-class SavePlanner(OpenDatabase):
+class SavePlanner(OpenDatabase, frozen=True):
     """Plans new observations. Methods raise Refused, sqlite3.Error."""
 
     def add(self, change: Change) -> Plan:
@@ -218,7 +219,7 @@ def why_beside(change: Change, memory: Memory, view: StoreView, schema: Schema) 
     return "Engram relates no observation to itself" if other == memory else ""
 
 
-class RelationPlanner(OpenDatabase):
+class RelationPlanner(OpenDatabase, frozen=True):
     """Plans relations. Methods raise Refused, RefError, sqlite3.Error."""
 
     def link(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
@@ -372,7 +373,7 @@ def _refused_here(act: Act, memory: Memory) -> str:
     return ""
 
 
-class Planner(OpenDatabase):
+class Planner(OpenDatabase, frozen=True):
     """Plans changes of one database. Methods raise Refused, RefError, sqlite3.Error."""
 
     def plan(self, change: Change, view: StoreView) -> Plan:

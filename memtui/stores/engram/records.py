@@ -38,9 +38,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from memtui.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.model import ENDED_LINKS, Link, Memory, Place
-from memtui.stores.base import LoadedEntry, LoadedText
+from memtui.stores.base import LoadedBlock, LoadedText
 from memtui.stores.engram.schema import Schema
 from memtui.stores.format import UpkeepRules
 from memtui.stores.sidecar import link_to_json
@@ -63,8 +65,7 @@ _SESSION_FIELDS = frozenset({"id", "summary"})
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Struct, frozen=True):
     """One row of memory_relations, its ends resolved to observation numbers where they exist."""
 
     sync_id: str
@@ -98,8 +99,7 @@ def relation_of(row: Row, ends: tuple[int | None, int | None], *, source_alive: 
     return Relation(sync_id, source, target, *ends, source_alive, verb, status, columns)
 
 
-@dataclass(frozen=True, slots=True)
-class DatabasePlace:
+class DatabasePlace(Struct, frozen=True):
     """The label and the file of the database that rows come from."""
 
     label: str
@@ -565,41 +565,32 @@ def session_context(
     prompts = rows(_PROMPTS, PROMPTS) if schema.has("user_prompts") else ()
     if not sessions and not observations and not prompts:
         return None
-    parts: list[str] = ["## Memory from Previous Sessions\n\n"]
-    entries: list[LoadedEntry] = []
+    block = LoadedBlock("## Memory from Previous Sessions\n\n")
 
-    def add(heading: str, lines: Iterable[tuple[str, str]]) -> None:
-        for at, (line, id) in enumerate(lines):
-            if not at:
-                parts.append(f"### {heading}\n")
-            start = sum(map(len, parts))
-            parts.append(line)
-            entries.append(LoadedEntry(f"{label}:{id}", start, start + len(line) - 1))
-        if parts[-1].startswith("- "):
-            parts.append("\n")
+    def add(heading: str, lines: Sequence[tuple[str, str]]) -> None:
+        block.add(f"### {heading}\n" if lines else "")
+        for line, id in lines:
+            block.add(line, f"{label}:{id}")
+            block.add("\n")
+        block.add("\n" if lines else "")
 
     session_lines = []
     for own, name, started, summary, count in sessions:
         said = "" if summary is None else f": {_cut(summary, SHORT)}"
-        line = f"- **{text(name)}** ({text(started)}){said} [{count} observations]\n"
-        session_lines.append((line, f"sessions/{text(own)}"))
+        line = f"- **{text(name)}** ({text(started)}){said} [{count} observations]"
+        session_lines.append((line, f"{SESSION}{text(own)}"))
     add("Recent Sessions", session_lines)
-    add(
-        "Recent User Prompts",
-        (
-            (f"- {text(created)}: {_cut(content, SHORT)}\n", f"{PROMPT}{number}")
-            for number, content, created in prompts
-        ),
-    )
-    add(
-        "Recent Observations",
-        (
-            (f"- [{text(kind)}] **{text(title)}**: {_cut(content, LONG)}\n", str(number))
-            for number, kind, title, content in observations
-        ),
-    )
-    name = project or "all projects"
-    return LoadedText(name, "".join(parts), file, entries=tuple(entries), note=LOADED)
+    prompt_lines = [
+        (f"- {text(created)}: {_cut(content, SHORT)}", f"{PROMPT}{number}")
+        for number, content, created in prompts
+    ]
+    add("Recent User Prompts", prompt_lines)
+    observation_lines = [
+        (f"- [{text(kind)}] **{text(title)}**: {_cut(content, LONG)}", str(number))
+        for number, kind, title, content in observations
+    ]
+    add("Recent Observations", observation_lines)
+    return block.loaded(project or "all projects", file, note=LOADED)
 
 
 def _cut(value: object, most: int) -> str:

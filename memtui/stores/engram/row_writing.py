@@ -21,8 +21,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.changes import Edit, Kind, invert_edits
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError
 from memtui.files.save_hooks import failpoint
 from memtui.stores.base import WriteRecorder
@@ -129,8 +131,7 @@ def _checked(edit: Edit, path: Path) -> Edit:
     return edit
 
 
-@dataclass(frozen=True, slots=True)
-class _Writer:
+class _Writer(Struct, frozen=True):
     path: Path
     connection: sqlite3.Connection
     schema: Schema

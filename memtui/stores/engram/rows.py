@@ -12,8 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import Edit, Kind, row_edit
-from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.files.revert_detection import CHANGED, HELD, EditSequence, EditState, EditStatus
 from memtui.stores.engram.connection import run_read
@@ -35,8 +37,7 @@ TABLES = ("observations", "memory_relations", "sessions", "user_prompts", "obser
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class OpenDatabase:
+class OpenDatabase(Struct, frozen=True):
     """A database that is read to plan changes. Methods raise sqlite3.Error."""
 
     path: str

@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from msgspec import Struct
+
 from memtui.changes import Change, Outcome, Plan
-from memtui.dataclass import dataclass
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.engram.records import is_valid_text
@@ -51,8 +52,7 @@ _GO_SPACE = (
 _BLANKS = re.compile(f"[{_GO_SPACE}]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """An entity path in Engram's columns: project, scope and topic key."""
 
     project: str

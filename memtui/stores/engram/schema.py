@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
 
 NEWEST_VERSION = 1
 """Highest `PRAGMA user_version` known: 0 is the July 2026 schema, 1 is v3."""
@@ -68,8 +68,7 @@ _GENERATED = (2, 3)
 """`hidden` of a virtual and of a stored column in `PRAGMA table_xinfo`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(Struct, frozen=True):
     """The columns that exist, and why nothing may be written ('' if it may)."""
 
     tables: Mapping[str, frozenset[str]]

@@ -6,12 +6,14 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Kind, Plan
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
 from memtui.stores.accesses import (
@@ -25,6 +27,7 @@ from memtui.stores.accesses import (
 from memtui.stores.base import (
     LoadedText,
     Reading,
+    ReadTime,
     Scan,
     Shard,
     Store,
@@ -108,9 +111,9 @@ class EngramStore(Store):
     file: Path
     format: str = NAME
     clock: Callable[[], datetime] = utc_now
-    _last_stamps: FileStamps = field(default=(), init=False)
-    _scan: Scan = field(default=Scan(()), init=False)
-    _schema: Schema | None = field(default=None, init=False)
+    _last_stamps: FileStamps = ()
+    _scan: Scan = field(default=Scan(()))
+    _schema: Schema | None = None
 
     @property
     def read_only(self) -> str:
@@ -127,6 +130,7 @@ class EngramStore(Store):
         """The entity can be edited as far as it is a project and a scope."""
         return frozenset({"content", "title", "type", "entity"})
 
+    reads = ReadTime.AT_ONCE  # every call asks the database
     undo_note = "as a new revision"
     """Engram numbers every write of a row, an undone one too."""
 
@@ -218,6 +222,10 @@ class EngramStore(Store):
     def _unreadable(self, error: Exception) -> Unreadable:
         reason = describe_error(error) if isinstance(error, sqlite3.Error) else str(error)
         return Unreadable(str(self.file), f"SQLite: {reason}")
+
+    reads_superseded = True
+    """A `supersedes` verdict changes only memory_relations: the old row is hidden nowhere (formats
+    page of Engram, 3.4)."""
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """What the SessionStart hook asks for: the context of the project that the entity is in."""

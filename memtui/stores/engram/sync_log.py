@@ -18,7 +18,8 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.stores.engram.records import is_blank
 from memtui.stores.engram.rows import insert_row
 from memtui.stores.engram.rules import go_json, project_name
@@ -66,8 +67,7 @@ UPSERT, DELETE = "upsert", "delete"
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class SyncLog:
+class SyncLog(Struct, frozen=True):
     """Writes the records of one transaction, all with one time. Raises sqlite3.Error."""
 
     connection: sqlite3.Connection

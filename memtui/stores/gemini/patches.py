@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from memtui.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from memtui.errors import Refused
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -12,8 +13,7 @@ _NOTHING = "/dev/null"
 _NO_END = "\\ No newline at end of file"
 
 
-@dataclass(slots=True)
-class Hunk:
+class Hunk(Struct):
     """Lines of the old file at a place, and what takes their place."""
 
     start: int
@@ -23,8 +23,7 @@ class Hunk:
     """Lines with their line feeds; one without its end has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilePatch:
+class FilePatch(Struct, frozen=True):
     """What a patch does to one file."""
 
     old: str

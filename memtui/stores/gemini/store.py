@@ -12,13 +12,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from memtui.changes import TEXTS, Act, Change, Edit, Outcome, Plan, text_edit
-from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.reading import decode, file_stamp, read_bytes
 from memtui.model import Memory, Place
 from memtui.stores import listed_texts
-from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable
+from memtui.stores.base import LoadedText, Reading, ReadTime, StoreView, Unreadable
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.gemini import (
     ADDED,
@@ -224,18 +225,20 @@ class GeminiStore(MarkdownListStore):
         found["extra"]["loaded_at_start"] = True
         return found | {"entity": entity_of(file.key)}
 
+    def read_time(self, path: str) -> ReadTime:
+        """Notes are given to sessions when they start; a patch waits for `/memory inbox` (formats
+        page of Gemini CLI)."""
+        return ReadTime.INBOX if is_patch(path) else ReadTime.NEXT_SESSION
+
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """GEMINI.md, and the private notes of this project or of all."""
-        texts = []
+        texts: list[LoadedText] = []
         for path in memory_files(self.root, []):
             if is_patch(path) or (path != GLOBAL and entity not in ("", entity_of(path))):
                 continue
-            text = self.text_of(path)
-            if text is not None:
-                note = "every session" if path == GLOBAL else "sessions of this project"
-                file = str(self.root / path)
-                texts.append(LoadedText(path, text, file, note=f"given to {note}"))
-        return tuple(texts)
+            note = "every session" if path == GLOBAL else "sessions of this project"
+            texts += self.loaded_file(path, view, f"given to {note}")
+        return texts
 
 
 SUPPORT = FormatSupport(GeminiStore, transfer=TransferSupport(convert=convert))

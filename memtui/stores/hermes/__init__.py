@@ -1,8 +1,7 @@
 """Hermes: the notes of the agent and the profile of its user, as lists of entries.
 
-The files lie in `memories/` of its home folder, and of each profile's. A store is a home folder
-(`$HERMES_HOME`, else `~/.hermes`), or a folder with the two files alone, as people keep in a
-repository. (Source: hermes-agent 0.19.0, tools/memory_tool.py and hermes_constants.py.)
+A store is a home folder with `memories/`, or a folder with the two files alone. (Source:
+hermes-agent 0.19.0, tools/memory_tool.py and hermes_constants.py.)
 """
 
 from __future__ import annotations
@@ -19,28 +18,24 @@ MEMORY, USER = "MEMORY.md", "USER.md"
 NAMES = (MEMORY, USER)
 FOLDER = "memories"
 CONFIG = "config.yaml"
+_IN_HOME = (CONFIG, "SOUL.md")
+"""What else lies in a home folder, also where people keep one under another name."""
 LOCK = ".lock"
 """Suffix of the empty file beside each that is locked while it is written; it stays."""
-_OTHER_PROGRAMS = ("memory_summary.md", "raw_memories.md")
-"""What other programs keep in a folder of this name."""
+_OTHER_PROGRAMS = ("memory_summary.md", "raw_memories.md")  # in a folder of this name
 _DELIMITER = re.compile(r"[\r\n]§[\r\n]")
 _MAX_PROFILES = 200
 
 
 def detect(path: Path) -> Path | None:
     """The store that this path is, or directly holds."""
-    if path.name == FOLDER and _is_home(path.parent):
-        return path.parent
-    for home in (path, path / ".hermes"):
-        if _is_home(home):
-            return home
-    return path if _is_memories(path, is_named=False) else None
+    homes = (*[path.parent][: path.name == FOLDER], path, path / ".hermes")
+    found = next(filter(_is_home, homes), None)
+    return found or (path if _is_memories(path, is_named=False) else None)
 
 
 def _is_home(folder: Path) -> bool:
-    is_named = folder.name == ".hermes" or (
-        folder.parent.name == "profiles" and os.path.isfile(folder / CONFIG)
-    )
+    is_named = folder.name == ".hermes" or any(os.path.isfile(folder / name) for name in _IN_HOME)
     return _is_memories(folder / FOLDER, is_named=is_named)
 
 
@@ -66,8 +61,7 @@ def profile_folders(_folder: Path, home: Path, variables: Mapping[str, str]) -> 
 
 def memory_folder(root: Path) -> Path:
     """The folder of the two files."""
-    folder = root / FOLDER
-    return folder if os.path.isdir(folder) else root
+    return root / FOLDER if os.path.isdir(root / FOLDER) else root
 
 
 FORMAT = Format(

@@ -1,58 +1,47 @@
 """Hermes's memory as a store: each of the two files is a list of entries.
 
-* Each entry is a fact. Its entity is what Hermes's own tool calls the file: `memory` or `user`.
-* Importance: what a person chose, else medium; low for an exact copy, which Hermes drops on load.
-
-The rules of reading and limits are those of hermes-agent 0.19.0, tools/memory_tool.py: `_read_file`
-(entries), `load_from_disk` (duplicates), `add` and `replace` (limits), `_detect_external_drift`
-(refusals), `_render_block` (what a session is given). Hermes reads with universal newlines, so a
-carriage return counts as a line feed here too.
+Each entry is a fact of the entity `memory` or `user`; an exact copy, which Hermes drops when it
+loads the file, has a low importance. The rules are those of hermes-agent 0.19.0,
+tools/memory_tool.py: `_read_file` (entries, with universal newlines), `load_from_disk`
+(duplicates), `add` and `replace` (limits), `_detect_external_drift` (refusals), `_render_block`.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import TEXTS, Act, Change, Edit, Kind, text_edit
+from memtui.changes import TEXTS, Act, Change, Edit
 from memtui.errors import Refused
 from memtui.files.frontmatter import BadYaml, read_yaml
 from memtui.files.locking import make_foreign_lock
 from memtui.files.reading import file_stamp
-from memtui.files.text_items import DELIMITER, entry_spans, insert_entry, remove_entry
+from memtui.files.text_items import DELIMITER
 from memtui.model import Memory
-from memtui.stores.base import (
-    LimitUse,
-    LoadedEntry,
-    LoadedText,
-    StoreView,
-    Unreadable,
-    WriteRecorder,
+from memtui.stores import listed_texts
+from memtui.stores.base import LimitUse, LoadedBlock, LoadedText, ReadTime, StoreView, Unreadable
+from memtui.stores.entry_list import (
+    EntryFile,
+    parse_entries,
+    refuse_too_long,
+    size_of,
+    with_line_feeds,
 )
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.hermes import CONFIG, MEMORY, NAMES, USER, memory_folder
 from memtui.stores.importing import is_import
-from memtui.stores.listed_texts import (
-    ListContext,
-    ListedText,
-    ListFile,
-    ListStore,
-    convert_with_entity,
-    list_acts,
-)
+from memtui.stores.listed_texts import ListContext, ListedText, ListFile
 from memtui.stores.scanning import CachedFile
-from memtui.stores.sidecar import Sidecar, is_kept
-from memtui.stores.values import utc_now, whole_number
+from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import whole_number
 
-_LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _RULE = "═" * 46
-_HEADERS = {"memory": "MEMORY (your personal notes)", "user": "USER PROFILE (who the user is)"}
-ENTITIES = {MEMORY: "memory", USER: "user"}
-FILES = {entity: name for name, entity in ENTITIES.items()}
+_HEADERS = {MEMORY: "MEMORY (your personal notes)", USER: "USER PROFILE (who the user is)"}
+FILES = {"memory": MEMORY, "user": USER}
+ENTITIES = {name: entity for entity, name in FILES.items()}
 LIMITS = {MEMORY: ("memory_char_limit", 2200), USER: ("user_char_limit", 1375)}
 """Most characters of each file, and the key of `memory` in config.yaml that sets another number."""
 _OF_USER = frozenset({"user", "preference", "identity", "person"})
@@ -68,27 +57,13 @@ def parse_limits(text: str) -> Mapping[str, int]:
     return {name: whole_number(values.get(key), usual) for name, (key, usual) in LIMITS.items()}
 
 
-def parse_entries(text: str) -> list[str]:
-    """The entries in order; empty ones are none."""
-    return [text[start:end] for start, end in entry_spans(text)]
-
-
-def size_of(entries: Sequence[str]) -> int:
-    """Characters that Hermes counts: of the distinct entries, joined."""
-    return len(DELIMITER.join(dict.fromkeys(map(_as_read, entries))))
-
-
-def _as_read(text: str) -> str:
-    return _LINE_ENDS.sub("\n", text)
-
-
 def why_refused(text: str, limit: int) -> str:
     """Why Hermes would refuse to replace or remove an entry of this file; "" if it would not."""
-    entries = list(map(_as_read, parse_entries(text)))
+    entries = list(map(with_line_feeds, parse_entries(text)))
     longest = max(map(len, entries), default=0)
     if longest > limit:
         return f"Hermes refuses to write it: an entry of {longest:,} characters, limit {limit:,}"
-    if _as_read(text).strip() != DELIMITER.join(entries):
+    if with_line_feeds(text).strip() != DELIMITER.join(entries):
         return "Hermes refuses to write it: it is not a clean list of entries"
     try:
         text.encode("utf-8")
@@ -97,69 +72,16 @@ def why_refused(text: str, limit: int) -> str:
     return ""
 
 
-def refuse_too_long(path: Path, before: str | None, after: str | None, limit: int) -> None:
-    """Raise Refused if a file would grow beyond its limit."""
-    former, size = (size_of(parse_entries(text or "")) for text in (before, after))
-    if size > limit and size > former:
-        raise Refused(
-            f"{path.name} would hold {size:,} of {limit:,} characters",
-            where=str(path),
-            do=f"shorten it, or retire others: {size - limit:,} too many",
-        )
-
-
-def _usage(size: int, limit: int) -> str:
-    """`56% — 1,234/2,200 chars`, as in the header of the block."""
-    percent = min(100, int((size / limit) * 100)) if limit > 0 else 0
-    return f"{percent}% — {size:,}/{limit:,} chars"
-
-
-class EntryFile(ListFile):
-    """One memory file."""
-
-    form = Kind.ENTRIES
-    unreadable = "Hermes would not read this as one entry", "remove the § line"
-    limit = LIMITS[MEMORY][1]
-
-    def parse(self, text: str) -> Iterator[ListedText]:
-        for start, end in entry_spans(text):
-            line = 1 + len(_LINE_ENDS.findall(text, 0, start))
-            yield ListedText(text[start:end], start, end, line)
-
-    def remove(self, removed: Sequence[ListedText]) -> str:
-        text, left = self.before or "", list(self.items)
-        for number in sorted(map(left.index, removed), reverse=True):
-            del left[number]
-            text = remove_entry(text, number)
-            self.checked(text, [each.text for each in left])  # else a number would be another's
-        return text
-
-    def insert(self, group: str, new_text: str, type: str = "") -> str:  # noqa: ARG002
-        texts = [*(each.text for each in self.items), new_text]
-        return self.checked(insert_entry(self.before or "", len(self.items), new_text), texts)
-
-    def checked(self, after: str, expected: Sequence[str]) -> str:
-        """The text, if Hermes reads these entries from it and would write it itself."""
-        super().checked(after, expected)
-        refuse_too_long(self.path, self.before, after, self.limit)
-        return after
-
-    def edit(self, after: str) -> tuple[Edit, ...]:
-        """A file without entries is removed: Hermes reads both the same."""
-        if after or self.before is None:
-            return super().edit(after)
-        return (text_edit(str(self.path), self.before, None, kind=self.form),)
-
-
-class HermesStore(ListStore):
+class HermesStore(listed_texts.ListStore):
     """One home folder of Hermes."""
 
     format = "hermes"
-    acts = list_acts({Act.RETYPE: "an entry has no type"})
+    acts = listed_texts.list_acts({Act.RETYPE: "an entry has no type"})
+    reads = ReadTime.NEXT_SESSION  # a running session holds a frozen copy
     rescans = True  # the limits are part of the stamp
 
-    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
-        super().__init__(root, label, now)
+    def __init__(self, root: Path, label: str, **more: Any) -> None:
+        super().__init__(root, label, **more)
         self._config = CachedFile(root / CONFIG, root, parse_limits, parse_limits(""))
 
     def list_files(self, faults: list[Unreadable]) -> list[str]:  # noqa: ARG002
@@ -184,64 +106,52 @@ class HermesStore(ListStore):
 
     def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:
         assert isinstance(file, EntryFile)
-        texts = [each.text for each in file.items]
-        is_copy = texts.index(item.text) < file.items.index(item)
-        usage = _usage(size_of(texts), file.limit)
-        extra: dict[str, Any] = {"load_limit": usage, "loaded_at_start": not is_copy}
-        found = {"entity": ENTITIES[file.key], "extra": extra}
-        if is_copy:
-            extra["duplicate"] = True
-            found["importance"] = "low"
-        return found
+        is_copy = any(each.text == item.text for each in file.items[: file.items.index(item)])
+        extra = {"load_limit": file.usage, "loaded_at_start": not is_copy}
+        more = {"extra": extra | {"duplicate": True}, "importance": "low"} if is_copy else {}
+        return {"entity": ENTITIES[file.key], "extra": extra, **more}
 
     def faults(self, file: ListFile) -> Iterator[Unreadable]:
         assert isinstance(file, EntryFile)
         if why := why_refused(file.before or "", file.limit):
             yield Unreadable(str(file.path), why)
 
-    def _in_files(self, view: StoreView) -> Iterator[tuple[str, int, list[Memory]]]:
-        """Name, limit and memories of each file that has some."""
-        memories = [memory for memory in view.memories(self.label) if not is_kept(memory)]
-        for name, entity in ENTITIES.items():
-            if own := [memory for memory in memories if memory.entity == entity]:
-                yield name, self._config.current().value[name], own
+    def _files(self) -> Iterator[EntryFile]:
+        for name in self.list_files([]):
+            path = self.file_of(name)
+            text = self.text_of(os.path.relpath(path, self.root))
+            if text is not None:
+                yield self.parse(name, path, text, self.sidecar.current())
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
-        """The two blocks of the prompt; entries that Hermes holds for threats are not told apart
-        here."""
+        """The two blocks of the prompt; what Hermes leaves out as a threat is not known here."""
         texts = []
-        for name, limit, memories in self._in_files(view):
-            own = [memory for memory in memories if memory.extra.get("loaded_at_start")]
-            usage = _usage(size_of([memory.content for memory in own]), limit)
-            text = f"{_RULE}\n{_HEADERS[ENTITIES[name]]} [{usage}]\n{_RULE}\n"
-            entries: list[LoadedEntry] = []
-            for memory in own:
-                text += DELIMITER if entries else ""
-                entries.append(LoadedEntry(memory.ref, len(text), len(text) + len(memory.content)))
-                text += memory.content
-            note = f"loaded whole at the start; {usage}, more is refused"
-            file = memories[0].origin.file
-            texts.append(LoadedText(name, text, file, entries=tuple(entries), note=note))
-        return tuple(texts)
+        for file in self._files():
+            block = LoadedBlock(f"{_RULE}\n{_HEADERS[file.key]} [{file.usage}]\n{_RULE}\n")
+            first: dict[str, str] = {}
+            for item in file.items:
+                first.setdefault(item.text, item.id)
+            for text, id in first.items():
+                block.add(DELIMITER if block.entries else "")
+                block.add(text, f"{self.label}:{id}")
+            note = f"loaded whole at the start; {file.usage}, more is refused"
+            texts.append(block.loaded(file.key, str(file.path), note=note))
+        return texts
 
     def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:  # noqa: ARG002
         """How many characters of its limit each file uses; Hermes never writes more."""
-        return [
-            LimitUse(
-                self.label,
-                name,
-                own[0].origin.file,
-                (("characters", size_of([memory.content for memory in own]), limit),),
-            )
-            for name, limit, own in self._in_files(view)
-        ]
+        found = []
+        for file in self._files():
+            used = ("characters", size_of(file.before), file.limit)
+            found.append(LimitUse(self.label, file.key, str(file.path), (used,)))
+        return found
 
     def check_written(self, path: Path, before: str | None, after: str | None) -> None:
-        """Refuse a text beyond Hermes's limit, which it has filled since the change was planned."""
+        """Refuse a text beyond the limit, as when Hermes has written since the plan."""
         if path.name in NAMES:
             refuse_too_long(path, before, after, self._config.current().value[path.name])
 
-    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
+    def apply(self, edits: Sequence[Edit], recorder: Any) -> None:
         """Make the edits under Hermes's lock, a lock file beside each file."""
         for file in {edit.path for edit in edits if edit.kind in TEXTS}:
             if os.path.basename(file) in NAMES:
@@ -252,7 +162,7 @@ class HermesStore(ListStore):
 def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to an entry, which begins with its entity, as one file holds them all."""
     is_of_user = memory.type.lower() in _OF_USER or memory.entity in _OF_USER
-    return convert_with_entity(memory, "user" if is_of_user else "memory", FILES)
+    return listed_texts.convert_with_entity(memory, "user" if is_of_user else "memory", FILES)
 
 
 SUPPORT = FormatSupport(

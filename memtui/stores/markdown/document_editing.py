@@ -9,15 +9,16 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from memtui.changes import Change, Edit, Outcome, Plan, text_edit
-from memtui.dataclass import dataclass, field
 from memtui.errors import Conflict, Refused
 from memtui.files.frontmatter import set_field, split
 from memtui.files.reading import real_path, safe_join
 from memtui.model import CURRENT, Memory
 from memtui.stores.importing import entity_parts, short_hash, slug
 from memtui.stores.markdown.documents import MarkdownFile, outline, parse_document, with_body
-from memtui.stores.plans import PlanContext, plan_one, tag_edits
+from memtui.stores.plans import PlanContext, plan_duplicate, plan_one, tag_edits
 from memtui.stores.scanning import SKIPPED, SUFFIX, planned_text
 from memtui.stores.values import (
     changed_values,
@@ -39,12 +40,11 @@ _HEADING_LINE = r"^( {{0,3}}#{{1,6}}[ \t]+){}([ \t]*#*[ \t]*)$"
 # ---- an open document --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class OpenDocument:
+class OpenDocument(Struct, frozen=True):
     """One document, read to plan a change."""
 
     memory: Memory
-    text: str = field(repr=False)
+    text: str
     document: MarkdownFile
 
     def text_edits(self, text: str | None) -> tuple[Edit, ...]:
@@ -213,6 +213,8 @@ def plan_file_import(
         values: of its sidecar entry.
     """
     id = str(change.fields["id"])
+    if os.path.lexists(file):
+        return plan_duplicate(change, "a file of this name", context.ref(id))
     edits: tuple[Edit, ...] = (
         text_edit(str(file), None, text),
         *context.entry_edits(id, shard or id, **values),

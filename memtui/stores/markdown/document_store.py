@@ -15,8 +15,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from memtui.changes import Change, Edit, Outcome, Plan, text_edit
-from memtui.dataclass import replace
 from memtui.model import Memory
 from memtui.stores.base import Reading, Unreadable
 from memtui.stores.file_store import TextFileStore

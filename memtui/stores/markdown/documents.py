@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
 from memtui.files.frontmatter import parse_block, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.model import Place
@@ -33,8 +34,7 @@ _TARGET = re.compile(r"\]\([ \t]*<?([^)<>\s]{1,500})")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(Struct, frozen=True):
     """The headings, with their `#` marks, and the link targets as they are written."""
 
     headings: tuple[str, ...]
@@ -102,8 +102,7 @@ _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
 _DATE = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownFile:
+class MarkdownFile(Struct, frozen=True):
     """One file, parsed."""
 
     path: str

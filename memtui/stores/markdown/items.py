@@ -12,15 +12,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
+from memtui.changes import Change, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.listed_texts import ListedText, ListFile, ListStore
-from memtui.stores.markdown.documents import parse_document, time_of_change, with_body
-from memtui.stores.sidecar import Sidecar
+from memtui.stores.base import (
+    NO_LIMIT,
+    LimitUse,
+    LoadedBlock,
+    LoadedEntry,
+    LoadedText,
+    LoadLimit,
+    StoreView,
+    limit_uses,
+)
+from memtui.stores.listed_texts import ListContext, ListedText, ListFile, ListStore, plan_edit
+from memtui.stores.markdown.document_editing import edit_document
+from memtui.stores.markdown.documents import (
+    document_fields,
+    parse_document,
+    time_of_change,
+    with_body,
+)
+from memtui.stores.sidecar import Sidecar, is_kept
 
 _BULLET = re.compile(r"( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
@@ -29,8 +48,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _COMMENT, _COMMENT_END = "<!--", "-->"
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownItem:
+class MarkdownItem(Struct, frozen=True):
     """One item, and where it stands in the text."""
 
     start: int
@@ -265,6 +283,12 @@ class MarkdownList(ListFile):
         return with_body(self.document, body) if body else self.document.head or "\n"
 
 
+def plan_any_edit(change: Change, memory: Memory, context: ListContext) -> Plan:
+    """Edit an item, or a file that is one memory."""
+    plan = edit_document if memory.kind == "document" else plan_edit
+    return plan(change, memory, context)
+
+
 class MarkdownListStore(ListStore):
     """A store whose files are Markdown lists; a memory of it has the time of its file."""
 
@@ -274,6 +298,36 @@ class MarkdownListStore(ListStore):
         assert isinstance(file, MarkdownList)
         extra = {"updated_from": "file time", **({SECTION: item.group} if item.group else {})}
         return {"updated": file.document.changed, "extra": extra}
+
+    def document(self, key: str, path: Path, text: str, **fields: Any) -> Memory:
+        """A whole file as one memory; `fields` are further ones."""
+        document = parse_document(key, str(path), text, time_of_change(path))
+        fields |= {"updated": document.changed, "extra": {"updated_from": "file time"}}
+        return Memory(**document_fields(document, self.label), kind="document", **fields)
+
+    def loaded_file(
+        self, path: str, view: StoreView, note: str, limit: LoadLimit = NO_LIMIT
+    ) -> list[LoadedText]:
+        """A file, named relative to the root, that a session is given as it is; [] if it cannot be
+        read."""
+        text = self.text_of(path)
+        if text is None:
+            return []
+        block, file = LoadedBlock(text), str(self.root / path)
+        starts = [0]
+        for line in text.split("\n"):
+            starts.append(starts[-1] + len(line) + 1)
+        for memory in view.memories(self.label):
+            first = memory.origin.line
+            if memory.origin.file == file and first and not is_kept(memory):
+                end = starts[min(first + memory.content.count("\n"), len(starts) - 1)]
+                entry = LoadedEntry(memory.ref, starts[first - 1], min(end, len(text)))
+                block.entries.append(entry)
+        return [block.loaded(path, file, limit=limit, note=note)]
+
+    def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
+        """How much of its limit each loaded file uses."""
+        return limit_uses(self.label, self.session_start(view, "", now))
 
 
 def _with_section(body: str, section: str, new_text: str) -> str:

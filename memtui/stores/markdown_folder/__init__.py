@@ -121,13 +121,17 @@ def _has_permalinks(folder: Path) -> bool:
 
 
 def _any_permalink(entries: list[Entry], folder: str = "") -> bool:
-    """Whether one of these notes has a permalink, or one that names this folder."""
+    """Whether one of these notes has a permalink, or one that names this folder.
+
+    A permalink that begins with a slash is an address of a web site, as Jekyll has it.
+    """
     notes = [entry for entry in entries if entry.name.endswith(SUFFIX)]
-    found = (_frontmatter(Path(e.path)).get("permalink") for e in notes[:MAX_LOOKED_INTO])
+    found = (str(_frontmatter(Path(e.path)).get("permalink", "/")) for e in notes[:MAX_LOOKED_INTO])
+    links = (link for link in found if not link.startswith("/"))
     if not folder:
-        return any(link is not None for link in found)
+        return any(links)
     name = _NO_WORD.sub("-", folder.lower()).strip("-")
-    return any(str(link).split("/")[-2:-1] == [name] for link in found if link is not None)
+    return any(link.split("/")[-2:-1] == [name] for link in links)
 
 
 def _is_folder(entry: Entry) -> bool:

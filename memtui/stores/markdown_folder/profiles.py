@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memtui.dataclass import dataclass
+from msgspec import Struct
+
+from memtui.stores.base import ReadTime
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """How one program uses its folder."""
 
     name: str
@@ -31,6 +32,10 @@ class Profile:
     """Whether `mem:` and a name refer to a note."""
     loaded: tuple[str, ...] = ()
     """Notes and folders (with a slash) that are given to every session."""
+    read_time: ReadTime = ReadTime.OPENED
+    """When the program reads the others. Serena, Cline, Letta: on demand; basic-memory: it watches
+    the files, and searches an index that is derived from them (formats page of Markdown folders).
+    """
 
 
 SERENA = Profile("serena", "Serena", frontmatter=False, tags=False, references=True)
@@ -45,7 +50,7 @@ BANK = Profile(
     tags=False,
     loaded=tuple(f"{name}.md" for name in BANK_NAMES),
 )
-BASIC = Profile("basic-memory", "basic-memory", observations=True)
+BASIC = Profile("basic-memory", "basic-memory", observations=True, read_time=ReadTime.INDEXED)
 MEMFS = Profile("memfs", "Letta", tags=False, described=True, commits=True, loaded=("system/",))
 VAULT = Profile("vault", "Vault")
 PLAIN = Profile("plain", "Notes")

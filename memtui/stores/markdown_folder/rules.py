@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from memtui.dataclass import dataclass, field
+from msgspec import Struct
+
 from memtui.files.frontmatter import BadYaml, parse, read_yaml, split
 from memtui.stores.format import UpkeepRules
 from memtui.stores.listed_texts import text_key
@@ -20,8 +21,7 @@ from memtui.stores.values import texts_of
 # ---- observations and relations -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """One line `- [category] text #tag (context)` of a note."""
 
     key: str
@@ -139,13 +139,12 @@ def references(body: str) -> list[str]:
     return list(dict.fromkeys(_REFERENCE.findall(body)))
 
 
-@dataclass(frozen=True, slots=True)
-class NamePatterns:
+class NamePatterns(Struct, frozen=True):
     """Which notes Serena does not change, and which it does not see."""
 
     read_only: tuple[re.Pattern[str], ...] = ()
     ignored: tuple[re.Pattern[str], ...] = ()
-    fault: str = field(default="", compare=False)
+    fault: str = ""
 
     def settings(self) -> dict[str, list[str]]:
         """As `patterns_in` reads them; empty if there are none."""

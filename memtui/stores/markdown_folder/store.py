@@ -28,6 +28,7 @@ from memtui.files.reading import digest
 from memtui.model import Link, Memory, Place
 from memtui.stores.base import (
     LoadedText,
+    ReadTime,
     StoreView,
     Unreadable,
     WriteRecorder,
@@ -420,6 +421,11 @@ class MarkdownFolder(DocumentStore):
             return patterns_in(read_place_facts(self.root))
         parsed = self._patterns.current()
         return NamePatterns(fault=parsed.fault) if parsed.fault else parsed.value
+
+    def read_time(self, path: str) -> ReadTime:
+        """As the profile says."""
+        is_given = is_loaded(self.profile, path)
+        return ReadTime.NEXT_SESSION if is_given else self.profile.read_time
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The notes that the folder's program puts into every prompt; () where it puts none."""

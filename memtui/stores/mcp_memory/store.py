@@ -14,29 +14,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec.structs import replace
 
 from memtui.changes import TEXTS, Act, Change, Edit, Kind, Outcome, Plan
-from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused
 from memtui.files.json.editing import put_member, splice
 from memtui.files.json.graph import ENTITY, RELATION, Graph, GraphRecord, parse_graph
 from memtui.model import Link, Memory, Place
 from memtui.stores import listed_texts
-from memtui.stores.base import Unreadable
+from memtui.stores.base import ReadTime, Unreadable
 from memtui.stores.file_store import explain_read_only
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import CONVERTED, extra_in, is_import
-from memtui.stores.listed_texts import (
-    ListContext,
-    ListedText,
-    ListFile,
-    ListStore,
-    convert_to_text,
-    importance_in,
-    list_acts,
-    text_key,
-)
+from memtui.stores.listed_texts import ListContext, ListedText, ListFile, importance_in, text_key
 from memtui.stores.mcp_memory import graph_file
 from memtui.stores.plans import (
     ended_link_edits,
@@ -55,29 +47,20 @@ DEFAULT_TYPE = "concept"
 _KNOWN = frozenset({"type", "name", "entityType", "observations"})
 
 
-class EntityNote(NamedTuple):
-    """An entity of which nothing is observed, or which only relations name."""
-
-    id: str
-    name: str
-    line: int
-    record: GraphRecord | None
-
-
 def note_id(entity: str) -> str:
     return f"entity-{text_key(entity)}"
 
 
-def entity_notes(graph: Graph) -> list[EntityNote]:
-    """The entities that have no observation, each once."""
+def entity_notes(graph: Graph) -> dict[str, GraphRecord]:
+    """The entities that have no observation, or that only relations name: the record of each."""
     observed = {record.name for record in graph.entities if record.observations}
-    named = [(record.name, record.line, record) for record in graph.entities]
-    starts = [(each.text("from"), each.line, None) for each in graph.relations]
-    found: dict[str, EntityNote] = {}
-    for name, line, record in [*named, *(each for each in starts if each[0].strip())]:
+    starts = [(each.text("from"), each) for each in graph.relations]
+    named = [(record.name, record) for record in graph.entities]
+    found: dict[str, GraphRecord] = {}
+    for name, record in [*named, *(each for each in starts if each[0].strip())]:
         if name not in observed:
-            found.setdefault(name, EntityNote(note_id(name), name, line, record))
-    return list(found.values())
+            found.setdefault(name, record)
+    return found
 
 
 class GraphFile(ListFile):
@@ -100,7 +83,7 @@ class GraphFile(ListFile):
         return text
 
     def other_ids(self, text: str) -> set[str]:
-        return {note.id for note in entity_notes(parse_graph(text))} if text.strip() else set()
+        return set(map(note_id, entity_notes(parse_graph(text)))) if text.strip() else set()
 
     def replace(self, item: ListedText, new_text: str) -> str:
         number, index = item.native
@@ -236,14 +219,14 @@ def _plan_import(change: Change, context: ListContext) -> Plan:
 
 def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to an observation of its entity, or of its store if it has none."""
-    return convert_to_text(memory, memory.entity or memory.store, type=memory.type)
+    return listed_texts.convert_to_text(memory, memory.entity or memory.store, type=memory.type)
 
 
-class McpMemoryStore(ListStore):
+class McpMemoryStore(listed_texts.ListStore):
     """One graph file."""
 
     format = "mcp-memory"
-    acts = list_acts(
+    acts = listed_texts.list_acts(
         {},
         {
             Act.EDIT: _edit,
@@ -257,6 +240,7 @@ class McpMemoryStore(ListStore):
         shard_of=lambda _: SHARD,
         not_on=_not_on,
     )
+    reads = ReadTime.AT_ONCE  # the server reads the file again for every call
     syntax = GraphFile
 
     def list_files(self, faults: list[Unreadable]) -> tuple[str, ...]:  # noqa: ARG002
@@ -306,18 +290,18 @@ class McpMemoryStore(ListStore):
                 origin=Place(str(file.path), record.line, f"{place}.{index}"),
                 extra=_extra(record.value),
             )
-        for note in entity_notes(graph):
-            known = note.record
+        for name, known in entity_notes(graph).items():
+            is_entity = known.kind == ENTITY
             yield Memory(
-                **memory_name(self.label, note.id),
+                **memory_name(self.label, note_id(name)),
                 kind="note",
-                type=known.text("entityType") if known else "",
-                content=note.name,
-                entity=note.name,
-                importance=importance_in(sidecar, note.id),
-                links=links.pop(note.name, ()),
-                origin=Place(str(file.path), note.line),
-                extra=_extra(known.value) if known else {"only_in_relations": True},
+                type=known.text("entityType") if is_entity else "",
+                content=name,
+                entity=name,
+                importance=importance_in(sidecar, note_id(name)),
+                links=links.pop(name, ()),
+                origin=Place(str(file.path), known.line),
+                extra=_extra(known.value) if is_entity else {"only_in_relations": True},
             )
 
 

@@ -27,8 +27,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import Edit
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.model import IMPORTANCES, Link, Memory, Place
 from memtui.stores.base import Reading, Unreadable
@@ -72,8 +74,7 @@ PROPOSED, CONFIRMED, OUTDATED = "proposed", "confirmed", "outdated"
 SCHEMA_STATUSES = {PROPOSED: "proposed", CONFIRMED: "active", OUTDATED: "retired"}
 
 
-@dataclass(frozen=True, slots=True)
-class RecordKind:
+class RecordKind(Struct, frozen=True):
     """One of the three files and its records."""
 
     file: str
@@ -106,17 +107,15 @@ def why_fixed(memory: Memory) -> str:
     return str(memory.extra.get(UNADDRESSABLE) or "")
 
 
-@dataclass(frozen=True, slots=True)
-class RecordFile:
+class RecordFile(Struct, frozen=True):
     """One of the three files, read to plan a change."""
 
     file: JsonFile
-    by_id: Mapping[str, NamedRecord] = field(repr=False)
+    by_id: Mapping[str, NamedRecord]
     """The first record of each id."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordTarget:
+class RecordTarget(Struct, frozen=True):
     """One record in its file, read to plan a change."""
 
     memory: Memory

@@ -19,12 +19,14 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Outcome, Plan
-from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import CURRENT, Memory
-from memtui.stores.base import Reading, Shard
+from memtui.stores.base import Reading, ReadTime, Shard
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport, UpkeepRules
 from memtui.stores.importing import (
@@ -101,8 +103,7 @@ SHARE_OF = {"high": 0.9, "medium": 0.5, "low": 0.1}
 """What is written in a record whose `importance` is a share of 1."""
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(Struct):
     """The values that an edit writes, collected field by field."""
 
     target: RecordTarget
@@ -614,6 +615,7 @@ class SimpleMemoryStore(FileStore):
 
     format = "simple-memory"
     acts = ACTS
+    reads = ReadTime.OPENED  # the white paper has no program
     context = RecordContext
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:

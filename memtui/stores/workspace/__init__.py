@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui import toml_file
-from memtui.dataclass import dataclass, replace
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.stores.format import Format
@@ -64,8 +66,7 @@ MAX_NAMED_LINES = 5
 """Bad lines that are named; the others are only counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentUsage:
+class DocumentUsage(Struct, frozen=True):
     """How often the agent's program found a document and put it into a prompt."""
 
     found: int = 0
@@ -78,8 +79,7 @@ class DocumentUsage:
     """The query of that injection."""
 
 
-@dataclass(frozen=True, slots=True)
-class InjectionLog:
+class InjectionLog(Struct, frozen=True):
     """The usage of every document the log names, by path, and the numbers of the bad lines."""
 
     usage: Mapping[str, DocumentUsage]

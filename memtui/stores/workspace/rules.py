@@ -16,8 +16,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from memtui.changes import Edit, text_edit, value_edit
-from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.editing import raw_value
 from memtui.files.json.locating import load
@@ -40,8 +42,7 @@ MAX_PATTERNS = 1_000
 """Patterns that are followed: each is tried on each document, and kept compiled."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentType:
+class DocumentType(Struct, frozen=True):
     """The type that the map gives a document."""
 
     type: str = ""
@@ -53,8 +54,7 @@ class DocumentType:
 NO_DOCUMENT_TYPE = DocumentType()
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRules:
+class TaskRules(Struct, frozen=True):
     """The rules that give tasks a type by their frontmatter; all words in lower case."""
 
     goal_priorities: frozenset[str] = frozenset()
@@ -77,8 +77,7 @@ class TaskRules:
         return self.default
 
 
-@dataclass(frozen=True, slots=True)
-class TypeMap:
+class TypeMap(Struct, frozen=True):
     """The rules of one workspace, and faults found in the file."""
 
     exact: Mapping[str, str]

@@ -36,12 +36,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
 from memtui.changes import Act, Change, Edit, Outcome, Plan
-from memtui.dataclass import asdict, dataclass, replace
 from memtui.errors import RefError, Refused
 from memtui.model import CURRENT, Link, Memory
 from memtui.stores import workspace
-from memtui.stores.base import LoadedText, StoreView, Unreadable, loaded_whole
+from memtui.stores.base import LoadedText, ReadTime, StoreView, Unreadable, loaded_whole
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import (
     extra_in,
@@ -377,8 +379,7 @@ def _front(change: Change, folder: str, now: datetime) -> dict[str, Any]:
 # ---- the store -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _SharedFiles:
+class _SharedFiles(Struct, frozen=True):
     """Files that say something about documents (types, usage), as one scan found them."""
 
     types: ParsedFile[TypeMap]
@@ -506,6 +507,12 @@ class WorkspaceStore(DocumentStore):
             injections=asdict(usage) if usage else None,
             rating=sidecar.entry(document.path).get("rating"),
         )
+
+    def read_time(self, path: str) -> ReadTime:
+        """The prompt's files are read when a session starts; the others, and their types, are found
+        by an index that is built from time to time (formats page of the workspace, 4.2, 6)."""
+        in_prompt = path in workspace.prompt_files(self.root)
+        return ReadTime.NEXT_SESSION if in_prompt else ReadTime.INDEXED
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The core documents, whole, in the order that the prompt has them."""

@@ -7,9 +7,10 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from memtui import text
 from memtui.changes import DESTRUCTIVE, Act, Change
-from memtui.dataclass import replace
 from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.library.planning import count_memories
 from memtui.model import Memory

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from memtui import text
-from memtui.dataclass import replace
 from memtui.tui.controllers.viewing import copy_text
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from memtui import text
-from memtui.dataclass import replace
 from memtui.tui.choices import Choice
 from memtui.tui.layout import Pane
 

@@ -15,7 +15,7 @@ from memtui.library.broken_files import BrokenFile
 from memtui.model import Place
 from memtui.progress import Report
 from memtui.tui import actions, terminal
-from memtui.tui.change_worker import Preview, preview_of
+from memtui.tui.change_worker import Preview, describe_effects, preview_of
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.jobs import Job
 
@@ -94,7 +94,8 @@ class JournalActions(WritingController):
         def done(action: JournalAction) -> None:
             word, title = actions.BY_ID[action_id].done, quoted(action.title)
             note = self._undo_note(action)
-            app.report(f"{word}: {title}{note}", "redo" if is_undo else "undo")
+            effects = "".join(f"\n{effect}" for effect in action.effects)
+            app.report(f"{word}: {title}{note}{effects}", "redo" if is_undo else "undo")
             self._on_reversed(action)
 
         def work(library: Library, report: Report) -> JournalAction:
@@ -310,7 +311,8 @@ class RepairActions(WritingController):
             self._screen.worker.refresh()
 
         def planned(found: Preview) -> None:
-            dialog = DiffScreen(found.planned.title, (), found.lines, yes="restore")
+            effects = describe_effects(found.planned.plans)
+            dialog = DiffScreen(found.planned.title, effects, found.lines, yes="restore")
             write = partial(self._writer.apply, found.planned, done, self._changes.failed)
             self._screen.app.ask(dialog, lambda _: write())
 

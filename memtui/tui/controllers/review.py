@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from memtui import text
-from memtui.dataclass import replace
 from memtui.errors import MemtuiError, WorkerError
-from memtui.tui.change_worker import Preview
+from memtui.tui.change_worker import Preview, describe_effects
 from memtui.tui.choices import Choice
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.recovery import JournalActions
@@ -244,7 +245,8 @@ class ReviewActions(WritingController):
 
         count = len(proposals)
         yes = "accept" if count == 1 else f"accept {text.number(count)}"
-        dialog = DiffScreen(found.planned.title, (), found.lines, yes=yes)
+        effects = describe_effects(found.planned.plans)
+        dialog = DiffScreen(found.planned.title, effects, found.lines, yes=yes)
         self._screen.app.ask(dialog, lambda _: self._write(found.planned, proposals, then))
 
     def _write(self, planned: Planned, proposals: Sequence[Proposal], then: Then) -> None:

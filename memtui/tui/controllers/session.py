@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from memtui import query as queries
 from memtui.config import session
 from memtui.config.session import Session
-from memtui.dataclass import replace
 from memtui.tui.layout import Pane, Sizes
 from memtui.tui.view_state import ViewState
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual import on
@@ -13,7 +14,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 
 from memtui import text
-from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError
 from memtui.insight.comparison import (
     Difference,
@@ -48,8 +48,7 @@ LONGEST = 8_000
 """Characters of a text that are compared on the screen."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedTimes:
+class ComparedTimes(Struct, frozen=True):
     """The times that are compared."""
 
     since: datetime

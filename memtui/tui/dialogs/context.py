@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from msgspec.structs import replace
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -13,7 +14,6 @@ from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.context import Pack, PackEntry, Recipe
-from memtui.dataclass import replace
 from memtui.errors import MemtuiError
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID, PACK

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
@@ -14,7 +16,6 @@ from textual.binding import Binding
 from textual.content import Content
 
 from memtui import text
-from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError, RefError
 from memtui.insight import graph_export
 from memtui.insight.link_statements import EdgeOrigin
@@ -52,8 +53,7 @@ ABOUT = "about"
 MAX_MEMBERS = 300
 
 
-@dataclass(frozen=True, slots=True)
-class GraphFilter:
+class GraphFilter(Struct, frozen=True):
     """Which links the graph follows."""
 
     depth: int = 2
@@ -75,8 +75,7 @@ class GraphFilter:
         return phrases
 
 
-@dataclass(frozen=True, slots=True)
-class FoundLinks:
+class FoundLinks(Struct, frozen=True):
     """A neighbourhood, and the relations to choose from."""
 
     neighbourhood: Neighbourhood

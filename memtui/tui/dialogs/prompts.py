@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -17,7 +18,6 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from memtui import text
-from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError
 from memtui.files.staging import write_file
 from memtui.query import TimeCondition, parse_time, parse_time_end
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 EXAMPLES = "2026-03-01, 2026-03, yesterday, 7d, 24h, last month"
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """A key of a confirm dialog, its label and the value it returns."""
 
     key: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual import on
@@ -14,7 +15,6 @@ from textual.containers import Container
 from textual.content import Content
 
 from memtui import text
-from memtui.dataclass import dataclass
 from memtui.library.review_files import Queue, ReviewRow, queue_rows
 from memtui.model import Memory
 from memtui.progress import Progress
@@ -98,8 +98,7 @@ def describe_group(row: ReviewRow, palette: Palette, width: int) -> list[list[Se
     return lines
 
 
-@dataclass(frozen=True, slots=True)
-class ProposalDetail:
+class ProposalDetail(Struct, frozen=True):
     """The details of one proposal."""
 
     memories: tuple[Memory, ...] = ()

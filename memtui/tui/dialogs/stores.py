@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual import on
@@ -15,7 +16,6 @@ from textual.content import Content
 from textual.widgets import Static
 
 from memtui import text
-from memtui.dataclass import dataclass
 from memtui.library.store_catalog import StoreSummary, path_from_home, project_name
 from memtui.model import Memory
 from memtui.tui.appearance import wrapped
@@ -235,8 +235,7 @@ STORE_FROM = 50
 """Columns from which each line names its store; the headings and their order say it too."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedLine:
+class ComparedLine(Struct, frozen=True):
     """A heading, or one memory with the passage that counts."""
 
     words: str

@@ -405,7 +405,8 @@ class ImportScreen(TransferScreen):
         if isinstance(plan, Restoration):
             lines = change_worker.describe_restore(plan)
         else:
-            lines = change_worker.describe_import(plan)
+            effects = change_worker.describe_effects(plan.plans)
+            lines = [*effects, *change_worker.describe_import(plan)]
             if not plan.has_edits:
                 self._plan = None
                 lines.insert(0, OutcomeLine("No changes: nothing to add", Tone.WARNING))
@@ -498,7 +499,8 @@ class CopyScreen(TransferScreen):
             OutcomeLine(f"{text.counted(count, 'memory')} in {store}", Tone.WARNING, verb)
             for (verb, store), count in removed.items()
         ]
-        self.say(*_describe_target(self._targets, self._to.raw), *lines)
+        effects = change_worker.describe_effects(planned.plans)
+        self.say(*effects, *_describe_target(self._targets, self._to.raw), *lines)
         self.update_keys()
 
     def action_go(self) -> None:

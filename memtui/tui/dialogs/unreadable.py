@@ -8,13 +8,13 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 
 from memtui import text
-from memtui.dataclass import dataclass
 from memtui.library import StoreState
 from memtui.library.broken_files import BrokenFile, is_database
 from memtui.stores.base import Unreadable
@@ -26,8 +26,7 @@ LOOK_EVERY = 0.25
 """Seconds between two looks at what is unreadable, while the list is open."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """An unreadable file or folder of a store."""
 
     store: StoreState

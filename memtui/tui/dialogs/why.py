@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
 from rich.segment import Segment
 
 from memtui import text
-from memtui.dataclass import dataclass
 from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.widgets.statistics import bar
@@ -16,8 +16,7 @@ MIN_VISIBLE = 0.0005
 """Smaller values are shown as zero: three decimal places."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """One search result with the parts of its score."""
 
     headline: str
@@ -33,8 +32,7 @@ class Hit:
         return sum(self.parts.values())
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedPart:
+class ComparedPart(Struct, frozen=True):
     """One part of the score of two results."""
 
     name: str

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
 from memtui import text
-from memtui.dataclass import dataclass
 from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import FilterChosen
@@ -22,8 +22,7 @@ LABEL_ROOM = 36
 """Columns for words and count; bars take the rest of a wide pane, a quarter of a narrow one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One row: a heading (no field), a value with its count, or a fact (text without bar)."""
 
     words: str

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Size
@@ -14,7 +15,6 @@ from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
-from memtui.dataclass import dataclass
 from memtui.tui.appearance import Palette
 from memtui.tui.widgets.list_window import ListWindow
 
@@ -31,8 +31,7 @@ class Tone(StrEnum):
     BAD = "bad"
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeLine:
+class OutcomeLine(Struct, frozen=True):
     """One line: a bold head, and the text after it."""
 
     words: str

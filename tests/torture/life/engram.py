@@ -11,9 +11,9 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
+from msgspec.structs import replace
 
 from memtui.changes import Edit, Kind
-from memtui.dataclass import replace
 from memtui.library.planning import Planned
 from memtui.stores.engram.connection import FAILPOINTS
 from tests.torture.life.acts import ACTS

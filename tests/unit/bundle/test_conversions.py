@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memtui.bundle.bundle_reader import ImportDocument
 from memtui.bundle.import_plan import ImportPlan, MappedMemory, plan_import
-from memtui.dataclass import replace
 from memtui.files.sidecar_lines import read_entries, sidecar_path
 from memtui.library import Library
 from memtui.library.planning import planned_import

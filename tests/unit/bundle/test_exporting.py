@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memtui.bundle import exporting
-from memtui.dataclass import replace
 from memtui.files.staging import write_file
 from memtui.library import Library
 from memtui.model import CURRENT, Memory

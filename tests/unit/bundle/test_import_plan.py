@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document
 from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.exporting import encode_jsonl, export_memories
 from memtui.bundle.import_plan import ImportPlan, plan_import
-from memtui.dataclass import replace
 from memtui.errors import BundleError, Refused
 from memtui.library import Library
 from memtui.library.planning import planned_import

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memtui.changes import (
     Edit,
@@ -22,7 +23,6 @@ from memtui.changes import (
     text_edit,
     value_edit,
 )
-from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups, save_hooks, save_transaction
 from memtui.files.json.editing import set_member

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memtui.changes import Edit, sidecar_edit
-from memtui.dataclass import replace
 from memtui.errors import Conflict
 from memtui.files.sidecar_lines import read_entries, sidecar_path, write_entries
 

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.insight.lineage import Lineage, lineage_in
-from memtui.insight.link_statements import read_entry
 from memtui.insight.links import LinkIndex
 from memtui.model import Link, Memory
 
@@ -40,9 +39,7 @@ def memory(
 
 def of(name: str, memories: Sequence[Memory], store: str = "tea") -> Lineage:
     there = {(m.store, m.id): m for m in memories}
-    index = LinkIndex()
-    for key, one in enumerate(memories):
-        index.add_entry(key, read_entry(one))
+    index = LinkIndex({one.ref: slot for slot, one in enumerate(memories)}, memories)
     return lineage_in(there[store, name], index, lambda s, n: there.get((s, n)))
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from memtui.changes import Act, Change
-from memtui.dataclass import replace
 from memtui.errors import MemtuiError, Refused
 from memtui.library import Library
 from memtui.model import Link, Memory, Place

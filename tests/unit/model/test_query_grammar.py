@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memtui import query as queries
-from memtui.dataclass import replace
 from memtui.model import Link, Memory
 from memtui.query import (
     Condition,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from memtui.dataclass import replace
 from memtui.query import Term, TermKind
 from memtui.search import postings
 from memtui.search.documents import IndexedDocument

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memtui import child_processes
-from memtui.dataclass import replace
 from memtui.model import Memory
 from memtui.query import parse_query
 from memtui.search import columns, saved_rows, segment_files

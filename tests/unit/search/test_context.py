@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from memtui.dataclass import replace
 from memtui.library.finding import SearchResult
 from memtui.model import Memory, Place
 from memtui.query import parse_query

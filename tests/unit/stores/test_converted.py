@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
-from memtui.dataclass import replace
 from memtui.model import Link, Memory
 from memtui.stores.format import ConvertedMemory
 from tests.formats import FORMATS
@@ -167,6 +167,9 @@ def test_a_memory_gets_a_name_and_a_place_in_the_other_format(
     ("name", "memory", "field", "value"),
     [
         ("agent-memory", FULL, "tags", ("policy", "stones", "rye", "grain")),
+        ("agent-memory", replace(PLAIN, entity="people/alice/home"), "entity", "people/alice"),
+        ("agent-memory", replace(PLAIN, entity="people/alice/home"), "tags", ("home",)),
+        ("agent-memory", replace(PLAIN, entity="mill/people"), "entity", "projects/mill"),
         ("agent-memory", DELETED, "status", "retired"),
         ("agent-memory", PROPOSED, "status", "active"),
         ("ambient", PLAIN, "type", "task-update"),

@@ -59,6 +59,16 @@ def test_one_folder_may_hold_two_formats(tmp_path: Path) -> None:
     assert [known.name for known, _ in registry.detect_all(tmp_path)] == ["agent-memory", "ambient"]
 
 
+def test_naming_a_folder_opens_what_standing_in_it_opens(tmp_path: Path) -> None:
+    here = tmp_path / "notes"
+    for name in (".obsidian/app.json", "a.md", ".gemini/GEMINI.md", "below/.serena/memories/x.md"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text("- a note\n")
+    found = names(registry.detect_within(here))
+    assert found == [("gemini", here / ".gemini"), ("markdown-folder", here)]
+    assert names(registry.discover(here, tmp_path, {})) == found
+
+
 def test_a_folder_of_stores_holds_them_all_and_a_store_is_one(tmp_path: Path) -> None:
     here = tmp_path / "all"
     one, other = agent_memory(here / "a"), ambient(here / "b")

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memtui.changes import Act, Change, Kind, Outcome, Plan, sidecar_edit
-from memtui.dataclass import replace
 from memtui.errors import RefError, Refused
 from memtui.model import Link, Memory
 from memtui.stores.plans import (

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memtui.changes import Act, Change
-from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused
 from memtui.model import Memory
 from memtui.stores import values

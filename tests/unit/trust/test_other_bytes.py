@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from memtui.changes import Edit, invert_edits, record_edit, sidecar_edit, text_edit, value_edit
-from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.files import frontmatter, sidecar_lines
 from memtui.files.json import editing as spans

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import example, given
+from msgspec.structs import replace
 
 from memtui import query as queries
-from memtui.dataclass import replace
 from memtui.query import Group, Node, Operator, Query, Term, TermKind
 from memtui.tui.view_state import ViewState
 from tests.unit.model.test_query_grammar import LINES, NOW

@@ -6,14 +6,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memtui.changes import Act, Change
-from memtui.dataclass import replace
 from memtui.library import Library
 from memtui.library.review import ReviewQueue
 from memtui.model import Link, Memory
@@ -69,8 +69,7 @@ def is_found(case: LabelledCase) -> bool:
     return bool(scan(case.memories, context(), {}, kinds=[case.kind]).proposals)
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """Labelled cases of one finding: how many it names of the true and of the false ones."""
 
     true: int
@@ -115,8 +114,7 @@ def texts_of(kind: ProposalKind) -> Iterator[tuple[bool, bool]]:
     yield from ((False, bool(named(text))) for text in false)
 
 
-@dataclass(frozen=True)
-class ScannedSamples:
+class ScannedSamples(Struct, frozen=True):
     """What a scan of copies of the sample stores proposes, by group of stores."""
 
     proposals: dict[str, tuple[Proposal, ...]]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memtui.changes import Act
-from memtui.dataclass import replace
 from memtui.model import Link, Memory
 from memtui.upkeep.checks import check_dangling_references, proposals_from
 from memtui.upkeep.proposals import Proposal

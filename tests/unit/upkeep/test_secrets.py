@@ -8,9 +8,9 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from memtui.changes import FileDiff, mask_diff
-from memtui.dataclass import replace
 from memtui.text.secrets import find_secrets
 from tests.growth import assert_straight
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.upkeep.similarity import (
     cosine,
-    groups_of,
+    is_same_statement,
     jaccard,
     similar_pairs,
     similar_vectors,
+    stars_of,
     tfidf_vectors,
     words_of,
 )
@@ -52,14 +54,30 @@ def test_every_pair_of_similar_vectors_is_found_and_no_other(
     assert found <= {pair for pair, score in scores.items() if score >= threshold - 1e-6}
 
 
-@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=20))
-def test_groups_are_the_connected_parts(pairs: list[tuple[int, int]]) -> None:
-    groups = groups_of(pairs)
-    assert sorted(item for group in groups for item in group) == sorted(
-        {item for pair in pairs for item in pair}
-    )
+@given(st.sets(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=20))
+def test_each_of_a_group_is_similar_to_its_first(found: set[tuple[int, int]]) -> None:
+    pairs = [(one, other) for one, other in found if one < other]
+    groups = stars_of(pairs, range(13))
+    members = [item for group in groups for item in group]
+    assert len(members) == len(set(members))
+    for first, *others in groups:
+        assert others
+        assert all(tuple(sorted((first, other))) in pairs for other in others)
     for one, other in pairs:
-        assert any(one in group and other in group for group in groups)
+        assert {one, other} & set(members)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("created the proactive agent lite skill", "created the tavily search skill", False),
+        ("我手动创建了proactive-agent-lite技能", "我手动创建了tavily-search技能", False),
+        ("the tests run twice", "the test runs twice", True),
+        ("no new mail (earlier sessions handled)", "no new mail (earlier handled)", True),
+    ],
+)
+def test_other_words_make_another_statement(one: str, other: str, is_same: bool) -> None:
+    assert is_same_statement(one, other) is is_same
 
 
 def test_scripts_without_blanks_are_compared_by_letter() -> None:

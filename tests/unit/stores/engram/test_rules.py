@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memtui.changes import Act
-from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.engram import records, rules

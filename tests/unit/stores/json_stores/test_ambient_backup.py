@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from memtui.dataclass import replace
 from memtui.errors import BundleError
 from memtui.model import Memory
 from memtui.stores.ambient.backup import backup, dumps, read

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from memtui.changes import Act, Outcome
-from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.model import Link, Memory
 

@@ -1,0 +1,175 @@
+"""What a change means for the program that owns a store, as one sentence for people.
+
+The sentence follows from the edits of a plan and from what the format says of its program: when it
+reads a changed file (`Store.read_time`), how much of it is loaded (`Store.as_loaded`), and whether
+a superseded memory is still read. An edit of the sidecar means nothing to any program.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from memtui.changes import TEXTS, Act, Edit, Kind, Outcome, Plan
+from memtui.stores.base import LoadedText, ReadTime, Store
+from memtui.text import number
+
+_PHRASES: dict[Act | None, tuple[str, str]] = {
+    Act.ADD: ("reads it", "no longer reads it"),
+    Act.EDIT: ("reads the new text", "reads it as it was"),
+    Act.SUPERSEDE: ("reads the new text", "reads it as it was"),
+    Act.RETIRE: ("no longer reads it", "reads it again"),
+    Act.RESTORE: ("reads it again", "no longer reads it"),
+    Act.DELETE: ("no longer reads it", "reads it again"),
+    Act.PIN: ("sees the pin", "no longer sees the pin"),
+    Act.UNPIN: ("no longer sees the pin", "sees the pin again"),
+    Act.TAG: ("reads the new tags", "reads the former tags"),
+    Act.LINK: ("reads the link", "no longer reads the link"),
+    Act.UNLINK: ("no longer reads the link", "reads the link again"),
+    Act.RETYPE: ("reads the new type", "reads the former type"),
+    Act.MERGE: ("reads one in place of all", "reads all of them again"),
+    Act.REVIEW: ("sees that it was reviewed", "sees its former review date"),
+    Act.ACCEPT: ("reads it", "no longer reads it"),
+    Act.DECLINE: ("no longer offers it", "offers it again"),
+    Act.ARCHIVE: ("no longer reads the branch", "reads the branch again"),
+    None: ("reads the change", "reads it as it was"),
+}
+"""What the program does after an act, and after it is undone."""
+
+_ENDING = "no longer "
+_SOON = frozenset({ReadTime.OPENED, ReadTime.SEARCHED, ReadTime.AT_ONCE})
+"""Times that are not worth naming where something is no longer read."""
+_HIDING = ("retired", "superseded")
+
+
+def plan_effect(plan: Plan, store: Store, program: str) -> str:
+    """The effect of a plan, see `describe_effect`; "" where nothing changes."""
+    if not plan.changes or plan.outcome in (Outcome.DEDUPE, Outcome.REJECTED):
+        return ""
+    change = plan.changes[0]
+    is_other_field = change.act is Act.EDIT and "content" not in change.fields
+    act = None if is_other_field else change.act
+    found = describe_effect(act, plan.edits, store, program)
+    if not plan.supersedes or change.act in (Act.RETIRE, Act.DELETE, Act.DECLINE, Act.MERGE):
+        return found
+    is_read = store.reads_superseded or any(_hides(edit) for edit in plan.edits)
+    if not is_read or any(_time(edit, store) is ReadTime.ASKED for edit in plan.edits):
+        return found
+    return f"{found}, and still reads the old one, which only memtui hides"
+
+
+def is_warning(effect: str) -> bool:
+    """Whether the program does not read what a person may think that it reads."""
+    return effect.startswith(("Over ", "Only memtui hides")) or "only memtui hides" in effect
+
+
+def describe_effect(
+    act: Act | None,
+    edits: Sequence[Edit],
+    store: Store,
+    program: str,
+    *,
+    is_undo: bool = False,
+) -> str:
+    """Say what these edits of one store mean for its program.
+
+    Args:
+        act: what they do, or what they undo; None: something else.
+        edits: those that are made, inverted already if they undo something.
+        store: the store, which knows how its program reads.
+        program: its name.
+        is_undo: whether they undo an act.
+
+    Returns:
+        One sentence without a full stop; "" without edits, or where the store does not know.
+    """
+    native = [edit for edit in edits if edit.kind is not Kind.SIDECAR]
+    if not native:
+        return _in_sidecar(edits, program)
+    phrase = _PHRASES.get(act, _PHRASES[None])[is_undo]
+    if cut := _beyond_limit(native, store, program, ends=phrase.startswith(_ENDING)):
+        return cut
+    times = [time for edit in native if (time := _time(edit, store)) is not None]
+    if not times:
+        return ""
+    if ReadTime.ASKED in times:
+        is_asked = any(edit.after is not None for edit in native)
+        asked = f"{program} is asked by a note and decides itself"
+        return asked if is_asked else f"{program} is no longer asked; it may have read the note"
+    time = min(times, key=list(ReadTime).index)
+    if time is ReadTime.NEVER:
+        return f"{program} does not read this file"
+    if phrase.startswith(_ENDING) and time in _SOON:
+        return f"{program} {phrase}"
+    return f"{program} {phrase} {time}"
+
+
+def _in_sidecar(edits: Sequence[Edit], program: str) -> str:
+    if not edits:
+        return ""
+    if any(_hides(edit) for edit in edits):
+        return f"Only memtui hides this; {program} still reads it"
+    if any(_hides(edit, shows=True) for edit in edits):
+        return f"Only memtui hid this; {program} has read it all the time"
+    if any("kept" in {**(edit.before or {}), **(edit.after or {})} for edit in edits):
+        return f"Only memtui has this; {program} does not read it"
+    return f"Only memtui keeps this; nothing changes for {program}"
+
+
+def _hides(edit: Edit, *, shows: bool = False) -> bool:
+    """Whether memtui begins to hide a memory that stays in its file; or ceases to."""
+    if edit.kind is not Kind.SIDECAR:
+        return False
+    before, after = edit.before or {}, edit.after or {}
+    if shows:
+        before, after = after, before
+    status = after.get("status")
+    return status in _HIDING and status != before.get("status") and "kept" not in after
+
+
+def _time(edit: Edit, store: Store) -> ReadTime | None:
+    if edit.kind is Kind.SIDECAR:
+        return None
+    return store.read_time(_relative(edit, store))
+
+
+def _relative(edit: Edit, store: Store) -> str:
+    return os.path.relpath(edit.path, store.root).replace(os.sep, "/")
+
+
+# ---- what is not loaded --------------------------------------------------------------------------
+
+
+def _beyond_limit(edits: Iterable[Edit], store: Store, program: str, *, ends: bool) -> str:
+    """The effect of a change of lines that are not loaded; "" if they are, or have no limit."""
+    for edit in edits:
+        text = edit.before if ends else edit.after
+        if edit.kind not in TEXTS or not isinstance(text, str):
+            continue
+        loaded = store.as_loaded(_relative(edit, store), text)
+        cut = loaded.cut_line if loaded is not None else None
+        if loaded is None or cut is None or _first_change(edit) < cut:
+            continue
+        limit = _limit_words(loaded)
+        if ends:
+            return f"{program} did not load this line, which is over its {limit}"
+        return f"Over {program}'s {limit}: this line will not be loaded"
+    return ""
+
+
+def _first_change(edit: Edit) -> int:
+    """1-based number of the first line that differs."""
+    before, after = ((text or "").split("\n") for text in (edit.before, edit.after))
+    pairs = zip(before, after, strict=False)
+    same = next((at for at, (old, new) in enumerate(pairs) if old != new), None)
+    return 1 + (min(len(before), len(after)) if same is None else same)
+
+
+def _limit_words(loaded: LoadedText) -> str:
+    """The limit that cuts the text: `200 lines`."""
+    limit = loaded.limit
+    if limit.lines is not None and loaded.text.count("\n", 0, loaded.cut) >= limit.lines:
+        return f"{number(limit.lines)} lines"
+    if limit.bytes is not None:
+        return f"{number(limit.bytes)} bytes"
+    return f"{number(limit.characters or 0)} characters"
