@@ -132,7 +132,22 @@ def command(function: Callable[..., object]) -> click.Command:
             made.append(parameter.default(parameter))
         else:
             made.append({**FILTERS, **SHARED}.get(name, argument())(parameter))
-    return click.Command(None, callback=function, params=made, help=function.__doc__)
+    callback = function
+    if any(each.name == "stores" for each in made) and not any(
+        isinstance(each, click.Argument) for each in made
+    ):
+        made.append(click.Argument(["paths"], nargs=-1, metavar="[PATH]..."))
+        callback = _with_paths(function)
+    return click.Command(None, callback=callback, params=made, help=function.__doc__)
+
+
+def _with_paths(function: Callable[..., object]) -> Callable[..., object]:
+    """The function of a command without other arguments: paths are stores, as of `memtui` alone."""
+
+    def call(*, stores: Sequence[str], paths: Sequence[str], **options: Any) -> object:
+        return function(stores=(*stores, *paths), **options)
+
+    return call
 
 
 def query_from(

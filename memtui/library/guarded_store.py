@@ -60,7 +60,7 @@ class GuardedStore:
 
     @property
     def _program(self) -> str:
-        return registry.program_of(self.format, self.root)
+        return registry.product_of(self.format, self.root).name
 
     @property
     def read_only(self) -> str:
@@ -114,6 +114,10 @@ class GuardedStore:
         sound = tuple(m for at, m in enumerate(reading.memories) if at not in faults)
         listed = _list_faults(shard, [(reading.memories[at], why) for at, why in faults.items()])
         return Reading(sound, (*reading.unreadable, *listed))
+
+    def entity_levels(self, entity: str) -> tuple[str, ...]:
+        """The levels of an entity in a tree; the parts of its path, where the store fails."""
+        return self._ask(lambda: self._store.entity_levels(entity), tuple(entity.split("/")))
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
         """Why this act is not possible; the error, where the store fails."""
@@ -190,7 +194,7 @@ def effect_of(
     act: Act | None, edits: Sequence[Edit], store: Store, *, is_undo: bool = False
 ) -> str:
     """What these edits mean for the store's program, see `describe_effect`; "" where it fails."""
-    program = registry.program_of(store.format, store.root)
+    program = registry.product_of(store.format, store.root).name
     try:
         return describe_effect(act, edits, store, program, is_undo=is_undo)
     except Exception as error:

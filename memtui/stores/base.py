@@ -151,6 +151,11 @@ class Store(Protocol):
         """
         ...
 
+    def entity_levels(self, entity: str) -> tuple[str, ...]:
+        """An entity as the levels of a tree, the widest first: the parts of its path, or one level
+        where `/` is part of a name, and where a path is known by its last part."""
+        return tuple(entity.split("/"))
+
     # ---- changing -------------------------------------------------------------------------------
 
     @property

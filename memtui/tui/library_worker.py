@@ -278,7 +278,12 @@ class LibraryWorker:
         everything = library.find(ALL)
         facets, rows = everything.facets, everything.rows
         tags = Counter(tag for slot in everything.slots[:MAX_TAGGED] for tag in rows[slot].tags)
-        values = {"type": facets.type, "entity": facets.entity, "store": facets.store, "tag": tags}
+        values: dict[str, Iterable[str]] = {
+            "type": facets.type,
+            "entity": facets.entity,
+            "tag": tags,
+        }
+        values["store"] = [library.names.of(label) for label in facets.store]
         learn = self._screen.search_bar.line.learn
         job.call(learn, Vocabulary.of(values), dict(tags.most_common()))
 

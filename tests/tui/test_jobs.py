@@ -17,6 +17,7 @@ from memtui.library import Library
 from memtui.tui import change_worker, jobs
 from memtui.tui.dialogs import transfer
 from memtui.tui.jobs import Job
+from tests.long_run import share
 
 from .sample_stage import ChangingStage, changing
 from .stage import fact, stage, write_store
@@ -42,7 +43,8 @@ JOBS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "import": (transfer, "read_document", ("I", "a", "enter")),
     "copy": (transfer, "plan_import", ("c",)),
 }
-"""Kind of job -> what raises in it, and the keys that start it."""
+"""Kind of job -> what raises in it, and the keys that start it. All are started by one function, so
+that the usual run tries a third of them."""
 
 
 def broken(*_: Any, **__: Any) -> Any:
@@ -50,7 +52,7 @@ def broken(*_: Any, **__: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", JOBS)
+@pytest.mark.parametrize("kind", share([*JOBS], 2, 3))
 async def test_a_programming_error_in_a_job_ends_the_app(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:

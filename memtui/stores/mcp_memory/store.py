@@ -243,6 +243,10 @@ class McpMemoryStore(listed_texts.ListStore):
     reads = ReadTime.AT_ONCE  # the server reads the file again for every call
     syntax = GraphFile
 
+    def entity_levels(self, entity: str) -> tuple[str, ...]:
+        """The name alone: the server knows no paths."""
+        return (entity,)
+
     def list_files(self, faults: list[Unreadable]) -> tuple[str, ...]:  # noqa: ARG002
         return (SHARD,)
 
