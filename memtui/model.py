@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
 
 KINDS = ("fact", "event", "episode", "schema", "observation", "document", "note")
 IMPORTANCES = ("high", "medium", "low")
@@ -160,10 +160,6 @@ def format_time(value: datetime | None) -> str | None:
     return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _parse_time(value: str | None) -> datetime | None:
-    return None if value is None else datetime.fromisoformat(value)
-
-
 def _place(place: Place) -> dict[str, Any]:
     return {"file": place.file, "line": place.line, "key": place.key}
 
@@ -197,22 +193,15 @@ def to_record(memory: Memory) -> dict[str, Any]:
 def from_record(record: Mapping[str, Any]) -> Memory:
     """Return the memory of a JSON object that `to_record` made.
 
-    Raises:
-        KeyError, TypeError, ValueError: It is not such an object.
+    Raises KeyError, TypeError or ValueError if it is not such an object.
     """
-    values = dict(record)
-    values["created"] = _parse_time(values["created"])
-    values["updated"] = _parse_time(values["updated"])
-    values["origin"] = Place(**values["origin"])
-    values["also"] = tuple(Place(**place) for place in values["also"])
-    values["links"] = tuple(
-        Link(**{**link, **{name: _parse_time(link[name]) for name in ("valid_from", "valid_to")}})
-        for link in values["links"]
-    )
-    for name in ("supersedes", "superseded_by", "tags"):
-        values[name] = tuple(values[name])
-    values["also_entities"] = tuple(values.get("also_entities", ()))
-    return Memory(**values)
+    record = dict(record)
+    for name in _NAMES:
+        if name not in record and name != "also_entities":
+            raise KeyError(name)
+    if set(record).difference(_NAMES):
+        raise ValueError("it has other fields")
+    return convert(record, Memory)
 
 
 MAX_NESTING = 200

@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -201,6 +202,38 @@ class StoreCatalog:
             )
             for known in registry.formats()
         ]
+
+
+MAX_ENTRIES = 2_000
+"""Entries of a folder that are compared with what is typed."""
+
+
+class TypedPath(Struct, frozen=True):
+    """What a path that is being typed may become, and the stores that lie there."""
+
+    completions: tuple[str, ...] = ()
+    """Folders and files that begin so, written as the path was; a folder ends in a slash."""
+    stores: tuple[tuple[str, Path], ...] = ()
+    """Program and root of each store at the path or in its folders."""
+
+
+def look_up_path(typed: str) -> TypedPath:
+    """Complete a path and look for stores at it; hidden entries need their dot."""
+    before, slash, beginning = typed.rpartition("/")
+    folder = Path(before + slash).expanduser() if slash else Path()
+    found = []
+    with contextlib.suppress(OSError, ValueError, RuntimeError), os.scandir(folder) as entries:
+        for entry in islice(entries, MAX_ENTRIES):
+            name = entry.name
+            if name.startswith(beginning) and (beginning or not name.startswith(".")):
+                found.append(before + slash + name + "/" * entry.is_dir())
+    stores: list[tuple[str, Path]] = []
+    if typed.strip():
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
+            at = Path(typed.strip()).expanduser()
+            found_there = registry.detect_within(at)
+            stores = [(registry.product_of(f.name, root).name, root) for f, root in found_there]
+    return TypedPath(tuple(sorted(found)), tuple(stores))
 
 
 class StoreContents(Struct, frozen=True):

@@ -154,11 +154,45 @@ async def test_without_any_store_it_says_where_it_looked(tmp_path: Path) -> None
         text = on.text()
         assert "No memory stores were found" in text
         assert "~/.claude" in text
-        assert "memtui demo" in text
+        for key, words in (("d", "demo"), ("o", "open a path"), ("q", "quit")):
+            assert f"{key} {words}" in text
         await on.press("escape")
         assert not isinstance(on.app.screen, StoreChooser)
         await on.press("n")
         assert toasts(on)[-1] == "No store is open."
+
+
+async def test_without_any_store_the_demo_or_a_path_can_be_opened(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    shutil.copytree(SAMPLES / "hermes", empty / "bot" / "hermes")
+    for keys, arguments in (("d", ("demo",)), ("o", (str(empty / "bot"),))):
+        async with started(empty, (80, 24), folder=empty) as on:
+            await on.press(keys)
+            if keys == "o":
+                await on.press("ctrl+u")
+                await on.type(f"{empty}/nowhere")
+                await on.settle()
+                await on.press("enter")
+                assert on.app.next_arguments == ()
+                await on.press("ctrl+u")
+                await on.type(f"{empty}/b")
+                await on.settle()
+                await on.press("tab")
+                await on.settle()
+                assert "Hermes" in on.text()
+                await on.press("enter")
+        assert on.app.next_arguments in (arguments, (f"{arguments[0]}/",))
+
+
+async def test_a_store_that_comes_is_offered_within_seconds(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    async with started(empty, folder=empty) as on:
+        assert "No memory stores were found" in on.text()
+        shutil.copytree(SAMPLES / "gemini", empty / ".gemini")
+        await on.until(lambda: "[✓] Gemini CLI" in on.text(), "the store is offered")
+        await on.press("enter")
+        await on.until(lambda: on.browse.memories.slots, "it is open")
 
 
 async def test_a_folder_that_is_named_like_its_store_is_not_named_twice(home: Path) -> None:

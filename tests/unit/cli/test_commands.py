@@ -70,6 +70,15 @@ def test_list_json_has_every_memory_once_with_the_fields_of_memory(run: Run, hom
     assert set(records[0]) == set(Memory.__struct_fields__)
 
 
+@pytest.mark.parametrize("command", ["list", "stores", "stats", "log"])
+def test_a_command_without_other_arguments_takes_paths(run: Run, home: Path, command: str) -> None:
+    named, optional = run(command, home), run(command, "--store", home)
+    assert (named.returncode, named.stdout) == (0, optional.stdout)
+    missing = run(command, "/nowhere/at/all")
+    assert (missing.returncode, missing.stdout) == (1, "")
+    assert "/nowhere/at/all: no such file or directory" in missing.stderr
+
+
 def test_list_all_leaves_no_memory_out_whatever_its_status(run: Run, home: Path) -> None:
     write_facts(home, "bo", [fact(70, "Bo left the harbour office", status="historical")])
     assert len(printed(run("list", "--store", home, "--json"))) == 3
