@@ -14,6 +14,8 @@ from msgspec import Struct, convert, field
 KINDS = ("fact", "event", "episode", "schema", "observation", "document", "note")
 IMPORTANCES = ("high", "medium", "low")
 STATUSES = ("active", "proposed", "superseded", "retired", "deleted")
+FILE_TIME_KEY = "updated_from"
+"""Key of `extra`: `updated` is the time of the memory's file, not of the memory."""
 CURRENT = frozenset({"active", "proposed"})
 """The statuses that are shown and listed unless others are asked for."""
 
@@ -132,7 +134,13 @@ class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def when(self) -> datetime | None:
-        """The time of the last change, else of creation; memories are sorted by it."""
+        """When it was last learned; memories are sorted by it.
+
+        The record's own time of change, else of creation or the day that names its file; last the
+        time of its file, which a checkout or a copy makes new.
+        """
+        if self.created is not None and FILE_TIME_KEY in self.extra:
+            return self.created
         return self.updated or self.created
 
 
