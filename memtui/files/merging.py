@@ -378,7 +378,10 @@ def merge_marked(base: str, ours: str, theirs: str) -> tuple[str, int]:
 
 def _marked(ours: list[str], theirs: list[str]) -> list[str]:
     above, between, below = (f"{mark}\n" for mark in CONFLICT_MARKS)
-    return [above, *theirs, between, *ours, below]
+    head = _shared_head(ours, theirs)
+    tail = _shared_head(ours[head:][::-1], theirs[head:][::-1])
+    ends = [lines[head : len(lines) - tail] for lines in (theirs, ours)]
+    return [*ours[:head], above, *ends[0], between, *ends[1], below, *ours[len(ours) - tail :]]
 
 
 def _anchors(*versions: list[str]) -> list[tuple[int, ...]]:

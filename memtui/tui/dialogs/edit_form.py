@@ -241,7 +241,8 @@ class FormScreen(FittingDialog[Planned]):
             return ()
         changed = ", ".join(LABELS[name].lower() for name in change_forms.differing(read, now))
         on_disk = f"changed on disk meanwhile: {changed}" if changed else ""
-        reasons = filter(None, (change_forms.superseded_meanwhile(base, now), on_disk))
+        marked = MARKED if self._is_marked else ""
+        reasons = filter(None, (change_forms.superseded_meanwhile(base, now), on_disk, marked))
         return tuple(OutcomeLine(why, Tone.WARNING, "!") for why in reasons)
 
     def note_change(self) -> None:
