@@ -138,7 +138,7 @@ def delete(ref: str, force: bool = option(help="Skip the confirmation."), **opti
 def accept(
     ref: str, content: str | None = option(help="Accept it with this text instead."), **options: Any
 ) -> int:
-    """As it is, or with another text."""
+    """As it is, or with the text of --content."""
     fields = {} if content is None else {"content": content}
     return _change_memory(Act.ACCEPT, ref, fields, **options)
 

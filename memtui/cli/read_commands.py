@@ -19,7 +19,7 @@ from memtui.cli.output import (
 )
 from memtui.cli.store_selection import read_library
 from memtui.errors import QueryError
-from memtui.model import UNTYPED, Memory, to_record
+from memtui.model import Memory, to_record
 from memtui.stores.base import LimitUse
 from memtui.text import (
     Passage,
@@ -97,8 +97,8 @@ def search(
     TEXT takes the syntax of the search line: auth type:decision -redis "exact words". Write -- in
     front of a TEXT that begins with -.
 
-    Exits with 1 if nothing is found, with 2 on a bad filter. Standard error says which words were
-    looked for in place of missing ones, and what the filters hide.
+    Exits with 1 if nothing is found, with 2 on a bad filter. Standard error names the words that
+    were searched in place of missing ones, and what the filters hide.
     """
     query = query_from(" ".join(text), prefer=prefer_type, **filters)
     if query.is_empty and not (query.sort or query.prefer):
@@ -234,7 +234,7 @@ def _list_fields(memory: Memory) -> list[tuple[str, str]]:
     return [
         ("ref", memory.ref),
         ("kind", memory.kind),
-        ("type", memory.type or UNTYPED),
+        ("type", memory.shown_type),
         ("entity", ", ".join((memory.entity, *memory.also_entities))),
         ("importance", memory.importance),
         ("status", memory.status),
