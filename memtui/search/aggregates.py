@@ -86,7 +86,7 @@ def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], 
     """Count these slots by day.
 
     Returns:
-        Day since 1970 (UTC) -> count, and how many slots have no time.
+        Local day since 1970 -> count, and how many slots have no time.
     """
     return _count_days(columns.days, to_array(slots))
 
