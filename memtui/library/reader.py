@@ -297,7 +297,8 @@ class LibraryReader:
 
         Raises RefError.
         """
-        return self.loaded.resolve(text)
+        snapshot = self.snapshot
+        return snapshot.rows[slots.slot_of(text, snapshot.slot_of)]
 
     def link_target(self, memory: Memory, text: str) -> str:
         """Return the native target of a link from `memory` to what `text` names: a target that it
@@ -306,9 +307,8 @@ class LibraryReader:
         Raises:
             RefError: nothing has that name.
         """
-        candidates = self.loaded.memories_of(memory.store)
         entities = aggregates.list_entities(self.snapshot.columns)
-        return slots.link_target(text, memory, candidates, entities, self.resolve)
+        return slots.link_target(text, memory, self.memories(memory.store), entities, self.resolve)
 
     def lineage(self, memory: Memory, *, backlinks: bool = False) -> Lineage:
         """Return what the memory replaced, what replaced it, and its links.
@@ -318,10 +318,12 @@ class LibraryReader:
             backlinks: what only other memories say of it too, by the link index: call it in a
                 background job then.
         """
+        from memtui.insight.lineage import find_lineage
+
         if not backlinks:
-            return self.loaded.lineage(memory)
+            return find_lineage(memory, self.snapshot.find)
         with self.links.reading() as index:
-            return self.loaded.lineage(memory, index)
+            return find_lineage(memory, self.snapshot.find, index)
 
     @property
     def links(self) -> StoreLinks:
@@ -372,8 +374,9 @@ class LibraryReader:
             )
 
     def memories(self, store: str) -> Iterable[Memory]:
-        """All memories of the store with this label, whatever their status."""
-        return self.loaded.memories_of(store)
+        """All memories of the store with this label, of every status, in the order of reading."""
+        snapshot = self.snapshot
+        return [snapshot.rows[slot] for slot in snapshot.columns.slots_of_store(store)]
 
     def unreadable(self, store: str) -> Sequence[Unreadable]:
         """Return the files of the `store` with this label that could not be read."""
