@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from memtui.config import Embedding
@@ -14,7 +15,7 @@ from memtui.insight.statistics import Statistics
 from memtui.library import finding, slots
 from memtui.library.finding import Searchable, SearchResult, SimilarMemories
 from memtui.library.guarded_store import guarded
-from memtui.library.indexing import Index, IndexUpdates
+from memtui.library.indexing import Index
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.semantic import EmbeddingResult, SemanticSearch
 from memtui.library.snapshot import Snapshot
@@ -74,7 +75,8 @@ class LibraryReader:
         self.semantic = SemanticSearch(embedding)
         """Semantic search over the embeddings of this library."""
         self._index = Index()
-        self._updates = IndexUpdates(self.loaded, self._index, self.semantic)
+        self._updating = RLock()
+        """Held while index and vectors are brought to the loaded rows."""
         self._links: StoreLinks | None = None
 
     @property
@@ -122,8 +124,19 @@ class LibraryReader:
 
     def _update_index(self, changed: bool) -> bool:
         if changed and self._index.state.is_ready:
-            self._updates.update()
+            self._cover_rows()
         return changed
+
+    def _cover_rows(self) -> None:
+        with self._updating:
+            snapshot = self.snapshot
+            self._index.extend_to(snapshot.rows, snapshot.columns.alive)
+            self.semantic.extend_to(snapshot.rows)
+
+    def _load_vectors(self) -> None:
+        """Load the cached vectors and compute those of a few new rows."""
+        with self._updating:
+            self.semantic.load(self.loaded.caches, self.snapshot.rows)
 
     def index(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Write the rows of new stores to the cache, load the search index of every store and build
@@ -139,7 +152,9 @@ class LibraryReader:
                 return
             self._index.add(cache, self.snapshot.rows, report, cancelled)
         if not cancelled():
-            self._updates.start()
+            with self._updating:
+                self._cover_rows()
+                self._load_vectors()
 
     def save_index(self, cancelled: IsCancelled = never) -> None:
         """Write changed rows to the cache and bring the Whoosh index on disk up to date.
@@ -190,7 +205,7 @@ class LibraryReader:
         except Cancelled:
             log.info("embedding was cancelled")
         finally:
-            self._updates.load_vectors()
+            self._load_vectors()
         return results
 
     def find(self, query: Query, cancelled: IsCancelled = never) -> SearchResult:
