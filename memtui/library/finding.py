@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -412,22 +412,16 @@ def statistics(
     Without `counted` neither the values of each field are counted nor is salience measured.
     """
     columns = found.columns
-    totals = aggregates.aggregate(columns, found.slots)
+    labels = aggregates.labels_of(columns, found.slots)
     weighed: Sequence[float] | Doubles = ()
     if counted:
         weighed = ordering.salience_now(columns, to_array(found.slots), now, constants)
+    figures: dict[str, Any] = aggregates.summarize(columns, found.slots)
+    figures |= order_counts(aggregates.count_values(columns, found.slots) if counted else {})
     return Statistics(
-        **order_counts(aggregates.count_values(columns, found.slots) if counted else {}),
+        **figures,
         total=found.total,
-        pinned=totals.pinned,
-        oldest=_to_datetime(totals.oldest),
-        newest=_to_datetime(totals.newest),
-        undated=totals.undated,
         salience=salience.describe_range(weighed),
-        disk={label: size for label, size in disk.items() if label in totals.stores},
+        disk={label: size for label, size in disk.items() if label in labels},
         limits=tuple(sorted(limits, key=lambda use: -use.share)),
     )
-
-
-def _to_datetime(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.search import salience
-from memtui.search.array_types import Ints, Mask, to_mask
+from memtui.search.array_types import Mask, to_mask
 from memtui.search.documents import find_context, find_position, find_speaker
 from memtui.search.salience import DAY_SECONDS as DAY_SECONDS
 
@@ -102,11 +102,6 @@ class Columns(Struct, frozen=True, eq=False, dict=True):
         """The seconds since 1970 of creation, else of the last change; nan if neither is known."""
         return np.where(np.isnan(self.created), self.when, self.created)
 
-    @cached_property
-    def days(self) -> DayCodes:
-        """The day of `when`."""
-        return code_days(self.when)
-
     def values_of(self, name: str) -> Sequence[str]:
         """The values that the codes of a field stand for."""
         fixed = FIXED_VALUES.get(name)
@@ -145,25 +140,6 @@ class Columns(Struct, frozen=True, eq=False, dict=True):
     def live_slots(self) -> Slots:
         """The slots that are alive, ascending."""
         return np.flatnonzero(self.alive)
-
-
-class DayCodes(NamedTuple):
-    """Times by day. Divided once: for each letter that took 45 ms at a million memories."""
-
-    days: Slots
-    """The days since 1970 (UTC) that occur, ascending."""
-    of_slot: Ints
-    """The position of each slot's day in `days`; their number if it has no time."""
-
-
-def code_days(times: NDArray[np.float64]) -> DayCodes:
-    """Return the days of `times`, in seconds since 1970; nan is no time."""
-    is_known = ~np.isnan(times)
-    known = (times[is_known] // DAY_SECONDS).astype(np.int64)
-    days, codes = np.unique(known, return_inverse=True)
-    of_slot = np.full(len(times), len(days), np.int32)
-    of_slot[is_known] = codes
-    return DayCodes(days, of_slot)
 
 
 ARRAYS = Columns.__struct_fields__[: -len(Columns.__struct_defaults__)]

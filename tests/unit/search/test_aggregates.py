@@ -31,13 +31,14 @@ def test_numbers_and_days_of_some(held: list[Memory], draw: object) -> None:
     table = columns.build(held)
     some = [held[slot] for slot in slots]
     dated = [memory.created for memory in some if memory.created]
-    said = aggregates.aggregate(table, slots)
-    assert said.pinned == sum(memory.pinned for memory in some)
-    assert said.undated == len(some) - len(dated)
-    assert said.oldest == (min(dated).timestamp() if dated else None)
-    assert said.newest == (max(dated).timestamp() if dated else None)
+    assert aggregates.summarize(table, slots) == {
+        "pinned": sum(memory.pinned for memory in some),
+        "undated": len(some) - len(dated),
+        "oldest": min(dated, default=None),
+        "newest": max(dated, default=None),
+    }
     assert aggregates.count_values(table, slots)["type"] == Counter(memory.type for memory in some)
     first = datetime(1970, 1, 1, tzinfo=UTC)
     days, undated = aggregates.count_days(table, slots)
     assert days == Counter((time - first).days for time in dated)
-    assert undated == said.undated
+    assert undated == len(some) - len(dated)
