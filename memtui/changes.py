@@ -200,6 +200,12 @@ class Plan(Struct, frozen=True):
         """Whether applying the plan would write anything."""
         return bool(self.edits)
 
+    @property
+    def only_hides(self) -> bool:
+        """Whether the memory would be hidden by memtui only, and still be read by its program."""
+        hiding = any(change.act in (Act.RETIRE, Act.HIDE) for change in self.changes)
+        return hiding and self.has_edits and all(e.kind is Kind.SIDECAR for e in self.edits)
+
 
 def effects_of(plans: Iterable[Plan]) -> tuple[str, ...]:
     """What plans mean for each program, without repetitions."""
@@ -292,12 +298,11 @@ def edit_diffs(edit: Edit) -> list[FileDiff]:
         before, after = _folder_texts(edit.before), _folder_texts(edit.after)
         names = dict.fromkeys([*before, *after])
         return [FileDiff(f"{edit.path}/{n}", before.get(n), after.get(n)) for n in names]
-    if edit.kind is Kind.ROW:
-        key = ", ".join(f"{name}={value}" for name, value in edit.key[1:])
-        name = f"{edit.path} {edit.table} {key}"
-        return [FileDiff(name, _lines(edit.before), _lines(edit.after))]
-    if edit.kind is Kind.SIDECAR:
+    if edit.kind in (Kind.ROW, Kind.SIDECAR):
         name = f"{edit.path}/.memtui: {edit.id}"
+        if edit.kind is Kind.ROW:
+            key = ", ".join(f"{name}={value}" for name, value in edit.key[1:])
+            name = f"{edit.path} {edit.table} {key}"
         return [FileDiff(name, _lines(edit.before), _lines(edit.after))]
     if edit.kind in (Kind.VALUE, Kind.COUNTER):  # the file exists
         return [FileDiff(edit.path, edit.before or "", edit.after or "")]

@@ -62,21 +62,11 @@ def run_worker(
     *,
     stdin_text: str = "",
 ) -> dict[str, Any]:
-    """Run a worker to its end.
+    """Run the worker `module`, which calls `serve`, to its end; returns its last line.
 
-    Args:
-        module: Name of the module, which calls `serve`.
-        arguments: Of its command line.
-        report: Is given its progress.
-        cancelled: Is asked five times a second; once it is true, the worker is killed.
-        stdin_text: What it reads from its standard input; less than a pipe holds, 64 KiB.
-
-    Returns:
-        Its last line.
-
-    Raises:
-        Cancelled: `cancelled` became true.
-        WorkerError: It could not be started, failed, died or hung.
+    `cancelled` is asked five times a second; once it is true, the worker is killed. `stdin_text` is
+    less than a pipe holds, 64 KiB. Raises Cancelled; WorkerError if it could not be started,
+    failed, died or hung.
     """
     # -P: a module in the current folder, which may be a stranger's, is never imported.
     command = [sys.executable, "-P", "-m", module, *arguments]
@@ -153,13 +143,9 @@ def _lines(
 
 
 def serve(work: Callable[[Report], dict[str, Any]]) -> int:
-    """Do the work of a worker and print its lines.
+    """Do the work of a worker and print its lines; returns the exit status.
 
-    Args:
-        work: Is given what prints its progress; returns what the last line holds beside.
-
-    Returns:
-        The exit status.
+    `work` returns what the last line holds.
     """
     _yield_processor()
     gc.freeze()

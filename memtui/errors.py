@@ -14,10 +14,7 @@ from memtui.text.safe_text import mask_urls
 def find_nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """The known word that a person may have meant; "" if none is near.
 
-    Args:
-        word: what was written.
-        known: the words it may be.
-        cutoff: the least similarity, 0..1 (`difflib.SequenceMatcher.ratio`).
+    `cutoff` is the least similarity, 0..1 (`difflib.SequenceMatcher.ratio`).
     """
     from difflib import get_close_matches  # seldom needed
 

@@ -48,17 +48,11 @@ class JsonServer:
         time_limit: float,
         key_variable: str = "",
     ) -> None:
-        """Check the address; nothing is sent yet.
+        """Check the address, which may hold a user and a password; nothing is sent yet.
 
-        Args:
-            url: `http://` or `https://`; may hold a user and a password.
-            setting: Name of the table in config.toml that names the server, for messages.
-            error: Raised when the server does not answer as it should.
-            time_limit: Seconds for one answer.
-            key_variable: Environment variable with the key; empty: none.
-
-        Raises:
-            ConfigError: This is no address.
+        `setting` is the table in config.toml that names the server; `error` is raised when the
+        server does not answer as it should; `time_limit` is in seconds for one answer;
+        `key_variable` is the environment variable with the key. Raises ConfigError.
         """
         url = url.rstrip("/")
         if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
@@ -77,12 +71,7 @@ class JsonServer:
     def post(self, path: str, value: Any) -> Any:
         """Send a JSON value and return the JSON value of the answer.
 
-        Args:
-            path: Is appended to the address.
-            value: Anything that JSON can hold.
-
-        Raises:
-            MemtuiError: The `error` of this server: no answer, an error status, no JSON, no key.
+        Raises the `error` of this server: no answer, an error status, no JSON, no key.
         """
         where = self.url + path
         body = json.dumps(value).encode("ascii")

@@ -8,16 +8,20 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field
 
 KINDS = ("fact", "event", "episode", "schema", "observation", "document", "note")
 IMPORTANCES = ("high", "medium", "low")
 STATUSES = ("active", "proposed", "superseded", "retired", "deleted")
+FILE_TIME_KEY = "updated_from"
+"""Key of `extra`: `updated` is the time of the memory's file, not of the memory."""
 CURRENT = frozenset({"active", "proposed"})
 """The statuses that are shown and listed unless others are asked for."""
 
 ENDED_LINKS = "ended_links"
 """`Memory.extra` key that lists links the user has ended, as JSON objects."""
+PROJECT_PATH = "project_path"
+"""`Memory.extra` key: the absolute path of the project, where the entity is a short name of it."""
 UNTYPED = "untyped"
 """The name of the empty type in a filter and on the screen."""
 
@@ -125,17 +129,19 @@ class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def when(self) -> datetime | None:
-        """The time of the last change, else of creation; memories are sorted by it."""
+        """When it was last learned; memories are sorted by it.
+
+        The record's own time of change, else of creation or the day that names its file; last the
+        time of its file, which a checkout or a copy makes new.
+        """
+        if self.created is not None and FILE_TIME_KEY in self.extra:
+            return self.created
         return self.updated or self.created
 
 
 def format_time(value: datetime | None) -> str | None:
     """Return a time as ISO 8601 in UTC, with `Z`; None for None."""
     return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def _parse_time(value: str | None) -> datetime | None:
-    return None if value is None else datetime.fromisoformat(value)
 
 
 def _place(place: Place) -> dict[str, Any]:
@@ -171,22 +177,15 @@ def to_record(memory: Memory) -> dict[str, Any]:
 def from_record(record: Mapping[str, Any]) -> Memory:
     """Return the memory of a JSON object that `to_record` made.
 
-    Raises:
-        KeyError, TypeError, ValueError: It is not such an object.
+    Raises KeyError, TypeError or ValueError if it is not such an object.
     """
-    values = dict(record)
-    values["created"] = _parse_time(values["created"])
-    values["updated"] = _parse_time(values["updated"])
-    values["origin"] = Place(**values["origin"])
-    values["also"] = tuple(Place(**place) for place in values["also"])
-    values["links"] = tuple(
-        Link(**{**link, **{name: _parse_time(link[name]) for name in ("valid_from", "valid_to")}})
-        for link in values["links"]
-    )
-    for name in ("supersedes", "superseded_by", "tags"):
-        values[name] = tuple(values[name])
-    values["also_entities"] = tuple(values.get("also_entities", ()))
-    return Memory(**values)
+    record = dict(record)
+    for name in _NAMES:
+        if name not in record and name != "also_entities":
+            raise KeyError(name)
+    if set(record).difference(_NAMES):
+        raise ValueError("it has other fields")
+    return convert(record, Memory)
 
 
 MAX_NESTING = 200

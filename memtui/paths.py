@@ -146,12 +146,7 @@ def write_private(path: Path, text: str, *, durable: bool = True) -> None:
     """Write one of memtui's own small files atomically.
 
     A new file gets mode 0600, an old one keeps its mode; a link is followed, not replaced.
-    Raises OSError.
-
-    Args:
-        path: The file.
-        text: Its new content.
-        durable: Wait until it is on the disk; what can be made again needs that not.
+    `durable`: wait until it is on the disk; what can be made again needs that not. Raises OSError.
     """
     import tempfile  # not needed to start, and it brings a dozen modules
 
@@ -170,6 +165,23 @@ def write_private(path: Path, text: str, *, durable: bool = True) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def write_new(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Write a file that must not exist yet, with mode 0600. After an error it is gone again.
+
+    Raises OSError. `durable`: wait until it is on the disk.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        try:
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        except BaseException:
+            path.unlink(missing_ok=True)  # half a backup would look like a late write
+            raise
 
 
 def bundled_folder(name: str) -> Path:

@@ -15,12 +15,7 @@ _SUM_LENGTH = 8
 
 
 def seal(value: object, default: Callable[[Any], object] | None = None) -> bytes:
-    """Return a JSON value as one ASCII line behind its checksum.
-
-    Args:
-        value: The value.
-        default: As that of `json.dumps`.
-    """
+    """Return a JSON value as one ASCII line behind its checksum; `default` as of `json.dumps`."""
     text = json.dumps(value, separators=(",", ":"), default=default).encode("ascii")
     return b"%08x %s\n" % (crc32(text), text)
 

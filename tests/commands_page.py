@@ -21,6 +21,7 @@ Generated from the program; `memtui COMMAND --help` prints the same.
 
 `memtui [PATH...]` opens the screen on these stores; without a path, on every store in the current
 folder and in the default locations. Without a terminal it prints a summary instead.
+Commands without other arguments take PATHs too: `memtui list PATH`.
 
 REF is a full ref (`label:id`), an id, or the beginning of an id. TIME is an age (`30m`, `24h`,
 `7d`, `2w`, `1y`) or an ISO date.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from memtui.bundle.bundle_writer import ACCESSES, quote_name
 from memtui.changes import Edit, StoreEdits, folder_edit
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace
+from memtui.files.atomic_replace import sync
 from memtui.files.reading import decode, digest, encode, real_path
 from memtui.files.save_hooks import WriteRecorder, failpoint
 from memtui.files.sidecar_lines import FOLDER, read_entries
@@ -31,9 +32,8 @@ from memtui.files.staging import (
     move_into_place,
     new_stage,
     removing_folder,
-    sync,
 )
-from memtui.paths import private_folder
+from memtui.paths import private_folder, write_new
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.format import WHOLE, DatabaseSupport, IncomingStore, rows_digest
 from memtui.stores.registry import format_of
@@ -59,7 +59,7 @@ class Restoration(Struct, frozen=True):
     @property
     def files(self) -> int:
         """How many files it makes."""
-        return len(self.tree.files) + len(self.tree.databases)
+        return sum(map(len, self.tree.values()))
 
     @property
     def title(self) -> str:
@@ -72,7 +72,7 @@ class Restoration(Struct, frozen=True):
         """One edit that makes all of it; every store is named, so that the journal lists the action
         for each of them."""
         place = str(self.place.absolute())
-        edit = folder_edit(place, None, self.tree.record(), existed=self.existed)
+        edit = folder_edit(place, None, self.tree, existed=self.existed)
         first, *others = (str(placed.root) for placed in self.stores)
         return (StoreEdits(first, (edit,)), *(StoreEdits(root, ()) for root in others))
 
@@ -103,8 +103,8 @@ def plan_restore(
         )
     several = len(document.stores) > 1
     stores = []
-    files: dict[str, tuple[str, int | None]] = {}
-    databases: dict[str, tuple[str, Sequence[str]]] = {}
+    files: dict[str, list[Any]] = {}
+    databases: dict[str, list[Any]] = {}
     for store in _stores_to_restore(document):
         if cancelled():
             raise Cancelled("stopped; nothing was imported")
@@ -115,10 +115,11 @@ def plan_restore(
         base = Path(quote_name(store.label)) if several else Path()
         stores.append(PlacedStore(store, place.absolute() / base / store.root))
         for name, read in sorted(store.files.items()):
-            files[str(base / name)] = decode(read()), store.times.get(name)
+            files[str(base / name)] = [decode(read()), store.times.get(name)]
         if known.database is not None and store.rows is not None:
-            databases[str(base / known.database.name)] = store.format, store.rows()
-    return Restoration(place, tuple(stores), Tree(files, databases), place.is_dir())
+            databases[str(base / known.database.name)] = [store.format, store.rows()]
+    tree = {"files": files, "databases": databases}
+    return Restoration(place, tuple(stores), tree, place.is_dir())
 
 
 def _stores_to_restore(document: ImportDocument) -> list[IncomingStore]:
@@ -141,39 +142,22 @@ DATABASE_SUFFIXES = ("-wal", "-shm", "-journal")
 """Suffixes of files that SQLite creates while a database is open."""
 
 
-class Tree(Struct, frozen=True):
-    """The content of a folder, by relative path."""
+Tree = Mapping[str, Mapping[str, Any]]
+"""The content of a folder as an edit of it holds it, by relative path: `files` maps to the text
+(bytes decoded with surrogateescape) and the modification time in nanoseconds, `databases` to the
+name of the format and the rows."""
 
-    files: Mapping[str, tuple[str, int | None]]
-    """Text (bytes decoded with surrogateescape) and modification time in nanoseconds."""
-    databases: Mapping[str, tuple[str, Sequence[str]]]
-    """Name of the format, and rows."""
 
-    def record(self) -> dict[str, Any]:
-        """Return it as an edit of a folder holds it."""
-        return {
-            "files": {name: list(file) for name, file in self.files.items()},
-            "databases": {name: list(rows) for name, rows in self.databases.items()},
-        }
+def _recorded_file(tree: Tree, place: Path) -> tuple[str, str]:
+    """Return name and digest of one file for the recorder. Raises BundleError without a file.
 
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Tree:
-        """The inverse of `record`."""
-        return cls(
-            {name: (text, time) for name, (text, time) in record["files"].items()},
-            {name: (format, rows) for name, (format, rows) in record["databases"].items()},
-        )
-
-    def recorded_file(self, place: Path) -> tuple[str, str]:
-        """Return name and digest of one file for the recorder. Raises BundleError without a file.
-
-        Either all files are there or none, so one shows after a crash whether the edit was made.
-        """
-        for name, (text, _) in self.files.items():
-            return str(place / name), digest(encode(text))
-        for name, (_, rows) in self.databases.items():
-            return f"{place / name}{WHOLE}", rows_digest(rows)
-        raise BundleError("there is nothing in it", where=str(place))
+    Either all files are there or none, so one shows after a crash whether the edit was made.
+    """
+    for name, (text, _) in tree["files"].items():
+        return str(place / name), digest(encode(text))
+    for name, (_, rows) in tree["databases"].items():
+        return f"{place / name}{WHOLE}", rows_digest(rows)
+    raise BundleError("there is nothing in it", where=str(place))
 
 
 def is_empty(place: Path) -> bool:
@@ -203,9 +187,9 @@ def apply_tree_edit(edit: Edit, recorder: WriteRecorder, report: Report = silent
     """
     place = Path(edit.path)
     if edit.after is not None:
-        _install(Tree.from_record(edit.after), place, recorder, report)
+        _install(edit.after, place, recorder, report)
     elif edit.before is not None:
-        _remove(Tree.from_record(edit.before), place, recorder, folder_stays=bool(edit.key))
+        _remove(edit.before, place, recorder, folder_stays=bool(edit.key))
 
 
 # ---- installing ---------------------------------------------------------------------------------
@@ -214,7 +198,7 @@ def apply_tree_edit(edit: Edit, recorder: WriteRecorder, report: Report = silent
 def _install(tree: Tree, place: Path, recorder: WriteRecorder, report: Report) -> None:
     if not is_empty(place):
         raise Refused("this place is not empty", where=str(place))
-    name, post = tree.recorded_file(place)
+    name, post = _recorded_file(tree, place)
     try:
         with new_stage(place) as stage:
             failpoint("fill")
@@ -237,19 +221,17 @@ def _install(tree: Tree, place: Path, recorder: WriteRecorder, report: Report) -
 def _fill(tree: Tree, stage: Path, report: Report) -> None:
     """Write every file below the stage and sync it."""
     written: list[Path] = []
-    for number, (name, (text, changed)) in enumerate(tree.files.items()):
+    for number, (name, (text, changed)) in enumerate(tree["files"].items()):
         if number % FILES_PER_REPORT == 0:
-            report(Progress("restoring", number, len(tree.files)))
+            report(Progress("restoring", number, len(tree["files"])))
         target = stage / name
         private_folder(target.parent)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
-            file.write(encode(text))
+        write_new(target, encode(text))
         if changed is not None:  # some formats read it
             with contextlib.suppress(OSError, OverflowError, ValueError):
                 os.utime(target, ns=(changed, changed))
         written.append(target)
-    for name, (format, rows) in tree.databases.items():
+    for name, (format, rows) in tree["databases"].items():
         report(Progress("restoring"))
         private_folder((stage / name).parent)
         _database(format).rebuild(rows, stage / name)
@@ -273,7 +255,7 @@ def _remove(tree: Tree, place: Path, recorder: WriteRecorder, *, folder_stays: b
     clear_leftovers(place)
     if is_empty(place):
         return
-    name, pre = tree.recorded_file(place)
+    name, pre = _recorded_file(tree, place)
     try:
         with _exclusive(tree, place):
             _refuse_changed(tree, place, place)
@@ -293,7 +275,7 @@ def _remove(tree: Tree, place: Path, recorder: WriteRecorder, *, folder_stays: b
 def _exclusive(tree: Tree, place: Path) -> Iterator[None]:
     """Hold an exclusive lock on each database. Raises Refused when one has changed."""
     with ExitStack() as stack:
-        for name, (format, rows) in tree.databases.items():
+        for name, (format, rows) in tree["databases"].items():
             if (place / name).exists():
                 stack.enter_context(_database(format).alone_with(place / name, rows))
         yield
@@ -302,7 +284,7 @@ def _exclusive(tree: Tree, place: Path) -> Iterator[None]:
 def _refuse_changed(tree: Tree, folder: Path, place: Path) -> None:
     """Raise Refused when the folder holds anything but what was installed."""
     for name in _changed_names(tree, folder):
-        problem = "was changed" if name in tree.files else "was made there"
+        problem = "was changed" if name in tree["files"] else "was made there"
         raise Refused(
             f"{name} {problem} since; nothing was removed",
             where=str(place),
@@ -311,12 +293,12 @@ def _refuse_changed(tree: Tree, folder: Path, place: Path) -> None:
 
 
 def _changed_names(tree: Tree, folder: Path) -> Iterator[str]:
-    database_files = {name + suffix for name in tree.databases for suffix in DATABASE_SUFFIXES}
+    database_files = {name + suffix for name in tree["databases"] for suffix in DATABASE_SUFFIXES}
     for base, folders, names in os.walk(folder):
         links = [name for name in folders if os.path.islink(os.path.join(base, name))]
         for path in (Path(base) / name for name in sorted([*names, *links])):
             name = str(path.relative_to(folder))
-            if name in tree.databases or name in database_files:
+            if name in tree["databases"] or name in database_files:
                 continue
             # Accesses that were counted since are no change that anybody would miss.
             if not name.endswith(ACCESSES) and not _is_unchanged(tree, name, path):
@@ -324,7 +306,7 @@ def _changed_names(tree: Tree, folder: Path) -> Iterator[str]:
 
 
 def _is_unchanged(tree: Tree, name: str, path: Path) -> bool:
-    written = tree.files[name][0] if name in tree.files else None
+    written = tree["files"][name][0] if name in tree["files"] else None
     try:
         now = decode(atomic_replace.read_if_exists(path) or b"")
     except UnreadableFile:

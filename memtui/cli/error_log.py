@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 
 from memtui import paths
@@ -35,34 +36,22 @@ def start_log() -> None:
 
 
 class _PrivateFile(logging.Handler):
-    """Creates the file with mode 0600 in a 0700 folder; does nothing if that fails.
-
-    What rotates it is imported with the first record: most runs write none.
-    """
+    """Appends to a file with mode 0600 in a 0700 folder; does nothing if that fails: the default
+    prints a trace over the screen."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = path
-        self._file: logging.Handler | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        try:
+        with suppress(OSError):
             paths.private_folder(self._path.parent)
             self._path.touch(mode=0o600)
-        except OSError:
-            return
-        if self._file is None:
-            from logging.handlers import RotatingFileHandler
-
-            self._file = RotatingFileHandler(
-                self._path, maxBytes=LARGEST, backupCount=1, delay=True, encoding="utf-8"
-            )
-            self._file.setFormatter(self.formatter)
-            self._file.handleError = self.handleError  # type: ignore[method-assign]
-        self._file.emit(record)
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
-        """Stay silent: the default prints a trace over the screen."""
+            if self._path.stat().st_size > LARGEST:
+                self._path.replace(f"{self._path}.1")
+                self._path.touch(mode=0o600)
+            with self._path.open("a", encoding="utf-8", errors="replace") as file:
+                file.write(f"{self.format(record)}\n")
 
 
 def report_fault(error: BaseException) -> str:

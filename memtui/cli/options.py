@@ -80,7 +80,7 @@ SHARED: Mapping[str, _Make] = {
     ),
     "as_of": option(
         metavar="TIME",
-        help="What was believed at this time (of a day: its end), in the texts of then.",
+        help="Show what was believed at this time, as it was written then. A date means its end.",
     ),
     "force": option(is_flag=True, help="Write even if a rule of the store would reject it."),
     "dry_run": option(is_flag=True, help="Show what would change, without writing anything."),
@@ -132,7 +132,22 @@ def command(function: Callable[..., object]) -> click.Command:
             made.append(parameter.default(parameter))
         else:
             made.append({**FILTERS, **SHARED}.get(name, argument())(parameter))
-    return click.Command(None, callback=function, params=made, help=function.__doc__)
+    callback = function
+    if any(each.name == "stores" for each in made) and not any(
+        isinstance(each, click.Argument) for each in made
+    ):
+        made.append(click.Argument(["paths"], nargs=-1, metavar="[PATH]..."))
+        callback = _with_paths(function)
+    return click.Command(None, callback=callback, params=made, help=function.__doc__)
+
+
+def _with_paths(function: Callable[..., object]) -> Callable[..., object]:
+    """The function of a command without other arguments: paths are stores, as of `memtui` alone."""
+
+    def call(*, stores: Sequence[str], paths: Sequence[str], **options: Any) -> object:
+        return function(stores=(*stores, *paths), **options)
+
+    return call
 
 
 def query_from(

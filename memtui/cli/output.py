@@ -74,14 +74,16 @@ def columns() -> int:
     return get_terminal_size((80, 24)).columns
 
 
-def print_memories(memories: Iterable[Memory], *, with_store: bool = False) -> None:
-    """Print one line each: id, age, importance, type, entity, headline; first the store if asked
-    for."""
+def print_memories(memories: Iterable[Memory], names: Callable[[str], str] | None = None) -> None:
+    """Print one line each: id, age, importance, type, entity, headline.
+
+    `names`: gives what stands before them for the label of a store.
+    """
     now, width = datetime.now(UTC), columns()
     for memory in memories:
         head = "  ".join(
             (
-                *((column(memory.store, STORE_CELLS),) if with_store else ()),
+                *((column(names(memory.store), STORE_CELLS),) if names else ()),
                 pad(one_line(memory.id)[:ID_CELLS], ID_CELLS),
                 pad(short_ago(memory.when, now), AGE_CELLS),
                 pad(memory.importance, IMPORTANCE_CELLS),

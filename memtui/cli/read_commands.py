@@ -97,8 +97,8 @@ def search(
     TEXT takes the syntax of the search line: auth type:decision -redis "exact words". Write -- in
     front of a TEXT that begins with -.
 
-    Exits with 1 if nothing is found, with 2 on a bad filter. Standard error says which words were
-    looked for in place of missing ones, and what the filters hide.
+    Exits with 1 if nothing is found, with 2 on a bad filter. Standard error names the words that
+    were searched in place of missing ones, and what the filters hide.
     """
     query = query_from(" ".join(text), prefer=prefer_type, **filters)
     if query.is_empty and not (query.sort or query.prefer):
@@ -189,7 +189,7 @@ def similar(
             record["score"], record["by"] = score, found.how
         print_json(records)
         return
-    print_memories(memories, with_store=len(library.stores) > 1)
+    print_memories(memories, library.names.of if len(library.stores) > 1 else None)
     if not memories:
         click.echo("no similar memories", err=True)
 
@@ -265,7 +265,7 @@ def stats(as_of: str | None, stores: Sequence[str], as_json: bool, **filters: An
         filters["filter_status"] = ("all",)
     query = query_from("", **filters)
     library = read_library(stores, as_of)
-    statistics = library.statistics(library.find(query))
+    statistics, names = library.statistics(library.find(query)), library.names
     if as_json:
         print_json(statistics.as_record())
         return
@@ -281,13 +281,16 @@ def stats(as_of: str | None, stores: Sequence[str], as_json: bool, **filters: An
     if statistics.limits:
         print("\nloaded at the start of a session")
         shown = statistics.limits[:MAX_LIMITS]
-        uses = [(f"{use.store} {use.title}", _describe_use(use)) for use in shown]
+        uses = [(f"{names.of(use.store)} {use.title}", _describe_use(use)) for use in shown]
         more = len(statistics.limits) - len(shown)
         uses += [("others", f"{number(more)} less full")] if more else []
         print_fields([(one_line(name), description) for name, description in uses])
     for title in ("type", "importance", "status", "kind", "store", "entity"):
         print()
-        print_counts(f"by {title}", getattr(statistics, title))
+        counts = getattr(statistics, title)
+        if title == "store":
+            counts = {names.of(label): count for label, count in counts.items()}
+        print_counts(f"by {title}", counts)
 
 
 def _describe_use(use: LimitUse) -> str:

@@ -52,7 +52,7 @@ def open_(paths: Sequence[str]) -> int:
 def demo() -> int:
     """Open a temporary copy of the sample data; your own stores are not touched."""
     from memtui import child_processes, paths
-    from memtui.cli.demo_story import copy_story
+    from memtui.cli.demo_story import LEGEND, copy_story
 
     folder = Path(tempfile.mkdtemp(prefix="memtui-demo-"))
     try:
@@ -62,7 +62,8 @@ def demo() -> int:
         os.environ[paths.STATE_VARIABLE] = str(folder / "state")
         from memtui.stores import registry
 
-        return show_stores([str(root) for _, root in registry.detect_within(copy)], looks=False)
+        roots = [str(root) for _, root in registry.detect_within(copy)]
+        return show_stores(roots, looks=False, legend=LEGEND)
     finally:
         child_processes.kill_all()
         for _ in range(REMOVALS):  # a job that is not waited for may just write into the cache

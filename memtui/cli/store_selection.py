@@ -28,11 +28,14 @@ MAX_NAMED = 5
 """Unreadable files that a command names one by one."""
 
 
-def show_stores(names: Sequence[str], *, looks: bool = True) -> int:
+def show_stores(
+    names: Sequence[str], *, looks: bool = True, legend: Sequence[tuple[str, str]] = ()
+) -> int:
     """Open the screen on stores, or print a summary where there is no terminal; without click.
 
     `names`: paths or labels, none for the default stores. `looks`: the screen also offers stores
-    that are found and not open. Returns the exit code. Raises StoreError for an unknown name.
+    that are found and not open. `legend`: as for `memtui.tui.start`. Returns the exit code. Raises
+    StoreError for an unknown name.
     """
     refuse_missing(names)
     named = [Path(name).absolute() for name in names]
@@ -51,7 +54,7 @@ def show_stores(names: Sequence[str], *, looks: bool = True) -> int:
             return catalog().open(catalog().chosen())
         return open_library(names)
 
-    return start(open_chosen, roots=named, catalog=catalog)
+    return start(open_chosen, roots=named, catalog=catalog, legend=legend)
 
 
 def _print_summary(library: Library) -> None:

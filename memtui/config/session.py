@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -38,7 +38,7 @@ class Session(NamedTuple):
     """Ref of the memory under the cursor."""
     focus: str = ""
     """Name of the focused pane."""
-    panes: Mapping[str, int] = {}
+    panes: dict[str, Annotated[int, Meta(ge=0, le=10_000)]] = {}
     """Sizes of panes that the user set, in columns or rows, by the names of `tui.layout.Sizes`."""
     zoomed: str = ""
     theme: str = ""
@@ -47,7 +47,7 @@ class Session(NamedTuple):
     """Search history, the latest last."""
     commands: tuple[str, ...] = ()
     """Ids of the actions that were run from the palette, the latest first."""
-    bookmarks: Mapping[str, str] = {}
+    bookmarks: dict[Annotated[str, Meta(min_length=1, max_length=1)], str] = {}
     """Letter -> ref of its memory."""
     seen: str = ""
     """ISO time when the stores were last seen, to mark what is new since."""
@@ -91,19 +91,10 @@ def _is_kept(search: str) -> bool:
     return len(search) <= LONGEST_SEARCH and not has_secret(search)
 
 
-_TYPES = {
-    **dict.fromkeys(("query", "selected", "focus", "zoomed", "theme", "seen"), str),
-    "panes": dict[str, Annotated[int, Meta(ge=0, le=10_000)]],
-    "searches": tuple[str, ...],
-    "commands": tuple[str, ...],
-    "bookmarks": dict[Annotated[str, Meta(min_length=1, max_length=1)], str],
-}
-
-
 def _session(values: Mapping[str, Any]) -> Session:
     """Make a session of what the file has; what is not of its type is left out."""
     found: dict[str, Any] = {}
-    for name, type in _TYPES.items():
+    for name, type in get_type_hints(Session, include_extras=True).items():
         with contextlib.suppress(KeyError, msgspec.ValidationError):
             found[name] = msgspec.convert(values[name], type)
     if not _is_time(found.get("seen", "")):

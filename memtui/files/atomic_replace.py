@@ -12,7 +12,9 @@ import contextlib
 import ctypes
 import errno
 import functools
+import grp
 import os
+import pwd
 import secrets
 import stat
 import sys
@@ -21,10 +23,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from memtui.errors import Refused, SaveError, UnreadableFile
-from memtui.files import ownership
 from memtui.files.reading import LONGEST_NAME, TEMPORARY_MARK, MissingFile, error_text, read_bytes
 from memtui.files.save_hooks import failpoint
-from memtui.paths import make_private_folders
+from memtui.paths import make_private_folders, write_new
 
 PIECE = 1 << 20
 """Bytes written at a time."""
@@ -85,18 +86,10 @@ def create(path: Path, data: bytes) -> list[Path]:
 
 
 def replace(path: Path, expected: bytes, data: bytes) -> Path:
-    """Replace the content of a file; returns the name that the displaced file has now.
+    """Replace the content of a (resolved) file; returns the name that the displaced file has now.
 
-    Args:
-        path: the resolved path of a regular file.
-        expected: its content when it was read.
-        data: the new content.
-
-    Raises:
-        Stale: the file was not `expected` just before the exchange.
-        SaveError: the system refused something.
-
-    After both the file is as it was.
+    Raises Stale when the file was not `expected` just before the exchange, SaveError when the
+    system refused something; after both the file is as it was.
     """
     with save_errors(path):
         like = _checked_status(path)
@@ -141,13 +134,9 @@ def put_back(
 ) -> tuple[bool, Path | None]:
     """Take back an exchange, unless another program has written the file since.
 
-    Args:
-        path: the file.
-        displaced: what it was before; None where there was none.
-        own: what memtui has put there; None if it removed the file.
-
-    Returns:
-        Whether the file is as it was, and a file that is in no place now.
+    `displaced` is what the file was before, None where there was none; `own` is what memtui has put
+    there, None if it removed the file. Returns whether the file is as it was, and a file that is in
+    no place now.
     """
     out = displaced
     with contextlib.suppress(OSError, UnreadableFile, Stale):
@@ -260,7 +249,7 @@ def _write_temporary(path: Path, data: bytes, like: os.stat_result | None) -> Pa
             failpoint("write")
             rest = rest[os.write(descriptor, rest[:PIECE]) :]
         if like is not None:
-            ownership.copy_metadata(descriptor, path, like)
+            _copy_metadata(descriptor, path, like)
         failpoint("fsync")
         _sync(descriptor)
     except BaseException:
@@ -269,6 +258,52 @@ def _write_temporary(path: Path, data: bytes, like: os.stat_result | None) -> Pa
     finally:
         os.close(descriptor)
     return temporary
+
+
+_ACCESS_LISTS = "system.posix_acl_"
+"""Prefix of the attributes that say what further users may do."""
+
+
+def _copy_metadata(descriptor: int, path: Path, like: os.stat_result) -> None:
+    """Give a new file owner, group, mode and attributes of the file at `path`, of status `like`.
+
+    The owner of a file cannot be given away without privileges, so replacing a file of somebody
+    else would make it the person's own. Raises SaveError then.
+    """
+    own = os.fstat(descriptor)
+    if (own.st_uid, own.st_gid) != (like.st_uid, like.st_gid):
+        failpoint("owner")
+        try:
+            os.fchown(descriptor, like.st_uid, like.st_gid)
+        except PermissionError:
+            raise SaveError(
+                f"it belongs to {_names(like)}, and saving would make it belong to {_names(own)}",
+                where=str(path),
+                do="let its owner save it, or make it your own first",
+            ) from None
+    failpoint("mode")
+    os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
+    attributes: list[str] = []
+    with contextlib.suppress(OSError):  # a file system without them
+        attributes = os.listxattr(path) if sys.platform == "linux" else []
+    for name in attributes:
+        # Those that a person may have set; the system's own come with the folder.
+        if sys.platform == "linux" and name.startswith(("user.", _ACCESS_LISTS)):
+            failpoint("xattrs")
+            os.setxattr(descriptor, name, os.getxattr(path, name))
+
+
+def _names(status: os.stat_result) -> str:
+    """Owner and group as `ls -l` shows them."""
+    try:
+        owner = pwd.getpwuid(status.st_uid).pw_name
+    except KeyError:
+        owner = str(status.st_uid)
+    try:
+        group = grp.getgrgid(status.st_gid).gr_name
+    except KeyError:
+        group = str(status.st_gid)
+    return f"{owner}:{group}"
 
 
 def _swap_in(temporary: Path, path: Path) -> Path:
@@ -289,25 +324,14 @@ def _swap_in(temporary: Path, path: Path) -> Path:
         os.link(path, holding_name)
     except FileNotFoundError:
         raise Stale from None
-    except OSError:
-        _copy(path, holding_name)
+    except OSError:  # a file system without hard links
+        write_new(holding_name, read_bytes(path))
     try:
         os.rename(temporary, path)
     except BaseException:
         discard(holding_name)
         raise
     return holding_name
-
-
-def _copy(path: Path, target: Path) -> None:
-    """Copy a file, on a file system without hard links."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
-            file.write(read_bytes(path))
-    except BaseException:
-        discard(target)
-        raise
 
 
 def _read_when_complete(out: Path, expected: bytes, is_complete: IsComplete) -> bytes:
@@ -332,7 +356,12 @@ def _sync(descriptor: int) -> None:
 def sync_folder(folder: Path) -> None:
     """Flush the names in a folder to disk. Raises OSError."""
     failpoint("folder")
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    sync(folder)
+
+
+def sync(path: Path) -> None:
+    """Flush a file, or the names in a folder, to disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:

@@ -23,7 +23,7 @@ from memtui.errors import UnreadableFile
 from memtui.files.json.locating import load
 from memtui.files.reading import decode, digest, read_bytes, real_path
 from memtui.files.save_hooks import failpoint
-from memtui.paths import private_folder, write_private
+from memtui.paths import private_folder, write_new, write_private
 
 MAX_BACKUPS = 5
 """Backups of one file."""
@@ -72,12 +72,8 @@ def _prepare_folder(path: Path, state: Path) -> Path:
     folder = _folder(path, state)
     if not (folder / _NAME).exists():
         private_folder(folder)
-        try:
-            (folder / _NAME).write_bytes(os.fsencode(path))
-            (folder / _NAME).chmod(0o600)
-        except OSError:  # no room: the next try finds none, and writes it
-            (folder / _NAME).unlink(missing_ok=True)
-            raise
+        with contextlib.suppress(FileExistsError):  # another process made it
+            write_new(folder / _NAME, os.fsencode(path))
     return folder
 
 
@@ -98,7 +94,7 @@ def move_in(path: Path, displaced: Path, content: str, state: Path) -> Backup:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        _write(target, displaced.read_bytes(), durable=True)
+        write_new(target, displaced.read_bytes(), durable=True)
         os.unlink(displaced)
     else:
         with contextlib.suppress(PermissionError):  # another's file; the folder is private
@@ -123,24 +119,11 @@ def save_copy(path: Path, data: bytes, state: Path) -> Backup | None:
         return None
     try:
         target = _new_name(_prepare_folder(path, state), known, content)
-        _write(target, data)
+        write_new(target, data)
     except OSError:  # a full disk must not stop the reading that called this
         return None
     _drop_old(path, state)
     return Backup(path, target, time.time(), content)
-
-
-def _write(target: Path, data: bytes, *, durable: bool = False) -> None:
-    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            if durable:
-                file.flush()
-                os.fsync(descriptor)
-    except OSError:
-        target.unlink()  # half a backup would look like a late write
-        raise
 
 
 def read_stamps(root: Path, state: Path) -> dict[str, str]:

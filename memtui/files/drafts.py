@@ -25,16 +25,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, convert
 from msgspec.structs import asdict, replace
 
 from memtui.changes import Act
 from memtui.errors import MemtuiError, SaveError
 from memtui.files.reading import decode, encode
 from memtui.model import Memory, Place
-from memtui.paths import private_folder
+from memtui.paths import private_folder, write_new
 from memtui.text import find_passage
 
 FOLDER = "drafts"
@@ -118,13 +117,7 @@ def new_draft(text: str, state: Path) -> EditorDraft:
     try:
         folder = private_folder(state / FOLDER)
         path = folder / f"draft-{secrets.token_hex(8)}.md"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        try:
-            with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-                file.write(encode(text))
-        except OSError:
-            path.unlink(missing_ok=True)  # half a text must not be offered as a draft
-            raise
+        write_new(path, encode(text))
     except OSError as error:
         raise SaveError(f"no draft can be written: {error.strerror}", where=str(state)) from error
     return EditorDraft(path, text)
@@ -208,7 +201,7 @@ class FormDraft(Struct, frozen=True):
     """Store path and id of each memory it changes; empty for a new memory."""
     values: Mapping[str, str]
     """Field -> the value typed."""
-    before: Mapping[str, str] = field(default_factory=dict)
+    before: Mapping[str, str]
     """Field -> the value of the memory when the form was opened."""
     time: float = 0.0
     """Unix seconds when it was written."""
@@ -316,14 +309,6 @@ def _read_form(path: Path) -> FormDraft | None:
     try:
         if path.stat().st_size > MAX_DRAFT_BYTES:
             return None
-        record: Any = json.loads(path.read_bytes())
-        return FormDraft(
-            Act(record["act"]),
-            str(record["root"]),
-            tuple((str(root), str(id)) for root, id in record["about"]),
-            {str(name): str(words) for name, words in record["values"].items()},
-            {str(name): str(words) for name, words in record["before"].items()},
-            float(record["time"]),
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return convert(json.loads(path.read_bytes()), FormDraft)
+    except (OSError, ValueError, RecursionError):
         return None

@@ -215,13 +215,8 @@ class GitHistory(Struct):
         return True
 
     def _run(self, *arguments: str, stdin: str = "", quiet: bool = False) -> bytes | None:
-        """Run git; None if it fails, takes too long or is cancelled.
-
-        Args:
-            arguments: Of git.
-            stdin: Its input.
-            quiet: A failure is an answer.
-        """
+        """Run git; None if it fails, takes too long or is cancelled. `quiet`: a failure is an
+        answer."""
         try:
             with self._opened().open(self.deadline, self.cancelled) as git:
                 return git.run(*arguments, stdin=stdin.encode())

@@ -68,7 +68,7 @@ class GitError(Exception):
 
 
 class GitStopped(GitError):
-    """git took too long, or was cancelled."""
+    """git took too long, or was cancelled; the message says which."""
 
 
 def find_git() -> str | None:
@@ -136,19 +136,8 @@ class GitRepository:
         if self._settings is None:
             text = _read(self.common / "config") if (self.common / "config").exists() else b""
             words = ("config", "--file", "-", "--no-includes", "--null", "--get-regexp", _WANTED)
-            try:
-                output = git.run(*words, stdin=text)
-            except GitStopped:
-                raise
-            except GitError as error:
-                if str(error):
-                    raise
-                output = b""  # there is no such setting
-            found: dict[str, str] = {}
-            for entry in output.split(b"\0")[:-1]:
-                name, _, value = entry.partition(b"\n")
-                found[os.fsdecode(name)] = os.fsdecode(value)
-            self._settings = found
+            entries = git.ask(*words, stdin=text).split("\0")[:-1]
+            self._settings = dict(entry.partition("\n")[::2] for entry in entries)
         return self._settings
 
     def _link(self, private: Path) -> None:
@@ -220,6 +209,15 @@ class GitCommands(Struct, frozen=True):
             said = said.replace(f"{self.folder}/", "").replace(f"{self.repository.top}/", "")
             raise GitError(one_line(said, LONGEST_PROBLEM))
         return output
+
+    def ask(self, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> str:
+        """What a command prints; "" if it fails and says nothing. Raises GitError."""
+        try:
+            return os.fsdecode(self.run(*arguments, stdin=stdin, env=env))
+        except GitError as error:
+            if str(error):
+                raise
+            return ""
 
     def _environment(self) -> dict[str, str]:
         """The environment without git's own variables, as of a hook that memtui runs in."""
@@ -307,16 +305,9 @@ _WHO = {
 def commit_files(top: Path, files: Sequence[str], seconds: float | None = None) -> str:
     """Commit these files as they are now, to the branch that is checked out.
 
-    Blobs are written as they are, without filters. What others have staged is neither committed nor
-    lost.
-
-    Args:
-        top: The top folder of the repository.
-        files: Absolute paths; one that does not exist is committed as removed.
-        seconds: Time limit; `SECONDS` if it is not given.
-
-    Returns:
-        Why nothing was committed, for people; "" if it was, or if there is no repository or no git.
+    A file that does not exist is committed as removed. Blobs are written as they are, without
+    filters. What others have staged is neither committed nor lost. Returns why nothing was
+    committed, for people; "" if it was, or if there is no repository or no git.
     """
     if not os.path.lexists(top / ".git") or find_git() is None:
         return ""
@@ -356,23 +347,24 @@ def _commit(git: GitCommands, names: Sequence[str]) -> None:
     repository = git.repository
     if os.path.lexists(repository.folder / "HEAD.lock"):
         raise GitError("another git has locked HEAD: HEAD.lock exists")
-    branch = _ask(git, "symbolic-ref", "--quiet", "HEAD")
+    branch = git.ask("symbolic-ref", "--quiet", "HEAD").strip()
     if not branch.startswith("refs/heads/"):
         raise GitError("HEAD is detached: there is no branch to commit to")
     _refuse_links(repository, branch)
-    head = _ask(git, "rev-parse", "--verify", "--quiet", "HEAD")
+    head = git.ask("rev-parse", "--verify", "--quiet", "HEAD").strip()
     own = {"GIT_INDEX_FILE": os.path.join(git.folder, "own-index")}
     if head:
         git.run("read-tree", head, env=own)
     entries = _entries(git, names)
     git.run("update-index", "-z", "--index-info", env=own, stdin=entries)
     # Blobs of other files may be missing, as in a partial clone: they are what HEAD has.
-    tree = _ask(git, "write-tree", "--missing-ok", env=own)
-    if head and tree == _ask(git, "rev-parse", f"{head}^{{tree}}"):
+    tree = git.ask("write-tree", "--missing-ok", env=own).strip()
+    if head and tree == git.ask("rev-parse", f"{head}^{{tree}}").strip():
         return
     shown = names[0] if len(names) == 1 else f"{len(names)} files"
     parent = ("-p", head) if head else ()
-    commit = _ask(git, "commit-tree", tree, *parent, "-m", f"memtui: {shown}", env=_WHO)
+    message = f"memtui: {shown}"
+    commit = git.ask("commit-tree", tree, *parent, "-m", message, env=_WHO).strip()
     # git looks at files that may have changed in the instant in which the index was written.
     top = str(repository.top)
     index = {"GIT_INDEX_FILE": str(repository.folder / "index"), "GIT_WORK_TREE": top}
@@ -403,18 +395,6 @@ def _entries(git: GitCommands, names: Sequence[str]) -> bytes:
 def _hash_length(git: GitCommands) -> int:
     """Digits of a hash of the repository."""
     return 64 if git.repository.settings(git).get("extensions.objectformat") == "sha256" else 40
-
-
-def _ask(git: GitCommands, *arguments: str, env: Mapping[str, str] | None = None) -> str:
-    """The one line that a command prints; "" if it fails and says nothing. Raises GitError."""
-    try:
-        return os.fsdecode(git.run(*arguments, env=env)).strip()
-    except GitStopped:
-        raise
-    except GitError as error:
-        if str(error):
-            raise
-        return ""
 
 
 def _refuse_foreign(repository: GitRepository) -> None:

@@ -1,12 +1,12 @@
 """Write a file or a whole folder under a hidden name, so that it appears in one step.
 
-A file that a person names (an export, a pack) is written beside its place and renamed to it, and so
-is a folder; an empty folder that is there already is replaced by that rename. A folder that is to
-be removed is renamed to a hidden name first. Until its removal is decided the name ends in
-`-moving`: after a kill the next memtui renames it back.
+A file that a person names (an export, a pack) is written in a hidden folder beside its place and
+renamed to it. A folder is made under the hidden name; an empty one in its place is replaced by the
+rename. A folder that is to be removed is renamed to a hidden name first. Until its removal is
+decided the name ends in `-moving`: after a kill the next memtui renames it back.
 
-The hidden file or directory is named like memtui's temporary files and locked while its process
-lives. One that a killed process left behind is removed by the next memtui that writes there.
+The hidden folder is named like memtui's temporary files and locked while its process lives. One
+that a killed process left behind is removed by the next memtui that writes the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memtui.errors import SaveError
-from memtui.files.atomic_replace import keep_beside, rename_to_free, write_error_text
+from memtui.files.atomic_replace import keep_beside, rename_to_free, sync, write_error_text
 from memtui.files.reading import TEMPORARY_MARK, real_path
 from memtui.files.save_hooks import failpoint
 from memtui.paths import private_folder
@@ -37,7 +37,6 @@ _LONGEST = 200
 """Bytes of the folder's own name in the hidden one."""
 _MOVING = "-moving"
 """Suffix of a hidden folder that belongs in its place."""
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
@@ -152,20 +151,13 @@ def _hidden(place: Path) -> Path:
 
 @contextmanager
 def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold the lock of a folder, which moves with it. Raises OSError."""
-    descriptor = os.open(folder, _FOLDER)
+    """Hold the lock of a folder, which moves with it. Raises OSError, without `wait` also where it
+    is locked. Where there are no locks, nobody else can lock it to clear it either."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        with contextlib.suppress(*[OSError] if wait else []):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
-    finally:
-        os.close(descriptor)
-
-
-def sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to disk. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
@@ -173,8 +165,6 @@ def sync(path: Path) -> None:
 # ---- files ---------------------------------------------------------------------------------------
 
 
-_TEMPORARY = re.compile(rf"\..+{re.escape(TEMPORARY_MARK)}[0-9a-f]{{8}}", re.DOTALL)
-"""Names of temporary files of `write_file`; those of saves have more digits."""
 _NO_FOLDER_SYNC = frozenset({errno.EACCES, errno.EINVAL, errno.ENOTSUP})
 """Errors of a folder that cannot be opened, or of a file system that cannot sync folders."""
 
@@ -212,17 +202,16 @@ def _write_file(path: Path, pieces: Iterable[bytes]) -> None:
         with open(path, "wb", buffering=0) as out:
             _write(out.fileno(), pieces)
         return
-    _clear_leftover_files(path.parent)
-    temporary, descriptor = _locked_temporary(path)
-    try:
-        _write(descriptor, pieces)
-        os.fsync(descriptor)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    finally:
-        os.close(descriptor)
+    os.stat(path.parent)  # no folder is made
+    with new_stage(path) as stage:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(stage / path.name, flags, 0o600)
+        try:
+            _write(descriptor, pieces)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(stage / path.name, path)
     try:
         sync(path.parent)
     except OSError as error:
@@ -242,37 +231,3 @@ def _write(descriptor: int, pieces: Iterable[bytes]) -> None:
         view = memoryview(piece)
         while view:
             view = view[os.write(descriptor, view) :]
-
-
-def _locked_temporary(path: Path) -> tuple[Path, int]:
-    """Create, open and lock a temporary file beside `path`. Raises OSError."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    while True:
-        name = f".{path.name[:100]}{TEMPORARY_MARK}{secrets.token_hex(4)}"
-        descriptor = os.open(path.parent / name, flags, 0o600)
-        with contextlib.suppress(OSError):  # no locks here: then nobody can clear it either
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if os.fstat(descriptor).st_nlink:
-            return path.parent / name, descriptor
-        os.close(descriptor)  # another process cleared it before it was locked
-
-
-def _clear_leftover_files(folder: Path) -> None:
-    """Remove temporary files of killed processes, recognised by name, owner and lock."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(folder):
-            if _TEMPORARY.fullmatch(name):
-                with contextlib.suppress(OSError):
-                    _clear_file(folder / name)
-
-
-def _clear_file(leftover: Path) -> None:
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(leftover, flags)
-    try:
-        status = os.fstat(descriptor)
-        if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(leftover)
-    finally:
-        os.close(descriptor)

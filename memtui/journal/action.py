@@ -200,10 +200,7 @@ def changed_memories(
 ) -> list[Memory]:
     """Return the memories that an action changed and that exist, in the order of its edits.
 
-    Args:
-        action: the action.
-        labels: root of a store -> label of the open store there.
-        get: the memory of a ref; raises RefError.
+    `labels` maps the root of a store to the label of the open store there; `get` raises RefError.
     """
     found: dict[str, Memory] = {}
     for part in action.parts:

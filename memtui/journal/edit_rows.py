@@ -12,7 +12,7 @@ import hashlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -150,28 +150,23 @@ def _insert_texts(
     db: sqlite3.Connection, target: int, texts: Sequence[bytes | None]
 ) -> list[int | None]:
     """Store these texts, older ones first, that are not there; returns the id of each."""
-    digests = [None if text is None else _digest(text) for text in texts]
-    known: dict[bytes, int] = {}
-    added: list[tuple[int, bytes]] = []
-    head = db.execute(
-        "SELECT id FROM texts WHERE target = ? AND base IS NULL", (target,)
-    ).fetchone()
+    sql = "SELECT id FROM texts WHERE target = ? AND base IS NULL"
+    head = db.execute(sql, (target,)).fetchone()
     newest = None if head is None else (int(head[0]), TextReader(db).read(head[0]))
-    for text, digest in zip(texts, digests, strict=True):
-        if text is None or digest is None or digest in known:
-            continue
+    ids: list[int | None] = []
+    for text in texts:
         sql = "SELECT id FROM texts WHERE target = ? AND digest = ?"
-        found = db.execute(sql, (target, digest)).fetchone()
-        if found is None:
+        values = target, b"" if text is None else _digest(text)
+        found = db.execute(sql, values).fetchone()
+        if text is not None and found is None:
             sql = "INSERT INTO texts (target, digest, head, tail, data) VALUES (?, ?, 0, 0, x'')"
-            found = (db.execute(sql, (target, digest)).lastrowid,)
-            added.append((found[0] or 0, text))
-        known[digest] = int(found[0] or 0)
-    if added:
-        chain = [*([newest] if newest else []), *added]
-        for (id, text), newer in zip(chain, [*chain[1:], None], strict=True):
-            _write_text(db, id, text, newer)
-    return [None if digest is None else known[digest] for digest in digests]
+            found = (db.execute(sql, values).lastrowid or 0,)
+            if newest is not None:
+                _write_text(db, *newest, (found[0], text))
+            newest = found[0], text
+            _write_text(db, *newest, None)
+        ids.append(found and found[0])
+    return ids
 
 
 def _digest(text: bytes) -> bytes:
@@ -352,18 +347,6 @@ def _text(value: object) -> str:
     return value
 
 
-def read_edits(db: sqlite3.Connection, rows: Iterable[StoredEdit]) -> list[StoredEdit]:
-    """Return the edits of these rows with their texts. Raises Damaged."""
-    reader = TextReader(db)
-    return [replace(row, edit=reader.edit(row)) for row in rows]
-
-
-def is_text(db: sqlite3.Connection, id: int, value: Any) -> bool:
-    """Whether this value has been stored as the text with this id."""
-    found = db.execute("SELECT digest FROM texts WHERE id = ?", (id,)).fetchone()
-    return found is not None and bool(found[0] == _digest(_encode(value)))
-
-
 class TextReader:
     """Reads texts; fast where the next one is the next older one of the same target."""
 
@@ -371,28 +354,20 @@ class TextReader:
         self._db = db
         self._last: dict[int, tuple[int, bytes]] = {}
         """Target -> the text that was read last, with its id."""
-        self._values: dict[int, dict[int, Any]] = {}
-        """Target -> id -> value, of the last edit."""
+        self._values: dict[int | None, Any] = {None: None}
+        """Id -> value."""
 
-    def edit(self, row: StoredEdit) -> Edit:
-        """The edit of a row."""
-        former = self._values.get(row.target, {})
-        values: dict[int, Any] = {}
+    def with_texts(self, row: StoredEdit) -> StoredEdit:
+        """The edit of a row with its texts. Raises Damaged."""
+        expected = dict if row.edit.kind in (Kind.SIDECAR, Kind.ROW, Kind.FOLDER) else str
         for id in (row.after, row.before):
-            if id is not None and id not in values:
-                values[id] = former[id] if id in former else self._value(row.edit, id)
-        self._values[row.target] = values
-        before, after = (
-            None if id is None else _missing(row.edit, values[id]) for id in (row.before, row.after)
-        )
-        return replace(row.edit, before=before, after=after)
-
-    def _value(self, outline: Edit, id: int) -> Any:
-        value = unpack(self.read(id))
-        expected = dict if outline.kind in (Kind.SIDECAR, Kind.ROW, Kind.FOLDER) else str
-        if not isinstance(value, expected):
-            raise Damaged(f"text {id}")
-        return value
+            if id is not None and id not in self._values:
+                value = unpack(self.read(id))
+                if not isinstance(value, expected):
+                    raise Damaged(f"text {id}")
+                self._values[id] = _missing(row.edit, value)
+        before, after = self._values[row.before], self._values[row.after]
+        return replace(row, edit=replace(row.edit, before=before, after=after))
 
     def read(self, id: int) -> bytes:
         """Return a text. Raises Damaged."""

@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from memtui.changes import Edit, Kind, StoreEdits, invert_edits
-from memtui.errors import Refused, SaveError, UnreadableFile
-from memtui.files import atomic_replace, backups
-from memtui.files.reading import decode, real_path
+from memtui.errors import Refused, SaveError
+from memtui.files import backups
+from memtui.files.reading import real_path
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.files.staging import clear_leftovers
 from memtui.journal import edit_rows
@@ -379,25 +379,10 @@ class Journal:
         """Return the edits made since a time (Unix seconds) by target, newest first.
 
         For an undone action they are the inverted edits. `memtui.files.revert_detection`, or the
-        format for table rows, tells whether another program has reverted them. Of a file that is as
-        the newest edit left it, only that edit is read.
+        format for table rows, tells whether another program has reverted them.
         """
-
-        def choose(db: sqlite3.Connection, steps: Sequence[ActionStep]) -> list[ActionStep]:
-            made = as_last_made(steps)
-            newest: dict[int, bool] = {}
-            chosen = []
-            for step in made:
-                target = step.stored.target
-                if target not in newest:
-                    newest[target] = _is_as_written(db, step)
-                elif newest[target]:
-                    continue
-                chosen.append(step)
-            return chosen
-
         where = "changed >= ? AND state IN ('done', 'undone')"
-        return edit_histories(self._steps(where, (since,), (), choose, "changed DESC"))
+        return edit_histories(self._steps(where, since, order="changed DESC"))
 
     def steps(
         self,
@@ -413,20 +398,19 @@ class Journal:
             since: Unix seconds; only actions that were changed later.
             files: only edits of these files and databases; of all if empty.
         """
-        where = "state <> 'void' AND changed > ?"
-        return self._steps(where, (since,), files, lambda _, steps: choose(steps))
+        return self._steps("state <> 'void' AND changed > ?", since, choose, files)
 
     def _steps(
         self,
         where: str,
-        values: tuple[Any, ...],
-        files: Collection[str],
-        choose: Callable[[sqlite3.Connection, Sequence[ActionStep]], Sequence[ActionStep]],
+        since: float,
+        choose: Callable[[Sequence[ActionStep]], Sequence[ActionStep]] = as_last_made,
+        files: Collection[str] = (),
         order: str = "id DESC",
     ) -> list[ActionStep]:
         def read(db: sqlite3.Connection) -> list[ActionStep]:
-            of_actions, numbers = f"action IN (SELECT id FROM actions WHERE {where})", [*values]
-            wanted = where
+            of_actions = f"action IN (SELECT id FROM actions WHERE {where})"
+            wanted, numbers = where, list[Any]([since])
             if files:
                 of_files, names = edit_rows.of_files(files)
                 of_actions, numbers = f"{of_actions} AND {of_files}", [*numbers, *names]
@@ -445,11 +429,10 @@ class Journal:
             ]
             reader = edit_rows.TextReader(db)
             found = []
-            for step in choose(db, steps):
-                edits: tuple[Edit, ...] = (reader.edit(step.stored),)
-                if step.is_inverted:
-                    edits = invert_edits(edits)
-                found += [replace(step, stored=replace(step.stored, edit=e)) for e in edits]
+            for step in choose(steps):
+                stored = reader.with_texts(step.stored)
+                edits = invert_edits((stored.edit,)) if step.is_inverted else (stored.edit,)
+                found += [replace(step, stored=replace(stored, edit=edit)) for edit in edits]
             return found
 
         return self._read(read, [])
@@ -465,7 +448,7 @@ class Journal:
             rows = edit_rows.read_rows(db, "action = ?", (action,))
             for found in self._actions_in(db, "id = ?", (action,)):
                 _require_parts(found, rows)
-            return edit_rows.read_edits(db, rows)
+            return list(map(edit_rows.TextReader(db).with_texts, rows))
 
         return self._read(read, ())
 
@@ -515,22 +498,6 @@ def _delete(db: sqlite3.Connection, actions: Collection[int]) -> None:
 def _parts(db: sqlite3.Connection, action: int) -> list[StoreEdits]:
     rows = edit_rows.read_rows(db, "action = ?", (action,))
     return [StoreEdits("", tuple(row.edit for row in rows))]
-
-
-def _is_as_written(db: sqlite3.Connection, step: ActionStep) -> bool:
-    """Whether the file of a text is as this step left it; not asked of a file with several
-    memories, whose older edits have histories of their own."""
-    edit, row = step.edit, step.stored
-    if edit.kind is not Kind.FILE:
-        return False
-    try:
-        data = atomic_replace.read_if_exists(real_path(Path(edit.path)))
-    except UnreadableFile:
-        return False
-    text = row.before if step.is_inverted else row.after
-    if data is None or text is None:
-        return data is None and text is None
-    return edit_rows.is_text(db, text, decode(data))
 
 
 def _next_time(db: sqlite3.Connection) -> float:

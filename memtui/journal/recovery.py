@@ -107,13 +107,8 @@ def recover_save(
 ) -> RecoveryVerdict:
     """Recover one save after a crash, and return what became of it.
 
-    Removes temporary files beside a file, and finishes a merge that was interrupted.
-
-    Args:
-        save: the save, with the edits of the interrupted step.
-        writes: all writes of the step in order.
-        state: memtui's own folder.
-        row_digest: returns the present digest of a row.
+    Removes temporary files beside a file, and finishes a merge that was interrupted. `writes` are
+    all writes of the interrupted step, in order.
     """
     by_name: dict[str, list[Write]] = {}
     for write in writes:

@@ -18,7 +18,6 @@ from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import MemtuiError, Refused
 from memtui.files.reading import NO_MEMORY
 from memtui.model import Memory, find_defect
-from memtui.progress import Cancelled, IsCancelled, never
 from memtui.stores import registry
 from memtui.stores.base import (
     Reading,
@@ -95,12 +94,10 @@ class GuardedStore:
         except Exception as error:
             return self._reason(error)
 
-    def scan(self, cancelled: IsCancelled = never) -> Scan:
-        """The store's scan; where it fails, its last shards and the reason. Raises Cancelled."""
+    def scan(self) -> Scan:
+        """The store's scan; where it fails, its last shards and the reason."""
         try:
-            found = self._store.scan(cancelled)
-        except Cancelled:
-            raise
+            found = self._store.scan()
         except Exception as error:
             return Scan(self._last, (Unreadable(str(self.root), self._reason(error)),))
         self._last = found.shards
@@ -121,10 +118,18 @@ class GuardedStore:
         listed = _list_faults(shard, [(reading.memories[at], why) for at, why in faults.items()])
         return Reading(sound, (*reading.unreadable, *listed))
 
+    def entity_levels(self, entity: str) -> tuple[str, ...]:
+        """The levels of an entity in a tree; the parts of its path, where the store fails."""
+        try:
+            return self._store.entity_levels(entity)
+        except Exception as error:
+            self._reason(error)
+            return tuple(entity.split("/"))
+
     def plan(self, change: Change, view: StoreView) -> Plan:
         """The exact edits and their effect. Raises Refused, also where the store fails."""
         plan: Plan = self._answer("plan", lambda: self._store.plan(change, view))
-        program = registry.program_of(self.format, self.root)
+        program = registry.product_of(self.format, self.root).name
         try:
             return replace(plan, effect=plan_effect(plan, self._store, program))
         except Exception as error:
@@ -148,7 +153,7 @@ def effect_of(
     act: Act | None, edits: Sequence[Edit], store: Store, *, is_undo: bool = False
 ) -> str:
     """What these edits mean for the store's program, see `describe_effect`; "" where it fails."""
-    program = registry.program_of(store.format, store.root)
+    program = registry.product_of(store.format, store.root).name
     try:
         return describe_effect(act, edits, store, program, is_undo=is_undo)
     except Exception as error:

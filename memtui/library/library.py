@@ -50,8 +50,6 @@ class Library(LibraryReader):
     _writer: ChangeWriter | None = None
     _text_checks: TextChecks | None = None
     _peeking: RevertWatcher | None = None
-    sources: tuple[opening.StoreSource, ...] = ()
-    """How another process opens the same stores; empty if that is not known."""
     interrupted: tuple[JournalAction, ...] = ()
     """Changes that a process which died left unfinished; known once the journal is open."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -17,8 +18,10 @@ from memtui.library.finding import Searchable, SearchResult, SimilarMemories
 from memtui.library.guarded_store import guarded
 from memtui.library.indexing import Index
 from memtui.library.loaded_stores import LoadedStores
+from memtui.library.opening import StoreSource
 from memtui.library.semantic import EmbeddingResult, SemanticSearch
 from memtui.library.snapshot import Snapshot
+from memtui.library.store_names import StoreNames
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Report, never, silent
 from memtui.query import Query
@@ -46,6 +49,9 @@ NO_EMBEDDING = Embedding(kind="off")
 
 class LibraryReader:
     """Reads and searches the memories of its stores; may be used from any thread."""
+
+    sources: tuple[StoreSource, ...] = ()
+    """How another process opens the same stores; empty if that is not known."""
 
     def __init__(
         self,
@@ -78,6 +84,30 @@ class LibraryReader:
         self._updating = RLock()
         """Held while index and vectors are brought to the loaded rows."""
         self._links: StoreLinks | None = None
+        self._levels: tuple[int, dict[tuple[str, str], tuple[str, ...]]] = (-1, {})
+        """Of each entity, in the snapshot with this revision."""
+
+    @cached_property
+    def names(self) -> StoreNames:
+        """The names of the stores; made when first asked for, with a few stat calls for each."""
+        formats = {source.label: source.format for source in self.sources}
+        return StoreNames((s.label, formats.get(s.label, s.format), s.root) for s in self.stores)
+
+    def entity_levels(self, label: str, entity: str) -> tuple[str, ...]:
+        """An entity of a store as the levels of a tree, see `Store.entity_levels`."""
+        revision, known = self._levels
+        if revision != self.snapshot.revision:
+            self._levels = revision, known = self.snapshot.revision, {}
+        found = known.get((label, entity))
+        if found is None:
+            store = next((each for each in self.stores if each.label == label), None)
+            found = tuple(entity.split("/")) if store is None else store.entity_levels(entity)
+            known[label, entity] = found
+        return found
+
+    def entity_name(self, memory: Memory) -> str:
+        """The entity of a memory in a line of a list."""
+        return "/".join(self.entity_levels(memory.store, memory.entity))
 
     @property
     def snapshot(self) -> Snapshot:
@@ -100,13 +130,9 @@ class LibraryReader:
         """
         self.loaded.load(report, cancelled)
 
-    def refresh(self, cancelled: IsCancelled = never) -> bool:
-        """Rescan the stores and read what changed; return whether the snapshot changed.
-
-        Raises:
-            Cancelled: `cancelled`, asked between two looks at files, became true.
-        """
-        return self._update_index(self.loaded.refresh(cancelled))
+    def refresh(self) -> bool:
+        """Rescan the stores and read what changed; return whether the snapshot changed."""
+        return self._update_index(self.loaded.refresh())
 
     def refresh_files(self, paths: Collection[str]) -> bool:
         """Read again only the shards that were read from these files.
@@ -214,7 +240,7 @@ class LibraryReader:
         Raises:
             Cancelled: `cancelled` returned True.
         """
-        return finding.find(query, self._searchable(), cancelled)
+        return finding.find(self.names.resolve(query), self._searchable(), cancelled)
 
     def passage(self, found: SearchResult, position: int) -> Passage | None:
         """Return the passage of the hit of `found` at `position` with most of the words."""

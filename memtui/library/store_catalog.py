@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,6 +21,7 @@ from msgspec.structs import replace
 from memtui.errors import MemtuiError
 from memtui.library.library import Library
 from memtui.library.opening import unique_label
+from memtui.library.store_names import project_of
 from memtui.paths import read_private, write_private
 from memtui.stores import registry
 from memtui.stores.base import Unreadable
@@ -156,12 +158,12 @@ class StoreCatalog:
         """These stores by project and program; what they hold as far as it is given."""
         found = []
         for store in known:
-            project = _project_of(store.root, self.folder, self.home)
+            project = project_of(store.root, self.folder, self.home)
             holds = (contents or {}).get(store.key, StoreContents())
             found.append(
                 StoreSummary(
                     store,
-                    registry.program_of(store.format, store.root),
+                    registry.product_of(store.format, store.root).name,
                     project,
                     is_here=project == self.folder,
                     is_open=self.is_chosen(store),
@@ -200,6 +202,38 @@ class StoreCatalog:
             )
             for known in registry.formats()
         ]
+
+
+MAX_ENTRIES = 2_000
+"""Entries of a folder that are compared with what is typed."""
+
+
+class TypedPath(Struct, frozen=True):
+    """What a path that is being typed may become, and the stores that lie there."""
+
+    completions: tuple[str, ...] = ()
+    """Folders and files that begin so, written as the path was; a folder ends in a slash."""
+    stores: tuple[tuple[str, Path], ...] = ()
+    """Program and root of each store at the path or in its folders."""
+
+
+def look_up_path(typed: str) -> TypedPath:
+    """Complete a path and look for stores at it; hidden entries need their dot."""
+    before, slash, beginning = typed.rpartition("/")
+    folder = Path(before + slash).expanduser() if slash else Path()
+    found = []
+    with contextlib.suppress(OSError, ValueError, RuntimeError), os.scandir(folder) as entries:
+        for entry in islice(entries, MAX_ENTRIES):
+            name = entry.name
+            if name.startswith(beginning) and (beginning or not name.startswith(".")):
+                found.append(before + slash + name + "/" * entry.is_dir())
+    stores: list[tuple[str, Path]] = []
+    if typed.strip():
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
+            at = Path(typed.strip()).expanduser()
+            found_there = registry.detect_within(at)
+            stores = [(registry.product_of(f.name, root).name, root) for f, root in found_there]
+    return TypedPath(tuple(sorted(found)), tuple(stores))
 
 
 class StoreContents(Struct, frozen=True):
@@ -245,18 +279,6 @@ def _labelled(stores: Sequence[KnownStore]) -> list[KnownStore]:
             used.add(label)
             found[store.key] = replace(store, label=label)
     return list(found.values())
-
-
-def _project_of(root: Path, folder: Path | None, home: Path | None) -> Path:
-    """The folder that a store belongs to: the one memtui was started in, the one that holds the
-    hidden folder of a program, else the one above the store."""
-    if folder is not None and folder != home and (root == folder or folder in root.parents):
-        return folder
-    base = home if home is not None and home in root.parents else Path(root.anchor)
-    for at, name in enumerate(root.relative_to(base).parts):
-        if name.startswith("."):
-            return base.joinpath(*root.relative_to(base).parts[:at])
-    return root.parent
 
 
 def _read(path: Path) -> dict[str, bool]:

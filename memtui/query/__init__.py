@@ -32,6 +32,7 @@ from memtui.query.parsed_query import (
     entity_matches,
     filter_values,
     has_terms,
+    map_conditions,
     positive_terms,
     resolve_marked,
     with_filter_values,

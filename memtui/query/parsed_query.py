@@ -251,22 +251,29 @@ def with_filter_values(query: Query, field: str, values: Iterable[str]) -> Query
     return replace(query, conditions=others + added)
 
 
+def map_conditions(query: Query, change: Callable[[Condition], Condition]) -> Query:
+    """Return `query` with every condition changed, those in groups too."""
+
+    def mapped(node: Node) -> Node:
+        if isinstance(node, Group):
+            return replace(node, parts=tuple(map(mapped, node.parts)))
+        return change(node) if isinstance(node, Condition) else node
+
+    groups = [group for group in map(mapped, query.groups) if isinstance(group, Group)]
+    return replace(query, conditions=tuple(map(change, query.conditions)), groups=tuple(groups))
+
+
 def resolve_marked(query: Query, refs: Callable[[], Iterable[str]]) -> Query:
     """Return `query` with the marked memories for `is:marked`; `refs` is called if that occurs."""
     if not any(part.field == "is" and "marked" in part.values for part in query.all_conditions):
         return query
     marked = tuple(refs())
 
-    def resolve(node: Node) -> Node:
-        if isinstance(node, Group):
-            return replace(node, parts=tuple(map(resolve, node.parts)))
-        if isinstance(node, Condition) and (node.field, node.values) == ("is", ("marked",)):
-            return Condition("ref", marked, node.negated)
-        return node
+    def resolve(part: Condition) -> Condition:
+        is_marked = (part.field, part.values) == ("is", ("marked",))
+        return Condition("ref", marked, part.negated) if is_marked else part
 
-    conditions = [part for part in map(resolve, query.conditions) if isinstance(part, Condition)]
-    groups = [group for group in map(resolve, query.groups) if isinstance(group, Group)]
-    return replace(query, conditions=tuple(conditions), groups=tuple(groups))
+    return map_conditions(query, resolve)
 
 
 def without_filters(query: Query) -> Query:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct, field
 
@@ -22,6 +22,17 @@ from memtui.stores.base import Store
 
 if TYPE_CHECKING:
     from memtui.files.revert_detection import EditSequence, EditStatus
+
+
+class Product(NamedTuple):
+    """The program that writes a store, as people know it."""
+
+    name: str
+    """In its own spelling: `Claude Code`."""
+    badge: str
+    """Two letters that stand for it where there is no room for the name."""
+    colour: int
+    """The number of its colour among those that a theme gives types, see `memtui.themes`."""
 
 
 class Format(Struct, frozen=True):
@@ -48,9 +59,10 @@ class Format(Struct, frozen=True):
     fallback: Callable[[Path], Path | None] | None = None
     """The root if a person names this path and no format recognises it; never used in a search for
     stores. None: there is none."""
-    program: Callable[[Path], str] | None = None
-    """Name of the program that writes the store at a root, where several write this format; costs
-    a few stat calls. None: the title up to its colon."""
+    product: Product | Callable[[Path, str], Product] | None = None
+    """The program that writes it. Where several do: a function of the root and of the chosen
+    profile (empty: as it is recognised), which costs a few stat calls. None: the title up to its
+    colon is its name."""
     profiles: tuple[str, ...] = ()
     """Names of the variants that a person can choose instead of the one that is recognised, see
     `FormatSupport.open_profile`."""

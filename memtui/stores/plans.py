@@ -24,12 +24,14 @@ from memtui.model import ENDED_LINKS, Link, Memory
 from memtui.stores.base import StoreView
 from memtui.stores.sidecar import Sidecar, entry_links, link_to_json, sidecar_edits
 from memtui.stores.values import from_iso, is_number, tag_words, texts_of, to_iso_seconds
-from memtui.text import counted
+from memtui.text import counted, one_line
 
 if TYPE_CHECKING:
     from memtui.stores.file_store import FileStore
 
-SIDECAR_ACTS = frozenset({Act.PIN, Act.UNPIN, Act.TAG, Act.LINK, Act.UNLINK, Act.RATE, Act.REVIEW})
+SIDECAR_ACTS = frozenset(
+    {Act.PIN, Act.UNPIN, Act.TAG, Act.LINK, Act.UNLINK, Act.RATE, Act.REVIEW, Act.HIDE}
+)
 """Acts that every store can do, whatever its format."""
 
 RELATION = re.compile(r"[a-z][a-z0-9_]*")
@@ -126,7 +128,7 @@ def _unlink(change: Change, entry: SidecarEntry, now: datetime) -> tuple[Edit, .
     links = entry_links(known)
     left = [link for link in links if (link.relation, link.target) != (relation, target)]
     if len(left) == len(links):
-        raise Refused(f"there is no link {relation} to {target} that memtui made")
+        raise Refused(one_line(f"there is no link {relation} to {target} that memtui made"))
     ended = [link for link in links if link not in left]
     return entry.set(links=[link_to_json(link) for link in left], **_ended(entry, ended, now))
 
@@ -159,7 +161,7 @@ def _rate(change: Change, entry: SidecarEntry) -> tuple[Edit, ...]:
 def plan_sidecar_act(
     change: Change, entry: SidecarEntry, now: datetime, native_tags: Iterable[str] = ()
 ) -> Plan:
-    """Plan an act of `SIDECAR_ACTS`. Raises Refused."""
+    """Plan an act of `SIDECAR_ACTS`, or RESTORE what only memtui hides. Raises Refused."""
     match change.act:
         case Act.PIN:
             edits = () if entry.memory.pinned else entry.set(pinned=True)
@@ -175,6 +177,10 @@ def plan_sidecar_act(
             edits = _rate(change, entry)
         case Act.REVIEW:
             edits = entry.set(reviewed=to_iso_seconds(now))
+        case Act.HIDE:
+            return plan_one(change, entry.memory, entry.set(status="retired"), ends=True)
+        case Act.RESTORE:
+            edits = entry.set(status=None, superseded_by=None)
         case _:
             raise Refused(f"{change.act} is not kept beside a store")
     return plan_one(change, entry.memory, edits)

@@ -16,11 +16,12 @@ from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+from zlib import crc32
 
 from msgspec import Struct
 
-from memtui.stores.format import GENERAL_RULES, Format, UpkeepRules
-from memtui.text import one_line
+from memtui.stores.format import GENERAL_RULES, Format, Product, UpkeepRules
+from memtui.text import one_line, width
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -41,6 +42,8 @@ GROUP = "memtui.stores"
 
 MAX_FOLDERS = 200
 """Folders of one folder that are looked into."""
+
+BADGE_CELLS = 2
 
 _VARIABLE = re.compile(r"\$(\w+)")
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
@@ -136,6 +139,8 @@ def _checked(loaded: object, used_names: Iterable[str]) -> Format:
     for paths in (loaded.places, loaded.nearby):
         if not isinstance(paths, tuple) or not all(isinstance(path, str) for path in paths):
             raise TypeError("places and nearby must be tuples of texts")
+    if isinstance(loaded.product, Product) and width(loaded.product.badge) != BADGE_CELLS:
+        raise ValueError("the badge of its product is not two columns wide")
     if not callable(loaded.detect) or not (callable(loaded.load) or isinstance(loaded.load, str)):
         raise TypeError("detect must be a function, load a function or the name of a module")
     return loaded
@@ -273,19 +278,22 @@ def discover(
     return _without_repeats([*_nearby(folder), *found, *_in_folders(folder)])
 
 
-def program_of(format: str, root: Path) -> str:
-    """Name of the program that writes the store at this root.
+def product_of(format: str, root: Path) -> Product:
+    """The program that writes the store at this root.
 
     Args:
-        format: name of its format, or `name:profile`; the name itself where it is not known.
+        format: name of its format, or `name:profile`; it is its own name where it is not known.
     """
-    known = format_of(format.partition(":")[0])
-    if known is None:
-        return format
-    titled = known.title.partition(":")[0]
-    return (
-        titled if known.program is None else _attempt(known, partial(known.program, root), titled)
-    )
+    name, _, profile = format.partition(":")
+    known = format_of(name)
+    titled = name if known is None else known.title.partition(":")[0]
+    unnamed = Product(titled, (titled[:2].upper() + "  ")[:2], crc32(titled.encode()))
+    declared = None if known is None else known.product
+    if isinstance(declared, Product):
+        return declared
+    if known is None or declared is None:
+        return unnamed
+    return _attempt(known, partial(declared, root, profile), unnamed)
 
 
 def row_digest(name: str) -> str | None:

@@ -1,7 +1,6 @@
 """Measure, cut and wrap text by terminal cells.
 
-The widths are those of Textual (Rich), from Python's own Unicode tables, so that a row measured
-here ends where Textual ends it. All functions expect text from `visible`.
+The widths are those of Rich, which Textual uses too. All functions expect text from `visible`.
 
 Emoji sequences are shown whole; their joiners elsewhere are shown as `·`. The tables follow
 emoji-variation-sequences.txt and emoji-data.txt of Unicode 16.
@@ -10,8 +9,7 @@ emoji-variation-sequences.txt and emoji-data.txt of Unicode 16.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 ZWJ = "\u200d"
 TEXT_STYLE = "\ufe0e"
@@ -23,7 +21,7 @@ TONES = "\U0001f3fb-\U0001f3ff"
 GLUE = frozenset({ZWJ, TEXT_STYLE, EMOJI_STYLE, *map(chr, range(0x1F3FB, 0x1F400))})
 """Zero-width characters that have a meaning only within a sequence."""
 
-WIDENED = (
+_NARROW = (
     "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u2328\u23cf\u23ed-\u23ef"
     "\u23f1\u23f2\u23f8-\u23fa\u24c2\u25aa\u25ab\u25b6\u25c0\u25fb\u25fc\u2600-\u2604\u260e\u2611"
     "\u2618\u261d\u2620\u2622\u2623\u2626\u262a\u262e\u262f\u2638-\u263a\u2640\u2642\u265f\u2660"
@@ -39,7 +37,7 @@ WIDENED = (
     "\U0001f5ef\U0001f5f3\U0001f5fa\U0001f6cb\U0001f6cd-\U0001f6cf\U0001f6e0-\U0001f6e5\U0001f6e9"
     "\U0001f6f0\U0001f6f3"
 )
-"""One cell as text, two cells when followed by `EMOJI_STYLE` (ranges inside a class)."""
+"""Emoji that are shown as text unless `EMOJI_STYLE` follows (ranges inside a class)."""
 
 _WIDE = (
     "\u231a\u231b\u23e9-\u23ec\u23f0\u23f3\u25fd\u25fe\u2614\u2615\u2648-\u2653\u267f\u2693\u26a1"
@@ -51,7 +49,7 @@ _WIDE = (
     "\U0001f7f0\U0001f900-\U0001f9ff\U0001fa70-\U0001faff"
 )
 
-_ONE = f"[{WIDENED}{_WIDE}](?:{TEXT_STYLE}|{EMOJI_STYLE}?[{TONES}]|{EMOJI_STYLE})?"
+_ONE = f"[{_NARROW}{_WIDE}](?:{TEXT_STYLE}|{EMOJI_STYLE}?[{TONES}]|{EMOJI_STYLE})?"
 SEQUENCE = f"(?:[0-9#*]{EMOJI_STYLE}{KEYCAP}|{_ONE}(?:{ZWJ}{_ONE})*)"
 """Pattern of one emoji with everything that belongs to it."""
 
@@ -62,76 +60,24 @@ def has_glue(text: str) -> bool:
 
 
 ELLIPSIS = "…"
-
-CACHED_BELOW = 0x20000
-"""Code points below it are cached: a text of all characters must not fill the memory."""
-
-_ZERO_WIDTH = frozenset({"Mn", "Me", "Mc", "Cc", "Cf"})
-_TONE = range(0x1F3FB, 0x1F400)
-_JAMO = (range(0x1160, 0x1200), range(0xD7B0, 0xD800))
-"""Vowels and finals of Hangul written in parts: drawn inside the block of their initial."""
-# Wide since Unicode 15 or 16, or reserved as wide: Python 3.11 has the tables of Unicode 14.
-_WIDE_SINCE = (
-    "[\u2630-\u2637\u268a-\u268f\u4dc0-\u4dff\U0001d300-\U0001d356\U0001d360-\U0001d376"
-    "\U0001f6d8\U0001f6dc\U0001fa70-\U0001faff\U00020000-\U0003fffd]"
-)
-
-
-_WIDENED = f"[{WIDENED}0-9#*]"
-"""This and two others are compiled with their first use, by `re`: few texts need them."""
-
-
-class _Widths(dict[str, int]):
-    """Cells of each character, computed once for each that occurs."""
-
-    def __missing__(self, char: str) -> int:
-        cells = _cells(char)
-        if ord(char) < CACHED_BELOW:
-            self[char] = cells
-        return cells
-
-
-def _cells(char: str) -> int:
-    code = ord(char)
-    if code in _TONE or any(code in jamo for jamo in _JAMO):
-        return 0
-    if re.match(_WIDE_SINCE, char) or unicodedata.east_asian_width(char) in "WF":
-        return 0 if unicodedata.category(char) in _ZERO_WIDTH else 2
-    return 0 if unicodedata.category(char) in _ZERO_WIDTH else 1
-
-
-_WIDTHS = _Widths()
-_OTHER_WIDTH = re.compile("[^ -~\u00a0-\u00ac\u00ae-\u02ff]")
-"""Characters that may take another width than one cell: a long text has few of them."""
+_SINGLE = re.compile("[ -~\u00a0-\u00ac\u00ae-\u02ff\u0370-\u0482\u2013-\u2026\u2500-\u25fc]*")
+"""Characters of one cell each: most texts hold no others, and need not be measured by clusters."""
 
 
 def width(text: str) -> int:
     """Return the terminal cells of a visible text without newlines."""
-    if text.isascii():
+    if text.isascii() or _SINGLE.fullmatch(text):
         return len(text)
-    if ZWJ not in text and EMOJI_STYLE not in text:
-        others = _OTHER_WIDTH.findall(text)
-        return len(text) - len(others) + sum(map(_WIDTHS.__getitem__, others))
-    return sum(cells for _, cells in _clusters(text))
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
-def _clusters(text: str) -> Iterator[tuple[str, int]]:
-    """Yield units that must not be split, with their cells: emoji sequences, letters with marks."""
-    at, end = 0, len(text)
-    match_sequence = re.compile(SEQUENCE).match if has_glue(text) else None
-    while at < end:
-        start = at
-        if match_sequence and (sequence := match_sequence(text, at)):
-            at = sequence.end()
-            cells = _WIDTHS[text[start]]
-            if cells == 1 and EMOJI_STYLE in sequence[0] and re.match(_WIDENED, text[start]):
-                cells = 2
-        else:
-            cells = _WIDTHS[text[at]]
-            at += 1
-        while at < end and text[at] != "\n" and not _WIDTHS[text[at]]:
-            at += 1
-        yield text[start:at], cells
+def _clusters(text: str) -> Iterable[tuple[int, int, int]]:
+    """Start, end and cells of what must not be split: emoji sequences, letters with marks."""
+    from rich.cells import split_graphemes
+
+    return split_graphemes(text)[0]
 
 
 def cut(text: str, cells: int) -> str:
@@ -141,41 +87,20 @@ def cut(text: str, cells: int) -> str:
     """
     if cells <= 0:
         return ""
-    if text.isascii():
-        return text if len(text) <= cells else text[: cells - 1] + ELLIPSIS
     if 2 * len(text) <= cells:  # a character has two cells at most
         return text
+    if text.isascii() or _SINGLE.fullmatch(text, 0, cells + 1):
+        return text if len(text) <= cells else text[: cells - 1] + ELLIPSIS
     # The beginning of a long text is mostly enough.
     for piece in dict.fromkeys((text[: cells + 8], text)):
-        if has_glue(piece):
-            break
-        # Without sequences, much faster than what follows.
-        if _count_fitting(piece, cells) < len(piece):
-            return text[: _count_fitting(piece, cells - 1)] + ELLIPSIS
-    else:
-        return text
-    at = used = end = 0
-    for cluster, wide in _clusters(text):
-        if used + wide > cells:
-            return text[:end] + ELLIPSIS
-        used += wide
-        at += len(cluster)
-        if used < cells:
-            end = at
+        used = last = 0
+        for _, end, wide in _clusters(piece):
+            used += wide
+            if used > cells:
+                return text[:last] + ELLIPSIS
+            if used < cells:
+                last = end
     return text
-
-
-def _count_fitting(text: str, cells: int) -> int:
-    """How many characters from the start of a text without sequences fit in so many cells."""
-    surplus = 0  # of cells over characters, so far
-    for match in _OTHER_WIDTH.finditer(text):
-        at, wide = match.start(), _WIDTHS[match[0]]
-        if at + surplus > cells:
-            break
-        if at + surplus + wide > cells:
-            return at
-        surplus += wide - 1
-    return min(len(text), cells - surplus)
 
 
 def fits(text: str, cells: int) -> bool:
@@ -240,9 +165,9 @@ def _wrap_paragraph(paragraph: str, cells: int) -> Iterator[str]:
                     at = end
                 line, used = word[at:], len(word) - at
                 continue
-            for cluster, room in _clusters(word):
+            for start, end, room in _clusters(word):
                 if line and used + room > cells:
                     yield line
                     line, used = "", 0
-                line, used = line + cluster, used + room
+                line, used = line + word[start:end], used + room
     yield line.rstrip(" ")

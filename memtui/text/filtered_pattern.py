@@ -51,11 +51,8 @@ class ExpressionFilter:
         self._known: dict[str, frozenset[int]] = {}
 
     def candidates(self, folded: str) -> list[int]:
-        """The numbers of the expressions that may match, ascending; all others do not.
-
-        Args:
-            folded: The text as `fold` gives it.
-        """
+        """The numbers of the expressions that may match, ascending; all others do not. The text is
+        as `fold` gives it."""
         known = self._known
         found = set(self._always)
         for token in set(_TOKEN.findall(folded)):

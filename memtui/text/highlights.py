@@ -198,15 +198,8 @@ class _Line(NamedTuple):
 
 
 def find_passage(text: str, words: Sequence[str]) -> Passage | None:
-    """The passage with most of the words.
-
-    Args:
-        text: The text of a memory; only its first `MAX_PASSAGE_CHARS` characters are searched.
-        words: As `highlights` takes them.
-
-    Returns:
-        None if the text has none of the words.
-    """
+    """The passage with most of the words, which are as `highlights` takes them; None if there is
+    none within the first `MAX_PASSAGE_CHARS` characters."""
     text = text[:MAX_PASSAGE_CHARS]
     # Where one character is several when folded, as ß is, half of it may match.
     most = 0 if _fold(text).begins else _count_forms(tuple(words))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from memtui.text.cells import CACHED_BELOW, GLUE, SEQUENCE, cut, has_glue, pad
+from memtui.text.cells import GLUE, SEQUENCE, cut, has_glue, pad
 from memtui.text.secrets import mask_secrets
 
 LOST = "�"
@@ -49,12 +49,16 @@ _NEWER = (
 )
 
 
+_CACHED_BELOW = 0x20000
+"""Code points below it are cached: a text of all characters must not fill the memory."""
+
+
 class _Replacements(dict[int, str]):
     """What is shown for each code point, computed once for each that occurs."""
 
     def __missing__(self, code: int) -> str:
         shown = _replacement(chr(code))
-        if code < CACHED_BELOW:
+        if code < _CACHED_BELOW:
             self[code] = shown
         return shown
 

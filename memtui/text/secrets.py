@@ -386,12 +386,10 @@ def _find_named(text: str) -> Iterator[Secret]:
 
 
 def _is_secret(value: str, *, strict: bool, is_bare: bool) -> bool:
-    """Whether a value in the place of a secret looks like one.
+    """Whether a value in the place of a secret, perhaps in quotes, looks like one.
 
-    Args:
-        value: The value, perhaps in quotes.
-        strict: The place alone does not say so.
-        is_bare: Nothing stands between the name and the value, so that it may be any next word.
+    `strict`: the place alone does not say so. `is_bare`: nothing stands between the name and the
+    value, so that it may be any next word.
     """
     quoted = value[0] in "\"'`"
     bare = value.strip("\"'`").rstrip(".,;:!?")

@@ -60,6 +60,7 @@ def start(
     library: Library | Callable[[], Library],
     roots: Sequence[Path] = (),
     catalog: Callable[[], StoreCatalog] | None = None,
+    legend: Sequence[tuple[str, str]] = (),
 ) -> int:
     """Show the screen until it is left; returns the exit code.
 
@@ -68,6 +69,7 @@ def start(
             paint, so that nothing of the library delays it.
         roots: The stores that were named, to tell their session from others'.
         catalog: Gives the stores to choose from; called in a background job.
+        legend: Heads and texts of lines that explain the screen until they are dismissed.
     """
     import asyncio
     import gc
@@ -96,6 +98,7 @@ def start(
             sixteen_colours=themes.has_sixteen_colours(os.environ),
             catalog=catalog,
             roots=roots,
+            legend=legend,
             terminal=terminal,
         )
         app = MemtuiApp(launch)
@@ -107,4 +110,10 @@ def start(
             print("memtui: what you wrote is kept; the next start offers it.", file=sys.stderr)
     if app.fault is not None:
         raise app.fault
+    if app.next_arguments:
+        from memtui import child_processes
+
+        child_processes.kill_all()
+        sys.stdout.flush()
+        os.execv(sys.executable, [sys.executable, "-m", "memtui", *app.next_arguments])
     return app.return_code or 0

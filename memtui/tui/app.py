@@ -7,6 +7,7 @@ import gc
 import logging
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -101,6 +102,8 @@ class Launch(NamedTuple):
     roots: Sequence[Path] = ()
     """The stores, to tell their session from others'."""
     now: Callable[[], datetime] = _utc_now
+    legend: Sequence[tuple[str, str]] = ()
+    """Heads and texts of lines above the panes, shown until escape is pressed."""
     terminal: TakenTerminal | None = None
     """As `first_frame` has left it."""
 
@@ -158,6 +161,8 @@ class MemtuiApp(App[None]):
         """Since garbage was collected."""
         self.has_draft = False
         """A form was open with a text that is kept for the next start."""
+        self.next_arguments: tuple[str, ...] = ()
+        """memtui begins again with these once the screen is left."""
 
     # What the app is made of
 
@@ -327,11 +332,21 @@ class MemtuiApp(App[None]):
         """
         return hasattr(self, "browse") and self.browse.is_mounted and bool(self.browse.size)
 
+    def restart(self, *arguments: str) -> None:
+        """Leave, and begin again as `memtui` with these arguments does."""
+        self.next_arguments = arguments
+        self.leave()
+
     def leave(self) -> None:
         if self._can_keep_session:
             self.exit(message=None if self._keep_session() else NOT_SAVED)
         else:
             asyncio.get_running_loop().call_later(MOUNT_WAIT, self.leave)
+
+    def store_name(self, label: str) -> str:
+        """The name under which the store with this label is shown."""
+        library = self.browse.worker.library
+        return label if library is None else library.names.of(label)
 
     def _keep_session(self, *, last: bool = True) -> bool:
         """Save what the next start begins with; False when it could not be written."""
@@ -545,6 +560,15 @@ class MemtuiApp(App[None]):
         self.save_value(setting.key, value)
         now = getattr(Settings(), setting.field) if value is None else setting.check(value)
         self._use_settings(replace(self.settings, **{setting.field: now}))
+
+    def remember_retiring(self, value: str) -> None:
+        """Save in which of `RETIRING` ways a person retired what its format cannot retire."""
+        if value != self.settings.retire:
+            self.settings = replace(self.settings, retire=value)
+            from memtui.errors import ConfigError
+
+            with suppress(ConfigError):
+                self.save_value("retire", value)
 
     def reload_settings(self) -> Sequence[MemtuiError]:
         if self.launch.config_file is None:

@@ -41,7 +41,7 @@ _CODE_TYPES = {
     "builtin": "fact",
 }
 """Kind of token in code -> the type whose colour it has."""
-_UPRIGHT, _SLANTED = Style(bold=False), Style(italic=True)
+_UPRIGHT, _SLANTED, _STRONG = Style(bold=False), Style(italic=True), Style(bold=True)
 
 
 class Palette:
@@ -53,6 +53,7 @@ class Palette:
 
         self._theme = theme
         self._types: dict[str, Style] = {}
+        self._products = [Style.parse(paint.style or "none") for paint in theme.cycle]
         self.text = style("text")
         self.dim = style("muted")
         """For times, counts and labels."""
@@ -103,6 +104,10 @@ class Palette:
             paint = self._theme.type_paint("" if value == UNTYPED else value)
             style = self._types[value] = Style.parse(paint.style or "none")
         return style
+
+    def product(self, colour: int) -> Style:
+        """Style of a program's badge, by the number of its colour."""
+        return self._products[colour % len(self._products)] + _STRONG
 
     def code(self, kind: str) -> Style:
         """Style of a kind of token in code: the colours of types, which a theme sets apart."""

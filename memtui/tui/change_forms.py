@@ -209,16 +209,14 @@ def edit(
     values = {name: value_of(memory, name) for name in _ORDER}
     if content is not None:
         values["content"] = content
-    locked = f"read-only in {store.format}"
+    locked = "read-only in this store"
     fields = [
         _field(name, value, known, locked="" if name in editable else locked)
         for name, value in values.items()
         if value or name != "title" or name in editable
     ]
     word, save = ("Accept", "accept") if act is Act.ACCEPT else ("Edit", "save")
-    return _form(
-        f"{word} in {memory.store}", fields, changes, [memory], act, base=memory, save=save
-    )
+    return _form(word, fields, changes, [memory], act, base=memory, save=save)
 
 
 SEVERAL = ("importance", "type", "tags", "entity", "pin")
@@ -336,8 +334,9 @@ def supersede(memory: Memory, store: WritableStore, known: Mapping[str, Sequence
     has_title = memory.title or memory.kind == "observation"
     can = store.editable - ({"entity"} if has_title else {"entity", "title"})
     fields = [_field(name, value_of(memory, name), known) for name in _ORDER if name in can]
-    title = f"Supersede in {memory.store}"
-    return _form(title, fields, changes, [memory], Act.SUPERSEDE, base=memory, save="supersede")
+    return _form(
+        "Supersede", fields, changes, [memory], Act.SUPERSEDE, base=memory, save="supersede"
+    )
 
 
 def add(
@@ -362,8 +361,7 @@ def add(
     fields = [_field(name, start.get(name, ""), known) for name in names]
     if len(kinds) > 1:
         fields.insert(0, FormField("kind", LABELS["kind"], Kind.ONE_OF, kinds[0], tuple(kinds)))
-    title = f"New memory in {store.label}"
-    return Form(title, tuple(fields), changes, save="add", act=Act.ADD, store=store.label)
+    return Form("New memory", tuple(fields), changes, save="add", act=Act.ADD, store=store.label)
 
 
 def merge(memories: Sequence[Memory]) -> Form:

@@ -179,6 +179,13 @@ SIGNS_WIDTH = 6
 """Columns of cursor, mark, importance and status, and the blanks around the time."""
 
 
+BADGE_WIDTH = 3
+"""Columns of a program's badge and the blank after it."""
+NAMES_FROM = 104
+"""Columns of a list from which its rows have the programs' names in place of the badges."""
+NAME_MAX = 22
+
+
 class RowColumns(NamedTuple):
     """Widths of the columns of a row; 0 where a column is left out."""
 

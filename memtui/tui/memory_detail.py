@@ -19,7 +19,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
-from memtui.model import UNTYPED, Memory, Place
+from memtui.model import PROJECT_PATH, UNTYPED, Memory, Place
 from memtui.tui import appearance
 from memtui.tui.appearance import Palette, marked_segments
 
@@ -204,6 +204,7 @@ class MemoryDetail(NamedTuple):
     columns: int
     root: Path | None = None
     """Folder of its store, which its file is named from."""
+    store_name: str = ""
     trail: Sequence[str] = ()
     """Headlines of the memories that references were followed from."""
     raw: bool = False
@@ -246,6 +247,7 @@ class MemoryDetail(NamedTuple):
         importance = appearance.IMPORTANCE_GLYPHS.get(memory.importance, "")
         status = appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, "")
         bits = [
+            *([(text.one_line(self.store_name), palette.heading)] if self.store_name else []),
             (kind, palette.type(memory.type) if memory.type else palette.faint),
             (f"{importance} {memory.importance}", palette.importance(memory.importance)),
             (f"{status} {memory.status}", palette.status(memory.status)),
@@ -342,7 +344,7 @@ class MemoryDetail(NamedTuple):
             ("Confidence", "" if memory.confidence is None else f"{memory.confidence:g}"),
             ("Source", memory.source),
             ("Kind", memory.kind if memory.kind != memory.type else ""),
-            ("Store", memory.store),
+            ("Project", str(memory.extra.get(PROJECT_PATH) or "")),
             ("Id", "" if file.startswith(memory.id) else memory.id),
             ("File", file),
             *(("Also in", _place(place, self.root)) for place in memory.also),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from memtui import query as queries
@@ -66,7 +66,8 @@ class StatusText:
         hint = " · ".join(found.hints) if found.total else ""  # else the list says it
         count = self._count_unreadable()
         alert = f"! {text.number(count)} unreadable" if count else ""
-        screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right, alert, order)
+        chips = screen.view.chip_list(screen.app.store_name)
+        screen.chips.show(chips, f"{status}, {order}", hint, right, alert, order)
         if not found.total:
             screen.memories.explain(*self._explain_no_results(found, total))
 
@@ -113,11 +114,15 @@ class StatusText:
         ]
         rows: list[Row] = []
         for heading, field, counts in groups:
-            group = _group(field, counts, queries.filter_values(query, field))
+            names = self._screen.app.store_name if field == "store" else text.one_line
+            group = _group(field, counts, queries.filter_values(query, field), names)
             if group and (field != "kind" or len(counts) > 1):
                 rows += [Row(heading), *group]
         if statistics.limits:
-            rows += [Row("Loaded at start"), *_limit_rows(statistics.limits)]
+            rows += [
+                Row("Loaded at start"),
+                *_limit_rows(statistics.limits, self._screen.app.store_name),
+            ]
         rows += [Row("Times and sizes"), *self._statistics_facts(statistics)]
         return rows
 
@@ -169,12 +174,14 @@ MAX_LIMITS = 5
 """Load limits that are shown, the fullest first; `memtui stats` lists all."""
 
 
-def _limit_rows(limits: Sequence[LimitUse]) -> list[Row]:
+def _limit_rows(limits: Sequence[LimitUse], names: Callable[[str], str]) -> list[Row]:
     """Rows on what size limits leave out, and how full the limit of each text is."""
     titles = Counter(use.title for use in limits)
     rows = [
         Row(
-            text.one_line(f"{use.store}: {use.title}" if titles[use.title] > 1 else use.title),
+            text.one_line(
+                f"{names(use.store)}: {use.title}" if titles[use.title] > 1 else use.title
+            ),
             fact=f"{use.share:.0%}"
             if use.cut_line is None
             else f"cut at line {text.number(use.cut_line)}",
@@ -185,10 +192,12 @@ def _limit_rows(limits: Sequence[LimitUse]) -> list[Row]:
     return [*rows, Row("others", fact=f"{more} less full")] if more else rows
 
 
-def describe_losses(report: StoreLosses, keys: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+def describe_losses(
+    report: StoreLosses, store: str, keys: Mapping[str, Sequence[str]]
+) -> tuple[str, str]:
     """Title and text of the toast about files of a store that became unreadable.
 
-    `keys`: the keys of every action.
+    `store`: its name; `keys`: the keys of every action.
     """
     first, *others = report.losses
     name = os.path.relpath(first.path, report.root)
@@ -196,7 +205,7 @@ def describe_losses(report: StoreLosses, keys: Mapping[str, Sequence[str]]) -> t
     words = f"{name}: {text.one_line(first.reason)}."
     if others:
         words += f" {text.number(len(others))} more."
-    label = text.one_line(report.store)
+    label = text.one_line(store)
     title = f"{label}: unreadable"
     if report.memories:
         title = f"{label}: {text.counted(report.memories, 'memory')} became unreadable"
@@ -209,8 +218,13 @@ def _relation(relative: Relative) -> str:
     return relative.link.relation.replace("_", " ") if relative.link else "linked"
 
 
-def _group(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[Row]:
-    """One row per value, in its own order if it has one, else by count."""
+def _group(
+    field: str,
+    counts: Mapping[str, int],
+    chosen: tuple[str, ...],
+    shown: Callable[[str], str] = text.one_line,
+) -> list[Row]:
+    """One row per value, in its own order if it has one, else by count; `shown` gives its name."""
     order = {"importance": IMPORTANCES, "status": STATUSES}.get(field)
     values = [v for v in order if counts.get(v)] if order else list(counts)
     marks = {
@@ -220,7 +234,7 @@ def _group(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> li
     longest = max(counts.values(), default=0) or 1
     rows = [
         Row(
-            value or UNTYPED,
+            shown(value) or UNTYPED,
             field,
             value or UNTYPED,
             marks.get(value, ""),

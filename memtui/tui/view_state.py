@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, time
 from typing import NamedTuple
 
@@ -148,9 +148,9 @@ class ViewState(NamedTuple):
         typed = self._parse(now)
         return bool(typed.since or typed.until or typed.sort or any(typed.all_conditions))
 
-    def chip_list(self) -> list[Chip]:
-        """Every filter and order outside the text, as chips."""
-        chips = [_chip(part) for part in self.chips.conditions]
+    def chip_list(self, store_name: Callable[[str], str] = str) -> list[Chip]:
+        """Every filter and order outside the text, as chips; `store_name`: of a label."""
+        chips = [_chip(part, store_name) for part in self.chips.conditions]
         groups = [queries.format_node(group) for group in self.chips.groups]
         chips += [Chip(group, "", group) for group in groups]
         if self.chips.since or self.chips.until:
@@ -193,8 +193,9 @@ def _key(part: Condition) -> str:
     return f"{'-' * part.negated}{part.field}"
 
 
-def _chip(part: Condition) -> Chip:
-    values = ", ".join(value or UNTYPED for value in part.values)
+def _chip(part: Condition, store_name: Callable[[str], str]) -> Chip:
+    shown = store_name if part.field == "store" else str
+    values = ", ".join(shown(value) or UNTYPED for value in part.values)
     return Chip(_key(part), f"{'not ' * part.negated}{part.field}", values)
 
 

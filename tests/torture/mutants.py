@@ -83,7 +83,7 @@ MUTANTS = (
     ),
     Mutant(
         "mode is lost",
-        "files.ownership",
+        "files.atomic_replace",
         "    os.fchmod(descriptor, stat.S_IMODE(like.st_mode))",
         "    pass",
         "mode",

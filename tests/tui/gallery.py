@@ -24,7 +24,7 @@ from memtui.errors import Conflict
 from memtui.library import Library
 from memtui.library.store_catalog import KnownStore, StoreCatalog
 from memtui.tui.app import MemtuiApp
-from memtui.tui.dialogs import diff, prompts, review
+from memtui.tui.dialogs import diff, prompts, review, stores
 from memtui.tui.view_state import ViewState
 from memtui.tui.widgets.text_window import OutcomeLine
 from memtui.upkeep.model_requests import ModelRequest
@@ -172,6 +172,7 @@ SCENES = (
         "cancel",
         built(lambda: review.ProposalTextScreen("Alice drinks tea", print)),
     ),
+    Scene("path", "PathDialog", "cancel", built(lambda: stores.PathDialog(lambda _: None))),
     Scene("review", "ReviewScreen", "back", keys("V")),
     Scene("saved", "SavedFilterPicker", "cancel", keys("f", search="type:decision")),
     Scene("save-filter", "PromptDialog", "cancel", keys("f", "enter", search="type:bug")),

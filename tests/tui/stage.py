@@ -14,7 +14,10 @@ from time import monotonic
 from typing import Any
 
 import textual.screen
+from rich.console import RenderableType
 from textual import events
+from textual._compositor import Compositor
+from textual._context import active_app, visible_screen_stack
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.css.types import CSSLocation
@@ -128,6 +131,28 @@ def _parse_once(
 
 
 Stylesheet._parse_rules = _parse_once  # type: ignore[method-assign]
+
+_render_update = Compositor.render_update
+
+
+def _render_for_a_reader(
+    compositor: Compositor,
+    full: bool = False,
+    screen_stack: list[Screen[Any]] | None = None,
+    simplify: bool = False,
+) -> RenderableType | None:
+    """Render what changed on the screen only for an app that does something with it.
+
+    Nothing is written to a terminal here, and `Stage.text` renders the whole screen.
+    """
+    if type(active_app.get())._display is not MemtuiApp._display:
+        return _render_update(compositor, full, screen_stack, simplify)
+    visible_screen_stack.set(screen_stack or [])
+    compositor._dirty_regions.clear()
+    return None
+
+
+Compositor.render_update = _render_for_a_reader  # type: ignore[method-assign]
 
 Notification.time_left = 3600.0  # type: ignore[assignment, misc]
 """A toast stays until a test has looked for it, which may take longer than its two seconds."""

@@ -48,7 +48,7 @@ async def test_the_screen_starts_with_any_file_of_its_state(root: Path, tmp_path
     contents = [(file, bad) for file in files for bad in DAMAGED]
     for file in files:
         found = list(with_garbage(json.loads(file.read_text(encoding="utf-8"))))
-        step = max(1, len(found) // count(8, 200))
+        step = max(1, len(found) // count(4, 200))
         contents += [(file, json.dumps(value).encode()) for value in found[::step]]
     for file, bad in contents:
         shutil.rmtree(state)

@@ -393,7 +393,7 @@ async def test_a_narrow_review_gives_its_rows_to_the_words(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(120, 35), (80, 24), (60, 20), (40, 12)])
+@pytest.mark.parametrize("size", [(80, 24), (40, 12)])
 @pytest.mark.parametrize("key", [",", "H", "x", "N", "P", "?", "m"])
 async def test_a_toast_leaves_the_keys_of_a_dialog_in_sight(
     root: Path, size: tuple[int, int], key: str

@@ -17,6 +17,7 @@ from memtui.library import Library
 from memtui.tui import change_worker, jobs
 from memtui.tui.dialogs import transfer
 from memtui.tui.jobs import Job
+from tests.long_run import share
 
 from .sample_stage import ChangingStage, changing
 from .stage import fact, stage, write_store
@@ -42,7 +43,8 @@ JOBS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "import": (transfer, "read_document", ("I", "a", "enter")),
     "copy": (transfer, "plan_import", ("c",)),
 }
-"""Kind of job -> what raises in it, and the keys that start it."""
+"""Kind of job -> what raises in it, and the keys that start it. All are started by one function, so
+that the usual run tries a third of them."""
 
 
 def broken(*_: Any, **__: Any) -> Any:
@@ -50,7 +52,7 @@ def broken(*_: Any, **__: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", JOBS)
+@pytest.mark.parametrize("kind", share([*JOBS], 2, 3))
 async def test_a_programming_error_in_a_job_ends_the_app(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
@@ -147,7 +149,7 @@ async def test_a_held_key_does_not_stop_that_work_for_ever(
 
 
 @pytest.mark.usefixtures("keys_never_rest")
-async def test_links_backups_and_foreign_changes_wait_for_a_held_key(
+async def test_links_and_backups_wait_for_a_held_key_foreign_changes_do_not(
     root: Path, tmp_path: Path
 ) -> None:
     state = tmp_path / "state"
@@ -163,14 +165,13 @@ async def test_links_backups_and_foreign_changes_wait_for_a_held_key(
         opened.set()
         await until(lambda: on.browse.is_ready)
         write_store(tmp_path / "store", {"late": [fact(70, "Written meanwhile", "2026-11-20")]})
-        worker.refresh_at_rest()
+        worker.refresh()
         await on.handle("down", "up")
+        await until(lambda: "Written meanwhile" in on.headlines())
         assert not worker.has_links
         assert not backups.exists()
-        assert "Written meanwhile" not in on.headlines()
         on.app.key_queue.last_input -= 3600
         await until(lambda: worker.has_links and backups.exists())
-        await until(lambda: "Written meanwhile" in on.headlines())
 
 
 async def test_a_result_on_its_way_is_dropped_for_a_newer_job(root: Path) -> None:

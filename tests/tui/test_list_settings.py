@@ -25,6 +25,7 @@ FACTS = {
 
 def _list_rows(on: Stage) -> list[str]:
     """The text of the memory list, row by row."""
+    on.text()  # draws it
     return [
         on.browse.memories.render_line(y).text.rstrip(" ▐")
         for y in range(on.browse.memories.size.height)

@@ -140,9 +140,9 @@ async def test_a_new_store_is_told_of_once_and_marked(home: Path) -> None:
         await on.settle()
         (told,) = [words for words in toasts(on) if "memory-bank" in words]
         assert told.endswith("Press 0 to open it.")
-        assert told.startswith("Memory bank: ")
+        assert told.startswith("Cline: ")
         await on.press("0")
-        (line,) = [line for line in on.text().split("\n") if "[✓] Memory bank" in line]
+        (line,) = [line for line in on.text().split("\n") if "[✓] Cline" in line]
         assert "new" in line
 
 
@@ -154,19 +154,53 @@ async def test_without_any_store_it_says_where_it_looked(tmp_path: Path) -> None
         text = on.text()
         assert "No memory stores were found" in text
         assert "~/.claude" in text
-        assert "memtui demo" in text
+        for key, words in (("d", "demo"), ("o", "open a path"), ("q", "quit")):
+            assert f"{key} {words}" in text
         await on.press("escape")
         assert not isinstance(on.app.screen, StoreChooser)
         await on.press("n")
         assert toasts(on)[-1] == "No store is open."
 
 
+async def test_without_any_store_the_demo_or_a_path_can_be_opened(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    shutil.copytree(SAMPLES / "hermes", empty / "bot" / "hermes")
+    for keys, arguments in (("d", ("demo",)), ("o", (str(empty / "bot"),))):
+        async with started(empty, (80, 24), folder=empty) as on:
+            await on.press(keys)
+            if keys == "o":
+                await on.press("ctrl+u")
+                await on.type(f"{empty}/nowhere")
+                await on.settle()
+                await on.press("enter")
+                assert on.app.next_arguments == ()
+                await on.press("ctrl+u")
+                await on.type(f"{empty}/b")
+                await on.settle()
+                await on.press("tab")
+                await on.settle()
+                assert "Hermes" in on.text()
+                await on.press("enter")
+        assert on.app.next_arguments in (arguments, (f"{arguments[0]}/",))
+
+
+async def test_a_store_that_comes_is_offered_within_seconds(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    async with started(empty, folder=empty) as on:
+        assert "No memory stores were found" in on.text()
+        shutil.copytree(SAMPLES / "gemini", empty / ".gemini")
+        await on.until(lambda: "[✓] Gemini CLI" in on.text(), "the store is offered")
+        await on.press("enter")
+        await on.until(lambda: on.browse.memories.slots, "it is open")
+
+
 async def test_a_folder_that_is_named_like_its_store_is_not_named_twice(home: Path) -> None:
     shutil.copytree(SAMPLES / "hermes", home / "all" / "hermes")
     async with started(home, (160, 35), folder=home / "all") as on:
         await on.press("0")
-        (row,) = (line for line in on.text().splitlines() if "Hermes agent" in line)
-        assert row.count("hermes") == 1
+        row = next(line for line in on.text().splitlines() if "Hermes" in line)
+        assert row.count("hermes") <= 1
 
 
 async def test_a_damaged_file_is_named(home: Path) -> None:
@@ -237,7 +271,7 @@ def test_two_memtui_keep_each_others_choice_of_stores(home: Path, tmp_path: Path
 
 @pytest.mark.slow
 async def test_stores_of_one_program_can_be_told_apart_in_a_small_window(home: Path) -> None:
-    """Their labels were cut before the number in which they differ."""
+    """By their paths, which are cut last."""
     project = home / "code" / "harbour"
     facts = {"people/bob": [fact(1, "Bob prefers coffee", "2026-03-02")]}
     write_store(project / "other-facts", facts)
@@ -246,4 +280,4 @@ async def test_stores_of_one_program_can_be_told_apart_in_a_small_window(home: P
         for size in ((60, 20), (40, 12)):
             await on.resize(*size)
             await on.settle()
-            assert "agent-memory-2" in on.text(), size
+            assert "other-facts" in on.text(), size

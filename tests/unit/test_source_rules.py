@@ -20,6 +20,7 @@ MAY_WRITE = {
     "journal/database.py",  # the journal, in the state folder
     "journal/recovery.py",  # takes away what a killed save left
     "paths.py",  # `write_private`: memtui's own small files
+    "cli/demo_story.py",  # the copy of the sample data
     "cli/store_commands.py",  # the temporary folder of the demo
     "bundle/exporting.py",  # a line of CSV in memory
     "bundle/restoring.py",  # a store that an import makes where there was none
@@ -41,6 +42,7 @@ MAY_CUT_LINES = {
 MAY_UNPICKLE = {"search/whoosh_index.py"}
 """Its unpickler knows three classes (see `memtui.search.whoosh_index`)."""
 MAY_RUN = {
+    "tui/__init__.py",  # memtui itself, on another store
     "child_processes.py",  # memtui itself, for slow work
     "search/row_filters.py",  # Python, for a regular expression that may take for ever
     "files/git_repository.py",  # git

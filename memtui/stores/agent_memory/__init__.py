@@ -14,7 +14,7 @@ from pathlib import Path
 
 from memtui.files.reading import existing_files
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format
+from memtui.stores.format import Format, Product
 from memtui.stores.scanning import FoundShard, check_folder, has_entry, list_folder
 
 ENTITIES = "entities"
@@ -84,6 +84,7 @@ def find_notes(root: Path) -> Iterator[FoundShard | Unreadable]:
 FORMAT = Format(
     name="agent-memory",
     title="agent-memory: facts, summaries and daily notes",
+    product=Product("agent-memory", "AM", 1),
     places=("$MEMORY_HOME",),
     detect=detect,
     load=f"{__name__}.store",

@@ -22,6 +22,7 @@ from memtui.stores.format import (
     ExportRequest,
     Format,
     IncomingStore,
+    Product,
 )
 from memtui.stores.scanning import (
     LEADS_OUTSIDE,
@@ -145,6 +146,7 @@ def _read(document: Mapping[str, Any]) -> IncomingStore:
 FORMAT = Format(
     name="ambient",
     title="Ambient: decisions and events per project and branch",
+    product=Product("Ambient", "AB", 7),
     places=("~/.ambient/memory",),
     detect=detect,
     load=f"{__name__}.store",

@@ -26,7 +26,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format
+from memtui.stores.format import Format, Product
 from memtui.stores.scanning import (
     Entry,
     folders_in,
@@ -264,6 +264,13 @@ class ProjectPaths:
         home = f"{self._root.parent}/"
         return path.removeprefix(home).strip("/") or slug
 
+    def short(self, entity: str) -> str:
+        """The last part of a project's path; with the one before where two projects share it."""
+        known = {self.entity(slug) for slug in self._found} | {entity}
+        last = entity.rpartition("/")[2]
+        alike = [each for each in known if each.rpartition("/")[2] == last]
+        return last if len(alike) == 1 else "/".join(entity.split("/")[-2:])
+
     def _from_transcripts(self, slug: str) -> str:
         folder = self._root / "projects" / slug
         files = [e for e in list_folder(folder)[0] if e.name.endswith(".jsonl")]
@@ -322,6 +329,7 @@ def _project_of(cwd: object, slug: str) -> str:
 FORMAT = Format(
     name="claude-code",
     title="Claude Code: auto memory and CLAUDE.md",
+    product=Product("Claude Code", "CC", 4),
     places=("$CLAUDE_CONFIG_DIR", "~/.claude"),
     detect=detect,
     load=f"{__name__}.store",

@@ -14,9 +14,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, file_stamp, read_bytes
-from memtui.model import Memory
+from memtui.model import PROJECT_PATH, Memory
 from memtui.stores.base import (
     LoadedEntry,
     LoadedText,
@@ -127,6 +129,9 @@ class ClaudeCodeStore(MarkdownListStore):
             return Reading((), tuple(missing))
         records = read_folder(folder, shard.files, self._entity(folder), self.root, sidecar)
         memories = tuple(folder_memories(records, self.label))
+        if folder.kind == "project" and (path := self._paths.of(folder.name)):
+            told = {PROJECT_PATH: path}
+            memories = tuple(replace(each, extra={**each.extra, **told}) for each in memories)
         return Reading(memories, tuple(records.unreadable))
 
     def read_time(self, path: str) -> ReadTime:
@@ -157,6 +162,12 @@ class ClaudeCodeStore(MarkdownListStore):
         """The entity of each project by its slug."""
         folders = memory_folders(self.root, [])
         return {each.name: self._entity(each) for each in folders if each.kind == "project"}
+
+    def entity_levels(self, entity: str) -> tuple[str, ...]:
+        """A project by the last part of its path; the path of an agent."""
+        if entity.startswith(("agents/", "agents-local/")):
+            return tuple(entity.split("/"))
+        return (self._paths.short(entity),)
 
     def _entity(self, folder: MemoryFolder) -> str:
         if folder.kind == "project":

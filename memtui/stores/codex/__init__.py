@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format
+from memtui.stores.format import Format, Product
 from memtui.stores.scanning import folders_in, markdown_names
 
 SUMMARY, MEMORY = "memory_summary.md", "MEMORY.md"
@@ -60,6 +60,7 @@ def is_note(path: str) -> bool:
 FORMAT = Format(
     name="codex",
     title="Codex: consolidated memories and ad-hoc notes",
+    product=Product("Codex", "CX", 0),
     places=("$CODEX_HOME", "~/.codex"),
     detect=detect,
     load=f"{__name__}.store",

@@ -14,6 +14,7 @@ from memtui.stores.format import (
     ExportRequest,
     Format,
     IncomingStore,
+    Product,
 )
 
 NAME = "engram"
@@ -61,6 +62,7 @@ def _plan_import(store: Store, text: str) -> Plan:
 FORMAT = Format(
     name=NAME,
     title="Engram: persistent memory for coding agents (SQLite)",
+    product=Product("Engram", "EN", 6),
     places=("$ENGRAM_DATA_DIR", "~/.engram"),
     detect=detect,
     load=f"{__name__}.store",

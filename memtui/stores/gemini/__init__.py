@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format
+from memtui.stores.format import Format, Product
 from memtui.stores.scanning import Entry, folders_in, has_entry, markdown_names, read_small
 
 GLOBAL = "GEMINI.md"
@@ -81,6 +81,21 @@ def entity_of(path: str) -> str:
     return "global" if path == GLOBAL else path.split("/")[1]
 
 
+MAX_PATH = 4096
+"""Bytes of a `.project_root` that are read."""
+
+
+def project_root(root: Path, entity: str) -> str:
+    """The absolute path of a project by the name of its folder; "" where nothing tells it.
+
+    Gemini writes it into `.project_root` of the folder (formats page of Gemini CLI).
+    """
+    if "/" in entity or entity in ("", ".", ".."):
+        return ""
+    path = read_small(root / PROJECTS / entity / ".project_root", MAX_PATH).strip().rstrip("/")
+    return path if path.startswith("/") and path.isprintable() else ""
+
+
 def target_of(named: str, patch: str, root: Path) -> str:
     """The note that a header of a patch names, relative to the root; "" if it may not be there.
 
@@ -102,6 +117,7 @@ def target_of(named: str, patch: str, root: Path) -> str:
 FORMAT = Format(
     name="gemini",
     title="Gemini CLI: GEMINI.md, private notes, proposed patches",
+    product=Product("Gemini CLI", "GM", 5),
     places=("~/.gemini",),
     detect=detect,
     load=f"{__name__}.store",

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 from memtui.changes import TEXTS, Act, Change, Edit, Outcome, Plan, text_edit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.reading import decode, file_stamp, read_bytes
-from memtui.model import Memory, Place
+from memtui.model import PROJECT_PATH, Memory, Place
 from memtui.stores import listed_texts
 from memtui.stores.base import LoadedText, Reading, ReadTime, StoreView, Unreadable
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
@@ -30,6 +31,7 @@ from memtui.stores.gemini import (
     is_note,
     is_patch,
     memory_files,
+    project_root,
     target_of,
 )
 from memtui.stores.gemini.patches import FilePatch, apply_patch, parse_patch
@@ -191,6 +193,10 @@ class GeminiStore(MarkdownListStore):
         notes = [path for path in memory_files(self.root, []) if is_note(path)]
         return file_stamp([self.root / path for path in (key, *notes)])
 
+    def entity_levels(self, entity: str) -> tuple[str, ...]:
+        """The name of the project's folder, where Gemini says which one it is."""
+        return (posixpath.basename(project_root(self.root, entity)) or entity,)
+
     def place_new(self, change: Change, context: ListContext) -> tuple[str, str]:  # noqa: ARG002
         """GEMINI.md (`global`), as Gemini itself does, or MEMORY.md of a project."""
         entity = str(change.fields.get("entity") or "global").strip("/ ")
@@ -222,8 +228,11 @@ class GeminiStore(MarkdownListStore):
 
     def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:
         found = super().describe(file, item)
+        entity = entity_of(file.key)
         found["extra"]["loaded_at_start"] = True
-        return found | {"entity": entity_of(file.key)}
+        if project := project_root(self.root, entity):
+            found["extra"][PROJECT_PATH] = project
+        return found | {"entity": entity}
 
     def read_time(self, path: str) -> ReadTime:
         """Notes are given to sessions when they start; a patch waits for `/memory inbox` (formats

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memtui.stores.format import Format
+from memtui.stores.format import Format, Product
 from memtui.stores.scanning import list_folder, read_small
 
 MEMORY, USER = "MEMORY.md", "USER.md"
@@ -67,6 +67,7 @@ def memory_folder(root: Path) -> Path:
 FORMAT = Format(
     name="hermes",
     title="Hermes agent: MEMORY.md and USER.md",
+    product=Product("Hermes", "HM", 3),
     places=("$HERMES_HOME", "~/.hermes"),
     detect=detect,
     load=f"{__name__}.store",

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memtui.stores.format import Format
+from memtui.stores.format import Format, Product
 from memtui.stores.markdown_folder.profiles import (
     BANK,
     BANK_NAMES,
@@ -43,7 +43,12 @@ MAX_FOLDERS, MAX_LOOKED_INTO, LARGEST_LOOKED_INTO = 6, 12, 64 << 10
 MAX_AGENTS = 200
 LARGEST_SETTINGS = 1 << 20
 _NO_WORD = re.compile(r"[\W_]+")
-_VAULTS = (".obsidian", ".foam", "logseq")
+_VAULTS = {
+    ".obsidian": VAULT.product,
+    ".foam": Product("Foam", "FO", VAULT.product.colour),
+    "logseq": Product("Logseq", "LS", VAULT.product.colour),
+}
+"""Folder in a vault -> the program that makes it."""
 SETTINGS = Path("..", "project.yml")
 """Serena's settings of a project, from its memories."""
 
@@ -91,6 +96,15 @@ def profile_of(folder: Path) -> Profile:
     if _has_permalinks(folder):
         return BASIC
     return PLAIN
+
+
+def product_of(folder: Path, profile: str) -> Product:
+    """The program that keeps its notes in a folder."""
+    chosen = PROFILES.get(profile) or profile_of(folder)
+    if chosen is VAULT:
+        marks = (mark for mark in _VAULTS if os.path.isdir(folder / mark))
+        return _VAULTS[next(marks, ".obsidian")]
+    return chosen.product
 
 
 def _is_described(folder: Path) -> bool:
@@ -171,6 +185,6 @@ FORMAT = Format(
     nearby=(".", ".serena/memories", "memory-bank"),
     configured=configured_folders,
     fallback=plain_folder,
-    program=lambda root: profile_of(root).title,
+    product=product_of,
     profiles=tuple(PROFILES),
 )

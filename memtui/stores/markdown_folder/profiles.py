@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from memtui.stores.base import ReadTime
+from memtui.stores.format import Product
 
 
 class Profile(Struct, frozen=True):
     """How one program uses its folder."""
 
     name: str
-    title: str
+    product: Product
     frontmatter: bool = True
     """Whether its files may have frontmatter; else tags are kept in the sidecar only."""
     tags: bool = True
@@ -38,22 +39,36 @@ class Profile(Struct, frozen=True):
     """
 
 
-SERENA = Profile("serena", "Serena", frontmatter=False, tags=False, references=True)
+SERENA = Profile(
+    "serena", Product("Serena", "SE", 3), frontmatter=False, tags=False, references=True
+)
 BANK_NAMES = (
     *("projectbrief", "productContext", "activeContext", "systemPatterns", "techContext"),
     "progress",
 )
 BANK = Profile(
     "memory-bank",
-    "Memory bank",
+    Product("Cline", "CL", 0),
     frontmatter=False,
     tags=False,
     loaded=tuple(f"{name}.md" for name in BANK_NAMES),
 )
-BASIC = Profile("basic-memory", "basic-memory", observations=True, read_time=ReadTime.INDEXED)
-MEMFS = Profile("memfs", "Letta", tags=False, described=True, commits=True, loaded=("system/",))
-VAULT = Profile("vault", "Vault")
-PLAIN = Profile("plain", "Notes")
+BASIC = Profile(
+    "basic-memory",
+    Product("basic-memory", "BM", 2),
+    observations=True,
+    read_time=ReadTime.INDEXED,
+)
+MEMFS = Profile(
+    "memfs",
+    Product("Letta", "LT", 7),
+    tags=False,
+    described=True,
+    commits=True,
+    loaded=("system/",),
+)
+VAULT = Profile("vault", Product("Obsidian", "OB", 6))
+PLAIN = Profile("plain", Product("Notes", "MD", 5))
 
 PROFILES: Mapping[str, Profile] = {
     each.name: each for each in (SERENA, BANK, BASIC, MEMFS, VAULT, PLAIN)

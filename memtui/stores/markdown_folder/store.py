@@ -430,7 +430,7 @@ class MarkdownFolder(DocumentStore):
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The notes that the folder's program puts into every prompt; () where it puts none."""
         return tuple(
-            loaded_whole(memory, f"{self.profile.title} gives it to every session")
+            loaded_whole(memory, f"{self.profile.product.name} gives it to every session")
             for memory in view.memories(self.label)
             if memory.kind == "document" and memory.extra.get("loaded_at_start")
         )

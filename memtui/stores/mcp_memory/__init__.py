@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.files.json.locating import BYTE_ORDER_MARK
-from memtui.stores.format import Format
+from memtui.stores.format import Format, Product
 from memtui.stores.scanning import is_link_into, list_folder, read_small
 from memtui.stores.values import parse_json
 
@@ -121,6 +121,7 @@ def _expanded(named: str, known: Mapping[str, str]) -> Path | None:
 FORMAT = Format(
     name="mcp-memory",
     title="MCP memory server: a graph of entities in one file",
+    product=Product("MCP memory", "MC", 2),
     places=("$MEMORY_FILE_PATH", "~/memory.jsonl", "~/.mcp/memory.jsonl"),
     detect=detect,
     load=f"{__name__}.store",

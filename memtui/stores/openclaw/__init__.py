@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format
+from memtui.stores.format import Format, Product
 from memtui.stores.scanning import has_entry, list_folder, markdown_names
 
 MEMORY_NAMES = ("MEMORY.md", "memory.md")
@@ -69,6 +69,7 @@ def day_of(path: str) -> str:
 FORMAT = Format(
     name="openclaw",
     title="OpenClaw: MEMORY.md, daily logs and notes of a workspace",
+    product=Product("OpenClaw", "OC", 1),
     places=("$OPENCLAW_WORKSPACE_DIR", "~/.openclaw/workspace", "~/clawd"),
     detect=detect,
     load=f"{__name__}.store",

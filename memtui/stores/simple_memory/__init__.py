@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from memtui.stores.format import Format
+from memtui.stores.format import Format, Product
 
 FACTS_FILE, EPISODES_FILE, SCHEMA_FILE = FILES = ("facts.json", "episodes.json", "schema.json")
 MIN_FILES = 2
@@ -36,6 +36,7 @@ def _is_array(path: Path) -> bool:
 FORMAT = Format(
     name="simple-memory",
     title="Simple Memory: facts, episodes and schema (acta.so white paper)",
+    product=Product("Simple Memory", "SM", 5),
     places=(),
     detect=detect,
     load=f"{__name__}.store",

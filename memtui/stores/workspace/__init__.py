@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from memtui import toml_file
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
-from memtui.stores.format import Format
+from memtui.stores.format import Format, Product
 from memtui.stores.values import list_of, parse_json, texts_of
 
 MAP_PATH = "state/ambient-memory/memory-type-map.json"
@@ -139,6 +139,7 @@ def _text(value: object) -> str:
 FORMAT = Format(
     name="workspace",
     title="gptme workspace: typed Markdown documents",
+    product=Product("gptme", "WS", 6),
     places=(),
     detect=detect,
     load=f"{__name__}.store",

@@ -184,7 +184,12 @@ class FormActions(WritingController):
             return
         current = memory.store if memory else ""
         choices = [
-            Choice(label, label, chosen=label == current, note=path_from_home(store.root))
+            Choice(
+                label,
+                library.names.of(label),
+                chosen=label == current,
+                note=path_from_home(store.root),
+            )
             for label, store in stores.items()
         ]
         self._screen.app.pick(

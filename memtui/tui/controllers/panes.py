@@ -95,6 +95,8 @@ class PaneActions:
             screen.memories.unmark()
         elif screen.view.text:
             screen.set_text("")
+        elif screen.legend.display:
+            screen.legend.show(())
         else:
             screen.leave_past()
 

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 from memtui import text
 
 if TYPE_CHECKING:
-    from memtui.library.store_catalog import KnownStore, StoreCatalog, StoreSummary
+    from memtui.library.store_catalog import KnownStore, StoreCatalog, StoreSummary, TypedPath
     from memtui.tui.actions import ActionHandlers
+    from memtui.tui.dialogs.stores import StoreChooser
     from memtui.tui.jobs import Job
     from memtui.tui.screens.browse import BrowseScreen
 
 LOOK_EVERY = 20.0
 """Seconds between two looks for new stores; one takes up to 20 ms of the processor."""
+LOOK_SOON = 3.0
+"""The same while the dialog says that there is none."""
 
 
 class StoreActions:
@@ -28,6 +31,8 @@ class StoreActions:
         """Keys of the stores that were there at the last look."""
         self._fresh: set[str] = set()
         """Keys of stores that came while memtui ran and were not shown in the chooser yet."""
+        self._empty: StoreChooser | None = None
+        """The dialog that says that no store was found, while it is open."""
 
     def handlers(self) -> ActionHandlers:
         return {"stores": self._choose}
@@ -41,6 +46,11 @@ class StoreActions:
             self._choose()
         self.look()
         self._screen.set_interval(LOOK_EVERY, self.look)
+        self._screen.set_interval(LOOK_SOON, self._look_soon)
+
+    def _look_soon(self) -> None:
+        if self._empty is not None:
+            self.look()
 
     def look(self) -> None:
         """Look once for new stores."""
@@ -62,6 +72,10 @@ class StoreActions:
             return
         came = [store for store in known if store.key not in before]
         self._fresh |= {store.key for store in came}
+        if self._empty is not None:
+            if came:
+                self._find(self._empty)
+            return
         app = self._screen.app
         for summary in catalog.describe(came):
             where = text.file_name(str(summary.store.root))
@@ -76,13 +90,41 @@ class StoreActions:
         if make is None:
             screen.app.notify("These stores were opened by a program.", severity="warning")
             return
-        dialog = StoreChooser(screen.now(), frozenset(self._fresh))
+        dialog = StoreChooser(screen.now(), self._fresh, self.ask_for_path)
+        screen.app.push_screen(dialog, self._open)
+        self._find(dialog)
+
+    def ask_for_path(self) -> None:
+        """Ask for a path, and open the stores there as `memtui PATH` does."""
+        from memtui.library.store_catalog import look_up_path
+        from memtui.tui.dialogs.stores import PathDialog
+
+        jobs, app = self._screen.worker.jobs, self._screen.app
+
+        def look(typed: str) -> None:
+            def show(found: TypedPath) -> None:
+                dialog.show(typed, found)
+
+            jobs.start("path", lambda _: look_up_path(typed), dialog.if_open(show), only_reads=True)
+
+        def chosen(path: str | None) -> None:
+            if path:
+                app.restart(path)
+
+        dialog = PathDialog(look)
+        app.push_screen(dialog, chosen)
+
+    def _find(self, dialog: StoreChooser) -> None:
+        """Find the stores, then what they hold, and show both in the dialog."""
+        make, screen = self._screen.app.launch.catalog, self._screen
+        assert make is not None
         library = screen.worker.library
 
         def found(answer: tuple[StoreCatalog, list[StoreSummary]]) -> None:
             catalog, stores = answer
             self._catalog, dialog.places = catalog, catalog.places()
             dialog.set_stores(stores, counted=False)
+            self._empty = None if stores else dialog
             show = dialog.if_open(partial(dialog.set_stores, counted=True))
             screen.worker.jobs.start(
                 "stores-read", lambda _: catalog.summarize(library), show, only_reads=True
@@ -92,12 +134,12 @@ class StoreActions:
             known = make()
             return known, known.describe(known.known())
 
-        screen.app.push_screen(dialog, self._open)
         screen.worker.jobs.start("stores-find", describe, dialog.if_open(found), only_reads=True)
 
     def _open(self, keys: tuple[str, ...] | None) -> None:
         """Open the stores with these keys, if they are not the open ones."""
         self._fresh.clear()
+        self._empty = None
         catalog, library, app = self._catalog, self._screen.worker.library, self._screen.app
         if keys is None or catalog is None:
             return

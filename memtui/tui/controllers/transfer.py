@@ -96,12 +96,15 @@ class TransferActions(WritingController):
         counts = {state.label: state.count for state in library.snapshot.stores}
         choices = [
             Choice(
-                store.label, store.label, counts.get(store.label), note=path_from_home(store.root)
+                store.label,
+                library.names.of(store.label),
+                counts.get(store.label),
+                note=path_from_home(store.root),
             )
             for store in others
         ]
         self._screen.app.pick(
-            f"Compare {text.one_line(left)} with",
+            f"Compare {text.one_line(library.names.of(left))} with",
             choices,
             lambda right: self._show_comparison(left, right, entity),
         )

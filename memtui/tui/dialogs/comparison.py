@@ -78,7 +78,9 @@ class DifferenceList(RowList[Difference]):
         palette = self.palette
         age = text.short_ago(row.time, self._now()) if row.time else ""
         names_store = self._names_stores and width >= 60
-        store = text.cut_line(row.memory.store, STORE_MAX) if names_store else ""
+        store = (
+            text.cut_line(self.app.store_name(row.memory.store), STORE_MAX) if names_store else ""
+        )
         kind = str(SIGNS[row.kind])
         if width >= NARROW:
             kind += f" {row.kind:<{KIND_WIDTH}} "
@@ -100,10 +102,11 @@ def kind_style(kind: DifferenceKind, palette: Palette) -> Style:
     return palette.status("superseded") if kind is DifferenceKind.SUPERSEDED else palette.accent
 
 
-def describe(each: Difference, palette: Palette, width: int) -> list[list[Segment]]:
-    """Return a difference as lines: kind, time, place, author, and the text as a word diff."""
+def describe(each: Difference, store: str, palette: Palette, width: int) -> list[list[Segment]]:
+    """Return a difference as lines: kind, time, place (in this `store`), author, and the text as a
+    word diff."""
     memory = each.memory
-    parts = [str(each.kind), text.date(each.time) if each.time else "", memory.store]
+    parts = [str(each.kind), text.date(each.time) if each.time else "", store]
     parts += [memory.entity, f"by {each.by}" if each.by else ""]
     summary = " · ".join(text.one_line(part) for part in parts if part)
     lines = wrapped(summary, palette.dim, width)
@@ -219,7 +222,8 @@ class ComparisonScreen(PageDialog[str]):
     def _moved(self) -> None:
         each = self._list.current
         width = max(20, self._text.size.width - 3)
-        self._text.show(describe(each, self.app.palette, width) if each else ())
+        store = self.app.store_name(each.memory.store) if each else ""
+        self._text.show(describe(each, store, self.app.palette, width) if each else ())
         self.update_keys()
 
     def labels(self) -> Mapping[str, object]:

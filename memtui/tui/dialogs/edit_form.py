@@ -15,7 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
 from memtui import text
-from memtui.changes import DESTRUCTIVE, Outcome
+from memtui.changes import DESTRUCTIVE, Act, Outcome
 from memtui.errors import Conflict, MemtuiError, RefError, SaveError
 from memtui.files.drafts import DraftFile, FormDraft
 from memtui.journal import JournalAction
@@ -39,6 +39,10 @@ DELETED = "another program deleted this memory"
 KEPT = "; your text is still here."
 UNRESOLVED = OutcomeLine("another program changed this memory: ^s shows both texts", Tone.WARNING)
 NO_CHANGES = OutcomeLine("No changes yet", Tone.QUIET)
+
+
+_IN_STORE = frozenset({Act.ADD, Act.EDIT, Act.ACCEPT, Act.SUPERSEDE})
+"""Acts whose form names the store in its heading."""
 
 
 class FormScreen(FittingDialog[Planned]):
@@ -69,6 +73,8 @@ class FormScreen(FittingDialog[Planned]):
         super().__init__()
         has_prose = any(field.kind is Kind.PROSE for field in form.fields)
         self.heading, self.box_classes = form.title, f"form {'full' if has_prose else 'wide'}"
+        if form.act in _IN_STORE and len(form.about) < 2:
+            self.heading = f"{form.title} in {self.app.store_name(form.store)}"
         self._form, self._base, self._writer, self._file = form, form.base, writer, file
         self._draft_error_shown = False
         self._initial: dict[str, str] = {}

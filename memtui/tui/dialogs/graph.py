@@ -206,7 +206,11 @@ class LinkTree(RowList[TreeRow]):
         glyph = appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, "●")
         start = self.memory_of(self.rows[0].reached.node)
         elsewhere = start is not None and start.store != memory.store
-        return f"{glyph} {text.one_line(memory.store)}: {name}" if elsewhere else f"{glyph} {name}"
+        return (
+            f"{glyph} {text.one_line(self.app.store_name(memory.store))}: {name}"
+            if elsewhere
+            else f"{glyph} {name}"
+        )
 
     def draw_row(self, row: TreeRow, width: int) -> Sequence[tuple[str, Style]]:
         node, step, palette = row.reached.node, row.reached.step, self.palette

@@ -71,7 +71,11 @@ class ReviewList(RowList[ReviewRow]):
             ]
         sign = "·" if row.is_hint else "◆"
         names_store = self.names_stores and width >= STORE_FROM
-        store = text.cut_line(row.proposal.store, width // 4) if names_store else ""
+        store = (
+            text.cut_line(self.app.store_name(row.proposal.store), width // 4)
+            if names_store
+            else ""
+        )
         room = max(8, width - 6 - text.width(store) - 1)
         return [
             (f"  {sign} ", palette.accent),
@@ -146,7 +150,7 @@ def proposal_lines(
 
 def _heading_of(memory: Memory) -> str:
     day = f"{memory.created:%Y-%m-%d}" if memory.created else "undated"
-    return text.one_line(f"{memory.entity or memory.store} · {day} · {memory.status}")
+    return text.one_line(f"{f'{memory.entity} · ' if memory.entity else ''}{day} · {memory.status}")
 
 
 def _draw_memory(memory: Memory, palette: Palette, width: int) -> list[list[Segment]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from rich.segment import Segment
@@ -13,17 +14,21 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from memtui import text
-from memtui.library.store_catalog import StoreSummary, path_from_home, project_name
+from memtui.library.store_catalog import StoreSummary, TypedPath, path_from_home, project_name
 from memtui.model import Memory
 from memtui.tui.appearance import wrapped
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.prompts import QUESTION_CELLS, LineDialog
 from memtui.tui.dialogs.transfer import copy_at_once, preview_copy
-from memtui.tui.widgets.text_window import RowList, TextWindow
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, TextWindow, Tone
 from memtui.upkeep.similar_memories import StoreComparison
+
+if TYPE_CHECKING:
+    from memtui.tui.app import MemtuiApp
 
 PROGRAM_FROM = 60
 """Columns of a row that says the program and the age; below, the label and its folder need them."""
@@ -33,6 +38,11 @@ AGE_CELLS = 6
 DETAIL_ROWS = 2
 """Lines below the list: the path of a store, and what cannot be read."""
 NEW = "new"
+WHAT_IT_IS = (
+    "memtui shows what AI agents remember about you and your projects, and lets you correct it. It "
+    "opens the files that the agents keep, and has found none yet."
+)
+DEMO = "the demo: a developer's laptop with eight agents, in a temporary copy"
 
 
 class StoreList(RowList[StoreSummary | str]):
@@ -94,26 +104,23 @@ class StoreList(RowList[StoreSummary | str]):
         program = text.column(row.program, PROGRAM_CELLS) if width >= PROGRAM_FROM else ""
         age = f"{age:>{AGE_CELLS}}" if program else ""
         room = max(0, width - 5 - len(age) - COUNT_CELLS - text.width(program) - 2)
-        label = text.cut_line(row.store.label, room)
-        room = max(0, room - text.width(label) - 2)
         remarks = text.cut(_remarks(row, is_new=row.store.key in self._fresh), room)
-        path = text.cut_line(_path_in(row), max(0, room - text.width(remarks) - 2))
+        path = text.cut_line(_path_in(row), max(0, room - text.width(remarks) - 2 * bool(remarks)))
         return [
             ("[✓] ", palette.chosen) if is_chosen else ("[ ] ", palette.faint),
             (program, palette.text if is_chosen else palette.dim),
             (f"{count:>{COUNT_CELLS}}", palette.dim),
             (f"{age}  ", palette.faint),
-            (label, palette.dim),
-            (f"  {path}" if path else "", palette.faint),
+            (path, palette.faint),
             (f"  {remarks}" if remarks else "", palette.warning),
         ]
 
 
 def _path_in(summary: StoreSummary) -> str:
-    """The folder of a store, from that of its project if it lies there; "" if its label says it."""
-    root, project, label = summary.store.root, summary.project, summary.store.label
+    """The folder of a store, from that of its project if it lies there; "" if it is that."""
+    root, project = summary.store.root, summary.project
     path = root.relative_to(project) if project in root.parents else path_from_home(root)
-    return text.file_name(str(path)) if str(path) != label else ""
+    return text.file_name(str(path)) if root != project else ""
 
 
 def _remarks(summary: StoreSummary, *, is_new: bool) -> str:
@@ -128,25 +135,35 @@ def _remarks(summary: StoreSummary, *, is_new: bool) -> str:
 
 
 class StoreChooser(FittingDialog[tuple[str, ...]]):
-    """Dismissed with the keys of the stores that are to be open, None on escape."""
+    """Dismissed with the keys of the stores that are to be open, None on escape.
 
+    Where no store is found it shows the places that were searched, and what else can be opened.
+    """
+
+    if TYPE_CHECKING:
+        app: MemtuiApp
     AUTO_FOCUS = "ListWindow"
     box_classes = "full"
     heading = "Stores"
     BINDINGS = [
-        ("escape,q", "dismiss"),
+        ("escape", "dismiss"),
+        ("q", "dismiss_or_quit"),
         Binding("enter", "accept", "open these", priority=True),
         Binding("space", "toggle_store", "toggle", priority=True),
         ("a", "toggle_all", "all"),
+        ("d", "demo", "demo"),
+        ("o", "open_path", "open a path"),
     ]
 
-    def __init__(self, now: datetime, fresh: Collection[str] = ()) -> None:
+    def __init__(
+        self, now: datetime, fresh: Collection[str], ask_for_path: Callable[[], None]
+    ) -> None:
         super().__init__()
+        self._ask_for_path = ask_for_path
         self.places: Sequence[tuple[str, Sequence[str]]] = ()
         """Those that are searched for stores, shown if none is found."""
         self._list = StoreList(now, fresh)
         self._is_empty = False
-        """No store was found: the places that were searched are shown."""
 
     def content(self) -> ComposeResult:
         yield self._list
@@ -155,9 +172,14 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         yield searched
         yield Static("", id="store-path", classes="line", markup=False)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("demo", "open_path"):
+            return self._is_empty
+        return action not in ("accept", "toggle_store", "toggle_all") or not self._is_empty
+
     def keys(self) -> list[tuple[str, str]]:
         self.leave = "back" if self._is_empty else "cancel"
-        return [("↑↓", "scroll")] if self._is_empty else super().keys()
+        return super().keys() + [("q", "quit")] * self._is_empty
 
     def fill(self) -> None:
         self.show_current()
@@ -198,18 +220,21 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         window = self.query_one("#places", TextWindow)
         palette, width = window.palette, max(20, self.inner_width - 2)
         lines = [[Segment(" No memory stores were found.", palette.heading)], []]
-        explanation = "memtui opens what your agents keep by themselves. It looked in these places:"
-        lines += wrapped(explanation, palette.text, width)
+        for key, words in (("d", DEMO), ("o", "open a folder or file that lies elsewhere")):
+            cut = text.cut(words, width - 6)
+            lines.append([Segment(f"   {key}  ", palette.key), Segment(cut, palette.text)])
+        for explanation, style in (
+            (WHAT_IT_IS, palette.text),
+            ("These places are searched again every few seconds:", palette.dim),
+        ):
+            lines += [[], *wrapped(explanation, style, width)]
         for program, places in self.places:
             if places:
                 name = text.pad(program, PROGRAM_CELLS)
                 where = text.cut(", ".join(places), width - PROGRAM_CELLS - 4)
                 lines.append([Segment(f"   {name} ", palette.dim), Segment(where, palette.text)])
-        explanation = (
-            "They appear here as soon as an agent writes one. `memtui PATH` opens a store that "
-            "lies elsewhere, `memtui demo` the sample data."
-        )
-        window.show([*lines, [], *wrapped(explanation, palette.text, width)])
+        window.show(lines)
+        self.fit(rows=len(lines))
         window.focus()
 
     def action_toggle_store(self) -> None:
@@ -218,13 +243,79 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
     def action_toggle_all(self) -> None:
         self._list.toggle_all()
 
-    def action_accept(self) -> None:
+    def action_demo(self) -> None:
+        self.app.restart("demo")
+
+    def action_open_path(self) -> None:
+        self._ask_for_path()
+
+    def action_dismiss_or_quit(self) -> None:
         if self._is_empty:
+            self.app.leave()
+        else:
             self.dismiss(None)
-        elif not self._list.chosen:
+
+    def action_accept(self) -> None:
+        if not self._list.chosen:
             self.app.notify("Choose at least one store.", severity="warning")
         elif self._list.is_counted or self._list.line_count():
             self.dismiss(tuple(sorted(self._list.chosen)))
+
+
+SHOWN_COMPLETIONS = 8
+
+
+class PathDialog(LineDialog[str]):
+    """Dismissed with a path at which there is a store, None on escape."""
+
+    BINDINGS = [Binding("tab", "complete", "complete", priority=True)]
+
+    def __init__(self, look: Callable[[str], None]) -> None:
+        """`look`: looks up what is typed, and calls `show`."""
+        super().__init__("Open a path", "", "", "open")
+        self._look = look
+        self._found: tuple[str, TypedPath] | None = None
+
+    def content(self) -> ComposeResult:
+        yield Input("~/", compact=True, select_on_focus=False)
+        yield OutcomeLines()
+
+    @on(Input.Changed)
+    def typed(self, event: Input.Changed) -> None:
+        self._look(event.value)
+
+    def show(self, typed: str, found: TypedPath) -> None:
+        """Show what a path may become, and what it holds."""
+        if typed != self.query_one(Input).value:
+            return
+        self._found = typed, found
+        names = [text.file_name(name.rstrip("/").rpartition("/")[2]) for name in found.completions]
+        more = len(names) - SHOWN_COMPLETIONS
+        lines = [
+            OutcomeLine(path_from_home(root), head=text.one_line(program))
+            for program, root in found.stores[:SHOWN_COMPLETIONS]
+        ]
+        if not lines:
+            lines = [OutcomeLine("no store here", tone=Tone.QUIET)]
+        if names:
+            shown = "  ".join(names[:SHOWN_COMPLETIONS]) + (
+                f"  and {more} more" if more > 0 else ""
+            )
+            lines.append(OutcomeLine(shown, tone=Tone.QUIET))
+        self.say(*lines)
+        self.fit(columns=QUESTION_CELLS)
+
+    def action_complete(self) -> None:
+        """Write what all completions have in common."""
+        line = self.query_one(Input)
+        if self._found is not None and self._found[0] == line.value and self._found[1].completions:
+            line.value = os.path.commonprefix(self._found[1].completions)  # noqa: RUF071
+            line.cursor_position = len(line.value)
+
+    def accept(self, words: str) -> None:
+        typed, found = self._found or ("", None)
+        if found is not None and typed.strip() == words and found.stores:
+            self.dismiss(os.path.expanduser(words))
 
 
 # ---- comparison of two stores --------------------------------------------------------------------
@@ -278,7 +369,7 @@ class ComparisonList(RowList[ComparedLine]):
             return [("  ", palette.text), (text.cut(words, max(1, width - 3)), palette.text)]
         store = ""
         if width >= STORE_FROM:
-            store = text.column(row.memory.store, STORE_CELLS) + "  "
+            store = text.column(self.app.store_name(row.memory.store), STORE_CELLS) + "  "
         room = max(1, width - SHARE_CELLS - text.width(store) - 1)
         return [
             (f"{row.share:>{SHARE_CELLS - 1}} ", palette.chosen),
@@ -303,7 +394,7 @@ class StoreComparisonScreen(FittingDialog[str]):
     def __init__(self, labels: tuple[str, str], entity: str, writer: ChangeWorker) -> None:
         """`entity`: what can be narrowed to, empty for nothing."""
         super().__init__()
-        self.heading = " and ".join(labels)
+        self.heading = " and ".join(map(self.app.store_name, labels))
         self._labels, self._entity = labels, entity
         self._writer = writer
         self._is_narrowed = False

@@ -46,9 +46,16 @@ class FaultList(RowList[FaultRow]):
 
     def show(self, stores: Sequence[StoreState], width: int) -> None:
         """List the stores; the cursor stays on its file."""
-        longest = max((text.width(text.one_line(store.label)) for store in stores), default=0)
+        longest = max(
+            (text.width(text.one_line(self.app.store_name(store.label))) for store in stores),
+            default=0,
+        )
         lay_out = partial(
-            _store_rows, width=width, palette=self.palette, labels=min(longest, width // 3)
+            _store_rows,
+            width=width,
+            palette=self.palette,
+            labels=min(longest, width // 3),
+            shown=self.app.store_name,
         )
         rows = list(lay_out([store for store in stores if store.unreadable]))
         without = list(lay_out([store for store in stores if not store.unreadable]))
@@ -137,11 +144,17 @@ class UnreadableScreen(FittingDialog[None]):
 
 
 def _store_rows(
-    stores: Sequence[StoreState], width: int, palette: Palette, *, labels: int
+    stores: Sequence[StoreState],
+    width: int,
+    palette: Palette,
+    *,
+    labels: int,
+    shown: Callable[[str], str],
 ) -> Iterator[FaultRow]:
-    """A line for each store, with its label, its memories and where it lies, then its faults.
+    """A line for each store, with its name, its memories and where it lies, then its faults.
 
-    Where that is too narrow for a path, it stands below. `labels`: columns for the labels.
+    Where that is too narrow for a path, it stands below. `labels`: columns for the names, which
+    `shown` gives for their labels.
     """
     counts = max((len(text.counted(store.count, "memory")) for store in stores), default=0)
     paths = [text.file_name(str(store.root)) for store in stores]
@@ -149,7 +162,7 @@ def _store_rows(
     is_below = any(text.width(path) >= width - indent for path in paths)
     indent = 2 if is_below else indent
     for store, root in zip(stores, paths, strict=True):
-        label = text.pad(text.cut_line(store.label, labels), labels)
+        label = text.pad(text.cut_line(shown(store.label), labels), labels)
         count = f"  {text.counted(store.count, 'memory'):>{counts}}  "
         path = text.wrap(root, width - indent - 1)
         first = "" if is_below else path.pop(0)

@@ -295,7 +295,8 @@ class BrowseScreen(PaneScreen):
 
     def show_found(self, number: int, found: SearchResult) -> None:
         """Show what the search with this number has found, if it is the last one."""
-        if number != self._number or self.worker.library is None:
+        library = self.worker.library
+        if number != self._number or library is None:
             return
         self._shown_number = number
         self.call_later(self._release_keys)
@@ -318,6 +319,8 @@ class BrowseScreen(PaneScreen):
             top=top,
             types=_types_width(found),
             entities=_entities_width(found),
+            names=library.names.by_label if len(library.stores) > 1 else None,
+            entity_name=library.entity_name,
         )
         self.entities.show(
             found.facets.entity, self._chosen_entities(), found.facets.entity_repeats
@@ -500,7 +503,9 @@ class BrowseScreen(PaneScreen):
     def show_losses(self, reports: Sequence[StoreLosses]) -> None:
         """Say in a toast which files of the stores have become unreadable."""
         for report in reports:
-            title, words = describe_losses(report, self.app.key_overrides)
+            title, words = describe_losses(
+                report, self.app.store_name(report.store), self.app.key_overrides
+            )
             self.app.notify(words, title=title, severity="error", timeout=15)
 
     def writing_ready(self) -> None:

@@ -26,7 +26,7 @@ from memtui.tui.widgets.line_api import SelectingScreen
 from memtui.tui.widgets.memory_list import MemoryList
 from memtui.tui.widgets.search_bar import SearchBar
 from memtui.tui.widgets.statistics import StatisticsPane
-from memtui.tui.widgets.status_lines import Banner, ChipLine, KeyLine
+from memtui.tui.widgets.status_lines import Banner, ChipLine, KeyLine, Legend
 from memtui.tui.widgets.timeline import TimelinePane
 
 if TYPE_CHECKING:
@@ -142,6 +142,7 @@ class PaneScreen(SelectingScreen[None]):
         self.search_bar = SearchBar()
         self.chips = ChipLine()
         self.banner = Banner()
+        self.legend = Legend()
         self.keys = KeyLine()
 
     def compose(self) -> ComposeResult:
@@ -150,6 +151,8 @@ class PaneScreen(SelectingScreen[None]):
         yield self.banner
         yield self.search_bar
         yield self.chips
+        self.legend.show(self.app.launch.legend)
+        yield self.legend
         with PaneBody(id="body"):
             with Vertical(id="side"):
                 yield self.entities

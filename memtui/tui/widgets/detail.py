@@ -204,6 +204,7 @@ class Detail(ListWindow):
                 self._now(),
                 width,
                 root=self.roots.get(self.memory.store),
+                store_name=self.app.store_name(self.memory.store),
                 trail=self._trail,
                 raw=self._raw or not self._can_render,
                 folded=self._folded,

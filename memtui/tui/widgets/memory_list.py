@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
@@ -16,10 +18,23 @@ from memtui.config import Settings
 from memtui.model import Memory
 from memtui.tui import appearance, key_bindings
 from memtui.tui.appearance import marked_segments
-from memtui.tui.layout import ENTITY_MAX, SIGNS_WIDTH, TYPE_MAX, Pane, RowColumns, row_columns
+from memtui.tui.layout import (
+    BADGE_WIDTH,
+    ENTITY_MAX,
+    NAME_MAX,
+    NAMES_FROM,
+    SIGNS_WIDTH,
+    TYPE_MAX,
+    Pane,
+    RowColumns,
+    row_columns,
+)
 from memtui.tui.messages import MemoryShown
 from memtui.tui.view_state import CursorPosition, follow_slots
 from memtui.tui.widgets.list_window import CACHED_STRIPS, ListWindow
+
+if TYPE_CHECKING:
+    from memtui.library.store_names import StoreName
 
 TIME_WIDTH = {"ago": 4, "date": 10}
 """Columns of a time, by the setting `list.dates`."""
@@ -35,7 +50,7 @@ MAX_READ = 400
 
 
 class MemoryList(ListWindow):
-    """Shows each memory with marks, time, type, headline and entity."""
+    """Shows each memory with its program, marks, time, type, headline and entity."""
 
     BINDINGS = [*key_bindings.bindings(Pane.MEMORIES)]
 
@@ -49,6 +64,8 @@ class MemoryList(ListWindow):
         """Ref -> the passage that matched, while the same words are searched for."""
         self._types = TYPE_MAX
         self._entities = ENTITY_MAX
+        self._names: Mapping[str, StoreName] = {}
+        self._entity_name: Callable[[Memory], str] = attrgetter("entity")
         self._empty: tuple[str, ...] = ()
         self.marked: set[int] = set()
         """Serials of marked rows; unlike slots they are the same in later lists."""
@@ -82,11 +99,16 @@ class MemoryList(ListWindow):
         top: int = 0,
         types: int = TYPE_MAX,
         entities: int = ENTITY_MAX,
+        names: Mapping[str, StoreName] | None = None,
+        entity_name: Callable[[Memory], str] = attrgetter("entity"),
     ) -> None:
         """Show memories; the cost does not depend on their number.
 
         `words` are highlighted. `types`, `entities`: columns that they want; 0 leaves them out.
+        `names`: of the stores by label, for the badges; None leaves them out. `entity_name`: gives
+        an entity as rows show it.
         """
+        self._names, self._entity_name = names or {}, entity_name
         self._rows, self.slots, self._words = rows, slots, words
         self._passages.clear()
         self._types, self._entities = types, entities
@@ -218,6 +240,13 @@ class MemoryList(ListWindow):
             cells.append(Segment(words, style + ground))
 
         put("▌" if selected else " ", palette.accent if self.has_focus else palette.faint)
+        if cells_of_name := self._name_cells(width):
+            name = self._names.get(memory.store)
+            words = "" if name is None else name.product.badge
+            if name is not None and cells_of_name > BADGE_WIDTH:
+                words = text.one_line(name.name)
+            ink = palette.faint if name is None else palette.product(name.product.colour)
+            put(text.column(words, cells_of_name - 1) + " ", palette.faint if quiet else ink)
         if slot in self.marked:
             put(appearance.MARKED_GLYPH, palette.marked)
         elif slot in self.fresh:
@@ -245,7 +274,7 @@ class MemoryList(ListWindow):
         gap = max(0, columns.text - text.width(headline))
         if columns.entity:
             put(" " * (gap + 2), ground)
-            put(text.cut_line(memory.entity, columns.entity), palette.faint)
+            put(text.cut_line(self._entity_name(memory), columns.entity), palette.faint)
         elif kind and not columns.type and gap >= text.width(kind) + 2:
             put(" " * (gap - text.width(kind)), ground)
             put(kind, ink)
@@ -260,6 +289,7 @@ class MemoryList(ListWindow):
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
         columns = self._columns(width)
         left = SIGNS_WIDTH + TIME_WIDTH[self._dates] + (columns.type + 2 if columns.type else 0)
+        left += self._name_cells(width)
         style = palette.faint if memory.status in appearance.INACTIVE_STATUSES else palette.dim
         words = self._texts(memory, columns.text)[row]
         edge = palette.accent if self.has_focus else palette.faint
@@ -278,7 +308,15 @@ class MemoryList(ListWindow):
         return text.cut(text.short_ago(memory.when, now or self._now()), TIME_WIDTH["ago"])
 
     def _columns(self, width: int) -> RowColumns:
+        width -= self._name_cells(width)
         return row_columns(width, TIME_WIDTH[self._dates], self._types, self._entities)
+
+    def _name_cells(self, width: int) -> int:
+        """Columns of the programs' names, or of their badges; 0 where one store is open."""
+        if not self._names or width < NAMES_FROM:
+            return BADGE_WIDTH if self._names else 0
+        longest = max(text.width(text.one_line(each.name)) for each in self._names.values())
+        return min(longest, NAME_MAX) + 1
 
     def _texts(self, memory: Memory, room: int) -> list[str]:
         """The rows of text: the headline, then what follows it in the memory.

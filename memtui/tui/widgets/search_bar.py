@@ -23,6 +23,7 @@ from memtui.tui.messages import QueryEntered, QueryTyped
 
 if TYPE_CHECKING:
     from memtui.search.aggregates import Facets
+    from memtui.tui.app import MemtuiApp
     from memtui.tui.completion import Counts, Offer, Vocabulary
 
 PLACEHOLDER = 'words, "a phrase", -without, type:decision, since:7d, entity:alice'
@@ -44,6 +45,8 @@ class _FirstOffer(Suggester):
 
 class SearchInput(Input):
     """The input, with completion; down moves to the list, up recalls earlier searches."""
+
+    app: MemtuiApp
 
     BINDINGS = [
         Binding(",".join(COMPLETE.keys), "accept_completion", show=False, id=COMPLETE.id),
@@ -76,7 +79,7 @@ class SearchInput(Input):
         self._counts = {
             "type": facets.type,
             "entity": facets.entity,
-            "store": facets.store,
+            "store": {self.app.store_name(each): n for each, n in facets.store.items()},
             "kind": facets.kind,
             "tag": self._tags,
         }

@@ -15,6 +15,8 @@ from memtui.tui.view_state import Chip
 from memtui.tui.widgets.line_api import ThemedWidget
 
 CHIP_MAX = 34
+LEGEND_CELLS = 8
+"""Columns of the head of a line of the legend, with the gap behind it."""
 MIN_FILTER_CELLS = 12
 """Columns that filters and hint keep before the alerts are shortened."""
 MIN_HINT_CELLS = 16
@@ -198,6 +200,30 @@ class Banner(ThemedWidget):
         space = max(0, width - text.width(message))
         line = f"{' ' * (space // 2)}{message}{' ' * (space - space // 2)}"
         return Strip([Segment(line, self.palette.badge + Style(bold=True))])
+
+
+class Legend(ThemedWidget):
+    """Lines that explain the screen; each begins with a word that stands out."""
+
+    def __init__(self) -> None:
+        super().__init__(id="legend")
+        self._lines: Sequence[tuple[str, str]] = ()
+        self.display = False
+
+    def show(self, lines: Sequence[tuple[str, str]]) -> None:
+        """Show heads and texts; none hides the lines."""
+        self._lines = lines
+        self.display = bool(lines)
+        self.styles.height = max(1, len(lines))
+
+    def render_line(self, y: int) -> Strip:
+        head, words = self._lines[y]
+        cut = text.cut(words, max(1, self.size.width - LEGEND_CELLS - 1))
+        segments = [
+            Segment(f" {text.pad(head, LEGEND_CELLS)}", self.palette.key),
+            Segment(cut, self.palette.text),
+        ]
+        return Strip(segments).adjust_cell_length(self.size.width, self.palette.text)
 
 
 class KeyLine(ClickableLine):

@@ -42,8 +42,8 @@ def test_the_next_export_removes_what_a_killed_one_left(tmp_path: Path) -> None:
     _killed(tmp_path / "x.zip")
     (left,) = names(tmp_path)
     assert left.startswith(".x.zip.memtui-")
-    write_file(tmp_path / "another.zip", [b"whole"])
-    assert names(tmp_path) == ["another.zip"]
+    write_file(tmp_path / "x.zip", [b"whole"])
+    assert names(tmp_path) == ["x.zip"]
 
 
 def test_only_temporary_files_of_exports_that_ended_are_removed(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ RECORDS = "its manifest or records are not as memtui writes them"
 
 REASONS = {
     "nothing": "it is empty",
-    "no zip": "a record has no field 'created'",
+    "no zip": "a record has no field 'ref'",
     "empty zip": "it does not start with a manifest",
     "no manifest": NO_MANIFEST,
     "bomb": "it is damaged (UnicodeDecodeError)",

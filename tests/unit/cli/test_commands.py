@@ -70,6 +70,15 @@ def test_list_json_has_every_memory_once_with_the_fields_of_memory(run: Run, hom
     assert set(records[0]) == set(Memory.__struct_fields__)
 
 
+@pytest.mark.parametrize("command", ["list", "stores", "stats", "log"])
+def test_a_command_without_other_arguments_takes_paths(run: Run, home: Path, command: str) -> None:
+    named, optional = run(command, home), run(command, "--store", home)
+    assert (named.returncode, named.stdout) == (0, optional.stdout)
+    missing = run(command, "/nowhere/at/all")
+    assert (missing.returncode, missing.stdout) == (1, "")
+    assert "/nowhere/at/all: no such file or directory" in missing.stderr
+
+
 def test_list_all_leaves_no_memory_out_whatever_its_status(run: Run, home: Path) -> None:
     write_facts(home, "bo", [fact(70, "Bo left the harbour office", status="historical")])
     assert len(printed(run("list", "--store", home, "--json"))) == 3
@@ -192,7 +201,7 @@ def test_stats_say_how_full_the_load_limits_are_and_where_one_cuts(
     stores = [part for name in ("claude-code", "hermes") for part in ("--store", tmp_path / name)]
     text = run("stats", *stores).stdout
     assert "chime-control: MEMORY.md  cut at line 201, 5 not loaded: 218 of 200 lines" in text
-    assert "hermes USER.md  " in text
+    assert "Hermes USER.md  " in text
     uses = printed(run("stats", "--json", "--store", tmp_path / "openclaw"))["load_limits"]
     assert uses[0]["characters"] == {"used": 2582, "limit": 12000}
     assert uses[0]["cut_line"] is None

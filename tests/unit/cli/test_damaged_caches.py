@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.long_run import share
 from tests.unit.library.stores_for_tests import agent_memory
 
 
@@ -49,9 +50,10 @@ def test_a_damaged_cache_is_made_again(
     good = tmp_path / "good"
     shutil.copytree(tmp_path / "cache", good)
     chance = random.Random(1)
-    for file in sorted(path for path in good.rglob("*") if path.is_file()):
+    files = sorted(path for path in good.rglob("*") if path.is_file())
+    for place, file in enumerate(files):
         data = file.read_bytes()
-        for number, bad in enumerate([*damaged(data, chance), None]):
+        for number, bad in enumerate(share([*damaged(data, chance), None], place, 3)):
             shutil.rmtree(tmp_path / "cache")
             shutil.copytree(good, tmp_path / "cache")
             broken = tmp_path / "cache" / file.relative_to(good)

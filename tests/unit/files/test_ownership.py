@@ -29,7 +29,7 @@ from pathlib import Path
 from memtui.changes import Act, Change
 from memtui.cli import output
 from memtui.errors import SaveError
-from memtui.files import atomic_replace, ownership, save_transaction
+from memtui.files import atomic_replace, save_transaction
 from memtui.journal import Journal
 from memtui.library import Library, changing, planning
 import memtui.stores.agent_memory.store, memtui.library.reverted_edits

@@ -160,6 +160,17 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     return bytes(changed)
 
 
+def test_a_text_that_is_not_utf_8_is_damage(tmp_path: Path) -> None:
+    one = Journal(tmp_path)
+    with one.begin("first", [StoreEdits("/s", (text_edit("/s/a.md", None, "x"),))]):
+        pass
+    one.close()
+    with closing(sqlite3.connect(tmp_path / FILE)) as db, db:
+        db.execute("UPDATE actions SET title = CAST(x'22ff22' AS TEXT)")
+    assert one.log() == []
+    assert "the journal was damaged and is now journal.sqlite.damaged-" in one.fault
+
+
 @pytest.mark.slow
 def test_no_mutated_journal_ends_in_an_internal_error(place: Place) -> None:
     rng = random.Random(27)

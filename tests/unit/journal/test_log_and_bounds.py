@@ -200,22 +200,6 @@ def test_recent_edits_come_by_target_the_last_changed_first(tmp_path: Path) -> N
     assert one.recent(time.time() + 60) == []
 
 
-def test_of_a_text_as_it_was_left_only_the_newest_edit_is_read(tmp_path: Path) -> None:
-    one, path = Journal(tmp_path / "state"), tmp_path / "note.md"
-    do(one, "first", text_edit(str(path), None, "1\n"))
-    do(one, "second", text_edit(str(path), "1\n", "2\n"))
-    assert [titles([s.action for s in h.steps]) for h in one.recent(0)] == [["second"]]
-    path.write_text("of another program\n")
-    assert [titles([s.action for s in h.steps]) for h in one.recent(0)] == [["second", "first"]]
-    path.write_text("2\n")
-    undo(one)
-    assert [titles([s.action for s in h.steps]) for h in one.recent(0)] == [["second"]]
-    undo(one)
-    assert [titles([s.action for s in h.steps]) for h in one.recent(0)] == [["first"]]
-    path.mkdir()
-    assert [titles([s.action for s in h.steps]) for h in one.recent(0)] == [["first", "second"]]
-
-
 def test_the_memories_of_an_action_are_those_of_its_open_stores_that_exist() -> None:
     edits: list[tuple[int, Edit]] = [
         (0, record_edit("/s/a.json", (), "id", "r", None, "{}")),

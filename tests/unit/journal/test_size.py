@@ -53,6 +53,43 @@ def edits_of(texts: list[str], path: str = "/x/notes.md") -> list[Edit]:
     return [text_edit(path, old, new) for old, new in itertools.pairwise(texts)]
 
 
+def stored(state: Path, columns: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(state / FILE)) as db:
+        return db.execute(f"SELECT {columns} FROM texts ORDER BY id").fetchall()
+
+
+def test_of_each_file_one_text_is_whole_and_the_others_are_what_differs(tmp_path: Path) -> None:
+    one, text = Journal(tmp_path), "x" * 4_000 + "|" + "y" * 5_000
+    for at, (old, new) in enumerate(itertools.pairwise("ABCD")):
+        before, after = (text.replace("|", each) for each in (old, new))
+        noted(one, str(at), text_edit("/x/a.md", before, after))
+    # A quote is before the text in JSON and behind it, and a byte says how the rest is written.
+    assert stored(tmp_path, "base, head, tail, length(data)")[:3] == [
+        (2, 4_001, 5_001, 2),
+        (3, 4_001, 5_001, 2),
+        (4, 4_001, 5_001, 2),
+    ]
+    one.forget([2])  # B and C are of the others too
+    assert stored(tmp_path, "id, base") == [(1, 2), (2, 3), (3, 4), (4, None)]
+    one.forget([1])
+    assert stored(tmp_path, "id, base") == [(3, 4), (4, None)]
+
+
+def test_a_text_in_the_middle_is_deleted_and_what_was_a_difference_to_it_stays(
+    tmp_path: Path,
+) -> None:
+    one, texts = Journal(tmp_path), [f"{'x' * 4_000}{letter}{'y' * 5_000}" for letter in "ABC"]
+    kept = [noted(one, "first", text_edit("/x/a.md", None, texts[0]))]
+    middle = noted(one, "middle", text_edit("/x/a.md", texts[1], None))
+    kept.append(noted(one, "last", text_edit("/x/a.md", texts[2], None)))
+    one.forget([middle.id])
+    assert stored(tmp_path, "id, base, length(data) < 5") == [(1, 3, 1), (3, None, 0)]
+    assert [action.edits[0].after or action.edits[0].before for action in kept] == [
+        texts[0],
+        texts[2],
+    ]
+
+
 def test_a_word_in_a_large_file_costs_little_more_than_the_word(tmp_path: Path) -> None:
     one, edits = Journal(tmp_path), edits_of(versions(61))
     noted(one, "first", edits[0])

@@ -22,7 +22,7 @@ from tests.unit.stores.engram.invented import build
 
 pytestmark = pytest.mark.slow
 
-RUNS = count(3, 25)
+RUNS = count(2, 25)
 """Of 30 steps, for each format; the two schemas of Engram share them."""
 MAP = "state/ambient-memory/memory-type-map.json"
 

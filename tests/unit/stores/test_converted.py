@@ -167,6 +167,9 @@ def test_a_memory_gets_a_name_and_a_place_in_the_other_format(
     ("name", "memory", "field", "value"),
     [
         ("agent-memory", FULL, "tags", ("policy", "stones", "rye", "grain")),
+        ("agent-memory", replace(PLAIN, entity="people/alice/home"), "entity", "people/alice"),
+        ("agent-memory", replace(PLAIN, entity="people/alice/home"), "tags", ("home",)),
+        ("agent-memory", replace(PLAIN, entity="mill/people"), "entity", "projects/mill"),
         ("agent-memory", DELETED, "status", "retired"),
         ("agent-memory", PROPOSED, "status", "active"),
         ("ambient", PLAIN, "type", "task-update"),

@@ -94,7 +94,7 @@ EXPECTED: dict[str, tuple[str, list[Reads]]] = {
     # The core documents are in the prompt, all others are found by the TF-IDF index, which is built
     # from time to time.
     "workspace": (
-        "gptme workspace",
+        "gptme",
         [
             *(loaded(f"{name}.md") for name in ("ABOUT", "SOUL", "GOALS", "TASKS", "ARCHITECTURE")),
             *(loaded(f"{name}.md") for name in ("WORKFLOW", "TOOLS")),
@@ -112,12 +112,12 @@ EXPECTED: dict[str, tuple[str, list[Reads]]] = {
         ],
     ),
     # "The server re-reads the file for every call (so edits show at once)".
-    "mcp-memory": ("MCP memory server", [asked_for("*", "at once")]),
+    "mcp-memory": ("MCP memory", [asked_for("*", "at once")]),
     # "Create one small ad-hoc note saying what to add, change or forget."
     "codex": ("Codex", [Reads("*", "", "")]),
     "gemini": ("Gemini CLI", [loaded("*")]),
     # "A running session holds a frozen snapshot; edits show at the next start. Say so."
-    "hermes": ("Hermes agent", [loaded("*")]),
+    "hermes": ("Hermes", [loaded("*")]),
     # MEMORY.md and the bootstrap files are loaded, and the logs of today and yesterday; "its index
     # is derived from the files". DREAMS.md is not given.
     "openclaw": (
@@ -164,6 +164,8 @@ def _wanted(format: str, act: Act, id: str, *, is_archived: bool) -> str:
         record = loaded("")  # its line in the index is loaded, the file when it is needed
     if act is Act.RETYPE and format == "workspace":
         record = indexed("")  # the map of types is used when the index is built
+    if act is Act.HIDE:
+        return HIDDEN.format(program)
     if format == "codex":
         return NOT_ASKED if act in (Act.DELETE, Act.RESTORE) else ASKED
     if record.gone.startswith("does not") or is_archived:
@@ -310,6 +312,6 @@ def test_what_two_programs_read_is_said_of_each(tmp_path: Path) -> None:
     planned = library.plan([Change(Act.RETIRE, one.store, one.ref) for one in facts])
 
     assert set(planned.effects) == {
-        "Hermes agent no longer reads it from its next session",
-        "MCP memory server no longer reads it",
+        "Hermes no longer reads it from its next session",
+        "MCP memory no longer reads it",
     }

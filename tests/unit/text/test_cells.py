@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.cells import cell_len
+from rich.cells import cell_len, split_graphemes
 
 from memtui.testing import hostile_values as gallery
-from memtui.text import cells as cells_module
 from memtui.text import cut, pad, visible, width, wrap
 
 from .test_hidden import anything
@@ -90,8 +89,8 @@ def test_wrap_breaks_at_blanks_and_keeps_indentation() -> None:
 @given(st.text("ab日é\u0301 東…", max_size=30).map(visible), st.integers(1, 40))
 def test_a_text_without_sequences_is_cut_as_by_its_clusters(text: str, cells: int) -> None:
     end = used = 0
-    for cluster, wide in cells_module._clusters(text):
+    for _, after, wide in split_graphemes(text)[0]:
         used += wide
-        end += len(cluster) if used < cells else 0
+        end = after if used < cells else end
     expected = text if width(text) <= cells else text[:end] + "…"
     assert cut(text, cells) == expected

@@ -30,10 +30,11 @@ from memtui.tui.appearance import ThemeRegistry
 from memtui.tui.memory_detail import MemoryDetail
 from memtui.upkeep.instructions import find_suspicions
 from memtui.upkeep.model_requests import parse_facts
+from tests.long_run import count
 from tests.unit.library.stores_for_tests import agent_memory
 from tests.unit.stores.engram.test_hostile_schema import altered, open_store
 
-SIZE = 1_000_000
+SIZE = count(400_000, 1_000_000)
 BLANKS = " " * 200_000
 RUNS = {
     "a letter": "a",

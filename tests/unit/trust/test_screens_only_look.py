@@ -22,8 +22,8 @@ CHANGES_AT_ONCE = {
 LEAVES = {"quit", "source", "edit.outside", "suspend"}
 """They end or stop the program (and with it who tests it), or give the terminal to another."""
 SIZES = [(160, 45), (80, 24)]
-FEW = 8
-"""The usual run looks at the memories of each format in one of the sizes and with every eighth key,
+FEW = 12
+"""The usual run shows the memories of each format in one of the sizes and with every twelfth key,
 at those of the next with the next ones. On the first format each key is pressed in one of them."""
 MIN_SCREENS = count(6, 12)
 """Kinds of dialog that the keys must have opened, for this to prove something."""

@@ -17,9 +17,9 @@ from tests.tui.stage import fact, stage
 
 pytestmark = pytest.mark.slow
 
-COUNT = count(70_000, 100_000)
+COUNT = count(66_700, 100_000)
 """Above 65,535, the largest number of sixteen bits."""
-LONG_LINE = count(1_000_000, 5_000_000)
+LONG_LINE = count(500_000, 5_000_000)
 
 
 def huge() -> dict[str, dict[str, Any]]:

@@ -210,8 +210,10 @@ def test_an_early_export_makes_a_database_too(tmp_path: Path) -> None:
     assert incoming.rows is not None
     (tmp_path / "new").mkdir()
     rebuild(incoming.rows(), tmp_path / "new" / "engram.db")
-    rows = sql(tmp_path / "new", "SELECT id, content, sync_id <> '', updated_at FROM observations")
-    assert rows == [(1, "c", 1, "2026-01-01"), (2, "d", 1, "2026-01-01")]
+    rows = sql(
+        tmp_path / "new", "SELECT id, content, substr(sync_id, 1, 4), updated_at FROM observations"
+    )
+    assert rows == [(1, "c", "obs-", "2026-01-01"), (2, "d", "obs-", "2026-01-01")]
     assert sql(tmp_path / "new", "SELECT id, ended_at FROM sessions") == [("s", "2026-01-01")]
 
 

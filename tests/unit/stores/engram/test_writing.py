@@ -901,3 +901,47 @@ def test_a_full_disk_is_called_so_and_nothing_is_changed(july: Path) -> None:
     assert database_error_text(full.value, july / "engram.db") == "the disk is full"
     other = sqlite3.OperationalError("no such table: x")
     assert database_error_text(other, july / "engram.db") == "no such table: x"
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after", "says"),
+    [
+        ({"type": "decision"}, {"title": "x"}, {"title": "y"}, "several rows"),
+        ({"id": 1}, {"title": "x"}, {"title": "half \ud800"}, "half a character"),
+        ({"id": 1}, {"title": "half \ud800"}, {"title": "y"}, "half a character"),
+        ({"id": 1}, {"colour": "x"}, {"colour": "y"}, "no column 'colour'"),
+        ({}, {"title": "x"}, {"title": "y"}, "no row without a key"),
+        ({"id": 1}, {"title": "what nobody saw"}, {"title": "y"}, "changed since"),
+        ({"id": 99_999}, {"title": "x"}, {"title": "y"}, "the row is gone"),
+    ],
+)
+def test_an_edit_that_fits_no_single_row_writes_nothing(
+    folder: Path, key: dict[str, Any], before: dict[str, Any], after: dict[str, Any], says: str
+) -> None:
+    store = open_store(folder)
+    for _ in range(2):  # two rows of the type, then three
+        do(store, change(Act.ADD, content=f"Row {_}", type="decision", entity="belfry"))
+        held = sql(folder, "SELECT * FROM observations")
+        edit = row_edit(str(store.file), "observations", key, before, after)
+        with pytest.raises((Conflict, Refused), match=says):
+            store.apply((edit,), Told())
+        assert sql(folder, "SELECT * FROM observations") == held
+    healthy(folder)
+
+
+def test_a_log_whose_index_cannot_be_opened_is_read_from_a_copy(
+    folder: Path, tmp_path: Path
+) -> None:
+    """As on a file system without shared memory."""
+    other = tmp_path / "other" / ".engram"
+    other.mkdir(parents=True)
+    with closing(connect(folder)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("UPDATE observations SET title = 'in the log' WHERE id = 1")
+        writer.commit()
+        for name in ("engram.db", "engram.db-wal"):
+            (other / name).write_bytes((folder / name).read_bytes())
+    (other / "engram.db-shm").mkdir()
+    titles = [memory.title for memory in everything(open_store(other)).held.values()]
+    assert "in the log" in titles
+    assert (other / "engram.db-wal").stat().st_size

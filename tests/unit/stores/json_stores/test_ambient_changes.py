@@ -391,6 +391,29 @@ def test_an_unreadable_file_is_not_written_and_its_copies_are_mentioned(
     assert any("cannot be read" in warning for warning in plan.warnings)
 
 
+@pytest.mark.parametrize("text", ["{", "[]", '{"events": 7}', ""])
+@pytest.mark.parametrize("importance", ["high", "medium"])
+def test_nothing_is_added_to_a_file_that_cannot_be_read(
+    ambient: AmbientProgram, text: str, importance: str
+) -> None:
+    ambient.project(SHOP, "shop", ambient.event("Postgres for everything"))
+    ambient.branch(SHOP, "main", ambient.event("Ring at nine")).write_text(text)
+    opened, before = open_ambient(ambient.root), native(ambient)
+    with pytest.raises(Refused, match="not written"):
+        opened.plan(Act.ADD, entity="shop/main", content="Ring at ten", importance=importance)
+    assert native(ambient) == before
+
+
+@pytest.mark.parametrize("branch", ["feat--auth", "feat/auth!", "!?"])
+def test_two_branches_never_share_a_file(ambient: AmbientProgram, branch: str) -> None:
+    ambient.project(SHOP, "shop", ambient.event("Postgres for everything"))
+    ambient.branch(SHOP, "feat/auth", ambient.event("Ring at nine"))
+    opened, before = open_ambient(ambient.root), native(ambient)
+    with pytest.raises(Refused, match="no file of its own"):
+        opened.plan(Act.ADD, entity=f"shop/{branch}", content="Ring at ten", importance="medium")
+    assert native(ambient) == before
+
+
 def test_an_event_changed_by_ambient_meanwhile_is_a_conflict(ambient: AmbientProgram) -> None:
     event = ambient.event("Postgres for everything")
     ambient.project(SHOP, "shop", event)

@@ -13,6 +13,7 @@ from memtui.changes import Act, Change
 from memtui.errors import Refused, StoreError
 from memtui.library import Library
 from memtui.library.opening import detect_store
+from memtui.model import Link
 from memtui.stores import registry
 from memtui.stores.markdown_folder import detect, profile_of
 from memtui.stores.markdown_folder.rules import observations, parse_patterns, relations
@@ -54,6 +55,18 @@ def test_each_program_is_recognised(folder: str, profile: str) -> None:
 def test_the_stores_of_other_programs_are_left_to_them(name: str) -> None:
     for folder in (SAMPLES / name, *(SAMPLES / name).rglob("*")):
         assert not folder.is_dir() or detect(folder) is None, folder
+
+
+def test_an_imported_note_keeps_what_its_text_cannot_say(tmp_path: Path) -> None:
+    write(tmp_path / "vault" / "a.md")
+    root = write(tmp_path / "vault" / ".obsidian" / "app.json", "{}").parents[1]
+    library = opened(root, tmp_path / "state")
+    (store,) = library.stores
+    links = (Link("see", "a.md"),)
+    fields = {"id": "b.md", "content": "B", "document": "# B\n", "links": links, "pinned": True}
+    library.apply(library.plan([Change(Act.ADD, store.label, "", fields)]))
+    memory = library.get(f"{store.label}:b.md")
+    assert (memory.pinned, [(link.relation, link.target) for link in memory.links]) == (True, [])
 
 
 def test_other_folders_are_opened_only_when_they_are_named(tmp_path: Path) -> None:
