@@ -102,8 +102,26 @@ class Columns(Struct, frozen=True, eq=False, dict=True):
         """The seconds since 1970 of creation, else of the last change; nan if neither is known."""
         return np.where(np.isnan(self.created), self.when, self.created)
 
+    @cached_property
+    def _shown_types(self) -> tuple[NDArray[np.int32], Sequence[str]]:
+        """The codes and names of types as people see them: a memory without one has its kind."""
+        if "" not in self.types:
+            return self.type, self.types
+        known = {name: code for code, name in enumerate(filter(None, self.types))}
+        kinds = np.array([known.setdefault(kind, len(known)) for kind in KINDS], np.int32)
+        codes = np.array([known.get(name, -1) for name in self.types], np.int32).take(self.type)
+        return np.where(codes < 0, kinds.take(self.kind), codes), tuple(known)
+
+    def codes_of(self, name: str) -> NDArray[np.signedinteger[Any]]:
+        """The code of each slot in a field."""
+        codes: NDArray[np.signedinteger[Any]]
+        codes = self._shown_types[0] if name == "type" else getattr(self, name)
+        return codes
+
     def values_of(self, name: str) -> Sequence[str]:
         """The values that the codes of a field stand for."""
+        if name == "type":
+            return self._shown_types[1]
         fixed = FIXED_VALUES.get(name)
         found: Sequence[str] = getattr(self, VOCABULARY_OF[name]) if fixed is None else fixed
         return found

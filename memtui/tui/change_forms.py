@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from memtui import text
 from memtui.changes import Act, Change
 from memtui.errors import Conflict
-from memtui.model import CURRENT, IMPORTANCES, Memory, empty_word
+from memtui.model import CURRENT, IMPORTANCES, Memory
 from memtui.stores.base import WritableStore
 
 Values = Mapping[str, str]
@@ -163,7 +163,7 @@ def _field(
 ) -> FormField:
     offered = _CHOICES.get(name) or tuple(known.get(name, ()))
     hint = TAGS_HINT if name == "tags" else ""
-    shown = value or (empty_word(name) if locked else "")
+    shown = value or ("none" if locked else "")
     label = LABELS.get(name) or _OTHER_LABELS[name]
     return FormField(name, label, _KINDS.get(name, Kind.LINE), shown, offered, locked, hint)
 
@@ -273,7 +273,7 @@ def _shared(
         return replace(field, hint=TAG_CHANGES_HINT, note=note)
     values = {value_of(memory, name) for memory in can}
     now = f"{len(values)} different" if len(values) > 1 else text.one_line(values.pop())
-    return replace(field, hint=f"{UNCHANGED}: {now or empty_word(name)}", note=note)
+    return replace(field, hint=f"{UNCHANGED}: {now or 'none'}", note=note)
 
 
 def _change_shared(

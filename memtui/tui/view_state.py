@@ -108,12 +108,11 @@ class ViewState(NamedTuple):
 
     def toggled(self, field: str, value: str) -> ViewState:
         """Filter by this value alone, or remove the filter if it is that already."""
-        filter_value = "" if field == "type" and value == UNTYPED else value.casefold()
-        if queries.filter_values(self.chips, field) == (filter_value,) or (
+        if queries.filter_values(self.chips, field) == (value.casefold(),) or (
             field == "entity" and not value
         ):
             return self.with_values(field, ())
-        return self.with_values(field, (filter_value,))
+        return self.with_values(field, (value,))
 
     def between(self, since: TimeCondition | None, until: TimeCondition | None) -> ViewState:
         """Filter by a time span."""
