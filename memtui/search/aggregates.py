@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memtui.model import KINDS
 from memtui.search.array_types import Longs, sort_unique
-from memtui.search.columns import DAY_SECONDS, Columns, entities_at, to_array
+from memtui.search.columns import Columns, entities_at, to_array
 from memtui.search.filters import Filters
 
 COUNTED = ("type", "importance", "status", "kind", "entity", "store")
@@ -81,16 +81,13 @@ def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], 
     """Count these slots by day.
 
     Returns:
-        Day since 1970 (UTC) -> count, and how many slots have no time.
+        Local day since 1970 -> count, and how many slots have no time.
     """
-    times = columns.when.take(to_array(slots))
-    days = (times[~np.isnan(times)] // DAY_SECONDS).astype(np.int64)
-    first = days.min(initial=0)
-    counts = np.bincount(days - first)
-    found = counts.nonzero()[0]
-    return dict(zip((found + first).tolist(), counts[found].tolist(), strict=True)), len(
-        times
-    ) - len(days)
+    of = columns.days
+    counts = np.bincount(of.of_slot.take(to_array(slots)), minlength=len(of.days) + 1)
+    occurring = counts[:-1].nonzero()[0]
+    days = of.days.take(occurring).tolist()
+    return dict(zip(days, counts.take(occurring).tolist(), strict=True)), int(counts[-1])
 
 
 def slots_of_kinds(columns: Columns, slots: Sequence[int], kinds: Sequence[str]) -> Sequence[int]:
