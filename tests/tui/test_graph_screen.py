@@ -149,7 +149,7 @@ async def test_a_link_leads_to_another_store(tmp_path: Path, size: tuple[int, in
     async with stage(garden, size, open_library=open_library) as on:
         await on.ready()
         await show_links(on, "Bed of beans")
-        assert f"─caused_by▶ ● {there}: Spade" in on.text()
+        assert "─caused_by▶ ●" in on.text()
         compare(f"graph-two-stores-{size[0]}x{size[1]}", await on.still())
         await on.press("right", "enter")
         assert on.browse.detail.memory is not None
