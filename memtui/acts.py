@@ -16,6 +16,8 @@ class Act(StrEnum):
     EDIT = "edit"
     SUPERSEDE = "supersede"
     RETIRE = "retire"
+    HIDE = "hide"
+    """Retire in memtui only, for a memory that its format cannot retire."""
     RESTORE = "restore"
     DELETE = "delete"
     PIN = "pin"
@@ -33,8 +35,8 @@ class Act(StrEnum):
     """Put away the branch that a memory belongs to, as its program does once it is merged."""
 
 
-DESTRUCTIVE = frozenset({Act.SUPERSEDE, Act.RETIRE, Act.DELETE, Act.MERGE})
-"""Acts that take something out of what agents are given."""
+DESTRUCTIVE = frozenset({Act.SUPERSEDE, Act.RETIRE, Act.HIDE, Act.DELETE, Act.MERGE})
+"""Acts that take something out of what is listed."""
 
 
 class Outcome(StrEnum):

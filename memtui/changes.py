@@ -200,6 +200,12 @@ class Plan(Struct, frozen=True):
         """Whether applying the plan would write anything."""
         return bool(self.edits)
 
+    @property
+    def only_hides(self) -> bool:
+        """Whether the memory would be hidden by memtui only, and still be read by its program."""
+        hiding = any(change.act in (Act.RETIRE, Act.HIDE) for change in self.changes)
+        return hiding and self.has_edits and all(e.kind is Kind.SIDECAR for e in self.edits)
+
 
 def effects_of(plans: Iterable[Plan]) -> tuple[str, ...]:
     """What plans mean for each program, without repetitions."""

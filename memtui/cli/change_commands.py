@@ -30,6 +30,8 @@ def _change_memory(
     """Do one act on the memory that `ref` names. Returns the exit code."""
     library = load_library(stores)
     memory = library.resolve(ref)
+    if act is Act.RETIRE and library.refusal(act, memory):
+        act = act if library.refusal(Act.HIDE, memory) else Act.HIDE
     planned = library.plan([Change(act, memory.store, memory.ref, fields or {}, force)])
     must_ask = act is Act.DELETE and not (force or dry_run)
     if must_ask and not confirm_deletion(planned, memory):
@@ -118,7 +120,10 @@ def _act_command(act: Act, help_text: str = "") -> click.Command:
     return made
 
 
-retire = _act_command(Act.RETIRE, "`memtui restore` reverts it.")
+retire = _act_command(
+    Act.RETIRE,
+    "Where the format has no way to, it is hidden in memtui only. `memtui restore` reverts it.",
+)
 restore = _act_command(Act.RESTORE)
 mark_reviewed = _act_command(Act.REVIEW)
 decline = _act_command(Act.DECLINE, "`memtui restore` reverts it.")
@@ -133,7 +138,7 @@ def delete(ref: str, force: bool = option(help="Skip the confirmation."), **opti
 def accept(
     ref: str, content: str | None = option(help="Accept it with this text instead."), **options: Any
 ) -> int:
-    """As it is, or with another text."""
+    """As it is, or with the text of --content."""
     fields = {} if content is None else {"content": content}
     return _change_memory(Act.ACCEPT, ref, fields, **options)
 

@@ -36,18 +36,20 @@ def context(
         "--memory-type", metavar="TYPE", help="Type that the recipe typed prefers; repeatable."
     ),
     limit: int | None = option(
-        type=click.IntRange(min=1), metavar="N", help="Most entries of the main section."
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Maximum number of entries in the main section.",
     ),
     budget: int | None = option(
-        type=click.IntRange(min=1), metavar="TOKENS", help="Most tokens of the whole text."
+        type=click.IntRange(min=1), metavar="TOKENS", help="Maximum number of tokens in total."
     ),
     page_in: Sequence[str] = option(
-        metavar="ID", help="Give this memory's whole text; repeatable."
+        metavar="ID", help="Include the whole text of this memory; repeatable."
     ),
     as_json: bool,
-    markdown: bool = option(help="Output a document with the reasons."),
-    explain: bool = option(help="Show why each entry is in, and the next is not."),
-    track: bool = option(help="Count an access of each memory that is given."),
+    markdown: bool = option(help="Output Markdown, with the reasons."),
+    explain: bool = option(help="Show why each entry is included and the next one is not."),
+    track: bool = option(help="Count an access for each memory in the result."),
 ) -> None:
     """Show what an agent would be given for a task, by a recipe.
 
@@ -145,7 +147,7 @@ def _print_summary(pack: Pack) -> None:
 def hot(*, stores: Sequence[str], limit: int = limit_option(HOT_LIMIT), as_json: bool) -> None:
     """List the memories that were given most often, with count and last time.
 
-    Only accesses that somebody counted: the stores' own programs, and --track.
+    Counts the accesses that the stores' own programs and --track recorded.
     """
     from memtui.search.salience import count_accesses, find_last_access
 

@@ -108,5 +108,5 @@ def _step_command(name: Literal["undo", "redo"], help_text: str) -> click.Comman
     return made
 
 
-undo = _step_command("undo", "With N, the last N of them, the newest first.")
-redo = _step_command("redo", "With N, the last N of them.")
+undo = _step_command("undo", "With N, undo the last N changes, newest first.")
+redo = _step_command("redo", "With N, redo the last N of them.")

@@ -101,7 +101,9 @@ def traverse(
         metavar="N",
         help="Maximum number of links between REF and a result.",
     ),
-    at: str | None = option(metavar="TIME", help="Links that held at this time; default: now."),
+    at: str | None = option(
+        metavar="TIME", help="Only links that held at this time. Default: now."
+    ),
     form: str = option(
         "--format",
         type=click.Choice(["text", "tree", "json", "mermaid", "dot"]),

@@ -80,7 +80,7 @@ SHARED: Mapping[str, _Make] = {
     ),
     "as_of": option(
         metavar="TIME",
-        help="What was believed at this time (of a day: its end), in the texts of then.",
+        help="Show what was believed at this time, as it was written then. A date means its end.",
     ),
     "force": option(is_flag=True, help="Write even if a rule of the store would reject it."),
     "dry_run": option(is_flag=True, help="Show what would change, without writing anything."),

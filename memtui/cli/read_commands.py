@@ -97,8 +97,8 @@ def search(
     TEXT takes the syntax of the search line: auth type:decision -redis "exact words". Write -- in
     front of a TEXT that begins with -.
 
-    Exits with 1 if nothing is found, with 2 on a bad filter. Standard error says which words were
-    looked for in place of missing ones, and what the filters hide.
+    Exits with 1 if nothing is found, with 2 on a bad filter. Standard error names the words that
+    were searched in place of missing ones, and what the filters hide.
     """
     query = query_from(" ".join(text), prefer=prefer_type, **filters)
     if query.is_empty and not (query.sort or query.prefer):

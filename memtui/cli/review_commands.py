@@ -138,7 +138,7 @@ def consolidate(
     stores: Sequence[str],
     as_json: bool,
 ) -> int:
-    """Merge clusters of memories that say much the same, with their lineage kept.
+    """Merge clusters of memories that say much the same, and keep their lineage.
 
     ID is the number that --apply prints, as in `memtui log`. With --model the merged texts are
     written by the language model; what is sent is shown first, with secrets masked.

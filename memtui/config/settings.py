@@ -20,6 +20,7 @@ from memtui.query import Sort
 
 DENSITIES = ("compact", "comfortable", "roomy")
 DATES = ("ago", "date")
+RETIRING = ("hide", "delete")
 STATUS_CHOICES = ("current", "all", *STATUSES)
 SORTS = ("", *(str(sort) for sort in Sort))
 
@@ -115,6 +116,8 @@ class Settings(Struct, frozen=True):
     """Command line of the editor; empty: $VISUAL, $EDITOR, then vi."""
     restore: bool = True
     """Restore the last session at start."""
+    retire: str = "hide"
+    """One of `RETIRING`."""
     stores: tuple[StorePath, ...] = ()
     sort: str = ""
     """One of `SORTS`; empty: newest first, by relevance while searching."""
@@ -256,6 +259,15 @@ SCHEMA: tuple[Setting, ...] = (
         '""',
     ),
     Setting("restore", bool, FLAG, "Begin where the last session ended.", "true", at_start=True),
+    Setting(
+        "retire",
+        str,
+        "",
+        "What d offers first for a memory that its format cannot retire: hide it in memtui, or\n"
+        "delete it from its store. The last choice is remembered here.",
+        '"hide"',
+        choices=RETIRING,
+    ),
     Setting(
         "stores",
         str | StorePath,

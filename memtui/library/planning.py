@@ -63,7 +63,7 @@ class Planned(Struct, frozen=True):
     def supersedes(self) -> tuple[str, ...]:
         """Refs of other memories that would stop being current."""
         own = {change.ref for change in self.changes}
-        retired = {Act.RETIRE, Act.DELETE, Act.DECLINE}
+        retired = {Act.RETIRE, Act.HIDE, Act.DELETE, Act.DECLINE}
         return _joined(
             tuple(
                 ref
@@ -81,13 +81,7 @@ class Planned(Struct, frozen=True):
     @property
     def only_hides(self) -> bool:
         """Whether a memory would be hidden by memtui only, and still be read by its program."""
-        return any(
-            plan.changes[0].act is Act.RETIRE
-            and plan.has_edits
-            and all(edit.kind is Kind.SIDECAR for edit in plan.edits)
-            for plan in self.plans
-            if plan.changes
-        )
+        return any(plan.only_hides for plan in self.plans)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def plan_effect(plan: Plan, store: Store, program: str) -> str:
     is_other_field = change.act is Act.EDIT and "content" not in change.fields
     act = None if is_other_field else change.act
     found = describe_effect(act, plan.edits, store, program)
-    if not plan.supersedes or change.act in (Act.RETIRE, Act.DELETE, Act.DECLINE, Act.MERGE):
+    if change.act not in (Act.ADD, Act.SUPERSEDE, Act.LINK) or not plan.supersedes:
         return found
     is_read = store.reads_superseded or any(_hides(edit) for edit in plan.edits)
     if not is_read or any(_time(edit, store) is ReadTime.ASKED for edit in plan.edits):

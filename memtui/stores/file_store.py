@@ -54,7 +54,7 @@ from memtui.stores.scanning import (
     build_scan,
     stamp_shards,
 )
-from memtui.stores.sidecar import KEPT_SHARD, Sidecar, apply_overlay, read_kept_shard
+from memtui.stores.sidecar import HIDDEN, KEPT_SHARD, Sidecar, apply_overlay, read_kept_shard
 from memtui.stores.values import utc_now
 
 NO_PROPOSALS = "its program has no proposals to decide on"
@@ -163,16 +163,25 @@ class FileStore(Store):
             return self.read_only
         if act is Act.ADD:
             return self.acts.unsupported.get(act, "")
+        if act is Act.RESTORE and memory is not None and HIDDEN in memory.extra:
+            return ""
         if act not in self.acts.handlers and act not in SIDECAR_ACTS:
             is_decision = act in (Act.ACCEPT, Act.DECLINE)
             other = NO_PROPOSALS if is_decision else "this format has no way to do it"
             return self.acts.unsupported.get(act, other)
         if memory is None:
             return ""
+        if act is Act.HIDE:
+            return self._why_not_hidden(memory)
         is_native = act not in SIDECAR_ACTS
         return self.acts.not_on(act, memory) or (
             explain_read_only_file(memory) if is_native else ""
         )
+
+    def _why_not_hidden(self, memory: Memory) -> str:
+        if memory.status != "active":
+            return f"it is {memory.status} already"
+        return "" if self.refusal(Act.RETIRE, memory) else "its format can retire it"
 
     def plan(self, change: Change, view: StoreView) -> Plan:
         """The exact edits of a change. Raises Refused, Conflict or RefError; writes nothing."""
@@ -185,6 +194,8 @@ class FileStore(Store):
             add = self.acts.add_imported if is_import(change) else None
             return (add or self.acts.add)(change, context)
         doing = self.acts.handlers.get(change.act)
+        if change.act is Act.RESTORE and HIDDEN in memory.extra:
+            doing = None
         if leads_to_other_store(change, memory, view):
             doing = None  # no format holds a link to another store: it lies in the sidecar
         if doing is not None:

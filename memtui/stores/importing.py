@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from memtui.changes import Change
 from memtui.model import Link, Memory
-from memtui.stores.sidecar import link_to_json
+from memtui.stores.sidecar import HIDDEN, link_to_json
 
-MEMTUI_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable"})
+MEMTUI_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable", HIDDEN})
 """Keys of `extra` that memtui itself sets, for every format."""
 
 
@@ -60,6 +60,7 @@ def sidecar_values(
         "pinned": change.fields.get("pinned") is True,
         "rating": extra.get("rating"),
         "reviewed": extra.get("reviewed"),
+        "status": change.fields.get("status") if HIDDEN in extra else None,
         "links": [link_to_json(link) for link in links_in(change) if link not in links],
         "supersedes": texts_in(change, "supersedes"),
         "superseded_by": texts_in(change, "superseded_by"),

@@ -29,7 +29,9 @@ from memtui.text import counted, one_line
 if TYPE_CHECKING:
     from memtui.stores.file_store import FileStore
 
-SIDECAR_ACTS = frozenset({Act.PIN, Act.UNPIN, Act.TAG, Act.LINK, Act.UNLINK, Act.RATE, Act.REVIEW})
+SIDECAR_ACTS = frozenset(
+    {Act.PIN, Act.UNPIN, Act.TAG, Act.LINK, Act.UNLINK, Act.RATE, Act.REVIEW, Act.HIDE}
+)
 """Acts that every store can do, whatever its format."""
 
 RELATION = re.compile(r"[a-z][a-z0-9_]*")
@@ -159,7 +161,7 @@ def _rate(change: Change, entry: SidecarEntry) -> tuple[Edit, ...]:
 def plan_sidecar_act(
     change: Change, entry: SidecarEntry, now: datetime, native_tags: Iterable[str] = ()
 ) -> Plan:
-    """Plan an act of `SIDECAR_ACTS`. Raises Refused."""
+    """Plan an act of `SIDECAR_ACTS`, or RESTORE what only memtui hides. Raises Refused."""
     match change.act:
         case Act.PIN:
             edits = () if entry.memory.pinned else entry.set(pinned=True)
@@ -175,6 +177,10 @@ def plan_sidecar_act(
             edits = _rate(change, entry)
         case Act.REVIEW:
             edits = entry.set(reviewed=to_iso_seconds(now))
+        case Act.HIDE:
+            return plan_one(change, entry.memory, entry.set(status="retired"), ends=True)
+        case Act.RESTORE:
+            edits = entry.set(status=None, superseded_by=None)
         case _:
             raise Refused(f"{change.act} is not kept beside a store")
     return plan_one(change, entry.memory, edits)

@@ -52,10 +52,12 @@ from memtui.changes import Edit, sidecar_edit
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.files.sidecar_lines import sidecar_path
-from memtui.model import ENDED_LINKS, Link, Memory, from_record, to_record
+from memtui.model import CURRENT, ENDED_LINKS, Link, Memory, from_record, to_record
 from memtui.stores.base import Reading, Shard
 from memtui.stores.values import list_of, parse_object, texts_of
 
+HIDDEN = "hidden"
+"""Key of `Memory.extra` of a memory that only memtui calls retired or superseded."""
 Entry = Mapping[str, Any]
 _EMPTY: Entry = MappingProxyType({})
 
@@ -255,12 +257,16 @@ def overlay(memory: Memory, entry: Entry) -> Memory:
     if ended := entry_links(entry, ENDED_LINKS):
         extra[ENDED_LINKS] = [*list_of(extra.get(ENDED_LINKS)), *map(link_to_json, ended)]
     superseded_by = _joined(memory.superseded_by, texts_of(entry.get("superseded_by")))
-    retired = memory.status == "retired"
+    status = memory.status
+    if status in CURRENT and entry.get("status") in ("retired", "superseded"):
+        status = entry["status"]
+        extra[HIDDEN] = "by memtui only"
+    retired = status == "retired"
     return replace(
         memory,
         created=memory.created or _time(entry.get("created")),
         updated=_updated(memory, _time(entry.get("updated"))),
-        status="superseded" if retired and superseded_by else memory.status,
+        status="superseded" if retired and superseded_by else status,
         pinned=memory.pinned or entry.get("pinned") is True,
         tags=_joined(memory.tags, texts_of(entry.get("tags"))),
         links=memory.links + entry_links(entry),

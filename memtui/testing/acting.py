@@ -160,7 +160,7 @@ def _holds(change: Change, memory: Memory, before: Memory, now: dict[str, Memory
             return bool(memory.content.rstrip() == fields["content"])
         case Act.RETYPE:
             return bool(memory.type == fields["type"])
-        case Act.RETIRE | Act.DECLINE:
+        case Act.RETIRE | Act.HIDE | Act.DECLINE:
             return memory.status not in CURRENT
         case Act.RESTORE:
             return memory.status in CURRENT and before.status not in CURRENT

@@ -7,6 +7,7 @@ import gc
 import logging
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -559,6 +560,15 @@ class MemtuiApp(App[None]):
         self.save_value(setting.key, value)
         now = getattr(Settings(), setting.field) if value is None else setting.check(value)
         self._use_settings(replace(self.settings, **{setting.field: now}))
+
+    def remember_retiring(self, value: str) -> None:
+        """Save in which of `RETIRING` ways a person retired what its format cannot retire."""
+        if value != self.settings.retire:
+            self.settings = replace(self.settings, retire=value)
+            from memtui.errors import ConfigError
+
+            with suppress(ConfigError):
+                self.save_value("retire", value)
 
     def reload_settings(self) -> Sequence[MemtuiError]:
         if self.launch.config_file is None:

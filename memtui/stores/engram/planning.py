@@ -335,6 +335,7 @@ _UNSUPPORTED = {
     Act.ACCEPT: "Engram has no proposals",
     Act.DECLINE: "Engram has no proposals",
     Act.ARCHIVE: "Engram keeps no branches",
+    Act.HIDE: "Engram can retire what can be changed",
 }
 _SESSION_READ_ONLY = "Engram writes session summaries itself"
 _NEEDS_LIVE_ROW = frozenset(

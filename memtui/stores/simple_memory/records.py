@@ -196,14 +196,10 @@ def read(root: Path, label: str, sidecar: Sidecar) -> Reading:
             extra = memory.extra
             if record.fault:
                 extra = {**extra, UNADDRESSABLE: record.fault}
-            entry, status, importance = sidecar.entry(record.id), memory.status, memory.importance
+            entry, importance = sidecar.entry(record.id), memory.importance
             if "rating" in entry:
                 importance = importance_of(kind, record.value, entry["rating"])
-            if kind is not SCHEMA and entry.get(KEPT_STATUS) in ("retired", "superseded"):
-                status = entry[KEPT_STATUS]
-            memories.append(
-                replace(memory, origin=place, extra=extra, importance=importance, status=status)
-            )
+            memories.append(replace(memory, origin=place, extra=extra, importance=importance))
     return Reading(tuple(with_unique_ids(memories)), tuple(faults))
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from memtui import text
 from memtui.changes import DESTRUCTIVE, Act, Change
+from memtui.config.settings import RETIRING
 from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.library.planning import count_memories
 from memtui.model import Memory
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.planning import Planned
     from memtui.tui.actions import ActionHandlers
+    from memtui.tui.jobs import Job
     from memtui.tui.screens.browse import BrowseScreen
 
 
@@ -129,11 +131,13 @@ class Selection:
         return act
 
     def _retiring_act(self, memory: Memory) -> Act:
-        """Return the act that retires a memory, DELETE if the store cannot retire."""
+        """Return the act that retires a memory; where the store cannot, that which hides or
+        deletes it."""
         library = self.library
-        if library is None or not library.refusal(Act.RETIRE, memory):
-            return Act.RETIRE
-        return Act.RETIRE if library.refusal(Act.DELETE, memory) else Act.DELETE
+        for act in (Act.RETIRE, Act.HIDE, Act.DELETE):
+            if library is not None and not library.refusal(act, memory):
+                return act
+        return Act.RETIRE
 
     def able(self, action_id: str, memories: Sequence[Memory]) -> tuple[list[Memory], str]:
         """Return those of the memories that the action is possible for, and why not for others."""
@@ -196,7 +200,8 @@ class ChangeActions:
     def plan(self, changes: Sequence[Change], notes: Sequence[OutcomeLine] = ()) -> None:
         """Plan these changes and write them, after a confirmation where one is needed."""
 
-        def planned(found: Preview) -> None:
+        def planned(ways: tuple[Preview, Preview | None]) -> None:
+            found, other = ways
             confirm = actions.for_act(changes[0].act).confirm
             must_ask = (
                 bool(confirm)
@@ -204,7 +209,11 @@ class ChangeActions:
                 or bool(found.planned.supersedes)
                 or any(change.act in DESTRUCTIVE for change in changes)
             )
-            self.carry_out(found, notes, must_ask, confirm or "apply")
+            self.carry_out(found, notes, must_ask, confirm or "apply", other=other)
+
+        def look(library: Library, job: Job) -> tuple[Preview, Preview | None]:
+            found = change_worker.preview(library, changes, job)
+            return found, _deleting(found.planned, library, job)
 
         def failed(error: MemtuiError) -> None:
             is_delete = all(change.act is Act.DELETE and not change.force for change in changes)
@@ -213,9 +222,7 @@ class ChangeActions:
             else:
                 self.failed(error)
 
-        self.writer.plan(
-            lambda library, job: change_worker.preview(library, changes, job), planned, failed
-        )
+        self.writer.plan(look, planned, failed)
 
     def _offer_force(self, changes: Sequence[Change], refused: Refused) -> None:
         """Offer a forced delete, showing why the store refused, if one can be planned."""
@@ -251,26 +258,50 @@ class ChangeActions:
         ask: bool,
         yes: str,
         confirmed: Callable[[], object] = lambda: None,
+        *,
+        other: Preview | None = None,
     ) -> None:
-        """Apply a plan; with `ask`, show its diff and confirm first, then call `confirmed`."""
-        from memtui.tui.dialogs.diff import DiffScreen
+        """Apply a plan; with `ask`, show its diff and confirm first, then call `confirmed`.
 
-        planned, find = found.planned, self.writer.worker.find_memory
+        `other`: the plan that deletes what this one only hides. Both are offered, first the one
+        that was chosen the last time.
+        """
+        from memtui.tui.dialogs.diff import DiffScreen, Way
+
+        app, planned = self.screen.app, found.planned
         if not planned.has_edits:
-            self.screen.app.report_refusal(planned.reason or "nothing would change")
-        elif ask:
-            summary = (*change_worker.describe_plan(planned, find), *notes)
-            if len(planned.plans) > 1 and not planned.supersedes:
-                summary = (*summary, *change_worker.describe_targets(planned, find))
-            dialog = DiffScreen(planned.title, summary, found.lines, yes=yes)
+            app.report_refusal(planned.reason or "nothing would change")
+        elif other is not None:
+            summary, away = self._summary(found, notes), self._summary(other, notes)
+            way = Way(away, other.lines, "delete there")
+            first = 1 + RETIRING.index(app.settings.retire)
+            title = planned.title.replace(str(Act.HIDE), str(Act.RETIRE), 1)
+            dialog = DiffScreen(
+                title, summary, found.lines, yes="hide here", others=[way], first=first
+            )
 
-            def answered(_: bool) -> None:
+            def chosen(number: int) -> None:
+                app.remember_retiring(RETIRING[number - 1])
+                self.apply((found, other)[number - 1].planned)
+
+            app.ask(dialog, chosen)
+        elif ask:
+            dialog = DiffScreen(planned.title, self._summary(found, notes), found.lines, yes=yes)
+
+            def answered(_: int) -> None:
                 confirmed()
                 self.apply(planned)
 
-            self.screen.app.ask(dialog, answered)
+            app.ask(dialog, answered)
         else:
             self.apply(planned)
+
+    def _summary(self, found: Preview, notes: Sequence[OutcomeLine]) -> Sequence[OutcomeLine]:
+        planned, find = found.planned, self.writer.worker.find_memory
+        summary = (*change_worker.describe_plan(planned, find), *notes)
+        if len(planned.plans) > 1 and not planned.supersedes:
+            summary = (*summary, *change_worker.describe_targets(planned, find))
+        return summary
 
     def apply(self, planned: Planned) -> None:
         """Write a plan, report it in a toast and clear the marks."""
@@ -316,6 +347,21 @@ class ChangeActions:
             self.screen.app.push_screen(ConflictScreen(error, choices=choices))
         else:
             self.screen.app.notify(f"No changes: {error}", severity="error", timeout=8)
+
+
+def _deleting(planned: Planned, library: Library, job: Job) -> Preview | None:
+    """Plan to delete what this plan only hides; None if it hides nothing, or that is refused."""
+    if not planned.only_hides:
+        return None
+    changes = [
+        replace(change, act=Act.DELETE) if plan.only_hides else change
+        for plan in planned.plans
+        for change in plan.changes
+    ]
+    try:
+        return change_worker.preview(library, changes, job)
+    except Refused:
+        return None
 
 
 class WritingController:

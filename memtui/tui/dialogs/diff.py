@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from rich.segment import Segment
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.content import Content
 
 from memtui import text
@@ -18,15 +20,29 @@ from memtui.tui.widgets.diff_view import DiffView, draw_text_diff, join_columns
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 
-class DiffScreen(FittingDialog[bool]):
-    """Shows a diff; dismissed with True on confirmation.
+class Way(NamedTuple):
+    """One of the ways in which a change can be made."""
 
-    `yes` is the label of the confirming key; without it the dialog is read-only.
+    summary: Sequence[OutcomeLine]
+    diff: Sequence[DiffLine]
+    yes: str
+    """Label of the key that confirms it."""
+
+
+class DiffScreen(FittingDialog[int]):
+    """Shows a diff; dismissed with the number of the way that is confirmed, the first is 1.
+
+    `yes` is the label of the confirming key; without it the dialog is read-only. `others`: other
+    ways to make the change; `first` is shown first.
     """
 
     AUTO_FOCUS = "DiffView"
     box_classes = "full"
-    BINDINGS = [("escape,q,n", "dismiss"), ("enter,y", "yes", "yes")]
+    BINDINGS = [
+        ("escape,q,n", "dismiss"),
+        ("enter,y", "yes", "yes"),
+        Binding("tab", "swap", "other", priority=True),
+    ]
 
     def __init__(
         self,
@@ -35,25 +51,44 @@ class DiffScreen(FittingDialog[bool]):
         diff: Sequence[DiffLine],
         *,
         yes: str = "",
+        others: Sequence[Way] = (),
+        first: int = 1,
     ) -> None:
         super().__init__()
         self.heading = title[:1].upper() + title[1:]
         self.leave = "cancel" if yes else "back"
-        self.summary, self._diff, self._yes = summary, diff, yes
+        self._ways, self._at = [Way(summary, diff, yes), *others], first - 1
+        self.summary = self._ways[self._at].summary
 
     def content(self) -> ComposeResult:
-        yield DiffView(self._diff)
+        yield DiffView(self._ways[self._at].diff)
 
     def labels(self) -> Mapping[str, object]:
-        return {"yes": self._yes}
+        labels = [way.yes for way in (*self._ways[self._at :], *self._ways[: self._at])]
+        if len(labels) > 1 and self.app.size.width < SHORT_KEYS_BELOW:
+            labels = [label.partition(" ")[0] for label in labels]
+        return {"yes": labels[0], "swap": labels[1:] and labels[1]}
 
     def on_mount(self) -> None:
-        files, added, removed = count_lines(self._diff)
+        self._count()
+
+    def _count(self) -> None:
+        files, added, removed = count_lines(self._ways[self._at].diff)
         places = f"{text.counted(files, 'change')}  +{text.number(added)} -{text.number(removed)}"
         self.query_one(".box").border_subtitle = Content(places)
 
+    def action_swap(self) -> None:
+        """Show the next way."""
+        if len(self._ways) > 1:
+            self._at = (self._at + 1) % len(self._ways)
+            self.query_one(DiffView).show(self._ways[self._at].diff)
+            self.say(*self._ways[self._at].summary)
+            self._count()
+            self.fill()
+
     def keys(self) -> list[tuple[str, str]]:
-        return [*super().keys(), *[("↑↓", "scroll")] * self.is_cut]
+        keys = sorted(super().keys(), key=lambda pair: pair[0] == "tab")
+        return [*keys, *[("↑↓", "scroll")] * self.is_cut]
 
     def fill(self) -> None:
         view = self.query_one(DiffView)
@@ -61,7 +96,8 @@ class DiffScreen(FittingDialog[bool]):
         self.update_keys()
 
     def action_yes(self) -> None:
-        self.dismiss(bool(self._yes))
+        if self._ways[self._at].yes:
+            self.dismiss(self._at + 1)
 
 
 SIDE_BY_SIDE_FROM = 96

@@ -164,6 +164,8 @@ def _wanted(format: str, act: Act, id: str, *, is_archived: bool) -> str:
         record = loaded("")  # its line in the index is loaded, the file when it is needed
     if act is Act.RETYPE and format == "workspace":
         record = indexed("")  # the map of types is used when the index is built
+    if act is Act.HIDE:
+        return HIDDEN.format(program)
     if format == "codex":
         return NOT_ASKED if act in (Act.DELETE, Act.RESTORE) else ASKED
     if record.gone.startswith("does not") or is_archived:
