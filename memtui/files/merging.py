@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from memtui.changes import ITEM_TEXTS, TEXTS, Edit, Kind, record_edit
+from memtui.changes import ITEM_TEXTS, TEXTS, Edit, Kind, count_common, record_edit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files import sidecar_lines, text_items
 from memtui.files.json import editing as spans
@@ -390,15 +390,10 @@ def _merge_section(
 
 def _hunk(base: list[str], version: list[str]) -> _Hunk:
     """The change as one hunk: everywhere that it may have been made, where lines are repeated."""
-    head, tail = _shared_head(base, version), _shared_head(base[::-1], version[::-1])
+    head, tail = count_common(base, version), count_common(base[::-1], version[::-1])
     shorter = min(len(base), len(version))
     start, tail = min(head, shorter - tail), min(tail, shorter - head)
     return _Hunk(start, len(base) - tail, version[start : len(version) - tail])
-
-
-def _shared_head(first: list[str], second: list[str]) -> int:
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 _RECORD_START = re.compile(r"(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]|\{|\r?\n\S")
