@@ -142,6 +142,13 @@ def open_library(names: Sequence[str]) -> Library:
     return library.only([*labels, *inside])
 
 
+def load_settings() -> Settings:
+    """The settings of the person, without their faults."""
+    from memtui import config, paths
+
+    return config.load(paths.config_file()).settings
+
+
 def find_catalog(names: Sequence[str], *, looks: bool = True) -> StoreCatalog:
     """List the stores with these paths or labels, without opening one.
 

@@ -229,7 +229,7 @@ def test_nothing_is_put_into_a_folder_that_holds_something(tmp_path: Path) -> No
             staging.move_into_place(stage, place)
         assert caught.value.errno == errno.ENOTEMPTY
         assert names_in(stage) == ["a"]
-        kept = staging.keep_stage(stage, place)
+        kept = staging.keep_beside(place, stage)
         assert names_in(kept) == ["a"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["place", kept.name])
     assert names_in(place) == ["theirs"]
