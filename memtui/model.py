@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -13,6 +14,8 @@ from msgspec import Struct, convert, field
 KINDS = ("fact", "event", "episode", "schema", "observation", "document", "note")
 IMPORTANCES = ("high", "medium", "low")
 STATUSES = ("active", "proposed", "superseded", "retired", "deleted")
+FILE_TIME_KEY = "updated_from"
+"""Key of `extra`: `updated` is the time of the memory's file, not of the memory."""
 CURRENT = frozenset({"active", "proposed"})
 """The statuses that are shown and listed unless others are asked for."""
 
@@ -21,12 +24,8 @@ ENDED_LINKS = "ended_links"
 PROJECT_PATH = "project_path"
 """`Memory.extra` key: the absolute path of the project, where the entity is a short name of it."""
 UNTYPED = "untyped"
-"""The name of the empty type in a filter and on the screen."""
-
-
-def empty_word(field: str) -> str:
-    """Return what the screen shows in place of an empty value of this `field`."""
-    return UNTYPED if field == "type" else "none"
+"""The name of the empty type in filters that were saved before memories without a type had their
+kind there."""
 
 
 class Place(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -68,7 +67,7 @@ class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
     kind: str
     """One of `KINDS`."""
     type: str = ""
-    """The store's own type (decision, person, policy...); empty: untyped."""
+    """The store's own type (decision, person, policy...); empty: it has none, see `shown_type`."""
     title: str = ""
     """The store's own title; empty where the format has none."""
     content: str = ""
@@ -102,15 +101,23 @@ class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
     JSON values only."""
 
     @property
+    def shown_type(self) -> str:
+        """The type, or the kind where the store has no type: what lists, filters and counts use."""
+        return self.type or self.kind
+
+    @property
     def headline(self) -> str:
-        """The title, or the first line of the content that is not blank, without a heading's #."""
+        """The title, or the first line of the content that is not blank, without the marks of
+        Markdown."""
         if self.title:
-            return self.title
+            return _without_marks(self.title)
         text = self.content.lstrip()
         end = text.find("\n")
         line = text if end < 0 else text[:end].rstrip()
         words = line.lstrip("#") if line.startswith("#") else line
-        return words.strip() or line if words.startswith((" ", "\t")) else line
+        if words.startswith((" ", "\t")):
+            line = words.strip() or line
+        return _without_marks(line)
 
     @property
     def is_title_in_text(self) -> bool:
@@ -127,8 +134,33 @@ class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def when(self) -> datetime | None:
-        """The time of the last change, else of creation; memories are sorted by it."""
+        """When it was last learned; memories are sorted by it.
+
+        The record's own time of change, else of creation or the day that names its file; last the
+        time of its file, which a checkout or a copy makes new.
+        """
+        if self.created is not None and FILE_TIME_KEY in self.extra:
+            return self.created
         return self.updated or self.created
+
+
+_MARKED = re.compile(
+    r"\*\*(?=\S)([^*\n]{1,200}?)\*\*|`([^`\n]{1,200})`|(?<!\w)!?\[([^\]\[\n]{1,200})\]\([^()\s]{1,300}\)"
+    r"|(?<![\w*])\*(?=[^\s*])([^*\n]{1,200}?)(?<=\S)\*(?![\w*])"
+)
+_LEADING = re.compile(r"(?:>\s+|[-+]\s+(?:\[[ xX]\]\s+)?|\*\s+)(?=\S)")
+MAX_MARKED = 1000
+"""Characters of a headline in which marks are looked for: more than a line can show."""
+
+
+def _without_marks(line: str) -> str:
+    """The line without the signs of emphasis, code, links, quotations and bullets."""
+    found = _LEADING.match(line)
+    words = line[found.end() :] if found else line
+    head = words[:MAX_MARKED]
+    if not any(sign in head for sign in "*`]"):
+        return words
+    return _MARKED.sub(lambda match: next(filter(None, match.groups())), head) + words[MAX_MARKED:]
 
 
 def format_time(value: datetime | None) -> str | None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from memtui.bundle import OpenStores, archive, memories_of
 from memtui.bundle.bundle_writer import describe_unreadable, pack_stores
-from memtui.model import CURRENT, UNTYPED, Memory, to_record
+from memtui.model import CURRENT, Memory, to_record
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.format import ExchangeDocument, ExportRequest
@@ -279,7 +279,7 @@ def encode_markdown(memories: Sequence[Memory]) -> Iterator[str]:
         yield f"\n## {escaped_line(entity) or 'without entity'}\n"
         for memory in chapters[entity]:
             status = "" if memory.status == "active" else f", {memory.status}"
-            about = f"{memory.type or UNTYPED}, {memory.importance}{status}, {date(memory.when)}"
+            about = f"{memory.shown_type}, {memory.importance}{status}, {date(memory.when)}"
             yield f"\n### {escaped_line(memory.headline)}\n\n"
             yield f"*{escaped_line(about)}* `{escaped_line(memory.ref)}`\n"
             body = escaped(memory.content).strip()

@@ -13,7 +13,7 @@ import click
 
 from memtui.changes import Change, Outcome, mask_diff
 from memtui.errors import Refused
-from memtui.model import UNTYPED, Memory
+from memtui.model import Memory
 from memtui.progress import Progress, Report, silent
 from memtui.text import (
     column,
@@ -88,7 +88,7 @@ def print_memories(memories: Iterable[Memory], names: Callable[[str], str] | Non
                 pad(one_line(memory.id)[:ID_CELLS], ID_CELLS),
                 pad(short_ago(memory.when, now), AGE_CELLS),
                 pad(memory.importance, IMPORTANCE_CELLS),
-                column(memory.type or UNTYPED, TYPE_CELLS),
+                column(memory.shown_type, TYPE_CELLS),
                 column(memory.entity, ENTITY_CELLS),
             )
         )
@@ -119,7 +119,7 @@ def print_counts(title: str, counts: Mapping[str, int]) -> None:
     if rest:
         shown.append(("others", rest))
     for name, count in shown:
-        print(f"  {count:>7,}  {one_line(name or UNTYPED)}")
+        print(f"  {count:>7,}  {one_line(name)}")
 
 
 def print_diffs(diffs: Iterable[FileDiff]) -> None:

@@ -19,7 +19,7 @@ from memtui.cli.output import (
 )
 from memtui.cli.store_selection import read_library
 from memtui.errors import QueryError
-from memtui.model import UNTYPED, Memory, to_record
+from memtui.model import Memory, to_record
 from memtui.stores.base import LimitUse
 from memtui.text import (
     Passage,
@@ -234,7 +234,7 @@ def _list_fields(memory: Memory) -> list[tuple[str, str]]:
     return [
         ("ref", memory.ref),
         ("kind", memory.kind),
-        ("type", memory.type or UNTYPED),
+        ("type", memory.shown_type),
         ("entity", ", ".join((memory.entity, *memory.also_entities))),
         ("importance", memory.importance),
         ("status", memory.status),

@@ -198,13 +198,13 @@ def embed(stores: Sequence[str], as_json: bool) -> None:
 
     Can be interrupted at any time: the next run continues, and an unchanged memory is never
     embedded twice. The model is set under [search.embedding] in config.toml; the default is the one
-    of memtui[semantic], which runs fully offline.
+    of memtui's extra `semantic`, which runs fully offline.
     """
     library = read_library(stores)
     if not library.can_embed:
         raise Refused(
             "no embedding model",
-            do="pip install memtui[semantic], or name a server under [search.embedding]",
+            do='pip install ".[semantic]" in a checkout, or name a server under [search.embedding]',
         )
     with shown_progress() as report:
         done = library.embed(report)

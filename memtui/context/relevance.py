@@ -23,7 +23,7 @@ from memtui.context.entries import (
 )
 from memtui.context.pack import DroppedEntry, PackEntry, Section
 from memtui.context.task import Task
-from memtui.model import UNTYPED, Memory
+from memtui.model import Memory
 from memtui.query import Sort
 from memtui.search import analysis
 from memtui.search.pack_ranking import RankedSlot, rank_by_salience, rank_by_type
@@ -61,16 +61,16 @@ def build_typed(task: Task) -> list[Section]:
         else:
             left.append(entry)
     preferred = {name.casefold() for name in task.types}
-    # Wanted types first, untyped last, otherwise as the best of each type ranks.
+    # Wanted types first, those without last, otherwise as the best of each type ranks.
     order = sorted(groups, key=lambda t: (t.casefold() not in preferred, not t, groups[t][0][0]))
     sections = [
         Section(
-            type or UNTYPED,
+            type or "other",
             tuple(entry for _, entry in groups[type]),
             f"### {' '.join(type.split()).capitalize() or 'Other'}\n",
             "\n",
             f"the best {limit} by text; wanted types x{constants.type_boost:g}, "
-            f"other types x{constants.type_penalty:g}, untyped as they are",
+            f"other types x{constants.type_penalty:g}, those without as they are",
             ranks=tuple(rank for rank, _ in groups[type]),
         )
         for type in order

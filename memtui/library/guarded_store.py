@@ -19,7 +19,6 @@ from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import MemtuiError, Refused
 from memtui.files.reading import NO_MEMORY
 from memtui.model import Memory, find_defect
-from memtui.progress import Cancelled, IsCancelled, never
 from memtui.stores import registry
 from memtui.stores.base import (
     LimitUse,
@@ -85,12 +84,10 @@ class GuardedStore:
         """How the store records an undone change."""
         return self._ask(lambda: self._store.undo_note, "")
 
-    def scan(self, cancelled: IsCancelled = never) -> Scan:
-        """The store's scan; where it fails, its last shards and the reason. Raises Cancelled."""
+    def scan(self) -> Scan:
+        """The store's scan; where it fails, its last shards and the reason."""
         try:
-            found = self._store.scan(cancelled)
-        except Cancelled:
-            raise
+            found = self._store.scan()
         except Exception as error:
             return Scan(self._last, (Unreadable(str(self.root), self._reason(error)),))
         self._last = found.shards

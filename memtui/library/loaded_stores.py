@@ -96,12 +96,9 @@ class LoadedStores:
                 if cache.replace_shards(batch, self._table):
                     self._publish()
 
-    def refresh(self, cancelled: IsCancelled = never) -> bool:
-        """Rescan the stores and read what changed; True when the snapshot changed.
-
-        Raises Cancelled between two looks at files; nothing has changed then.
-        """
-        revision, scans = self._scan_all(cancelled)
+    def refresh(self) -> bool:
+        """Rescan the stores and read what changed; True when the snapshot changed."""
+        revision, scans = self._scan_all()
         for cache, scan in zip(self.caches, scans, strict=True):
             with self.lock:
                 missing, before = cache.drop_missing(scan, self._table), self.snapshot.revision
@@ -111,12 +108,12 @@ class LoadedStores:
                     self._publish()
         return self.snapshot.revision != revision
 
-    def _scan_all(self, cancelled: IsCancelled) -> tuple[int, Sequence[Scan]]:
+    def _scan_all(self) -> tuple[int, Sequence[Scan]]:
         """The scan of each store, and the revision of all: a scan that may rest can be overtaken
         by memtui's own write, whose new files it does not list."""
         while True:
             revision = self.snapshot.revision
-            scans = [cache.store.scan(cancelled) for cache in self.caches]
+            scans = [cache.store.scan() for cache in self.caches]
             if self.snapshot.revision == revision:
                 return revision, scans
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from memtui.errors import MemtuiError, StoreError
-from memtui.progress import IsCancelled, never
 from memtui.stores import registry
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 from memtui.stores.format import Format
@@ -179,7 +178,7 @@ class FailedStore(Store):
     root: Path
     reason: str
 
-    def scan(self, cancelled: IsCancelled = never) -> Scan:  # noqa: ARG002
+    def scan(self) -> Scan:
         return Scan((), (Unreadable(str(self.root), f"it could not be opened: {self.reason}"),))
 
     def read(self, shard: Shard) -> Reading:  # noqa: ARG002

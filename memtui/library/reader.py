@@ -128,13 +128,9 @@ class LibraryReader:
         """
         self.loaded.load(report, cancelled)
 
-    def refresh(self, cancelled: IsCancelled = never) -> bool:
-        """Rescan the stores and read what changed; return whether the snapshot changed.
-
-        Raises:
-            Cancelled: `cancelled`, asked between two looks at files, became true.
-        """
-        return self._update_index(self.loaded.refresh(cancelled))
+    def refresh(self) -> bool:
+        """Rescan the stores and read what changed; return whether the snapshot changed."""
+        return self._update_index(self.loaded.refresh())
 
     def refresh_files(self, paths: Collection[str]) -> bool:
         """Read again only the shards that were read from these files.

@@ -34,7 +34,7 @@ from memtui.query.parsed_query import (
     TimeCondition,
 )
 from memtui.query.periods import parse_time, parse_time_end
-from memtui.query.query_fields import ALL_HOLD, FIELDS, parse_condition
+from memtui.query.query_fields import ALL_HOLD, FIELDS, Matching, parse_condition
 from memtui.query.tokens import Token, TokenKind, tokenize
 
 _FUZZY = re.compile(r"(.+[^~])~[12]?")
@@ -229,6 +229,8 @@ class _Parser(Struct):
                 self.prefer |= dict.fromkeys(parse_condition(name, value).values)
             else:
                 condition = parse_condition(name, value, negated=excluded, now=self.now)
+                if self.typing and token.end == len(self.text) and not excluded:
+                    condition = _begun(condition)
                 return _split_flags(replace(condition, span=span), self.now)
         except QueryError as error:
             if self.typing and token.end == len(self.text) and name in FIELDS:
@@ -237,6 +239,16 @@ class _Parser(Struct):
             else:
                 self.problems.append(Problem(str(error), span))
         return None
+
+
+def _begun(part: Condition) -> Condition:
+    """The condition whose last value may get more letters: it stands for all that begin so."""
+    last = part.values[-1]
+    if FIELDS[part.field].matching not in (Matching.VALUE, Matching.TAG) or not last:
+        return part
+    if FIELDS[part.field].values or last.endswith("*"):
+        return part
+    return replace(part, values=(*part.values[:-1], f"{last}*"))
 
 
 def _is_open_word(text: str) -> bool:

@@ -55,7 +55,7 @@ class Field(Struct, frozen=True):
 
 SORT_NAMES = tuple(str(sort) for sort in Sort if not sort.startswith("-"))
 _TABLE = (
-    Field("type", Matching.VALUE, "the memory's type; type:untyped has none"),
+    Field("type", Matching.VALUE, "the type of its program, else its kind"),
     Field("importance", Matching.VALUE, "high, medium or low; >=medium", IMPORTANCES),
     Field("status", Matching.VALUE, "without it: active and proposed", (*STATUSES, "all")),
     Field("entity", Matching.PATH, "what it is about, and what is below that"),
@@ -79,8 +79,8 @@ _TABLE = (
     Field(
         "is",
         Matching.FLAG,
-        "pinned, stale, superseded, untyped, linked or marked",
-        ("pinned", "stale", "superseded", "untyped", "linked", "marked"),
+        "pinned, stale, superseded, linked or marked",
+        ("pinned", "stale", "superseded", "linked", "marked"),
     ),
     Field(
         "has",
@@ -110,7 +110,8 @@ _IS_CONDITIONS = {
     "superseded": ("status", "superseded"),
     "untyped": ("type", ""),
 }
-"""Values of `is:` that other filters express."""
+"""Values of `is:` that other filters express; `untyped` is read in filters that were saved before
+memories without a type had their kind there."""
 _REVERSED = {"-new": Sort.OLD, "-old": Sort.NEW}
 _VALUES = re.compile(r'(?:"[^"]*(?:"|$)|[^",])+')
 _COMPARISONS = (">=", "<=", ">", "<", "=")
@@ -156,7 +157,8 @@ def parse_condition(
     if name == "importance":
         values = tuple(dict.fromkeys(v for value in values for v in _compare(entry, value)))
     for value in values:
-        _check_value(entry, value)
+        if name != "is" or value not in _IS_CONDITIONS:
+            _check_value(entry, value)
     if name == "is" and len(values) == 1 and values[0] in _IS_CONDITIONS:
         name, value = _IS_CONDITIONS[values[0]]
         values = (value,)

@@ -68,7 +68,7 @@ def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[st
         Field -> value -> count; the fields are those of `COUNTED`.
     """
     at = to_array(slots)
-    codes = {name: getattr(columns, name).take(at) for name in COUNTED if name != "entity"}
+    codes = {name: columns.codes_of(name).take(at) for name in COUNTED if name != "entity"}
     codes["entity"], _ = entities_at(columns, at)
     return {
         name: named_counts(np.bincount(codes[name]), columns.values_of(name)) for name in COUNTED
@@ -86,7 +86,7 @@ def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], 
     """Count these slots by day.
 
     Returns:
-        Day since 1970 (UTC) -> count, and how many slots have no time.
+        Local day since 1970 -> count, and how many slots have no time.
     """
     return _count_days(columns.days, to_array(slots))
 
@@ -139,6 +139,6 @@ def count_facets(columns: Columns, filters: Filters, matching: Longs | None) -> 
             codes, repeats = entities_at(columns, slots)
             found["entity_repeats"] = named_counts(np.bincount(repeats), columns.entities)
         else:
-            codes = getattr(columns, name).take(slots)
+            codes = columns.codes_of(name).take(slots)
         found[name] = named_counts(np.bincount(codes), columns.values_of(name))
     return Facets(**found)

@@ -23,6 +23,7 @@ from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.search import salience
 from memtui.search.array_types import Ints, Mask, to_mask
 from memtui.search.documents import find_context, find_position, find_speaker
+from memtui.search.local_time import day_numbers, place_days
 from memtui.search.salience import DAY_SECONDS as DAY_SECONDS
 
 Slots = NDArray[np.int64]
@@ -103,12 +104,40 @@ class Columns(Struct, frozen=True, eq=False, dict=True):
         return np.where(np.isnan(self.created), self.when, self.created)
 
     @cached_property
+    def shown(self) -> NDArray[np.float64]:
+        """`when`, for comparison with local days: see `local_time`."""
+        return place_days(self.when)
+
+    @cached_property
+    def shown_created(self) -> NDArray[np.float64]:
+        """`created`, for comparison with local days."""
+        return place_days(self.created)
+
+    @cached_property
     def days(self) -> DayCodes:
-        """The day of `when`."""
+        """The local day of `when`."""
         return code_days(self.when)
+
+    @cached_property
+    def _shown_types(self) -> tuple[NDArray[np.int32], Sequence[str]]:
+        """The codes and names of types as people see them: a memory without one has its kind."""
+        if "" not in self.types:
+            return self.type, self.types
+        known = {name: code for code, name in enumerate(filter(None, self.types))}
+        kinds = np.array([known.setdefault(kind, len(known)) for kind in KINDS], np.int32)
+        codes = np.array([known.get(name, -1) for name in self.types], np.int32).take(self.type)
+        return np.where(codes < 0, kinds.take(self.kind), codes), tuple(known)
+
+    def codes_of(self, name: str) -> NDArray[np.signedinteger[Any]]:
+        """The code of each slot in a field."""
+        codes: NDArray[np.signedinteger[Any]]
+        codes = self._shown_types[0] if name == "type" else getattr(self, name)
+        return codes
 
     def values_of(self, name: str) -> Sequence[str]:
         """The values that the codes of a field stand for."""
+        if name == "type":
+            return self._shown_types[1]
         fixed = FIXED_VALUES.get(name)
         found: Sequence[str] = getattr(self, VOCABULARY_OF[name]) if fixed is None else fixed
         return found
@@ -151,7 +180,7 @@ class DayCodes(NamedTuple):
     """Times by day. Divided once: for each letter that took 45 ms at a million memories."""
 
     days: Slots
-    """The days since 1970 (UTC) that occur, ascending."""
+    """The local days since 1970 that occur, ascending."""
     of_slot: Ints
     """The position of each slot's day in `days`; their number if it has no time."""
 
@@ -159,7 +188,7 @@ class DayCodes(NamedTuple):
 def code_days(times: NDArray[np.float64]) -> DayCodes:
     """Return the days of `times`, in seconds since 1970; nan is no time."""
     is_known = ~np.isnan(times)
-    known = (times[is_known] // DAY_SECONDS).astype(np.int64)
+    known = day_numbers(times[is_known])
     days, codes = np.unique(known, return_inverse=True)
     of_slot = np.full(len(times), len(days), np.int32)
     of_slot[is_known] = codes

@@ -17,7 +17,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from memtui.errors import find_nearest
-from memtui.model import CURRENT, KINDS, STATUSES
+from memtui.model import CURRENT, STATUSES
 from memtui.query import (
     Condition,
     Group,
@@ -40,8 +40,8 @@ Read = Mapping[Node, Mask]
 VALUES = frozenset({"type", "store", *FIXED_VALUES})
 """Fields with few values."""
 _TIMES = {
-    "created": "created",
-    **dict.fromkeys(("since", "until", "after", "before", "updated"), "when"),
+    "created": "shown_created",
+    **dict.fromkeys(("since", "until", "after", "before", "updated"), "shown"),
 }
 """Field of a time -> its column."""
 
@@ -103,10 +103,10 @@ def evaluate(columns: Columns, query: Query, read: Read | None = None) -> Filter
         current = match_names(STATUSES, CURRENT.__contains__).take(columns.status)
         found.append(Filter("status", current, "status"))
     if query.since is not None:
-        after = columns.when >= query.since.time.timestamp()
+        after = columns.shown >= query.since.time.timestamp()
         found.append(Filter("since", after, f"since:{query.since.text}"))
     if query.until is not None:
-        before = columns.when <= query.until.time.timestamp()
+        before = columns.shown <= query.until.time.timestamp()
         found.append(Filter("until", before, f"until:{query.until.text}"))
     groups = [_match_node(columns, group, read) for group in query.groups]
     found += (Filter("", mask) for mask in groups)
@@ -215,19 +215,14 @@ def _make_matcher(values: Collection[str]) -> Callable[[str], bool]:
 
 
 def _match_values(part: Condition, columns: Columns) -> Mask:
-    """Evaluate a condition over a field with few values.
-
-    A memory without a type is listed by its kind, so that its kind is found as its type too.
-    """
-    codes = getattr(columns, part.field)
-    passed: Mask = _allowed_values(part, columns.values_of(part.field)).take(codes)
-    kinds = [value for value in part.values if value]
-    if part.field != "type" or not kinds:
+    """Evaluate a condition over a field with few values; the empty type is that of memories that
+    are listed by their kind."""
+    passed: Mask = _allowed_values(part, columns.values_of(part.field))
+    passed = passed.take(columns.codes_of(part.field))
+    if part.field != "type" or "" not in part.values:
         return passed
     untyped = match_names(columns.types, lambda value: not value).take(columns.type)
-    listed = untyped & match_names(KINDS, _make_matcher(kinds)).take(columns.kind)
-    found: Mask = passed & ~listed if part.negated else passed | listed
-    return found
+    return passed & ~untyped if part.negated else passed | untyped
 
 
 def _allowed_values(part: Condition, vocabulary: Sequence[str]) -> Mask:
@@ -336,9 +331,10 @@ def describe_unknown_value(columns: Columns, query: Query, *, is_near: bool = Fa
         known = columns.tags if part.field == "tag" else columns.values_of(part.field)
         folded = dict.fromkeys(value.casefold() for value in known)
         for value in part.values:
-            if not value or "*" in value or value in folded:
+            if not value or value in folded or any(map(_make_matcher((value,)), folded)):
                 continue
-            if part.field == "type" and value in KINDS:
+            value = value.removesuffix("*")  # a value that is being typed
+            if "*" in value:
                 continue
             if part.field == "entity" and any(value in path for path in folded):
                 continue

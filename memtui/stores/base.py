@@ -22,7 +22,6 @@ from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.files.save_hooks import WriteRecorder as WriteRecorder
 from memtui.model import Memory
-from memtui.progress import IsCancelled, never
 
 
 class Unreadable(Struct, frozen=True):
@@ -122,20 +121,14 @@ class Store(Protocol):
 
     # ---- reading --------------------------------------------------------------------------------
 
-    def scan(self, cancelled: IsCancelled = never) -> Scan:
+    def scan(self) -> Scan:
         """List the shards without reading them.
 
         Called whenever something may have changed on disk, so it should cost stat calls only.
 
-        Args:
-            cancelled: Asked every millisecond or so, where there are many files.
-
         Returns:
             The shards in reading order, with keys that stay the same and stamps that change with
             the files; and the files or folders that cannot be listed.
-
-        Raises:
-            Cancelled: `cancelled` became true.
         """
         ...
 

@@ -18,7 +18,6 @@ from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import IS_EMPTY, decode, read_bytes
 from memtui.model import Memory
-from memtui.progress import IsCancelled, never
 from memtui.stores.accesses import (
     MEMORIES,
     AccessFile,
@@ -111,9 +110,9 @@ class FileStore(Store):
         """The context of planning a change now."""
         return self.context(self, view, self.sidecar.current(), self.now())
 
-    def scan(self, cancelled: IsCancelled = never) -> Scan:
+    def scan(self) -> Scan:
         """The shards of `find_shards`, and one for memories that only the sidecar still holds."""
-        scan = build_scan(self.root, self.sidecar.current(), self.find_shards(), cancelled)
+        scan = build_scan(self.root, self.sidecar.current(), self.find_shards())
         return mark_scan(scan, self.accesses.current())
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:

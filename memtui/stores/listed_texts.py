@@ -324,6 +324,8 @@ def not_on(act: Act, memory: Memory, program: str = "its program") -> str:
     """Why an act cannot be done on a text that is or is not in the file; "" if it can."""
     if is_kept(memory) and act not in _KEPT_ACTS:
         return f"{program} no longer holds it, only memtui does: restore it first"
+    if memory.kind == "document" and act is not Act.EDIT and act not in SIDECAR_ACTS:
+        return "it tells the agent who it is: edit it"
     if act is Act.RESTORE and not is_kept(memory):
         return "it is active already"
     return ""

@@ -24,14 +24,10 @@ from memtui.files.reading import (
     walk,
 )
 from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, sidecar_path
-from memtui.progress import IsCancelled, never, stoppable
 from memtui.stores.base import Scan, Shard, StoreView, Unreadable
 from memtui.stores.plans import planned_before
 from memtui.stores.sidecar import Sidecar, kept_shard, read_sidecar
 from memtui.stores.values import parse_object
-
-CHECK_EVERY = 64
-"""Shards between two questions whether to go on: a millisecond of looks at files."""
 
 
 class FoundShard(NamedTuple):
@@ -48,11 +44,10 @@ def build_scan(
     root: Path,
     sidecar: Sidecar,
     found: Iterable[FoundShard | Unreadable],
-    cancelled: IsCancelled = never,
 ) -> Scan:
     """Make shards of what was found, stamped by their files and sidecar entries.
 
-    A root that is gone is one fault, whatever a format would say of its folders. Raises Cancelled.
+    A root that is gone is one fault, whatever a format would say of its folders.
     """
     try:
         os.stat(root)
@@ -60,7 +55,7 @@ def build_scan(
         return Scan((), (Unreadable(str(root), error_text(error)),))
     faults: list[Unreadable] = []
     shards: list[Shard] = []
-    for each in stoppable(found, cancelled, CHECK_EVERY):
+    for each in found:
         if isinstance(each, Unreadable):
             faults.append(each)
         else:

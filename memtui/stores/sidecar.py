@@ -52,7 +52,15 @@ from memtui.changes import Edit, sidecar_edit
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.files.sidecar_lines import sidecar_path
-from memtui.model import CURRENT, ENDED_LINKS, Link, Memory, from_record, to_record
+from memtui.model import (
+    CURRENT,
+    ENDED_LINKS,
+    FILE_TIME_KEY,
+    Link,
+    Memory,
+    from_record,
+    to_record,
+)
 from memtui.stores.base import Reading, Shard
 from memtui.stores.values import list_of, parse_object, texts_of
 
@@ -254,6 +262,8 @@ def overlay(memory: Memory, entry: Entry) -> Memory:
     for key in ("rating", "reviewed"):
         if key in entry:
             extra[key] = entry[key]
+    if noted := _time(entry.get("updated")):
+        extra.pop(FILE_TIME_KEY, None)
     if ended := entry_links(entry, ENDED_LINKS):
         extra[ENDED_LINKS] = [*list_of(extra.get(ENDED_LINKS)), *map(link_to_json, ended)]
     superseded_by = _joined(memory.superseded_by, texts_of(entry.get("superseded_by")))
@@ -265,7 +275,7 @@ def overlay(memory: Memory, entry: Entry) -> Memory:
     return replace(
         memory,
         created=memory.created or _time(entry.get("created")),
-        updated=_updated(memory, _time(entry.get("updated"))),
+        updated=_updated(memory, noted),
         status="superseded" if retired and superseded_by else status,
         pinned=memory.pinned or entry.get("pinned") is True,
         tags=_joined(memory.tags, texts_of(entry.get("tags"))),
@@ -278,7 +288,7 @@ def overlay(memory: Memory, entry: Entry) -> Memory:
 
 def _updated(memory: Memory, noted: datetime | None) -> datetime | None:
     """The store's time of change, else the sidecar's; of a file of many memories the reverse."""
-    is_of_file = "updated_from" in memory.extra
+    is_of_file = FILE_TIME_KEY in memory.extra
     return (noted or memory.updated) if is_of_file else (memory.updated or noted)
 
 

@@ -17,7 +17,7 @@ from textual.theme import Theme as TextualTheme
 
 from memtui import text, themes
 from memtui.errors import ConfigError, MemtuiError
-from memtui.model import IMPORTANCES, STATUSES, UNTYPED
+from memtui.model import IMPORTANCES, STATUSES
 from memtui.themes import Theme
 
 IMPORTANCE_GLYPHS = {"high": "◆", "medium": "◇", "low": "·"}
@@ -101,7 +101,7 @@ class Palette:
         """Style of a type's name, always the same for the same name."""
         style = self._types.get(value)
         if style is None:
-            paint = self._theme.type_paint("" if value == UNTYPED else value)
+            paint = self._theme.type_paint(value)
             style = self._types[value] = Style.parse(paint.style or "none")
         return style
 

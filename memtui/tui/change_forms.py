@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from memtui import text
 from memtui.changes import Act, Change
 from memtui.errors import Conflict
-from memtui.model import CURRENT, IMPORTANCES, Memory, empty_word
+from memtui.model import CURRENT, IMPORTANCES, Memory
 from memtui.stores.base import WritableStore
 
 Values = Mapping[str, str]
@@ -105,10 +105,15 @@ def changed_fields(base: Memory, values: Values) -> dict[str, Any]:
     }
 
 
+def differing(one: Memory, other: Memory) -> list[str]:
+    """The fields of a form in which two states of a memory differ."""
+    return [name for name in LABELS if getattr(one, name) != getattr(other, name)]
+
+
 def changed_underneath(base: Memory, now: Memory, values: Values) -> Conflict | None:
     """Return the conflict if a field changed in the form was also changed on disk, else None."""
     changed = changed_fields(base, values)
-    both = [name for name in changed if getattr(now, name) != getattr(base, name)]
+    both = [name for name in differing(base, now) if name in changed]
     if not both:
         return None
 
@@ -163,7 +168,7 @@ def _field(
 ) -> FormField:
     offered = _CHOICES.get(name) or tuple(known.get(name, ()))
     hint = TAGS_HINT if name == "tags" else ""
-    shown = value or (empty_word(name) if locked else "")
+    shown = value or ("none" if locked else "")
     label = LABELS.get(name) or _OTHER_LABELS[name]
     return FormField(name, label, _KINDS.get(name, Kind.LINE), shown, offered, locked, hint)
 
@@ -273,7 +278,7 @@ def _shared(
         return replace(field, hint=TAG_CHANGES_HINT, note=note)
     values = {value_of(memory, name) for memory in can}
     now = f"{len(values)} different" if len(values) > 1 else text.one_line(values.pop())
-    return replace(field, hint=f"{UNCHANGED}: {now or empty_word(name)}", note=note)
+    return replace(field, hint=f"{UNCHANGED}: {now or 'none'}", note=note)
 
 
 def _change_shared(

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from memtui.model import UNTYPED
 from memtui.query import FIELDS, TokenKind, tokenize
 from memtui.text import has_hidden
 
@@ -131,7 +130,7 @@ def _values(
 def _candidates(name: str, beginning: str, found: Counts, known: Vocabulary) -> Iterator[str]:
     closed = CLOSED[name]
     name = VALUES_OF.get(name, name)
-    frequent = (value or UNTYPED for value in islice(found.get(name, {}), MAX_FREQUENT))
+    frequent = islice(found.get(name, {}), MAX_FREQUENT)
     near = chain(frequent, closed)
     yield from (value for value in near if value.casefold().startswith(beginning))
     if name == "entity" and beginning:

@@ -27,8 +27,6 @@ KEY_REST = 0.3
 """Seconds without a key after which background work resumes."""
 REST_STEP = 0.05
 """Poll interval while paused, in seconds."""
-PAUSE = 0.02
-"""Seconds between two pieces of work that somebody may wait for, while keys are pressed."""
 LONGEST_REST = 1.0
 """Seconds after which a piece of it is done all the same: a held key does not stop it forever."""
 
@@ -76,16 +74,6 @@ class Job:
                 return False
             sleep(min(left, REST_STEP))
         return True
-
-    def pause(self) -> bool:
-        """Leave the interpreter to the screen for a moment while keys are pressed; returns False.
-
-        For work that somebody may wait for, in the place of `is_cancelled`: a program that writes
-        all the time would replace each look at its files before the end.
-        """
-        if monotonic() - self._screen.app.key_queue.last_input < KEY_REST:
-            sleep(PAUSE)
-        return False
 
     def stop(self) -> None:
         """Request cancellation; `failed` gets what the work raises then."""

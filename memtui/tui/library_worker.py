@@ -7,10 +7,10 @@ the one before.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from threading import Event
-from time import monotonic, thread_time
+from time import monotonic, sleep, thread_time
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
@@ -38,6 +38,10 @@ MARKDOWN_MODULE = "memtui.tui.markdown_lines"
 OPENING = "the stores are still being opened"
 REFRESH_EVERY = 1.0
 """Seconds between two looks at the stores; the design asks for changes within two."""
+REFRESH_PAUSES = 4
+"""Two looks at the stores are so many times as far apart as one takes of the processor."""
+LONGEST_WAIT = 1.0
+"""But no more than this, in seconds."""
 REFRESH_SHARE = 0.0015
 """Share of the processor that the looks take while nothing happens and the system reports changes:
 a quarter of the budget of an idle screen, 6 ms/s. Main thread, watcher and the look for further
@@ -83,10 +87,8 @@ class LibraryWorker:
         self.past_time: TimeCondition | None = None
         self._number = 0
         self._watcher: FileWatcher | None = None
-        self._touched: frozenset[str] = frozenset()
-        """Files that another program changed, to be read once the keys rest."""
         self._is_refresh_due = False
-        """A refresh waits until the keys rest."""
+        """A refresh is about to begin."""
         self._refreshed = 0.0
         """When the stores were last looked at, by the monotonic clock."""
         self._refresh_cost = 0.0
@@ -225,31 +227,21 @@ class LibraryWorker:
                 job.call(self._screen.app.report_error, error)
 
     def refresh(self) -> None:
-        """Read what changed in the stores, at once."""
-        self.jobs.start("refresh", self._refresh, only_reads=True)
-
-    def refresh_at_rest(self, touched: Collection[str] = ()) -> None:
-        """Read what changed, in the `touched` files first, once the user presses no keys."""
-        self._touched |= frozenset(touched)
+        """Read what changed in the stores."""
         if not self._is_refresh_due:
             self._is_refresh_due = True
-            self.jobs.start("refresh", lambda job: self._refresh(job, rests=True), only_reads=True)
+            self.jobs.start("refresh", self._refresh, only_reads=True)
 
-    def _refresh(self, job: Job, *, rests: bool = False) -> None:
-        if rests and job.rest():
-            return
+    def _refresh(self, job: Job) -> None:
+        due = self._refreshed + REFRESH_PAUSES * self._refresh_cost
+        sleep(max(0.0, min(LONGEST_WAIT, due - monotonic())))  # some programs write all the time
         self._is_refresh_due = False
-        touched, self._touched = self._touched, frozenset()
         library = self.present
         if library is None or self.is_writing:
             return
         begun = thread_time()
-        news = bool(touched) and library.refresh_files(touched)
-        if news:
+        if news := library.refresh():
             self._show_news(library, job)
-        if library.refresh(job.pause if rests else never):
-            self._show_news(library, job)
-            news = True
         self._refreshed, self._refresh_cost = monotonic(), thread_time() - begun
         if self._losses is not None and (reports := self._losses.check(library)):
             job.call(self._screen.show_losses, reports)
@@ -300,9 +292,7 @@ class LibraryWorker:
         """Refresh as soon as the system reports a change in the stores."""
         if self.present is not None and self._watcher is None:
             roots = [store.root for store in self.present.stores]
-            self._watcher = FileWatcher(
-                roots, lambda files: call_soon(self._screen, self.refresh_at_rest, files)
-            )
+            self._watcher = FileWatcher(roots, lambda _: call_soon(self._screen, self.refresh))
 
     def end_watching(self) -> None:
         """Stop watching: the system allows only a few watchers."""
@@ -318,7 +308,7 @@ class LibraryWorker:
     def refresh_if_due(self) -> None:
         """Refresh; where the system reports changes, less often the more it costs."""
         if monotonic() - self._refreshed >= self._pause:
-            self.refresh_at_rest()
+            self.refresh()
 
     @property
     def _pause(self) -> float:

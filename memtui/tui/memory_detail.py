@@ -19,7 +19,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
-from memtui.model import PROJECT_PATH, UNTYPED, Memory, Place
+from memtui.model import PROJECT_PATH, Memory, Place
 from memtui.tui import appearance
 from memtui.tui.appearance import Palette, marked_segments
 
@@ -243,12 +243,12 @@ class MemoryDetail(NamedTuple):
         if title and not memory.is_title_in_text:
             for part in text.wrap(title, self.width):
                 yield _line(*marked_segments(part, self.words, palette.title, palette.match))
-        kind = text.one_line(memory.type) or UNTYPED
+        kind = text.one_line(memory.shown_type)
         importance = appearance.IMPORTANCE_GLYPHS.get(memory.importance, "")
         status = appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, "")
         bits = [
             *([(text.one_line(self.store_name), palette.heading)] if self.store_name else []),
-            (kind, palette.type(memory.type) if memory.type else palette.faint),
+            (kind, palette.type(memory.shown_type)),
             (f"{importance} {memory.importance}", palette.importance(memory.importance)),
             (f"{status} {memory.status}", palette.status(memory.status)),
         ]
@@ -343,7 +343,7 @@ class MemoryDetail(NamedTuple):
             ("Updated", self._time(updated) if updated else ""),
             ("Confidence", "" if memory.confidence is None else f"{memory.confidence:g}"),
             ("Source", memory.source),
-            ("Kind", memory.kind if memory.kind != memory.type else ""),
+            ("Kind", memory.kind if memory.kind != memory.shown_type else ""),
             ("Project", str(memory.extra.get(PROJECT_PATH) or "")),
             ("Id", "" if file.startswith(memory.id) else memory.id),
             ("File", file),
@@ -352,7 +352,7 @@ class MemoryDetail(NamedTuple):
         yield from self._table([(label, value) for label, value in pairs if value])
 
     def _time(self, time: datetime) -> str:
-        date = text.date(time)
+        date = text.date(time, zoned=True)
         if time == self.memory.when or self.width < AGO_FROM:  # the head says how long ago
             return date
         return f"{date}  {text.ago(time, self.now)}"

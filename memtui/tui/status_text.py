@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memtui import query as queries
 from memtui import text
-from memtui.model import IMPORTANCES, STATUSES, UNTYPED
+from memtui.model import IMPORTANCES, STATUSES
 from memtui.progress import Progress
 from memtui.tui import appearance, key_bindings
 from memtui.tui.memory_detail import Reference
@@ -234,9 +234,9 @@ def _group(
     longest = max(counts.values(), default=0) or 1
     rows = [
         Row(
-            shown(value) or UNTYPED,
+            shown(value),
             field,
-            value or UNTYPED,
+            value,
             marks.get(value, ""),
             counts[value],
             counts[value] / longest,

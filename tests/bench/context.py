@@ -28,7 +28,6 @@ from time import perf_counter
 from memtui.context import RECIPES, draft_pack, find_recipe, read_settings
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.progress import IsCancelled, never
 from memtui.stores.base import Reading, Scan, Shard, Store
 from tests.bench import corpus, locomo
 
@@ -55,7 +54,7 @@ class HeldStore(Store):
     root: Path = Path("/nowhere")
     format: str = "bench"
 
-    def scan(self, cancelled: IsCancelled = never) -> Scan:
+    def scan(self) -> Scan:
         return Scan((Shard("all", (), "1"),))
 
     def read(self, shard: Shard) -> Reading:

@@ -37,15 +37,15 @@ async def test_two_marked_memories_are_compared(root: Path, size: tuple[int, int
 
 
 @pytest.mark.slow
-async def test_no_type_is_called_untyped_as_in_the_filter(tmp_path: Path) -> None:
+async def test_no_type_is_called_none(tmp_path: Path) -> None:
     facts = [fact(n, f"Alice drinks tea, {n}", "2026-03-02", "") for n in range(2)]
     root = write_store(tmp_path / "home", {"people/alice": facts})
     async with stage(root, (120, 35), state=tmp_path / "state") as on:
         await on.press("space", "space", "|")
         await on.sees("Compare")
-        assert re.search("type +untyped", on.text())
+        assert re.search("type +none", on.text())
         await on.press("escape", "e")
-        await on.sees("unchanged: untyped")
+        await on.sees("unchanged: none")
 
 
 async def test_only_two_memories_are_compared(root: Path) -> None:

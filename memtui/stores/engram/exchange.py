@@ -48,7 +48,13 @@ from memtui.stores.engram.records import (
     session,
     text,
 )
-from memtui.stores.engram.rows import OWNERSHIP_MODES, SHARED, imported_session_row, session_edits
+from memtui.stores.engram.rows import (
+    OWNERSHIP_MODES,
+    SHARED,
+    imported_session_row,
+    insert_row,
+    session_edits,
+)
 from memtui.stores.engram.schema import Schema, column_names, inspect
 from memtui.stores.format import ExportedDocument, ExportRequest, IncomingStore
 from memtui.text import number
@@ -310,75 +316,26 @@ def database_lines(rows: Mapping[str, Sequence[Row]]) -> list[str]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.row_factory = sqlite3.Row
         connection.executescript(_TABLES + _TRIGGERS)
-        _TableWriter(connection, rows).fill()
+        for table, column in _V3_COLUMNS:
+            if any(row.get(column) for row in rows[{"user_prompts": "prompts"}.get(table, table)]):
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
+        schema = inspect(connection)
+        _Import("", connection, schema, makes=True).plan(rows)
+        for row in rows["relations"]:
+            connection.execute(
+                "UPDATE memory_relations SET superseded_by_relation_id ="
+                " (SELECT id FROM memory_relations WHERE sync_id = ?) WHERE sync_id = ?",
+                (_replacing(row), row["sync_id"]),
+            )
+        for row in {row["sync_id"]: row for row in reversed(rows["prompt_tombstones"])}.values():
+            insert_row(connection, schema, "prompt_tombstones", row)
         connection.row_factory = None
         return list(lines_of(connection))
 
 
-class _TableWriter:
-    """Writes the rows of an export into empty tables, numbers included."""
-
-    def __init__(self, connection: sqlite3.Connection, rows: Mapping[str, Sequence[Row]]) -> None:
-        self._connection = connection
-        self._rows = rows
-        self._numbers: set[tuple[str, int]] = set()
-        lists = {"user_prompts": "prompts"}
-        for table, column in _V3_COLUMNS:
-            if any(row.get(column) for row in rows[lists.get(table, table)]):
-                connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
-        self._schema: Schema = inspect(connection)
-
-    def fill(self) -> None:
-        for row in self._rows["sessions"]:
-            self._insert_row("sessions", imported_session_row(self._schema, row))
-        for name, table in (("observations", "observations"), ("prompts", "user_prompts")):
-            for place, row in enumerate(self._rows[name], 1):
-                session, project = text(row["session_id"]), text(row.get("project"))
-                started = row["created_at"]
-                for edit in session_edits(
-                    "", self._connection, self._schema, session, project, started
-                ):
-                    if edit.before is None:
-                        self._insert_row("sessions", edit.after or {})
-                self._insert_row(table, self._memory(table, place, row))
-        for row in self._rows["relations"]:
-            columns = {n: v for n, v in row.items() if not n.startswith("superseded_by")}
-            self._insert_row("memory_relations", columns)
-        for row in self._rows["relations"]:
-            if by := row.get("superseded_by_relation_sync_id") or row.get("superseded_by"):
-                self._connection.execute(
-                    "UPDATE memory_relations SET superseded_by_relation_id ="
-                    " (SELECT id FROM memory_relations WHERE sync_id = ?) WHERE sync_id = ?",
-                    (by, row["sync_id"]),
-                )
-        for row in self._rows["prompt_tombstones"]:
-            self._insert_row("prompt_tombstones", row)
-
-    def _memory(self, table: str, place: int, row: Row) -> dict[str, Any]:
-        """Give rows of early exports the number and sync_id they lack, the same ones every time."""
-        columns = {"id": place, **row}
-        if (table, columns["id"]) in self._numbers:
-            del columns["id"]
-        else:
-            self._numbers.add((table, columns["id"]))
-        if table == "observations":
-            columns["normalized_hash"] = rules.content_hash(text(row["content"]))
-            columns["pinned"] = int(row.get("pinned") or 0)
-            columns.setdefault("updated_at", row["created_at"])
-        if not columns.get("sync_id"):
-            prefix = "obs" if table == "observations" else "prompt"
-            named = f"{row['session_id']} {row['created_at']} {row['content']}"
-            columns["sync_id"] = rules.sync_id_of(prefix, named)
-        return columns
-
-    def _insert_row(self, table: str, row: Row) -> None:
-        """Insert a row unless its key exists, as Engram's own import does."""
-        columns = self._schema.known(table, row)
-        names = ", ".join(f'"{name}"' for name in columns)
-        self._connection.execute(
-            f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})",
-            tuple(columns.values()),
-        )
+def _replacing(relation: Row) -> Any:
+    """The sync_id of the relation that replaced this one; None if none did."""
+    return relation.get("superseded_by_relation_sync_id") or relation.get("superseded_by")
 
 
 _LISTS = (
@@ -404,7 +361,7 @@ _NUMBERS: Mapping[str, type | tuple[type, ...]] = {
 }
 """Everything else is text."""
 _LARGEST = 2**63
-_PREFIX = {"observations": "obs", "user_prompts": "prompt", "memory_relations": "rel"}
+_PREFIX = {"observations": "obs", "user_prompts": "prompt"}
 
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -510,6 +467,8 @@ class _Import(Struct):
     path: str
     connection: sqlite3.Connection
     schema: Schema
+    makes: bool = False
+    """Whether the rows, with their numbers, are inserted at once, into a database that is made."""
     edits: list[Edit] = field(default_factory=list)
     new: int = 0
     same: int = 0
@@ -519,13 +478,13 @@ class _Import(Struct):
 
     def plan(self, rows: Mapping[str, Sequence[Row]]) -> Plan:
         for row in rows["sessions"]:
-            self._session(row)
-        for row in rows["observations"]:
-            self._session_of(row)
-            self._add_row("observations", self._observation(row))
-        for row in rows["prompts"]:
-            self._session_of(row)
-            self._add_row("user_prompts", {name: row[name] for name in row if name != "id"})
+            if self._is_new_session(row["id"]):
+                columns = imported_session_row(self.schema, row)
+                self._keep([row_edit(self.path, "sessions", {"id": row["id"]}, None, columns)])
+        for name, table in (("observations", "observations"), ("prompts", "user_prompts")):
+            for place, row in enumerate(rows[name], 1):
+                self._session_of(row)
+                self._add_row(table, self._memory(table, place, row))
         if rows["relations"] and not self.schema.has("memory_relations"):
             self.warnings.append("this older database keeps no relations")
         else:
@@ -539,42 +498,44 @@ class _Import(Struct):
             warnings=tuple(dict.fromkeys(self.warnings)),
         )
 
-    def _session(self, row: Row) -> None:
-        """Add a session that is not there; as in Engram, an existing one stays."""
-        if self._is_new_session(row["id"]):
-            columns = imported_session_row(self.schema, row)
-            self.edits.append(row_edit(self.path, "sessions", {"id": row["id"]}, None, columns))
+    def _keep(self, edits: Iterable[Edit]) -> None:
+        for edit in edits:
+            self.edits.append(edit)
+            if self.makes and edit.before is None:
+                insert_row(self.connection, self.schema, edit.table, edit.after or {})
 
     def _session_of(self, row: Row) -> None:
         """Add the session of this row, without a summary, if nothing describes it."""
         session, project = text(row["session_id"]), text(row.get("project"))
         if self._is_new_session(session):
-            self.edits += session_edits(
-                self.path, self.connection, self.schema, session, project, row["created_at"]
-            )
+            place = (self.path, self.connection, self.schema)
+            self._keep(session_edits(*place, session, project, row["created_at"]))
 
     def _is_new_session(self, key: str) -> bool:
-        """Whether neither the database nor the document before this row holds it."""
+        """Whether neither the database, where it stays, nor the document before this row has it."""
         known = ("sessions", key) in self._keys
         self._keys.add(("sessions", key))
-        found = self.connection.execute("SELECT 1 FROM sessions WHERE id = ?", (key,))
-        return not known and found.fetchone() is None
+        return not known and self._first("SELECT 1 FROM sessions WHERE id = ?", key) is None
 
-    def _observation(self, row: Row) -> dict[str, Any]:
-        columns = {name: value for name, value in row.items() if name != "id"}
-        columns["normalized_hash"] = rules.content_hash(text(row["content"]))
-        if "pinned" in columns:
-            columns["pinned"] = int(columns["pinned"])
+    def _first(self, statement: str, *values: object) -> Any:
+        return self.connection.execute(statement, values).fetchone()
+
+    def _memory(self, table: str, place: int, row: Row) -> dict[str, Any]:
+        """Rows of early exports have neither number nor sync_id."""
+        columns = {"id": place, **row}
+        used = f"SELECT 1 FROM {table} WHERE id = ?"
+        if not self.makes or self._first(used, columns["id"]) is not None:
+            del columns["id"]
+        if table == "observations":
+            columns["normalized_hash"] = rules.content_hash(text(row["content"]))
+            if "pinned" in columns:
+                columns["pinned"] = int(columns["pinned"])
         return columns
 
     def _relation(self, row: Row) -> dict[str, Any]:
-        columns = dict(row)
-        by = columns.pop("superseded_by", None)
-        by = columns.pop("superseded_by_relation_sync_id", by)
-        if by is not None:
-            found = self.connection.execute(
-                "SELECT id FROM memory_relations WHERE sync_id = ?", (by,)
-            ).fetchone()
+        columns = {key: row[key] for key in row if not key.startswith("superseded_by")}
+        if (by := _replacing(row)) is not None:
+            found = self._first("SELECT id FROM memory_relations WHERE sync_id = ?", by)
             if found is None:
                 self.warnings.append("which relation replaced another one is not carried over")
             else:
@@ -586,31 +547,31 @@ class _Import(Struct):
         if not known.get("sync_id"):
             known["sync_id"] = self._matching_sync_id(table, known)
         mark = (table, str(known["sync_id"]))
-        existing = self.connection.execute(
-            f"SELECT * FROM {table} WHERE sync_id = ? ORDER BY id DESC LIMIT 1", (known["sync_id"],)
-        ).fetchone()
-        if existing is not None:
-            alike = all(
-                existing[name] == value
-                for name, value in known.items()
-                if name != "normalized_hash"
-            )
+        by_name = f"SELECT * FROM {table} WHERE sync_id = ? ORDER BY id DESC LIMIT 1"
+        existing = self._first(by_name, known["sync_id"])
+        is_copied = self.makes and table != "memory_relations"  # old exports can double a sync_id
+        if existing is not None and not is_copied:
+            ignored = {"normalized_hash"}
+            alike = all(existing[name] == known[name] for name in known.keys() - ignored)
             self.same += alike
             self.different += not alike
-        elif mark in self._keys:
+        elif mark in self._keys and not is_copied:
             self.same += 1
         else:
             self._keys.add(mark)
             self.new += 1
+            if table == "observations":
+                known.setdefault("updated_at", known["created_at"])
             key = {"sync_id": known["sync_id"]}
-            self.edits.append(row_edit(self.path, table, key, None, known))
+            self._keep([row_edit(self.path, table, key, None, known)])
 
     def _matching_sync_id(self, table: str, row: Row) -> str:
-        """The sync_id of a row with the same text and time, as early exports have none; else a new
-        one."""
-        found = self.connection.execute(
+        """The sync_id of a row with the same text and time, as early exports have none; else one
+        made of them."""
+        named = (row["session_id"], row["created_at"], row["content"])
+        found = self._first(
             f"SELECT sync_id FROM {table}"
             " WHERE session_id = ? AND created_at = ? AND content = ? AND sync_id IS NOT NULL",
-            (row["session_id"], row["created_at"], row["content"]),
-        ).fetchone()
-        return str(found[0]) if found else rules.new_sync_id(_PREFIX[table])
+            *named,
+        )
+        return str(found[0]) if found else rules.sync_id_of(_PREFIX[table], " ".join(named))

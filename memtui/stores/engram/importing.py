@@ -44,36 +44,36 @@ Row = Mapping[str, Any]
 class ImportPlanner(OpenDatabase, frozen=True):
     """Plans imports into one database. Methods raise Refused, sqlite3.Error."""
 
-    def plan(self, change: Change) -> Plan:
+    def plan_import(self, change: Change) -> Plan:
         for name in ("content", "title", "type"):
             if not is_valid_text(_text_field(change, name)):
                 raise Refused(f"the {name} holds half a character, which UTF-8 cannot hold")
         id = text(change.fields["id"])
         extra = extra_in(change)
         if id.startswith(SESSION) and "started_at" in extra:
-            return self._session(change, id.removeprefix(SESSION), extra)
+            return self._imported_session(change, id.removeprefix(SESSION), extra)
         if id.startswith(PROMPT) and "session_id" in extra:
-            return self._prompt(change, id, extra)
-        return self._observation(change, id, extra)
+            return self._imported_prompt(change, id, extra)
+        return self._imported_observation(change, id, extra)
 
-    def _observation(self, change: Change, id: str, extra: Row) -> Plan:
+    def _imported_observation(self, change: Change, id: str, extra: Row) -> Plan:
         sync_id = text(extra.get("sync_id")) or rules.sync_id_of("obs", id)
         existing = self._number("observations", sync_id)
         if existing is not None:
             return plan_duplicate(change, "this observation", f"{self.label}:{existing}")
-        row = {"id": self.number, "sync_id": sync_id, **self._columns(change, extra)}
+        row = {"id": self.number, "sync_id": sync_id, **self._imported_columns(change, extra)}
         row = {name: value for name, value in row.items() if value is not None}
         row = self.schema.known("observations", row)
         edits = (
             *self._bare_session(row),
             row_edit(self.path, "observations", {"sync_id": sync_id}, None, row),
-            *self._relations(extra),
+            *self._imported_relations(extra),
         )
         warnings = ("former versions are not carried along",) if extra.get("versions") else ()
         refs = (f"{self.label}:{self.number}",)
         return Plan((change,), edits, Outcome.ADDED, refs=refs, warnings=warnings)
 
-    def _columns(self, change: Change, extra: Row) -> dict[str, Any]:
+    def _imported_columns(self, change: Change, extra: Row) -> dict[str, Any]:
         columns = {
             name: from_json_value(extra[name])
             for name in _FROM_EXTRA
@@ -106,7 +106,7 @@ class ImportPlanner(OpenDatabase, frozen=True):
             "deleted_at": columns.get("deleted_at") or deleted,
         }
 
-    def _prompt(self, change: Change, id: str, extra: Row) -> Plan:
+    def _imported_prompt(self, change: Change, id: str, extra: Row) -> Plan:
         row = {name: extra[name] for name in _PROMPT_COLUMNS if extra.get(name) is not None}
         sync_id = text(row.setdefault("sync_id", rules.sync_id_of("prompt", id)))
         existing = self._number("user_prompts", sync_id)
@@ -116,7 +116,7 @@ class ImportPlanner(OpenDatabase, frozen=True):
         edit = row_edit(self.path, "user_prompts", {"sync_id": sync_id}, None, row)
         return Plan((change,), (*self._bare_session(row), edit), Outcome.ADDED)
 
-    def _session(self, change: Change, own: str, extra: Row) -> Plan:
+    def _imported_session(self, change: Change, own: str, extra: Row) -> Plan:
         ref = f"{self.label}:{SESSION}{own}"
         if self.fetch("SELECT id FROM sessions WHERE id = ?", (own,)) is not None:
             return plan_duplicate(change, "this session", ref)
@@ -126,7 +126,7 @@ class ImportPlanner(OpenDatabase, frozen=True):
         edit = row_edit(self.path, "sessions", {"id": own}, None, row)
         return Plan((change,), (edit,), Outcome.ADDED, refs=(ref,))
 
-    def _relations(self, extra: Row) -> tuple[Edit, ...]:
+    def _imported_relations(self, extra: Row) -> tuple[Edit, ...]:
         """The relations from this observation that the database does not hold."""
         if not self.schema.has("memory_relations"):
             return ()

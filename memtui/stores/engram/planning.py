@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -54,7 +54,7 @@ from memtui.stores.engram.records import (
     text,
     to_json_value,
 )
-from memtui.stores.engram.rows import OpenDatabase, session_edits
+from memtui.stores.engram.rows import session_edits
 from memtui.stores.engram.rules import plan_nothing
 from memtui.stores.engram.schema import Schema
 from memtui.stores.importing import is_import
@@ -62,125 +62,6 @@ from memtui.text import counted
 
 _OVERWRITTEN = ("type", "title", "content", "tool_name", "last_seen_at")
 """What a save under an existing topic key replaces (store.go, AddObservation)."""
-
-
-class SavePlanner(OpenDatabase, frozen=True):
-    """Plans new observations. Methods raise Refused, sqlite3.Error."""
-
-    def add(self, change: Change) -> Plan:
-        fields = change.fields
-        content = rules.content(_text_field(fields, "content"))
-        title = rules.title(_text_field(fields, "title"), content)
-        at = rules.address(_text_field(fields, "entity"), title)
-        if fields.get("topic_key"):
-            at = replace(at, topic_key=rules.topic_key(_text_field(fields, "topic_key")))
-        if not at.project:
-            raise Refused("Engram files by project: name one as the entity", do="PROJECT/SCOPE")
-        columns = self._columns(fields, content, title, at)
-        warnings = _warnings(fields)
-        if at.topic_key:
-            same_topic = self._same_topic(at)
-            if same_topic is not None:
-                return self._overwrite(change, same_topic, columns, warnings)
-        twin = None if change.force else self._find_duplicate(columns)
-        if twin is not None:
-            return self._count(change, twin)
-        return self._insert(change, columns, warnings)
-
-    def successor(self, change: Change, memory: Memory) -> tuple[Plan, str]:
-        """Plan a successor in the project and scope of `memory`; also returns its sync_id."""
-        fields = change.fields
-        content = rules.content(_text_field(fields, "content"))
-        if content == memory.content:
-            raise Refused("the successor says the same", where=memory.ref, do="change the text")
-        title = rules.title(_text_field(fields, "title") or memory.title, content)
-        at = rules.Address(
-            text(memory.extra.get("project")), text(memory.extra.get("scope")) or "project", ""
-        )
-        columns = {"type": memory.type, **fields}
-        plan = self._insert(change, self._columns(columns, content, title, at), _warnings(fields))
-        return plan, str(plan.edits[-1].row["sync_id"])
-
-    def _columns(
-        self, fields: Mapping[str, Any], content: str, title: str, at: rules.Address
-    ) -> dict[str, Any]:
-        kind = rules.kind(_text_field(fields, "type") or rules.DEFAULT_TYPE)
-        return {
-            "type": kind,
-            "title": title,
-            "content": content,
-            "tool_name": _text_field(fields, "source") or rules.TOOL,
-            "project": at.project or None,
-            "scope": at.scope,
-            "topic_key": at.topic_key or None,
-            "normalized_hash": rules.content_hash(content),
-            "pinned": int(bool(fields.get("pinned"))),
-            "last_seen_at": self.now,
-        }
-
-    def _insert(self, change: Change, columns: dict[str, Any], warnings: tuple[str, ...]) -> Plan:
-        project = columns["project"] or ""
-        session = rules.manual_session(project)
-        sync_id = rules.new_sync_id("obs")
-        row = {
-            "id": self.number,
-            "sync_id": sync_id,
-            "session_id": session,
-            **columns,
-            "revision_count": 1,
-            "duplicate_count": 1,
-            "created_at": self.now,
-            "updated_at": self.now,
-            "review_after": rules.review_after(columns["type"], self.moment),
-        }
-        columns = {name: value for name, value in row.items() if value is not None}
-        columns = self.schema.known("observations", columns)
-        edit = row_edit(self.path, "observations", {"sync_id": sync_id}, None, columns)
-        before = session_edits(self.path, self.connection, self.schema, session, project, self.now)
-        refs = (f"{self.label}:{self.number}",)
-        return Plan((change,), (*before, edit), Outcome.ADDED, refs=refs, warnings=warnings)
-
-    def _overwrite(
-        self,
-        change: Change,
-        row: Mapping[str, Any],
-        columns: Mapping[str, Any],
-        warnings: tuple[str, ...],
-    ) -> Plan:
-        names = [name for name in _OVERWRITTEN if self.schema.has("observations", name)]
-        before, after = ({name: values[name] for name in names} for values in (row, columns))
-        edit = row_edit(self.path, "observations", row_key(row), before, after)
-        ref = f"{self.label}:{row['id']}"
-        reason = f"topic key {text(row['topic_key'])} exists: {ref} is overwritten in place"
-        return Plan((change,), (edit,), Outcome.SUPERSEDED, reason, (ref,), (ref,), warnings)
-
-    def _count(self, change: Change, twin: Mapping[str, Any]) -> Plan:
-        before = {name: twin[name] for name in ("duplicate_count", "last_seen_at")}
-        after = {"duplicate_count": count_of(twin["duplicate_count"]) + 1, "last_seen_at": self.now}
-        edit = row_edit(self.path, "observations", row_key(twin), before, after)
-        ref = f"{self.label}:{twin['id']}"
-        reason = f"{ref} says the same and is less than {rules.DUPLICATE_MINUTES} minutes old"
-        return Plan((change,), (edit,), Outcome.DEDUPE, reason=reason, refs=(ref,))
-
-    def _same_topic(self, at: rules.Address) -> Mapping[str, Any] | None:
-        return self.fetch(
-            "SELECT * FROM observations WHERE topic_key = ? AND ifnull(project, '') = ?"
-            " AND scope = ? AND deleted_at IS NULL"
-            " ORDER BY datetime(updated_at) DESC, datetime(created_at) DESC LIMIT 1",
-            (at.topic_key, at.project, at.scope),
-        )
-
-    def _find_duplicate(self, columns: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        since = rules.timestamp(self.moment - timedelta(minutes=rules.DUPLICATE_MINUTES))
-        return self.fetch(
-            "SELECT * FROM observations WHERE normalized_hash = ? AND ifnull(project, '') = ?"
-            " AND scope = ? AND type = ? AND title = ? AND deleted_at IS NULL"
-            " AND datetime(created_at) >= ? ORDER BY created_at DESC LIMIT 1",
-            (
-                *(columns["normalized_hash"], columns["project"] or ""),
-                *(columns["scope"], columns["type"], columns["title"], since),
-            ),
-        )
 
 
 def _warnings(fields: Mapping[str, Any]) -> tuple[str, ...]:
@@ -219,98 +100,6 @@ def why_beside(change: Change, memory: Memory, view: StoreView, schema: Schema) 
     return "Engram relates no observation to itself" if other == memory else ""
 
 
-class RelationPlanner(OpenDatabase, frozen=True):
-    """Plans relations. Methods raise Refused, RefError, sqlite3.Error."""
-
-    def link(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
-        """Judge a pending relation of the two memories, or create a judged one."""
-        verb = str(change.fields.get("relation", ""))
-        other = get(f"{self.label}:{self._named(change)}")
-        source, target = str(memory.extra["sync_id"]), str(other.extra["sync_id"])
-        between = [
-            each for each in self.touching(source) if {each.source, each.target} == {source, target}
-        ]
-        judged = (each for each in between if each.status == "judged")
-        if any(_is_same(each, source, target, verb) for each in judged):
-            return plan_nothing(change, memory, f"it already is linked as {verb}")
-        pending = next((each for each in between if each.status == "pending"), None)
-        edit = (
-            self.new_relation(source, target, verb)
-            if pending is None
-            else self._judge(pending, source, target, verb)
-        )
-        superseded = (other.ref,) if verb == "supersedes" else ()
-        return Plan((change,), (edit,), refs=(memory.ref, other.ref), supersedes=superseded)
-
-    def unlink(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
-        """Orphan every relation of this kind from this memory to the named one."""
-        verb = str(change.fields.get("relation", ""))
-        source, named = str(memory.extra.get("sync_id") or ""), self._named(change)
-        found = [
-            each
-            for each in self.touching(source)
-            if _is_same(each, source, each.target, verb) and each.status in OPEN_STATUSES
-            # By name: the row at the other end may be in no table any more.
-            if named in (each.target, each.target_name)
-        ]
-        if not found:
-            return plan_nothing(change, memory, f"there is no link {verb} to {named}")
-        reason = "the relation stays in the database as orphaned"
-        refs = [memory.ref]
-        with suppress(RefError):
-            refs.append(get(f"{self.label}:{named}").ref)
-        return Plan((change,), tuple(map(self.orphan, found)), reason=reason, refs=tuple(refs))
-
-    def reinstate(self, change: Change, memory: Memory) -> Plan:
-        """Orphan every relation by which something supersedes this memory."""
-        own = memory.extra.get("sync_id")
-        verdicts = [each for each in self.touching(own) if each.target == own and each.supersedes]
-        if not verdicts:
-            return plan_nothing(change, memory, "nothing supersedes it any more")
-        reason = f"takes back that it is superseded by {', '.join(v.source_name for v in verdicts)}"
-        return Plan((change,), tuple(map(self.orphan, verdicts)), reason=reason, refs=(memory.ref,))
-
-    def new_relation(self, source: str, target: str, verb: str) -> Edit:
-        """A new judged relation between two sync_ids."""
-        sync_id = rules.new_sync_id("rel")
-        columns = {
-            "sync_id": sync_id,
-            "source_id": source,
-            "target_id": target,
-            **_judgement_columns(verb),
-            "created_at": self.now,
-            "updated_at": self.now,
-        }
-        return row_edit(self.path, "memory_relations", {"sync_id": sync_id}, None, columns)
-
-    def orphan(self, relation: Relation, *, dated: bool = True) -> Edit:
-        """Orphan a relation; `dated` also writes superseded_at."""
-        before: dict[str, Any] = {"judgment_status": relation.status}
-        after: dict[str, Any] = {"judgment_status": "orphaned"}
-        if dated and self.schema.has("memory_relations", "superseded_at"):
-            before["superseded_at"] = relation.columns.get("superseded_at")
-            after["superseded_at"] = self.now
-        key = {"sync_id": relation.sync_id}
-        return row_edit(self.path, "memory_relations", key, before, after)
-
-    def touching(self, sync_id: object) -> list[Relation]:
-        """Every relation that starts or ends at this sync_id."""
-        if not sync_id or not self.schema.has("memory_relations"):
-            return []
-        where = "WHERE r.source_id = ? OR r.target_id = ?"
-        return relations(self.connection, where, (sync_id, sync_id))
-
-    def _judge(self, pending: Relation, source: str, target: str, verb: str) -> Edit:
-        after = {"source_id": source, "target_id": target, **_judgement_columns(verb)}
-        before = {name: pending.columns.get(name) for name in after}
-        key = {"sync_id": pending.sync_id}
-        return row_edit(self.path, "memory_relations", key, before, after)
-
-    def _named(self, change: Change) -> str:
-        """The target of a LINK or UNLINK: an id, or a sync_id of a missing row."""
-        return str(change.fields.get("target", "")).removeprefix(f"{self.label}:")
-
-
 def _judgement_columns(verb: str) -> dict[str, Any]:
     """The columns of a judgement by a person, as Engram writes them."""
     return {
@@ -326,7 +115,6 @@ def _is_same(relation: Relation, source: str, target: str, verb: str) -> bool:
 
 
 Row = Mapping[str, Any]
-AnyPlanner = TypeVar("AnyPlanner", bound=OpenDatabase)
 
 _UNSUPPORTED = {
     Act.TAG: "Engram has no tags; its type and topic key say what a memory is about",
@@ -374,22 +162,19 @@ def _refused_here(act: Act, memory: Memory) -> str:
     return ""
 
 
-class Planner(OpenDatabase, frozen=True):
+class Planner(ImportPlanner, frozen=True):
     """Plans changes of one database. Methods raise Refused, RefError, sqlite3.Error."""
 
     def plan(self, change: Change, view: StoreView) -> Plan:
-        if change.act is Act.ADD and is_import(change):
-            return self._with(ImportPlanner).plan(change)
         if change.act is Act.ADD:
-            return self._with(SavePlanner).add(change)
+            return self.plan_import(change) if is_import(change) else self._add(change)
         memory = view.get(change.ref)
         reason = refusal(self.schema, change.act, memory)
         if reason:
             raise Refused(reason, where=memory.ref)
-        if change.act is Act.LINK:
-            return self._with(RelationPlanner).link(change, memory, view.get)
-        if change.act is Act.UNLINK:
-            return self._with(RelationPlanner).unlink(change, memory, view.get)
+        if change.act in (Act.LINK, Act.UNLINK):
+            plan = self._link if change.act is Act.LINK else self._unlink
+            return plan(change, memory, view.get)
         acts: dict[Act, Callable[[Change, Memory], Plan]] = {
             Act.EDIT: self._edit,
             Act.RETYPE: self._edit,
@@ -461,7 +246,7 @@ class Planner(OpenDatabase, frozen=True):
             deleted = {"deleted_at": memory.extra["deleted_at"]}
             edit = self._observation(memory, deleted, {"deleted_at": None})
             return Plan((change,), (edit,), refs=(memory.ref,))
-        return self._with(RelationPlanner).reinstate(change, memory)
+        return self._reinstate(change, memory)
 
     def _delete(self, change: Change, memory: Memory) -> Plan:
         if memory.kind == "note":
@@ -480,11 +265,8 @@ class Planner(OpenDatabase, frozen=True):
             row_edit(self.path, "observation_versions", {"id": row["id"]}, _row_columns(row), None)
             for row in self._versions(number)
         ]
-        verdicts = self._with(RelationPlanner)
-        touching = verdicts.touching(memory.extra.get("sync_id"))
-        edits += [
-            verdicts.orphan(each, dated=False) for each in touching if each.status != "orphaned"
-        ]
+        touching = self._touching(memory.extra.get("sync_id"))
+        edits += [self._orphan(e, dated=False) for e in touching if e.status != "orphaned"]
         row = self._row("observations", number)
         if row.get("sync_id") != memory.extra.get("sync_id"):
             raise Refused("its number is another observation's now", where=memory.ref)
@@ -510,9 +292,9 @@ class Planner(OpenDatabase, frozen=True):
         return Plan((change,), (edit,), reason=reason, refs=(memory.ref,))
 
     def _supersede(self, change: Change, memory: Memory) -> Plan:
-        plan, sync_id = self._with(SavePlanner).successor(change, memory)
+        plan, sync_id = self._successor(change, memory)
         own = str(memory.extra["sync_id"])
-        relation = self._with(RelationPlanner).new_relation(sync_id, own, "supersedes")
+        relation = self._new_relation(sync_id, own, "supersedes")
         warnings = plan.warnings
         key = memory.extra.get("topic_key")
         if key:
@@ -527,11 +309,222 @@ class Planner(OpenDatabase, frozen=True):
             warnings=warnings,
         )
 
-    # -- rows ------------------------------------------------------------------------------
+    # -- new observations ------------------------------------------------------------------
 
-    def _with(self, planner: type[AnyPlanner]) -> AnyPlanner:
-        """A planner of another kind of row in the same database."""
-        return planner(self.path, self.label, self.connection, self.schema, self.moment, self.ahead)
+    def _add(self, change: Change) -> Plan:
+        fields = change.fields
+        content = rules.content(_text_field(fields, "content"))
+        title = rules.title(_text_field(fields, "title"), content)
+        at = rules.address(_text_field(fields, "entity"), title)
+        if fields.get("topic_key"):
+            at = replace(at, topic_key=rules.topic_key(_text_field(fields, "topic_key")))
+        if not at.project:
+            raise Refused("Engram files by project: name one as the entity", do="PROJECT/SCOPE")
+        columns = self._new_columns(fields, content, title, at)
+        warnings = _warnings(fields)
+        if at.topic_key:
+            same_topic = self._same_topic(at)
+            if same_topic is not None:
+                return self._overwrite(change, same_topic, columns, warnings)
+        twin = None if change.force else self._find_duplicate(columns)
+        if twin is not None:
+            return self._count(change, twin)
+        return self._insert_new(change, columns, warnings)
+
+    def _successor(self, change: Change, memory: Memory) -> tuple[Plan, str]:
+        """Plan a successor in the project and scope of `memory`; also returns its sync_id."""
+        fields = change.fields
+        content = rules.content(_text_field(fields, "content"))
+        if content == memory.content:
+            raise Refused("the successor says the same", where=memory.ref, do="change the text")
+        title = rules.title(_text_field(fields, "title") or memory.title, content)
+        at = rules.Address(
+            text(memory.extra.get("project")), text(memory.extra.get("scope")) or "project", ""
+        )
+        columns = {"type": memory.type, **fields}
+        plan = self._insert_new(
+            change, self._new_columns(columns, content, title, at), _warnings(fields)
+        )
+        return plan, str(plan.edits[-1].row["sync_id"])
+
+    def _new_columns(
+        self, fields: Mapping[str, Any], content: str, title: str, at: rules.Address
+    ) -> dict[str, Any]:
+        kind = rules.kind(_text_field(fields, "type") or rules.DEFAULT_TYPE)
+        return {
+            "type": kind,
+            "title": title,
+            "content": content,
+            "tool_name": _text_field(fields, "source") or rules.TOOL,
+            "project": at.project or None,
+            "scope": at.scope,
+            "topic_key": at.topic_key or None,
+            "normalized_hash": rules.content_hash(content),
+            "pinned": int(bool(fields.get("pinned"))),
+            "last_seen_at": self.now,
+        }
+
+    def _insert_new(
+        self, change: Change, columns: dict[str, Any], warnings: tuple[str, ...]
+    ) -> Plan:
+        project = columns["project"] or ""
+        session = rules.manual_session(project)
+        sync_id = rules.new_sync_id("obs")
+        row = {
+            "id": self.number,
+            "sync_id": sync_id,
+            "session_id": session,
+            **columns,
+            "revision_count": 1,
+            "duplicate_count": 1,
+            "created_at": self.now,
+            "updated_at": self.now,
+            "review_after": rules.review_after(columns["type"], self.moment),
+        }
+        columns = {name: value for name, value in row.items() if value is not None}
+        columns = self.schema.known("observations", columns)
+        edit = row_edit(self.path, "observations", {"sync_id": sync_id}, None, columns)
+        before = session_edits(self.path, self.connection, self.schema, session, project, self.now)
+        refs = (f"{self.label}:{self.number}",)
+        return Plan((change,), (*before, edit), Outcome.ADDED, refs=refs, warnings=warnings)
+
+    def _overwrite(
+        self,
+        change: Change,
+        row: Mapping[str, Any],
+        columns: Mapping[str, Any],
+        warnings: tuple[str, ...],
+    ) -> Plan:
+        names = [name for name in _OVERWRITTEN if self.schema.has("observations", name)]
+        before, after = ({name: values[name] for name in names} for values in (row, columns))
+        edit = row_edit(self.path, "observations", row_key(row), before, after)
+        ref = f"{self.label}:{row['id']}"
+        reason = f"topic key {text(row['topic_key'])} exists: {ref} is overwritten in place"
+        return Plan((change,), (edit,), Outcome.SUPERSEDED, reason, (ref,), (ref,), warnings)
+
+    def _count(self, change: Change, twin: Mapping[str, Any]) -> Plan:
+        before = {name: twin[name] for name in ("duplicate_count", "last_seen_at")}
+        after = {"duplicate_count": count_of(twin["duplicate_count"]) + 1, "last_seen_at": self.now}
+        edit = row_edit(self.path, "observations", row_key(twin), before, after)
+        ref = f"{self.label}:{twin['id']}"
+        reason = f"{ref} says the same and is less than {rules.DUPLICATE_MINUTES} minutes old"
+        return Plan((change,), (edit,), Outcome.DEDUPE, reason=reason, refs=(ref,))
+
+    def _same_topic(self, at: rules.Address) -> Mapping[str, Any] | None:
+        return self.fetch(
+            "SELECT * FROM observations WHERE topic_key = ? AND ifnull(project, '') = ?"
+            " AND scope = ? AND deleted_at IS NULL"
+            " ORDER BY datetime(updated_at) DESC, datetime(created_at) DESC LIMIT 1",
+            (at.topic_key, at.project, at.scope),
+        )
+
+    def _find_duplicate(self, columns: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        since = rules.timestamp(self.moment - timedelta(minutes=rules.DUPLICATE_MINUTES))
+        return self.fetch(
+            "SELECT * FROM observations WHERE normalized_hash = ? AND ifnull(project, '') = ?"
+            " AND scope = ? AND type = ? AND title = ? AND deleted_at IS NULL"
+            " AND datetime(created_at) >= ? ORDER BY created_at DESC LIMIT 1",
+            (
+                *(columns["normalized_hash"], columns["project"] or ""),
+                *(columns["scope"], columns["type"], columns["title"], since),
+            ),
+        )
+
+    # -- relations -------------------------------------------------------------------------
+
+    def _link(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
+        """Judge a pending relation of the two memories, or create a judged one."""
+        verb = str(change.fields.get("relation", ""))
+        other = get(f"{self.label}:{self._named(change)}")
+        source, target = str(memory.extra["sync_id"]), str(other.extra["sync_id"])
+        between = [
+            each
+            for each in self._touching(source)
+            if {each.source, each.target} == {source, target}
+        ]
+        judged = (each for each in between if each.status == "judged")
+        if any(_is_same(each, source, target, verb) for each in judged):
+            return plan_nothing(change, memory, f"it already is linked as {verb}")
+        pending = next((each for each in between if each.status == "pending"), None)
+        edit = (
+            self._new_relation(source, target, verb)
+            if pending is None
+            else self._judge(pending, source, target, verb)
+        )
+        superseded = (other.ref,) if verb == "supersedes" else ()
+        return Plan((change,), (edit,), refs=(memory.ref, other.ref), supersedes=superseded)
+
+    def _unlink(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
+        """Orphan every relation of this kind from this memory to the named one."""
+        verb = str(change.fields.get("relation", ""))
+        source, named = str(memory.extra.get("sync_id") or ""), self._named(change)
+        found = [
+            each
+            for each in self._touching(source)
+            if _is_same(each, source, each.target, verb) and each.status in OPEN_STATUSES
+            # By name: the row at the other end may be in no table any more.
+            if named in (each.target, each.target_name)
+        ]
+        if not found:
+            return plan_nothing(change, memory, f"there is no link {verb} to {named}")
+        reason = "the relation stays in the database as orphaned"
+        refs = [memory.ref]
+        with suppress(RefError):
+            refs.append(get(f"{self.label}:{named}").ref)
+        return Plan((change,), tuple(map(self._orphan, found)), reason=reason, refs=tuple(refs))
+
+    def _reinstate(self, change: Change, memory: Memory) -> Plan:
+        """Orphan every relation by which something supersedes this memory."""
+        own = memory.extra.get("sync_id")
+        verdicts = [each for each in self._touching(own) if each.target == own and each.supersedes]
+        if not verdicts:
+            return plan_nothing(change, memory, "nothing supersedes it any more")
+        reason = f"takes back that it is superseded by {', '.join(v.source_name for v in verdicts)}"
+        return Plan(
+            (change,), tuple(map(self._orphan, verdicts)), reason=reason, refs=(memory.ref,)
+        )
+
+    def _new_relation(self, source: str, target: str, verb: str) -> Edit:
+        """A new judged relation between two sync_ids."""
+        sync_id = rules.new_sync_id("rel")
+        columns = {
+            "sync_id": sync_id,
+            "source_id": source,
+            "target_id": target,
+            **_judgement_columns(verb),
+            "created_at": self.now,
+            "updated_at": self.now,
+        }
+        return row_edit(self.path, "memory_relations", {"sync_id": sync_id}, None, columns)
+
+    def _orphan(self, relation: Relation, *, dated: bool = True) -> Edit:
+        """Orphan a relation; `dated` also writes superseded_at."""
+        before: dict[str, Any] = {"judgment_status": relation.status}
+        after: dict[str, Any] = {"judgment_status": "orphaned"}
+        if dated and self.schema.has("memory_relations", "superseded_at"):
+            before["superseded_at"] = relation.columns.get("superseded_at")
+            after["superseded_at"] = self.now
+        key = {"sync_id": relation.sync_id}
+        return row_edit(self.path, "memory_relations", key, before, after)
+
+    def _touching(self, sync_id: object) -> list[Relation]:
+        """Every relation that starts or ends at this sync_id."""
+        if not sync_id or not self.schema.has("memory_relations"):
+            return []
+        where = "WHERE r.source_id = ? OR r.target_id = ?"
+        return relations(self.connection, where, (sync_id, sync_id))
+
+    def _judge(self, pending: Relation, source: str, target: str, verb: str) -> Edit:
+        after = {"source_id": source, "target_id": target, **_judgement_columns(verb)}
+        before = {name: pending.columns.get(name) for name in after}
+        key = {"sync_id": pending.sync_id}
+        return row_edit(self.path, "memory_relations", key, before, after)
+
+    def _named(self, change: Change) -> str:
+        """The target of a LINK or UNLINK: an id, or a sync_id of a missing row."""
+        return str(change.fields.get("target", "")).removeprefix(f"{self.label}:")
+
+    # -- rows ------------------------------------------------------------------------------
 
     def _observation(
         self, memory: Memory, before: Mapping[str, Any], after: Mapping[str, Any]

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from memtui.changes import Act, Change, Edit, Kind, Plan
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
-from memtui.progress import IsCancelled, never
 from memtui.stores.accesses import (
     MEMORIES,
     AccessFile,
@@ -150,7 +149,7 @@ class EngramStore(Store):
             self._schema = run_read(self.file, inspect)
         return self._schema
 
-    def scan(self, cancelled: IsCancelled = never) -> Scan:  # noqa: ARG002
+    def scan(self) -> Scan:
         """Shards with stamps; no SQL while the files' stamps are the same.
 
         On an error the last shards that were seen are listed beside the reason.

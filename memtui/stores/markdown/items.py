@@ -11,9 +11,10 @@ text, see `listed_texts.name_texts`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
@@ -28,6 +29,7 @@ from memtui.stores.base import (
     LoadedEntry,
     LoadedText,
     LoadLimit,
+    Reading,
     StoreView,
     limit_uses,
 )
@@ -293,21 +295,34 @@ class MarkdownListStore(ListStore):
     """A store whose files are Markdown lists; a memory of it has the time of its file."""
 
     syntax = MarkdownList
+    documents: Collection[str] = ()
+    """Files that are one memory each."""
+    of_documents: Mapping[str, str] = MappingProxyType({})
+    """Fields of these memories."""
 
     def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:
         assert isinstance(file, MarkdownList)
         extra = {"updated_from": "file time", **({SECTION: item.group} if item.group else {})}
         return {"updated": file.document.changed, "extra": extra}
 
-    def document(self, key: str, path: Path, text: str, **fields: Any) -> Memory:
-        """A whole file as one memory; `fields` are further ones."""
+    def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
+        if key not in self.documents:
+            return super().read_text(key, path, text, sidecar)
         document = parse_document(key, str(path), text, time_of_change(path))
+        fields: dict[str, Any] = {**document_fields(document, self.label), **self.of_documents}
         fields |= {"updated": document.changed, "extra": {"updated_from": "file time"}}
-        return Memory(**document_fields(document, self.label), kind="document", **fields)
+        memory = Memory(kind="document", title=key, **fields)
+        return Reading((memory,) if text.strip() else ())
 
-    def loaded_file(
-        self, path: str, view: StoreView, note: str, limit: LoadLimit = NO_LIMIT
-    ) -> list[LoadedText]:
+    def limit_of(self, path: str) -> LoadLimit:  # noqa: ARG002
+        """How much of a file is loaded."""
+        return NO_LIMIT
+
+    def as_loaded(self, path: str, text: str) -> LoadedText | None:
+        limit = self.limit_of(path)
+        return None if limit == NO_LIMIT else LoadedText(path, text, limit=limit)
+
+    def loaded_file(self, path: str, view: StoreView, note: str) -> list[LoadedText]:
         """A file, named relative to the root, that a session is given as it is; [] if it cannot be
         read."""
         text = self.text_of(path)
@@ -323,7 +338,7 @@ class MarkdownListStore(ListStore):
                 end = starts[min(first + memory.content.count("\n"), len(starts) - 1)]
                 entry = LoadedEntry(memory.ref, starts[first - 1], min(end, len(text)))
                 block.entries.append(entry)
-        return [block.loaded(path, file, limit=limit, note=note)]
+        return [block.loaded(path, file, limit=self.limit_of(path), note=note)]
 
     def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
         """How much of its limit each loaded file uses."""

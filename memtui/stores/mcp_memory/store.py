@@ -1,12 +1,9 @@
 """A graph file as a store: one shard, because relations connect all of it.
 
-* Each observation is a fact of its entity: the entity's name is the path, its `entityType` is the
-  type.
-* An entity without observations, and one that only relations name as their start, is a note with
-  the entity's name as its text.
-* Relations are links of the first memory of the entity that they start from.
-* An id is a digest of entity and observation; created and updated are known only of what memtui
-  wrote, from its sidecar.
+Each observation is a fact of its entity, which gives the path and, by `entityType`, the type. An
+entity without observations, and one that only relations name as their start, is a note with its
+name as text. Relations are links of the first memory of the entity that they start from. An id is
+a digest of entity and observation.
 """
 
 from __future__ import annotations

@@ -19,25 +19,28 @@ from memtui.changes import Act, Change, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores import listed_texts, openclaw
-from memtui.stores.base import LoadedText, LoadLimit, Reading, ReadTime, StoreView, Unreadable
+from memtui.stores.base import LoadedText, LoadLimit, ReadTime, StoreView, Unreadable
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import CONVERTED, extra_in
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile
 from memtui.stores.markdown.document_editing import imported_file, plan_file_import
 from memtui.stores.markdown.items import SECTION, MarkdownList, MarkdownListStore, plan_any_edit
 from memtui.stores.openclaw import FOLDER, NOTES, day_of
-from memtui.stores.plans import SIDECAR_ACTS
 from memtui.stores.scanning import SUFFIX
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso
 
 BOOTSTRAP_CHARACTERS = 12_000
 LIMIT = LoadLimit(characters=BOOTSTRAP_CHARACTERS, source="OpenClaw: cap of a bootstrap file")
-CURATED, DAILY = "memory", "daily"
-"""Entities of what stands in MEMORY.md and in the logs; a heading or a day is the next part."""
+CURATED, DAILY = "memory", "daily"  # entities; a heading or a day is the next part
 _NUMBER = r"(\d+\.?\d*|\.\d+)"
 _PROMOTED = re.compile(rf"\[score={_NUMBER} recalls=(\d+) avg={_NUMBER} source=([^\]\s]+)\]\s*$")
-"""What the nightly job writes at the end of a promoted line."""
+
+
+def _is_given(path: str, now: datetime) -> bool:
+    """Whether a session that starts now is given the file, as no log of an earlier day is."""
+    days = [(now - timedelta(days=back)).date().isoformat() for back in (0, 1)]
+    return not path.startswith(f"{FOLDER}/") or day_of(path) in days
 
 
 def entity_of(path: str, section: str) -> str:
@@ -49,15 +52,9 @@ def entity_of(path: str, section: str) -> str:
 
 
 def recalls_tag(text: str) -> tuple[str, ...]:
-    """The tags that a text gives itself."""
+    """The tag of a line that the nightly job has promoted."""
     mark = _PROMOTED.search(text)
     return (f"recalls={mark[2]}",) if mark else ()
-
-
-def _not_on(act: Act, memory: Memory) -> str:
-    if memory.kind != "document":
-        return listed_texts.not_on(act, memory)
-    return "" if act in {Act.EDIT, *SIDECAR_ACTS} else "it tells the agent who it is: edit it"
 
 
 def _plan_import(change: Change, context: ListContext) -> Plan:
@@ -69,11 +66,6 @@ def _plan_import(change: Change, context: ListContext) -> Plan:
         raise Refused("notes cannot be added here", where=path)
     text = str(change.fields.get("document") or change.fields.get("content") or "")
     return plan_file_import(change, context, imported_file(context.root, path), text)
-
-
-def _days_given(now: datetime) -> list[str]:
-    """The days whose logs a session is given: yesterday and today."""
-    return [(now - timedelta(days=back)).date().isoformat() for back in (1, 0)]
 
 
 def convert(memory: Memory) -> ConvertedMemory:
@@ -88,11 +80,12 @@ class OpenClawStore(MarkdownListStore):
     """One workspace."""
 
     format = "openclaw"
+    documents = NOTES
+    of_documents = {"type": "bootstrap", "entity": "bootstrap", "importance": "high"}
     acts = listed_texts.list_acts(
         {Act.RETYPE: "an item has no type"},
         {Act.EDIT: plan_any_edit},
         add_imported=_plan_import,
-        not_on=_not_on,
         native_tags=lambda memory: recalls_tag(memory.content),
     )
 
@@ -135,12 +128,6 @@ class OpenClawStore(MarkdownListStore):
             raise Refused("memories cannot be added here", where=path)
         return path, str(extra.get(SECTION) or "")
 
-    def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
-        if key not in NOTES:
-            return super().read_text(key, path, text, sidecar)
-        fields = {"type": "bootstrap", "title": key, "entity": "bootstrap", "importance": "high"}
-        return Reading((self.document(key, path, text, **fields),) if text.strip() else ())
-
     def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:
         found = super().describe(file, item) | {"entity": entity_of(file.key, item.group)}
         extra = found["extra"]
@@ -165,21 +152,19 @@ class OpenClawStore(MarkdownListStore):
         """Notes that no session is given are found by an index that follows the files."""
         if path == NOTES[-1]:
             return ReadTime.OPENED
-        is_given = not path.startswith(f"{FOLDER}/") or day_of(path) in _days_given(self.now())
-        return ReadTime.NEXT_SESSION if is_given else ReadTime.INDEXED
+        return ReadTime.NEXT_SESSION if _is_given(path, self.now()) else ReadTime.INDEXED
 
-    def as_loaded(self, path: str, text: str) -> LoadedText | None:
-        is_log = path.startswith(f"{FOLDER}/")
-        return None if is_log else LoadedText(path, text, limit=LIMIT)
+    def limit_of(self, path: str) -> LoadLimit:
+        return LoadLimit() if path.startswith(f"{FOLDER}/") else LIMIT
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The bootstrap files up to their cap, then the logs of yesterday and today."""
         texts: list[LoadedText] = []
-        for path in (*NOTES[:-1], openclaw.memory_name(self.root)):
-            texts += self.loaded_file(path, view, "a bootstrap file", LIMIT)
-        for path in openclaw.daily_files(self.root, []):
-            if day_of(path) in _days_given(now):
-                texts += self.loaded_file(path, view, "today's and yesterday's logs are read")
+        logs = openclaw.daily_files(self.root, [])
+        for path in (*NOTES[:-1], openclaw.memory_name(self.root), *logs):
+            if _is_given(path, now):
+                note = "a log of today or yesterday" if path in logs else "a bootstrap file"
+                texts += self.loaded_file(path, view, note)
         return texts
 
 

@@ -23,7 +23,7 @@ from memtui.changes import Edit, text_edit, value_edit
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.editing import raw_value
 from memtui.files.json.locating import load
-from memtui.model import UNTYPED, Memory
+from memtui.model import Memory
 from memtui.stores.markdown.documents import words_of
 from memtui.stores.scanning import ParsedFile, read_text
 from memtui.stores.values import lower_word
@@ -235,7 +235,9 @@ def _task_fields(memory: Memory) -> dict[str, Any]:
 
 def describe_type_changes(changed: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
     """One line for each document."""
-    return tuple(f"{path}: {now or UNTYPED} -> {will or UNTYPED}" for path, now, will in changed)
+    return tuple(
+        f"{path}: {now or 'no type'} -> {will or 'no type'}" for path, now, will in changed
+    )
 
 
 # ---- writing the map -----------------------------------------------------------------------------

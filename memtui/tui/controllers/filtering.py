@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from memtui import query as queries
 from memtui import text
 from memtui.errors import MemtuiError
-from memtui.model import IMPORTANCES, STATUSES, UNTYPED
+from memtui.model import IMPORTANCES, STATUSES
 from memtui.tui import appearance
 from memtui.tui.choices import Choice
 from memtui.tui.layout import Pane
@@ -252,7 +252,7 @@ def _choices(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> 
     return [
         Choice(
             value.casefold(),
-            value or UNTYPED,
+            value,
             count,
             chosen=value.casefold() in chosen,
             field=field,

@@ -12,7 +12,7 @@ from textual.content import Content
 
 from memtui import text
 from memtui.errors import Conflict
-from memtui.model import Memory, empty_word
+from memtui.model import Memory
 from memtui.tui.appearance import Palette
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
 from memtui.tui.diff_lines import DiffLine, count_lines
@@ -227,4 +227,4 @@ FIELDS = ("store", "entity", "type", "importance", "status", "tags", "created")
 def _field(memory: Memory, name: str, width: int) -> str:
     value = text.date(memory.created) if name == "created" else getattr(memory, name)
     words = ", ".join(value) if isinstance(value, tuple) else str(value)
-    return text.cut(f" {name:<11}{text.one_line(words) or empty_word(name)}", width)
+    return text.cut(f" {name:<11}{text.one_line(words) or 'none'}", width)

@@ -483,6 +483,7 @@ class BrowseScreen(PaneScreen):
         self.search_again(whole=self.status_text.complete)
         if self._editing is not None:
             self._editing.review.note_change()
+            self._editing.forms.note_change()
 
     def _keep_from_collection(self) -> None:
         """Keep what has been read out of garbage collection: to go through 300,000 memories takes
@@ -557,12 +558,11 @@ def _has_other_words(before: Query, now: Query) -> bool:
 
 
 def _types_width(found: SearchResult) -> int:
-    """Columns of the longest type, or kind where one is missing; 0 in a list of one type."""
-    if len(queries.filter_values(found.query, "type")) == 1:
+    """Columns of the longest type; 0 in a list of one type."""
+    types = queries.filter_values(found.query, "type")
+    if len(types) == 1 and "*" not in types[0]:
         return 0
-    facets = found.facets
-    names = [*facets.type, *(facets.kind if facets.type.get("") else ())]
-    return max((text.width(text.one_line(name)) for name in names), default=0)
+    return max((text.width(text.one_line(name)) for name in found.facets.type), default=0)
 
 
 def _entities_width(found: SearchResult) -> int:

@@ -263,8 +263,8 @@ class MemoryList(ListWindow):
         put(appearance.FINDING_GLYPH if memory.ref in self._findings else " ", palette.warning)
         put(f"{self._time(memory):>{TIME_WIDTH[self._dates]}} ", palette.dim)
         columns = self._columns(width)
-        kind = text.one_line(memory.type or memory.kind) if self._types else ""
-        ink = palette.type(memory.type) if memory.type and not quiet else palette.faint
+        kind = text.one_line(memory.shown_type) if self._types else ""
+        ink = palette.faint if quiet else palette.type(memory.shown_type)
         if columns.type:
             put(text.pad(kind, columns.type) + "  ", ink)
         headline = self._texts(memory, columns.text)[0]

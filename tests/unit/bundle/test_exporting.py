@@ -238,10 +238,10 @@ def test_a_document_for_people_has_a_chapter_per_entity() -> None:
     assert "".join(exporting.encode_markdown(memories)) == (
         "# Memories\n"
         "\n## without entity\n"
-        "\n### of nothing\n\n*untyped, medium, \u2013* `a:3`\n"
+        "\n### of nothing\n\n*fact, medium, \u2013* `a:3`\n"
         "\n## a\u241b\n"
-        "\n### Only a line\n\n*untyped, high, 2026-03-01 10:00* `a:1`\n"
+        "\n### Only a line\n\n*fact, high, 2026-03-01 10:00* `a:1`\n"
         "\n## b\n"
         "\n### Second\n\n*note, medium, \u2013* `a:0`\n\n> one\n>\n> two\n"
-        "\n### Gone\n\n*untyped, medium, retired, \u2013* `a:2`\n"
+        "\n### Gone\n\n*fact, medium, retired, \u2013* `a:2`\n"
     )

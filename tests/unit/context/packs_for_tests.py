@@ -13,7 +13,6 @@ from typing import Any
 from memtui.context import Pack, draft_pack, find_recipe, read_settings
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.progress import IsCancelled, never
 from memtui.stores.base import Reading, Scan, Shard, Store
 from tests.samples import SAMPLES
 
@@ -30,7 +29,7 @@ class ListStore(Store):
     root: Path = Path("/nowhere")
     format: str = "list"
 
-    def scan(self, cancelled: IsCancelled = never) -> Scan:
+    def scan(self) -> Scan:
         return Scan((Shard("all", (), "1"),))
 
     def read(self, shard: Shard) -> Reading:

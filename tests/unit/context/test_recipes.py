@@ -27,7 +27,7 @@ def test_a_wanted_type_overtakes_a_better_text_of_another_type() -> None:
     best = max((e for s in plain.sections for e in s.entries), key=lambda entry: entry.score)
     assert best.ref == "s:a"
     pack = pack_of(library, "typed", "tide", types=("goal",))
-    assert [section.title for section in pack.sections] == ["goal", "journal", "untyped"]
+    assert [section.title for section in pack.sections] == ["goal", "journal", "other"]
     goal, journal, untyped = (section.entries[0] for section in pack.sections)
     assert {p.name for p in goal.parts} == {"text", "type"}
     assert goal.score == pytest.approx(goal.parts[0].value * 1.35)

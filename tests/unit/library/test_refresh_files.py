@@ -10,8 +10,8 @@ from queue import Empty, Queue
 import pytest
 
 from memtui.changes import Act, Change
+from memtui.files.reading import file_stamp
 from memtui.library import Library
-from memtui.progress import Cancelled
 from memtui.stores import scanning
 from memtui.tui.jobs import FileWatcher
 from tests.bench.corpus import write_facts
@@ -71,39 +71,25 @@ def test_what_is_gone_or_new_is_for_the_look_at_all(home: Path, library: Library
     assert "late 2" in said(library)
 
 
-def test_a_stopped_look_changes_nothing_and_the_next_sees_all(home: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other" / "memory"
-    write_facts(other, ["other"], each=1)
-    both = Library.open([home, other])
-    both.load()
-    say(file_of(home, 0), "new")
-    looks = iter([False, True])
-    with pytest.raises(Cancelled):
-        both.refresh(lambda: next(looks))
-    assert "new" not in said(both)
-    assert both.refresh()
-    assert "new" in said(both)
-
-
 def test_what_memtui_writes_during_a_look_stays(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The look rests while keys are pressed, and an edit may be saved meanwhile."""
-    monkeypatch.setattr(scanning, "CHECK_EVERY", 2)
+    """A look at many files takes a while, and an edit may be saved meanwhile."""
     library = Library.open([home], state=tmp_path / "state")
     library.load()
     label = library.stores[0].label
     looks = 0
 
-    def adds_once() -> bool:
+    def adds_once(files: tuple[str, ...]) -> str:
         nonlocal looks
         looks += 1
         if looks == 2:
             text = {"content": "mine", "entity": "aardvark", "type": "person"}
             library.apply(library.plan([Change(Act.ADD, label, "", text, force=True)]))
-        return False
+        return file_stamp(files)
 
-    library.refresh(adds_once)
+    monkeypatch.setattr(scanning, "file_stamp", adds_once)
+    library.refresh()
     assert "mine" in said(library)
     assert not library.refresh()
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memtui.changes import invert_edits, record_edit, value_edit
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Link, Memory, Place, from_record, to_record
@@ -68,3 +69,22 @@ def test_taking_edits_back_reverses_their_order_and_direction() -> None:
         record_edit("f", ("events",), "id", "1", "{}", None),
     )
     assert invert_edits(invert_edits((first, second))) == (first, second)
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("**Port** is 8080", "Port is 8080"),
+        ("- use `pnpm`, *never* npm", "use pnpm, never npm"),
+        ("> [Rules](rules.md) — of `make`", "Rules — of make"),
+        (
+            "a * b * c, x[1](y), __init__, snake_case_*",
+            "a * b * c, x[1](y), __init__, snake_case_*",
+        ),
+        ("**", "**"),
+    ],
+)
+def test_a_headline_has_no_marks_of_markdown(written: str, shown: str) -> None:
+    memory = Memory(ref="s:1", id="1", store="s", kind="note", title=written)
+    assert memory.headline == shown
+    assert replace(memory, title="", content=f"{written}\n\nmore").headline == shown

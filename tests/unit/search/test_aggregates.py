@@ -36,7 +36,9 @@ def test_numbers_and_days_of_some(held: list[Memory], draw: object) -> None:
     assert said.undated == len(some) - len(dated)
     assert said.oldest == (min(dated).timestamp() if dated else None)
     assert said.newest == (max(dated).timestamp() if dated else None)
-    assert aggregates.count_values(table, slots)["type"] == Counter(memory.type for memory in some)
+    assert aggregates.count_values(table, slots)["type"] == Counter(
+        memory.shown_type for memory in some
+    )
     first = datetime(1970, 1, 1, tzinfo=UTC)
     days, undated = aggregates.count_days(table, slots)
     assert days == Counter((time - first).days for time in dated)

@@ -177,7 +177,9 @@ def test_a_letter_finds_what_looking_at_every_memory_finds(
     found = {*expected, *hits.matching.tolist()}
     for name in ("type", "importance", "status", "kind", "entity", "store"):
         counts = Counter(
-            getattr(made[slot], name) for slot in found if passes(made[slot], query, name)
+            getattr(made[slot], "shown_type" if name == "type" else name)
+            for slot in found
+            if passes(made[slot], query, name)
         )
         assert getattr(hits.facets, name) == dict(counts)
 

@@ -33,3 +33,10 @@ def test_every_word_of_the_list_finds_exactly_its_rows(tmp_path: Path, store: st
             assert found(f'type:"{word}"') == wanted, word
             assert found(f'-type:"{word}"') == rows.keys() - wanted, word
             assert found(f'(type:"{word}" OR importance:none)') >= wanted, word
+
+
+def test_a_type_that_is_being_typed_stands_for_all_that_begin_so() -> None:
+    assert parse_query("type:dec", NOW, typing=True).conditions[0].values == ("dec*",)
+    assert parse_query("type:bug,dec", NOW, typing=True).conditions[0].values == ("bug", "dec*")
+    assert parse_query("type:dec ", NOW, typing=True).conditions[0].values == ("dec",)
+    assert parse_query("-type:dec", NOW, typing=True).conditions[0].values == ("dec",)

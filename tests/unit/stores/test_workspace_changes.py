@@ -301,7 +301,7 @@ def test_a_pattern_names_every_document_it_would_type(root: Path, store: Opened)
     before = native(root)
     plan = store.do(Act.RETYPE, pattern="knowledge/**/*.md", type="preference")
     assert plan.refs == (f"{LABEL}:knowledge/lantern.md",)
-    assert plan.warnings == ("knowledge/lantern.md: untyped -> preference",)
+    assert plan.warnings == ("knowledge/lantern.md: no type -> preference",)
     assert store.by_id("knowledge/lantern.md").type == "preference"
     assert store.by_id("knowledge/designs/lamp.md").type == "project"
     store.undo(plan)
@@ -310,7 +310,7 @@ def test_a_pattern_names_every_document_it_would_type(root: Path, store: Opened)
 
 def test_taking_a_pattern_away_names_what_loses_its_type(store: Opened) -> None:
     plan = store.do(Act.RETYPE, pattern="knowledge/designs/*.md", type="")
-    assert plan.warnings == ("knowledge/designs/lamp.md: project -> untyped",)
+    assert plan.warnings == ("knowledge/designs/lamp.md: project -> no type",)
     assert store.by_id("knowledge/designs/lamp.md").type == ""
 
 

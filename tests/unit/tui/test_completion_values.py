@@ -33,7 +33,6 @@ def lines(line: str) -> list[str]:
         ("type:dec", "type:decision"),
         ("auth type:DEC", "auth type:DECision"),
         ("type:bug,dec", "type:bug,decision"),
-        ("type:unt", "type:untyped"),
         ("type:", "type:decision"),
         ("type:des", "type:design"),
         ("-type:b", "-type:bug"),
