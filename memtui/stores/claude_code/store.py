@@ -41,7 +41,6 @@ from memtui.stores.claude_code import (
     markdown_files,
     memory_folders,
 )
-from memtui.stores.claude_code.adding import convert
 from memtui.stores.claude_code.records import (
     IMPORTS,
     INDEX_LINES,
@@ -302,7 +301,7 @@ SUPPORT = FormatSupport(
     ClaudeCodeStore,
     transfer=TransferSupport(
         local_keys=("transcript",),
-        convert=convert,
+        convert=editing.convert,
     ),
     upkeep=upkeep_rules(),
 )
