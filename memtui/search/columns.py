@@ -394,8 +394,3 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
 def to_array(slots: Sequence[int] | Slots) -> Slots:
     """Return slots as an array."""
     return np.asarray(slots, np.int64)
-
-
-def to_sorted_array(numbers: Sequence[int]) -> Slots:
-    """Return slots as an ascending array."""
-    return np.sort(np.asarray(numbers, np.int64))
