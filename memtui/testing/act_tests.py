@@ -28,7 +28,7 @@ from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.model import Memory
 from memtui.stores.format import Format
-from memtui.testing.acting import BEFOREHAND, allowed, effect, first_plan
+from memtui.testing.acting import BEFOREHAND, allowed, effect, first_plan, holders
 from memtui.testing.fixtures import (
     UNKNOWN,
     FormatFixtures,
@@ -350,7 +350,7 @@ class NeighbourTests(FormatFixtures):
         now = memories(open_library(place))
         assert now[ours.ref].content.rstrip() == f"{ours.content.rstrip()} ours {EDITS - 1}"
         assert now[theirs.ref].content.rstrip() == f"{theirs.content.rstrip()} neighbour {message}"
-        others = before.keys() - {ours.ref, theirs.ref}
+        others = before.keys() - {ours.ref, theirs.ref} - holders(library, ours, theirs)
         assert {ref: now[ref].content for ref in others} == {
             ref: before[ref].content for ref in others
         }

@@ -36,6 +36,13 @@ def allowed(library: Library, act: Act) -> dict[str, list[Memory]]:
     return found
 
 
+def holders(library: Library, *parts: Memory) -> set[str]:
+    """Refs of the documents that hold one of these memories as a line."""
+    files = {part.origin.file for part in parts if part.kind != "document"}
+    every = memories(library).values()
+    return {one.ref for one in every if one.kind == "document" and one.origin.file in files}
+
+
 def first_plan(
     library: Library, act: Act, among: Sequence[Memory]
 ) -> tuple[Change, Planned, list[str]]:

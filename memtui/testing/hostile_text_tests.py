@@ -28,8 +28,13 @@ MAY_REFUSE = {"lone surrogates", "deep"}
 
 
 def editable(library: Library, count: int) -> list[Memory]:
-    """So many memories that can be edited, of every kind that can."""
-    groups = list(allowed(library, Act.EDIT).values())
+    """So many memories that can be edited, of every kind that can, none within another."""
+    able = allowed(library, Act.EDIT)
+    whole = {memory.origin.file for memory in able.get("document", ())}
+    groups = [
+        [memory for memory in group if kind == "document" or memory.origin.file not in whole]
+        for kind, group in able.items()
+    ]
     mixed = [
         group[at] for at in range(max(map(len, groups))) for group in groups if at < len(group)
     ]
