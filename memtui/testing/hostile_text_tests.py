@@ -22,9 +22,9 @@ from memtui.testing.hostile_values import ALL, FORBIDDEN
 BEGIN, END = "gullfeather", "quillfeather"
 """Words that no sample holds."""
 MIN_EDITABLE = 15
-"""Memories that can be edited, in a sample; each takes one hostile text, as far as they go."""
+"""Minimum number of editable memories in a sample; each takes one hostile text."""
 MAY_REFUSE = {"lone surrogates", "deep"}
-"""Values that a format may have no way to hold: half characters, more than it allows."""
+"""Values that a format may be unable to hold."""
 
 
 def editable(library: Library, count: int) -> list[Memory]:
