@@ -65,7 +65,8 @@ class MergeScreen(TextDialog[tuple[str, int]]):
         kept, *others = way.memories
         lines: list[list[Segment]] = []
         for other in others:
-            heads = text.cut(f" Stays: {kept.id} · goes: {other.id}", width)
+            ids = (text.cut_line(one.id, (width - 18) // 2) for one in (kept, other))
+            heads = text.cut(" Stays: {} · goes: {}".format(*ids), width)
             lines += [[Segment(heads, palette.heading)], []]
             lines += draw_compared(kept, other, palette, width)
             before, after = other.content[:MAX_COMPARED_CHARS], kept.content[:MAX_COMPARED_CHARS]
