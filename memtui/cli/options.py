@@ -165,7 +165,7 @@ def query_from(
     Raises QueryError if a filter of the text or an option cannot be parsed.
     """
     now = datetime.now(UTC)
-    query = queries.parse_query(text, now)
+    query = queries.parse_search(text, now)
     if query.error is not None:
         raise QueryError(query.error.text)
     if any(c.field == "is" and "marked" in c.values for c in query.all_conditions):
