@@ -16,11 +16,10 @@ from msgspec.structs import asdict
 from memtui.cli.options import command, option
 from memtui.cli.output import (
     ID_CELLS,
-    clear_progress,
     columns,
     print_json,
     print_memories,
-    show_progress,
+    shown_progress,
 )
 from memtui.cli.store_selection import (
     find_catalog,
@@ -207,10 +206,8 @@ def embed(stores: Sequence[str], as_json: bool) -> None:
             "no embedding model",
             do='pip install ".[semantic]" in a checkout, or name a server under [search.embedding]',
         )
-    try:
-        done = library.embed(show_progress)
-    finally:
-        clear_progress()
+    with shown_progress() as report:
+        done = library.embed(report)
     if as_json:
         print_json([asdict(store) for store in done])
         return

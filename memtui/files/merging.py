@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from memtui.changes import ITEM_TEXTS, TEXTS, Edit, Kind, record_edit
+from memtui.changes import ITEM_TEXTS, TEXTS, Edit, Kind, count_common, record_edit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files import sidecar_lines, text_items
 from memtui.files.json import editing as spans
@@ -378,8 +378,8 @@ def merge_marked(base: str, ours: str, theirs: str) -> tuple[str, int]:
 
 def _marked(ours: list[str], theirs: list[str]) -> list[str]:
     above, between, below = (f"{mark}\n" for mark in CONFLICT_MARKS)
-    head = _shared_head(ours, theirs)
-    tail = _shared_head(ours[head:][::-1], theirs[head:][::-1])
+    head = count_common(ours, theirs)
+    tail = count_common(ours[head:][::-1], theirs[head:][::-1])
     ends = [lines[head : len(lines) - tail] for lines in (theirs, ours)]
     return [*ours[:head], above, *ends[0], between, *ends[1], below, *ours[len(ours) - tail :]]
 
@@ -429,15 +429,10 @@ def _merge_section(
 
 def _hunk(base: list[str], version: list[str]) -> _Hunk:
     """The change as one hunk: everywhere that it may have been made, where lines are repeated."""
-    head, tail = _shared_head(base, version), _shared_head(base[::-1], version[::-1])
+    head, tail = count_common(base, version), count_common(base[::-1], version[::-1])
     shorter = min(len(base), len(version))
     start, tail = min(head, shorter - tail), min(tail, shorter - head)
     return _Hunk(start, len(base) - tail, version[start : len(version) - tail])
-
-
-def _shared_head(first: list[str], second: list[str]) -> int:
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 _RECORD_START = re.compile(r"(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]|\{|\r?\n\S")

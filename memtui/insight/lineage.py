@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from memtui.insight.links import LinkIndex
 
 MAX_BACKLINKS = 200
-"""Memories that link to one that are read for its lineage."""
+"""Maximum number of memories read that link to one memory."""
 MAX_HISTORY = 1_000
-"""Versions of one memory that are followed in each direction."""
+"""Maximum number of versions followed in each direction."""
 
 Replacements = dict[str, dict[str, None]]
 """Id of a memory -> ids of those that it replaced, or that replaced it, in the order read."""
@@ -34,11 +34,11 @@ class Relative(Struct, frozen=True):
 
     id: str
     memory: Memory | None
-    """None: there is no memory with this id."""
+    """None if there is no memory with this id."""
     link: Link | None = None
     """The link that leads to it (or from it); None for a replacement."""
     is_missing: bool = False
-    """Neither a memory nor an entity of the open stores has this name; known with an index only."""
+    """True if neither a memory nor an entity of the open stores has this name; needs an index."""
 
 
 class Lineage(Struct, frozen=True):
@@ -54,9 +54,9 @@ class Lineage(Struct, frozen=True):
     backlinks: tuple[Relative, ...] = ()
     """Memories that link to it, `MAX_BACKLINKS` at most."""
     more_backlinks: int = 0
-    """How many there are beside these."""
+    """Number of further memories that link to it."""
     history: tuple[Relative, ...] = ()
-    """All earlier and later versions and the memory itself, oldest to newest."""
+    """The memory with all its earlier and later versions, oldest first."""
 
 
 def find_lineage(memory: Memory, find: FindMemory, index: LinkIndex | None = None) -> Lineage:

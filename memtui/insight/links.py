@@ -40,7 +40,7 @@ class NodeKind:
     MEMORY = "memory"
     ENTITY = "entity"
     UNKNOWN = "unknown"
-    """An end that names no memory and no entity of any open store."""
+    """The name matches no memory or entity of any open store."""
 
 
 class Node(NamedTuple):
@@ -89,7 +89,7 @@ class Edge(NamedTuple):
 
 
 MAY_NAME_NOTHING = frozenset({EdgeOrigin.TEXT, EdgeOrigin.SOURCE})
-"""Links of these origins are left out where no memory and no entity has the name."""
+"""Links of these origins are left out if no memory or entity has the name."""
 _ENDS_WITH_MEMORY = frozenset({EdgeOrigin.LINK, EdgeOrigin.TEXT})
 
 

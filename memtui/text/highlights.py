@@ -59,7 +59,7 @@ def fold(text: str) -> str:
 
 
 LONGEST_RUN = 64
-"""Letters that a `*` matches at most; words in the index are no longer."""
+"""Maximum number of letters that a `*` matches; words in the index are no longer."""
 
 
 def _starred(pieces: Sequence[str]) -> str:
@@ -169,11 +169,11 @@ def _spans(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 MAX_PASSAGE_CHARS = 60_000
-"""Characters of a text that are searched for a passage: as many as the detail shows."""
+"""How much of a text is searched for a passage, in characters: as much as the detail shows."""
 FORM_CHARS = 5
-"""Matches that share as many letters count as one word: `deploy`, `deployed`."""
+"""Matches that begin with this many equal letters count as one word: `deploy`, `deployed`."""
 CONTEXT_CELLS = 12
-"""Columns of an excerpt before its first match."""
+"""Columns before the first match of an excerpt."""
 SECRET_REACH = 600
 """Characters before and behind a part of a text that are searched for secrets with it: those of a
 name and a value are shorter, and other secrets have no blanks."""
@@ -190,7 +190,7 @@ class Passage(NamedTuple):
     line: int
     """The line where it starts, from 0."""
     words: int
-    """How many different words of the search it has."""
+    """Number of different search words that it contains."""
 
 
 class _Line(NamedTuple):

@@ -9,9 +9,9 @@ from datetime import time as clock_time
 from memtui.text.safe_text import one_line
 
 NO_TIME = "–"
-"""Shown where a memory has no time."""
+"""Shown for a memory without a time."""
 SHORT_CELLS = 4
-"""Most cells of `short_ago` within a century."""
+"""Maximum width of `short_ago` within a century, in cells."""
 
 _MIDNIGHT = clock_time()
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
