@@ -261,8 +261,8 @@ def mask_diff(diff: FileDiff) -> FileDiff:
     if are_secrets_revealed():
         return diff
     before, after = (diff.before or "").split("\n"), (diff.after or "").split("\n")
-    head = _count_common(before, after)
-    tail = _count_common(before[head:][::-1], after[head:][::-1])
+    head = count_common(before, after)
+    tail = count_common(before[head:][::-1], after[head:][::-1])
     start, end = max(0, head - _AROUND), max(0, tail - _AROUND)
     old, new = (_mask_lines(lines, start, len(lines) - end) for lines in (before, after))
     known, masked = set(before), set(old) - set(before)
@@ -283,7 +283,7 @@ def _mask_lines(lines: Sequence[str], start: int, end: int) -> list[str]:
     return [*lines[:start], *part, *lines[end:]]
 
 
-def _count_common(one: Sequence[str], other: Sequence[str]) -> int:
+def count_common(one: Sequence[str], other: Sequence[str]) -> int:
     """How many elements both have in common at their beginning."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
@@ -31,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--long"):
         os.environ[VARIABLE] = "1"  # for processes of tests too; test modules are imported later
     os.umask(0o022)  # tests look at the modes of their files
+    os.environ["TZ"] = "UTC"  # times are shown in the zone of the machine
+    time.tzset()
     for name in ("NO_COLOR", "FORCE_COLOR"):
         os.environ.pop(name, None)
     settings.register_profile(

@@ -373,10 +373,10 @@ class _Planner(Struct):
         new, unchanged, conflicts = [], [], []
         for memory in incoming.memories:
             item = map_memory(memory, incoming.format, target)
-            if (found := existing.find(item)) is None:
+            found = existing.find(item)
+            if found is None:
                 new.append(item)
-                continue
-            if differs := list_differences(item, found):
+            elif differs := list_differences(item, found):
                 conflicts.append(ImportConflict(memory, found.ref, differs))
             else:
                 unchanged.append(memory)

@@ -28,7 +28,6 @@ from memtui.files.sidecar_lines import FOLDER, read_entries
 from memtui.files.staging import (
     clear_leftovers,
     is_hidden,
-    keep_stage,
     move_into_place,
     new_stage,
     removing_folder,
@@ -209,8 +208,9 @@ def _install(tree: Tree, place: Path, recorder: WriteRecorder, report: Report) -
             except OSError as error:
                 if any(_changed_names(tree, stage)):
                     what = f"nothing was imported: {error.strerror or error}"
-                    kept = f"another program has written into {keep_stage(stage, place)}"
-                    raise SaveError(what, where=str(place), do=kept) from error
+                    kept = atomic_replace.keep_beside(real_path(place), stage)
+                    do = f"another program has written into {kept}"
+                    raise SaveError(what, where=str(place), do=do) from error
                 raise
     except OSError as error:
         reason = error.strerror or str(error)

@@ -10,7 +10,7 @@ import click
 from memtui.changes import Act, Change
 from memtui.cli.options import argument, command, option
 from memtui.cli.output import apply_change, apply_planned, confirm_deletion
-from memtui.cli.store_selection import load_library
+from memtui.cli.store_selection import load_library, load_settings
 from memtui.errors import Refused
 from memtui.text import one_line
 
@@ -91,11 +91,10 @@ def edit(
     if fields:
         change = Change(Act.EDIT, memory.store, memory.ref, fields)
         return apply_change(library, change, **options)
-    from memtui import config, paths
+    from memtui import paths
     from memtui.files.drafts import edit_text
 
-    editor = config.load(paths.config_file()).settings.editor
-    with edit_text(memory.content, editor, paths.state_folder()) as text:
+    with edit_text(memory.content, load_settings().editor, paths.state_folder()) as text:
         if text is None:
             print("No changes")
             return 0

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from memtui.cli.options import argument, command, filtered, limit_option, option
 from memtui.cli.output import print_json
-from memtui.cli.store_selection import read_library
+from memtui.cli.store_selection import load_settings, read_library
 from memtui.errors import RefError, Refused, did_you_mean
 from memtui.model import format_time, to_record
 from memtui.query import Query, Sort
@@ -105,11 +105,10 @@ def _refuse_unknown_entity(library: Library, name: str) -> None:
 
 def _settings() -> ContextSettings:
     """The settings of recipes; an unknown constant is reported on standard error."""
-    from memtui import config, paths
     from memtui.context import read_settings
     from memtui.context.task import CONSTANT_NAMES
 
-    settings = config.load(paths.config_file()).settings  # `open_library` reports its faults
+    settings = load_settings()  # `open_library` reports its faults
     for name in settings.recipe_constants:
         if name not in CONSTANT_NAMES:
             known = f"{did_you_mean(name, CONSTANT_NAMES, lead='; ')}; known: "

@@ -80,7 +80,7 @@ def log(
         )
         return
     for action in actions:
-        day = date(datetime.fromtimestamp(action.time, UTC), None)
+        day = date(datetime.fromtimestamp(action.time, UTC))
         notes = [one_line(action.note)] if action.note else []
         notes += overwritten.get(action.id, ())
         note = f"  ({'; '.join(notes)})" if notes else ""

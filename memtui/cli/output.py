@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -13,7 +14,7 @@ import click
 from memtui.changes import Change, Outcome, mask_diff
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.progress import Progress
+from memtui.progress import Progress, Report, silent
 from memtui.text import (
     column,
     cut,
@@ -135,16 +136,21 @@ def print_diffs(diffs: Iterable[FileDiff]) -> None:
             print(visible(line))
 
 
-def show_progress(progress: Progress) -> None:
-    """Overwrite the line of progress on standard error, if it is a terminal."""
-    if sys.stderr.isatty():
+@contextmanager
+def shown_progress() -> Iterator[Report]:
+    """What shows progress on one line of standard error, if that is a terminal; the line goes at
+    the end."""
+    if not sys.stderr.isatty():
+        yield silent
+        return
+
+    def show(progress: Progress) -> None:
         of = f" {number(progress.done)} of {number(progress.total)}" if progress.total else ""
         print(f"\r\x1b[K{one_line(progress.what)}{of}", end="", file=sys.stderr, flush=True)
 
-
-def clear_progress() -> None:
-    """Remove the line of progress."""
-    if sys.stderr.isatty():
+    try:
+        yield show
+    finally:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 

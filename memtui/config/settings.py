@@ -334,7 +334,7 @@ SCHEMA: tuple[Setting, ...] = (
         "search.embedding",
         Embedding,
         "a table with kind, url, model, key_variable and fusion, text in quotes",
-        "Search by meaning. static: what `pip install memtui[semantic]` brings, offline; nothing\n"
+        "Search by meaning. static: the extra `semantic` of memtui, offline; nothing\n"
         "without it. off: never. openai: a server that speaks OpenAI's API, as Ollama does too,\n"
         "which the texts of your memories are sent to, for example\n"
         'embedding = { kind = "openai", url = "http://127.0.0.1:11434/v1", model = "all-minilm" }\n'

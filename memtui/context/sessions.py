@@ -163,7 +163,6 @@ def _generic_block(task: Task, store: str, entity: str, follows: bool) -> list[S
     ):
         if not chosen:
             continue
-        # Only these are read: of a store from the cache each costs a decoding.
         last = chosen[-limit - MAX_DROPPED :]
         shown = [_event_entry(found.rows[slot], task.now) for slot in last]
         before = shown[:-limit]

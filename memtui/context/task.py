@@ -13,7 +13,6 @@ from memtui import query as queries
 from memtui.model import Memory
 from memtui.query import Query, Sort, Term, TermKind
 from memtui.search import analysis, salience
-from memtui.search.array_types import Mask
 from memtui.search.columns import Columns
 from memtui.search.ranking import RankedHits
 from memtui.search.salience import DEFAULTS as SCORE_DEFAULTS
@@ -124,14 +123,6 @@ class Found(Protocol):
     def columns(self) -> Columns: ...
     @property
     def hits(self) -> RankedHits | None: ...
-    def mask_with_parts(self, parts: Sequence[str]) -> Mask:
-        """For each slot whether a word of the memory may contain one of these folded parts."""
-        ...
-
-    def ref_of(self, slot: int) -> str:
-        """The ref of a memory, without reading the rest of it."""
-        ...
-
     def slots_of_refs(self, refs: Collection[str]) -> set[int]:
         """The slots of memories with one of these refs."""
         ...

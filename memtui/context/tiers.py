@@ -9,23 +9,17 @@ the memories instead of index.json, and nothing is written to access.json unless
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from itertools import islice
 
 from msgspec import Struct
 
 from memtui.context.entries import MAX_DROPPED, limited_section, slots_of_role
 from memtui.context.pack import COUNT_PLACEHOLDER, PackEntry, Section
-from memtui.context.task import Found, Task
+from memtui.context.task import Task
 from memtui.model import Memory
-from memtui.search import analysis
-from memtui.search.array_types import Longs
-from memtui.search.columns import to_array
-from memtui.search.pack_ranking import group_by_recency, types_of_entities
 from memtui.search.ranking import ScorePart
-from memtui.search.salience import days_since, halved, whole_days
+from memtui.search.salience import halved, whole_days
 
 _STOP_WORDS = """
     a an the and or but in on at to for of with by from as is was are were been be have has had do
@@ -38,8 +32,6 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 """retrieve-memory.sh:75-86."""
 SHORTEST_TERM = 3
 """Letters of a term that is compared at all (retrieve-memory.sh, matches_query)."""
-SHORTEST_RUN = 2
-"""A single letter may be one that the index drops: the s of `Alice's`."""
 _WHY = "it has a word of the query"
 
 
@@ -58,24 +50,6 @@ class TiersQuery(Struct, frozen=True):
         lower = text.lower()
         return any(word in lower for word in self.words if len(word) >= SHORTEST_TERM)
 
-    def index_parts(self) -> list[str]:
-        """For each term a part of one word in the index of every text that it matches; none if
-        that is not known of a term.
-
-        Of a term the longest run of ASCII letters and digits: the index has such a run whole, but
-        for camel case joined to a script without spaces. Of terms without one, their first word.
-        """
-        parts = []
-        for term in (word for word in self.words if len(word) >= SHORTEST_TERM):
-            longest = max(re.findall("[a-z0-9]+", term), key=len, default="")
-            if not longest:
-                longest = next(iter(analysis.list_words(term)), "")
-            if len(longest) < SHORTEST_RUN and longest.isascii():
-                return []
-            # A version is indexed without its v.
-            parts.append(longest[1:] if re.match(r"v\d", longest) else longest)
-        return parts
-
 
 def reduce_query(text: str) -> TiersQuery:
     """Drop stop words and single letters; if nothing is left, the whole text counts."""
@@ -88,24 +62,20 @@ def build_tiers(task: Task) -> tuple[list[Section], str, str]:
     """The sections, the head and the tail of the pack."""
     query = reduce_query(task.text)
     found = task.search()
-    slots = to_array(found.slots)
-    columns = found.columns
-    fact_slots = slots_of_role("fact", columns, slots)
-    summaries = _summaries(task, query, found, slots, fact_slots)
+
+    def playing(role: str) -> list[Memory]:
+        slots = slots_of_role(role, found.columns, found.slots)
+        return [found.rows[slot] for slot in slots.tolist()]
+
+    facts = playing("fact")
+    summaries = _summaries(task, query, playing("summary"), facts)
     total = len(summaries.entries)
     sections = [summaries]
     if total < 1 or total < task.constants["enough"]:
-        parts = query.index_parts()
-        matching = (
-            fact_slots[found.mask_with_parts(parts).take(fact_slots)] if parts else fact_slots
-        )
-        sections.append(_facts(task, query, found, matching))
+        sections.append(_facts(task, query, facts))
         total += len(sections[-1].entries)
     if total < task.constants["enough"]:
-        notes = slots_of_role("daily", columns, slots)
-        ages = days_since(columns.created.take(notes), task.now)
-        recent = notes[ages < task.constants["note_days"] + 1]
-        sections.append(_notes(task, query, [found.rows[slot] for slot in recent.tolist()]))
+        sections.append(_notes(task, query, playing("daily")))
     head = f'=== MEMORY CONTEXT ===\n\nQuery: "{task.text}" → synthesized: "{query.text}"\n\n'
     tail = "=== END MEMORY CONTEXT ===\n"
     if not any(section.entries for section in sections):
@@ -114,33 +84,30 @@ def build_tiers(task: Task) -> tuple[list[Section], str, str]:
 
 
 def _recency(task: Task, time: datetime | None) -> str:
-    return _shown_recency(task, None if time is None else whole_days(time, task.now))
-
-
-def _shown_recency(task: Task, days: int | None) -> str:
     """As the script prints it; None: the time is not known."""
-    if days is None:
+    if time is None:
         return f"{task.constants.undated_recency:.3f}"
-    return f"{halved(days, task.constants.half_life_days):.3f}"
+    return f"{halved(whole_days(time, task.now), task.constants.half_life_days):.3f}"
 
 
 def _slug(memory: Memory) -> str:
     return memory.entity.rpartition("/")[2]
 
 
-def _summaries(task: Task, query: TiersQuery, found: Found, slots: Longs, facts: Longs) -> Section:
-    columns = found.columns
-    written = slots_of_role("summary", columns, slots)
-    codes = sorted(set(columns.entity.take(written).tolist()))
-    types = types_of_entities(columns, facts, codes)
-    named = set()
-    for code in codes:
-        parent, _, slug = columns.entities[code].rpartition("/")
-        if any(map(query.matches, (slug, types.get(code, ""), parent))):
-            named.add(code)
-    of = columns.entity.take(written).tolist()
-    chosen = [slot for slot, code in zip(written.tolist(), of, strict=True) if code in named]
-    memories = [found.rows[slot] for slot in chosen]
+def _summaries(
+    task: Task, query: TiersQuery, summaries: Sequence[Memory], facts: Sequence[Memory]
+) -> Section:
+    types: dict[str, str] = {}
+    """Entity -> the type that all of its facts have; empty where they differ."""
+    for fact in facts:
+        if types.setdefault(fact.entity, fact.type) != fact.type:
+            types[fact.entity] = ""
+
+    def is_named(summary: Memory) -> bool:
+        parent, _, slug = summary.entity.rpartition("/")
+        return any(map(query.matches, (slug, types.get(summary.entity, ""), parent)))
+
+    memories = filter(is_named, summaries)
     scored = [(_recency(task, memory.when), _slug(memory), memory) for memory in memories]
     scored.sort(key=lambda item: item[:2], reverse=True)
     most = task.constants["summary_lines"]
@@ -168,30 +135,18 @@ def _recent_entry(memory: Memory, recency: str, text: str, why: str) -> PackEntr
     return PackEntry(memory.ref, text, score, (ScorePart("recency", score),), why)
 
 
-def _matching_facts(
-    task: Task, query: TiersQuery, found: Found, slots: Longs
-) -> Iterator[tuple[str, Memory]]:
-    """Recency and fact, by recency, entity and id, as `sort -rn` of the script's whole lines.
-
-    Facts are decoded one after the other, only as many as are asked for.
-    """
-    groups = group_by_recency(
-        found.columns, slots, task.now, lambda days: float(_shown_recency(task, days))
-    )
-    for recency, group in groups:
-        # The ref ends with the id, and is known without decoding the rest.
-        for slot in sorted(group, key=found.ref_of, reverse=True):
-            memory = found.rows[slot]
-            if query.matches(memory.content):
-                yield f"{recency:.3f}", memory
-
-
-def _facts(task: Task, query: TiersQuery, found: Found, slots: Longs) -> Section:
+def _facts(task: Task, query: TiersQuery, facts: Sequence[Memory]) -> Section:
     limit = task.count("facts")
-    matching = islice(_matching_facts(task, query, found, slots), limit + MAX_DROPPED)
+    matching = [
+        (_recency(task, fact.created), _slug(fact), fact.ref, fact)
+        for fact in facts
+        if query.matches(fact.content)
+    ]
+    # By recency, entity and id, as `sort -rn` of the script's whole lines.
+    matching.sort(key=lambda item: (float(item[0]), *item[1:3]), reverse=True)
     entries = [
-        _recent_entry(memory, recency, f"- [{_slug(memory)}] ({recency}) {memory.content}\n", _WHY)
-        for recency, memory in matching
+        _recent_entry(fact, recency, f"- [{slug}] ({recency}) {fact.content}\n", _WHY)
+        for recency, slug, _, fact in matching[: limit + MAX_DROPPED]
     ]
     rule = f"up to {limit} active facts with a word of the query, most recent first"
     heading = f"## Facts ({COUNT_PLACEHOLDER} matched)\n\n"

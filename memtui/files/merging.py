@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from memtui.changes import ITEM_TEXTS, TEXTS, Edit, Kind, record_edit
+from memtui.changes import ITEM_TEXTS, TEXTS, Edit, Kind, count_common, record_edit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files import sidecar_lines, text_items
 from memtui.files.json import editing as spans
@@ -345,6 +345,45 @@ def merge_lines(base: list[str], ours: list[str], theirs: list[str]) -> list[str
     return None if any(not line.endswith("\n") for line in merged[:-1]) else merged
 
 
+CONFLICT_MARKS = ("<<<<<<< on disk", "=======", ">>>>>>> yours")
+"""The lines around two versions of the same lines, as git writes them."""
+
+
+def merge_marked(base: str, ours: str, theirs: str) -> tuple[str, int]:
+    """Merge two changed versions of a text, as far as their changes do not touch.
+
+    Returns:
+        The text, in which lines that conflict stand in both versions between `CONFLICT_MARKS`; and
+        how many such places there are.
+    """
+    versions = [[f"{line}\n" for line in text.split("\n")] for text in (base, ours, theirs)]
+    merged = merge_lines(*versions)
+    if merged is not None:
+        return "".join(merged)[:-1], 0
+    found: list[str] = []
+    conflicts, start = 0, (0, 0, 0)
+    for end in [*_anchors(*versions), tuple(map(len, versions))]:
+        b, o, t = (v[i:j] for v, i, j in zip(versions, start, end, strict=True))
+        anchor = versions[0][end[0] : end[0] + 1]
+        part = _merge_section(b, o, t, anchor)
+        if part is None:
+            conflicts += 1
+            part = _marked(o, t)
+        found += [*part, *anchor]
+        start = (end[0] + 1, end[1] + 1, end[2] + 1)
+    if not conflicts:  # one side moved what the other removed
+        found, conflicts = _marked(versions[1], versions[2]), 1
+    return "".join(found)[:-1], conflicts
+
+
+def _marked(ours: list[str], theirs: list[str]) -> list[str]:
+    above, between, below = (f"{mark}\n" for mark in CONFLICT_MARKS)
+    head = count_common(ours, theirs)
+    tail = count_common(ours[head:][::-1], theirs[head:][::-1])
+    ends = [lines[head : len(lines) - tail] for lines in (theirs, ours)]
+    return [*ours[:head], above, *ends[0], between, *ends[1], below, *ours[len(ours) - tail :]]
+
+
 def _anchors(*versions: list[str]) -> list[tuple[int, ...]]:
     """The places of the lines that occur once in every version, and have not changed places."""
     counts = [Counter(version) for version in versions]
@@ -390,15 +429,10 @@ def _merge_section(
 
 def _hunk(base: list[str], version: list[str]) -> _Hunk:
     """The change as one hunk: everywhere that it may have been made, where lines are repeated."""
-    head, tail = _shared_head(base, version), _shared_head(base[::-1], version[::-1])
+    head, tail = count_common(base, version), count_common(base[::-1], version[::-1])
     shorter = min(len(base), len(version))
     start, tail = min(head, shorter - tail), min(tail, shorter - head)
     return _Hunk(start, len(base) - tail, version[start : len(version) - tail])
-
-
-def _shared_head(first: list[str], second: list[str]) -> int:
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 _RECORD_START = re.compile(r"(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]|\{|\r?\n\S")

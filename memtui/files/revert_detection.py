@@ -22,7 +22,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memtui.changes import ITEM_TEXTS, TEXTS, Edit, Kind
+from memtui.changes import ITEM_TEXTS, TEXTS, Edit, Kind, count_common
 from memtui.errors import MemtuiError, UnreadableFile
 from memtui.files import atomic_replace, text_items
 from memtui.files.frontmatter import split
@@ -53,7 +53,9 @@ class PassageComparison(Struct, frozen=True):
 def compare_passages(before: str, after: str, now: str) -> PassageComparison:
     """Search the current text for the passages that differ between `before` and `after`."""
     texts = [text.split("\n") for text in (before, after, now)]
-    head, tail = _shared_ends(texts)
+    head = min(count_common(texts[2], text) for text in texts[:2])
+    ends = [text[head:][::-1] for text in texts]
+    tail = min(count_common(ends[2], text) for text in ends[:2])
     old, ours, current = (lines[head : len(lines) - tail] for lines in texts)
     if max(map(len, (old, ours, current))) > MAX_LINES:
         return PassageComparison(is_reverted=False, is_complete=now == after, reapplied=now)
@@ -99,18 +101,6 @@ def append_text(now: str, ours: str) -> str:
     newline = "\r\n" if "\r\n" in now else "\n"
     body = split(ours).body.strip("\r\n").replace("\r\n", "\n").replace("\n", newline)
     return f"{now.rstrip()}{newline}{newline}{body}{newline}"
-
-
-def _shared_ends(texts: Sequence[list[str]]) -> tuple[int, int]:
-    """Count the lines that all texts begin with and end with."""
-    shortest = min(map(len, texts))
-    head = 0
-    while head < shortest and len({lines[head] for lines in texts}) == 1:
-        head += 1
-    tail = 0
-    while tail < shortest - head and len({lines[-1 - tail] for lines in texts}) == 1:
-        tail += 1
-    return head, tail
 
 
 class _Comparison:

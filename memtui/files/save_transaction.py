@@ -78,19 +78,15 @@ class FileSave:
     def run(self) -> None:
         with locked(self._path, self._recorder.state):
             try:
-                self._save_with_retries()
+                for _ in range(MAX_ATTEMPTS):
+                    with contextlib.suppress(atomic_replace.Stale):
+                        return self._save()
+                what, do = "another program keeps writing to it", "try again later"
+                raise SaveError(what, where=str(self._path), do=do)
             except MemtuiError:
                 if not self._may_be_written:
                     self._recorder.failed(str(self._path))
                 raise
-
-    def _save_with_retries(self) -> None:
-        for _ in range(MAX_ATTEMPTS):
-            with contextlib.suppress(atomic_replace.Stale):
-                return self._save()
-        raise SaveError(
-            "another program keeps writing to it", where=str(self._path), do="try again later"
-        )
 
     def _save(self) -> None:
         self._begin(None)
@@ -114,7 +110,8 @@ class FileSave:
             self._put_back(error)
             raise
         self._back_up()
-        self._done()
+        failpoint("done")
+        self._recorder.done(str(self._path))
 
     def _create(self, new: bytes) -> None:
         self._made_folders = atomic_replace.create(self._path, new)
@@ -206,10 +203,6 @@ class FileSave:
         failpoint("intent")
         marks = ["" if data is None else digest(data) for data in (pre, post)]
         self._recorder.intend(str(self._path), *marks)
-
-    def _done(self) -> None:
-        failpoint("done")
-        self._recorder.done(str(self._path))
 
     def _back_up(self) -> None:
         """Move what was displaced to the backups. The save has succeeded, so what cannot be moved

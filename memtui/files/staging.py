@@ -110,11 +110,6 @@ def removing_folder(place: Path) -> Iterator[Path]:
             shutil.rmtree(hidden)
 
 
-def keep_stage(stage: Path, place: Path) -> Path:
-    """Give a stage that another program has written into a name that stays; returns it."""
-    return keep_beside(real_path(place), stage)
-
-
 def is_hidden(name: str, place: Path) -> bool:
     """Whether a folder of this name, in the place or beside it, is a staging directory."""
     return bool(re.fullmatch(f"{re.escape(_prefix(place))}[0-9a-f]{{8}}({_MOVING})?", name))

@@ -13,7 +13,7 @@ from memtui.insight.traversal import Neighbourhood
 from memtui.text import cut, one_line, without_lone_surrogates
 
 LONGEST_LABEL = 60
-"""Cells of a label in an export."""
+"""Maximum width of a label in an export, in cells."""
 
 LabelOf = Callable[[Node], str]
 

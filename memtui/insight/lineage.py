@@ -7,12 +7,11 @@ circle.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from memtui.model import Link, Memory
 
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
     from memtui.insight.links import LinkIndex
 
 MAX_BACKLINKS = 200
-"""Memories that link to one that are read for its lineage."""
+"""Maximum number of memories read that link to one memory."""
 MAX_HISTORY = 1_000
-"""Versions of one memory that are followed in each direction."""
+"""Maximum number of versions followed in each direction."""
 
 Replacements = dict[str, dict[str, None]]
 """Id of a memory -> ids of those that it replaced, or that replaced it, in the order read."""
@@ -35,11 +34,11 @@ class Relative(Struct, frozen=True):
 
     id: str
     memory: Memory | None
-    """None: there is no memory with this id."""
+    """None if there is no memory with this id."""
     link: Link | None = None
     """The link that leads to it (or from it); None for a replacement."""
     is_missing: bool = False
-    """Neither a memory nor an entity of the open stores has this name; known with an index only."""
+    """True if neither a memory nor an entity of the open stores has this name; needs an index."""
 
 
 class Lineage(Struct, frozen=True):
@@ -55,77 +54,59 @@ class Lineage(Struct, frozen=True):
     backlinks: tuple[Relative, ...] = ()
     """Memories that link to it, `MAX_BACKLINKS` at most."""
     more_backlinks: int = 0
-    """How many there are beside these."""
+    """Number of further memories that link to it."""
     history: tuple[Relative, ...] = ()
-    """All earlier and later versions and the memory itself, oldest to newest."""
+    """The memory with all its earlier and later versions, oldest first."""
 
 
-def lineage_in(memory: Memory, index: LinkIndex, find: FindMemory) -> Lineage:
-    """Look up all relations of a memory in an index, also what only other memories say of it."""
-    around = _find_around(memory, index, find)
-    backlinks, more = _find_backlinks(memory, index, find)
-    found = lineage(memory, around, find)
+def find_lineage(memory: Memory, find: FindMemory, index: LinkIndex | None = None) -> Lineage:
+    """Look up all relations of a memory.
 
-    def check(each: Relative) -> Relative:
-        is_missing = each.memory is None and not index.knows(memory.store, each.id)
-        return replace(each, is_missing=is_missing)
-
-    return replace(
-        found,
-        supersedes=tuple(map(check, found.supersedes)),
-        successors=tuple(map(check, found.successors)),
-        links=tuple(map(check, found.links)),
-        backlinks=backlinks,
-        more_backlinks=more,
-    )
-
-
-def lineage(memory: Memory, memories: Iterable[Memory], find: FindMemory) -> Lineage:
-    """Look up all relations of a memory, as far as these memories say them."""
+    Args:
+        memory: where to start.
+        find: looks up other memories.
+        index: of the links of all memories, for what only others say of it, and for what is
+            missing; None: what the memory says, and those that it names, directly or not.
+    """
     older: Replacements = {}
     newer: Replacements = {}
-    store = memory.store
-    for each in memories:
+    for each in _find_around(memory, find, index):
         pairs = [(each.id, old) for old in each.supersedes]
         pairs += [(new, each.id) for new in each.superseded_by]
-        for new, old in pairs if each.store == store else ():
+        for new, old in pairs:
             older.setdefault(new, {})[old] = None
             newer.setdefault(old, {})[new] = None
 
     def relative(name: str, link: Link | None = None) -> Relative:
-        return Relative(name, memory if name == memory.id else find(store, name), link)
+        found = memory if name == memory.id else find(memory.store, name)
+        is_missing = found is None and index is not None and not index.knows(memory.store, name)
+        return Relative(name, found, link, is_missing)
 
+    backlinks, more = _find_backlinks(memory, index, find) if index is not None else ((), 0)
     return Lineage(
         memory,
         supersedes=tuple(map(relative, older.get(memory.id, ()))),
         successors=tuple(map(relative, newer.get(memory.id, ()))),
         links=tuple(relative(link.target, link) for link in memory.links),
+        backlinks=backlinks,
+        more_backlinks=more,
         history=tuple(map(relative, _history(memory, older, newer, find))),
     )
 
 
-def _find_around(memory: Memory, index: LinkIndex, find: FindMemory) -> list[Memory]:
-    """All memories of the store that replaced this one or were replaced by it, also indirectly,
-    whichever side says so; itself the first."""
-    from memtui.insight.link_statements import EdgeOrigin
-    from memtui.insight.links import Node, NodeKind
-
+def _find_around(memory: Memory, find: FindMemory, index: LinkIndex | None) -> list[Memory]:
+    """All memories of the store that replaced this one or were replaced by it, also indirectly;
+    with an index whichever side says so. Itself is the first."""
     found = {memory.id: memory}
     front = [memory]
     while front and len(found) < MAX_HISTORY:
         names: dict[str, None] = {}
         for each in front:
-            node = Node(NodeKind.MEMORY, each.ref)
-            edges = (*index.outgoing(node), *index.incoming(node))
-            names.update(
-                (end.name.partition(":")[2], None)
-                for edge in edges
-                if edge.origin is EdgeOrigin.SUPERSEDES
-                for end in (edge.source, edge.target)
-                if end.name.startswith(f"{memory.store}:")
-            )
+            names.update(dict.fromkeys((*each.supersedes, *each.superseded_by)))
+            names.update(dict.fromkeys(index.replacements(each) if index is not None else ()))
         new = (find(memory.store, name) for name in names if name not in found)
         front = [each for each in new if each is not None and each.id not in found]
+        front = [each for each in front if each.store == memory.store]
         found.update((each.id, each) for each in front)
     return list(found.values())
 

@@ -27,16 +27,16 @@ SESSION = "sessions/"
 END_KEYS = ("deleted_at", "superseded_at", "retired_at", "archived_at", "retiredAt", "deletedAt")
 """Keys of `Memory.extra` that say when a memory was taken out of use."""
 UNKNOWN_END = datetime.min.replace(tzinfo=UTC)
-"""The end of a memory that was taken out of use nobody knows when: it counts at no time."""
+"""The end of a memory that was taken out of use at an unknown time: it counts as never in use."""
 
 MAX_TEXT_LINKS = 200
-"""Links of one text that are followed."""
+"""Maximum number of links read from one text."""
 _WIKILINK = re.compile(r"\[\[([^\[\]\n|#]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
 _MARKDOWN_LINK = re.compile(r"\]\(<?([^()<>\s]{1,500}?)(?:#[^()<>\s]*)?>?\)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|mailto:")
 
 MAX_STATEMENTS = 1 << 20
-"""Links of one memory that are kept."""
+"""Maximum number of links kept for one memory."""
 
 
 class EdgeOrigin(StrEnum):
@@ -50,7 +50,7 @@ class LinkStatement(NamedTuple):
     """An edge as one memory states it; names are not resolved yet."""
 
     source: str | None
-    """None: the memory itself."""
+    """None for the memory itself."""
     relation: str
     target: str
     origin: EdgeOrigin

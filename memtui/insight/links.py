@@ -15,7 +15,7 @@ All names are resolved in one pass when edges are first asked for. `LinkIndex` i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import accumulate
@@ -40,7 +40,7 @@ class NodeKind:
     MEMORY = "memory"
     ENTITY = "entity"
     UNKNOWN = "unknown"
-    """An end that names no memory and no entity of any open store."""
+    """The name matches no memory or entity of any open store."""
 
 
 class Node(NamedTuple):
@@ -89,7 +89,7 @@ class Edge(NamedTuple):
 
 
 MAY_NAME_NOTHING = frozenset({EdgeOrigin.TEXT, EdgeOrigin.SOURCE})
-"""Links of these origins are left out where no memory and no entity has the name."""
+"""Links of these origins are left out if no memory or entity has the name."""
 _ENDS_WITH_MEMORY = frozenset({EdgeOrigin.LINK, EdgeOrigin.TEXT})
 
 
@@ -244,6 +244,17 @@ class LinkIndex:
     def incoming(self, node: Node) -> tuple[Edge, ...]:
         """Edges that lead to a node, from the memories that state them."""
         return keep_unique(self.edges.incoming.get(node, ()))
+
+    def replacements(self, memory: Memory) -> Iterator[str]:
+        """The ids of the memories of its store that replaced it, or that it replaced, whichever of
+        them says so."""
+        node = Node(NodeKind.MEMORY, memory.ref)
+        for edge in (*self.outgoing(node), *self.incoming(node)):
+            if edge.origin is EdgeOrigin.SUPERSEDES:
+                for end in (edge.source, edge.target):
+                    store, _, id = end.name.partition(":")
+                    if store == memory.store:
+                        yield id
 
     def last_links(self, node: Node, at: datetime) -> list[Edge]:
         """Return the links that a memory stated until it was taken out of use, if before a time."""

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from memtui.stores.base import LimitUse
 
 COUNTED = ("type", "importance", "status", "kind", "store", "entity")
-"""Fields of `Memory` that are counted; `Statistics` has the same."""
+"""Fields of `Memory` that are counted; `Statistics` has fields of the same names."""
 _IN_ORDER = {"importance": IMPORTANCES, "status": STATUSES}
-"""Fields whose values have their own order; the others are ordered by count."""
+"""Fields whose values have an order of their own; others are ordered by count."""
 
 
 class Statistics(Struct, frozen=True):
@@ -37,9 +37,9 @@ class Statistics(Struct, frozen=True):
     newest: datetime | None = None
     undated: int = 0
     salience: Mapping[str, float] = field(default_factory=dict)
-    """`min`, `median`, `p90` and `max`; empty of no memories, or if it was not asked for."""
+    """`min`, `median`, `p90` and `max`; empty without memories or if not requested."""
     disk: Mapping[str, int] = field(default_factory=dict)
-    """Label of each store with a result -> bytes of its files."""
+    """Label of each store in the result -> size of its files in bytes."""
     limits: tuple[LimitUse, ...] = ()
     """How much of its program's limit each text uses that is loaded at the start of a session; the
     fullest first."""

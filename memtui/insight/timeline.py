@@ -20,9 +20,9 @@ MAX_BARS = 1_200
 """A hundred years of months. If there are more (one date in the year 1), the range with the most
 memories is shown and the rest only counted."""
 OUTLIER_SHARE = 0.01
-"""Share of memories at either end that is ignored when the unit is chosen."""
+"""Share of memories at each end that is ignored when the unit is chosen."""
 DEFAULT_WIDTH = 100
-"""The width, in bars, if the caller gives none."""
+"""Default width, in bars."""
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _FIRST = date.min.toordinal() - _EPOCH
@@ -34,7 +34,7 @@ class Bar(Struct, frozen=True):
     """A day, week or month and how many memories are in it."""
 
     start: date
-    """Its first day; of a week the Monday."""
+    """Its first day; the Monday of a week."""
     count: int
 
 
@@ -46,7 +46,7 @@ class Timeline(NamedTuple):
     undated: int = 0
     """Memories without a time, or with one that no calendar can show."""
     earlier: int = 0
-    """Memories before the first bar, left out because the bars would be too many."""
+    """Memories before the first bar; they would need too many bars."""
     later: int = 0
 
 

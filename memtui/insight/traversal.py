@@ -14,9 +14,9 @@ from memtui.model import format_time
 from memtui.text import one_line
 
 MAX_NODES = 10_000
-"""Nodes that are followed unless another number is given."""
+"""Default maximum number of nodes."""
 MAX_GUIDE = 200
-"""Cells of the lines before a row of a tree."""
+"""Width of the lines before a row of a tree, in cells."""
 
 
 class Direction(StrEnum):
@@ -59,7 +59,7 @@ class Neighbourhood(Struct, frozen=True):
     """The start is the first."""
     edges: Sequence[Edge]
     left_out: int = 0
-    """Nodes that were seen and not followed, because there were too many."""
+    """Nodes that were found but not followed, because there were too many."""
 
 
 def paths(found: Neighbourhood) -> dict[Node, tuple[Step, ...]]:

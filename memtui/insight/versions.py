@@ -46,10 +46,10 @@ class TextVersion(Struct, frozen=True):
     """A text that a memory had."""
 
     memory: Memory
-    """The memory with this text; what is not known of that time is as it is now."""
+    """The memory with this text; fields whose former value is unknown have the present one."""
     origin: VersionOrigin
     time: datetime | None = None
-    """Since when at the latest; None if unknown."""
+    """The latest time at which it began; None if unknown."""
     author: str = ""
     """Empty if the store does not say. Untrusted text."""
     note: str = ""
@@ -203,9 +203,9 @@ class FormerStates(Struct, frozen=True):
     """What is known for certain of some memories at one time, from the journal and git."""
 
     memories: Mapping[str, Memory] = field(default_factory=dict)
-    """Ref -> the memory as it was; also of memories that are no longer there."""
+    """Ref -> the memory as it was, including memories that no longer exist."""
     absent: frozenset[str] = frozenset()
-    """Refs of memories that were not there yet."""
+    """Refs of memories that did not exist yet."""
 
 
 def was_there(memory: Memory, at: datetime) -> bool:

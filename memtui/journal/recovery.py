@@ -24,13 +24,11 @@ from memtui.files import atomic_replace, backups, text_items
 from memtui.files.locking import locked
 from memtui.files.merging import diff_records, is_same_value, rebase
 from memtui.files.reading import decode, digest, real_path
+from memtui.files.revert_detection import RECORD_FILES
 from memtui.files.save_hooks import NullRecorder, WriteRecorder
 from memtui.files.save_transaction import commit, group_by_file
 from memtui.files.sidecar_lines import sidecar_paths
 from memtui.journal.action import Write
-
-RECORD_FILES = ".json"
-"""Suffix of files whose text is one JSON value, to which nothing is appended."""
 
 _FILE_KINDS = JSON_PARTS | TEXTS
 _STRUCTURED = JSON_PARTS | ITEM_TEXTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -20,7 +20,6 @@ from memtui.query import Group, Node, Query, Sort, Term, TermKind, filter_values
 from memtui.search import (
     aggregates,
     analysis,
-    expansion,
     filters,
     fusion,
     nearest_memories,
@@ -83,8 +82,6 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
     """The slots that match the text or may join them, before filters; None if it has no text."""
     complete: Longs = field(default_factory=lambda: NO_SLOTS)
     """The slots with all words, before filters."""
-    segments: tuple[Segment, ...] = ()
-    """The index of these rows; empty if it is not ready."""
     ranked_at: datetime = datetime.max
     """The time from which recency was counted."""
 
@@ -125,15 +122,6 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
         hits, slot = self.hits, self.slots[position]
         key = (self.columns, slot, self.ranked_at, weights, _preferred(self.query), hits.id_matches)
         return ranking.explain_score(self.hits.match, *key, self.hits.added)
-
-    def mask_with_parts(self, parts: Sequence[str]) -> Mask:
-        """For each slot, also of others than found, whether one of its words may contain one of
-        these parts; see `expansion.mask_with_parts`. All may until the index is ready."""
-        return expansion.mask_with_parts(self.segments, len(self.columns), parts)
-
-    def ref_of(self, slot: int) -> str:
-        """The ref of a memory."""
-        return self.rows[slot].ref
 
     def slots_of_refs(self, refs: Collection[str]) -> set[int]:
         """The slots of memories with one of these refs."""
@@ -231,7 +219,6 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
         filters=passed,
         matching=matching,
         complete=NO_SLOTS if complete is None else complete,
-        segments=scope.segments if scope.is_indexed else (),
         ranked_at=now,
     )
 
@@ -425,22 +412,16 @@ def statistics(
     Without `counted` neither the values of each field are counted nor is salience measured.
     """
     columns = found.columns
-    totals = aggregates.aggregate(columns, found.slots)
+    labels = aggregates.labels_of(columns, found.slots)
     weighed: Sequence[float] | Doubles = ()
     if counted:
         weighed = ordering.salience_now(columns, to_array(found.slots), now, constants)
+    figures: dict[str, Any] = aggregates.summarize(columns, found.slots)
+    figures |= order_counts(aggregates.count_values(columns, found.slots) if counted else {})
     return Statistics(
-        **order_counts(aggregates.count_values(columns, found.slots) if counted else {}),
+        **figures,
         total=found.total,
-        pinned=totals.pinned,
-        oldest=_to_datetime(totals.oldest),
-        newest=_to_datetime(totals.newest),
-        undated=totals.undated,
         salience=salience.describe_range(weighed),
-        disk={label: size for label, size in disk.items() if label in totals.stores},
+        disk={label: size for label, size in disk.items() if label in labels},
         limits=tuple(sorted(limits, key=lambda use: -use.share)),
     )
-
-
-def _to_datetime(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -8,10 +8,9 @@ unreadable with the reason; the traceback goes to the log.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -21,31 +20,38 @@ from memtui.files.reading import NO_MEMORY
 from memtui.model import Memory, find_defect
 from memtui.stores import registry
 from memtui.stores.base import (
-    LimitUse,
-    LoadedText,
     Reading,
     Scan,
     Shard,
     Store,
     StoreView,
     Unreadable,
-    WriteRecorder,
-    Written,
 )
 from memtui.stores.effects import describe_effect, plan_effect
 from memtui.text import cut, cut_line, one_line
 
 log = logging.getLogger(__name__)
 
-Answer = TypeVar("Answer")
-
 MAX_NAMED = 20
 """Faulty memories of one shard that are listed by name; the rest are counted."""
 _REASON_CELLS = 160
 
 
+_OTHERWISE: dict[str, Any] = {
+    "editable": frozenset(),
+    "relations": (),
+    "undo_note": "",
+    "look_again": (),
+    "limit_uses": (),
+}
+"""What a store that fails answers; that it fails is reported by `scan`."""
+_REFUSED = frozenset({"plan", "session_start"})
+"""What raises Refused where a store fails: an empty answer would be wrong."""
+
+
 class GuardedStore:
-    """Wraps a store."""
+    """Wraps a store. What is not named here passes through, with its errors: the journal recovers
+    failed writes."""
 
     def __init__(self, store: Store) -> None:
         self.format: str = store.format
@@ -55,11 +61,23 @@ class GuardedStore:
         self._last: tuple[Shard, ...] = ()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+        if name not in _OTHERWISE and name not in _REFUSED:
+            return getattr(self._store, name)
+        found = self._answer(name, lambda: getattr(self._store, name))
+        if not callable(found):
+            return found
+        return lambda *given: self._answer(name, lambda: found(*given))
 
-    @property
-    def _program(self) -> str:
-        return registry.product_of(self.format, self.root).name
+    def _answer(self, name: str, ask: Callable[[], Any]) -> Any:
+        try:
+            return ask()
+        except MemtuiError:
+            raise
+        except Exception as error:
+            why = self._reason(error)
+            if name in _REFUSED:
+                raise Refused(why, where=str(self.root)) from error
+            return _OTHERWISE[name]
 
     @property
     def read_only(self) -> str:
@@ -69,20 +87,12 @@ class GuardedStore:
         except Exception as error:
             return self._reason(error)
 
-    @property
-    def editable(self) -> frozenset[str]:
-        """The fields that EDIT can change; none where the store fails."""
-        return self._ask(lambda: self._store.editable, frozenset())
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        """The relations that links can have; (): any word."""
-        return self._ask(lambda: self._store.relations, ())
-
-    @property
-    def undo_note(self) -> str:
-        """How the store records an undone change."""
-        return self._ask(lambda: self._store.undo_note, "")
+    def refusal(self, act: Act, memory: Memory | None) -> str:
+        """Why this act is not possible; the error, where the store fails."""
+        try:
+            return self._store.refusal(act, memory)
+        except Exception as error:
+            return self._reason(error)
 
     def scan(self) -> Scan:
         """The store's scan; where it fails, its last shards and the reason."""
@@ -92,10 +102,6 @@ class GuardedStore:
             return Scan(self._last, (Unreadable(str(self.root), self._reason(error)),))
         self._last = found.shards
         return found
-
-    def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
-        """The shards with current stamps; none where the store fails, which `scan` reports."""
-        return self._ask(lambda: self._store.look_again(shards), ())
 
     def read(self, shard: Shard) -> Reading:
         """The valid memories of a shard; the rest is listed as unreadable."""
@@ -114,65 +120,21 @@ class GuardedStore:
 
     def entity_levels(self, entity: str) -> tuple[str, ...]:
         """The levels of an entity in a tree; the parts of its path, where the store fails."""
-        return self._ask(lambda: self._store.entity_levels(entity), tuple(entity.split("/")))
-
-    def refusal(self, act: Act, memory: Memory | None) -> str:
-        """Why this act is not possible; the error, where the store fails."""
         try:
-            return self._store.refusal(act, memory)
+            return self._store.entity_levels(entity)
         except Exception as error:
-            return self._reason(error)
+            self._reason(error)
+            return tuple(entity.split("/"))
 
     def plan(self, change: Change, view: StoreView) -> Plan:
         """The exact edits and their effect. Raises Refused, also where the store fails."""
+        plan: Plan = self._answer("plan", lambda: self._store.plan(change, view))
+        program = registry.product_of(self.format, self.root).name
         try:
-            plan = self._store.plan(change, view)
-        except MemtuiError:
-            raise
-        except Exception as error:
-            raise Refused(self._reason(error), where=change.ref or str(self.root)) from error
-        effect = self._ask(lambda: plan_effect(plan, self._store, self._program), "")
-        return replace(plan, effect=effect)
-
-    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
-        """Apply the edits; errors pass through, since the journal recovers failed writes."""
-        return self._store.apply(edits, recorder)
-
-    def plan_accesses(self, memories: Sequence[Memory], now: datetime) -> Sequence[Edit]:
-        """The edits that count one access of each memory. Raises Refused."""
-        return self._store.plan_accesses(memories, now)
-
-    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:
-        """What the store's program loads into a session; () if it loads nothing.
-
-        Raises Refused where the store fails: an empty text would say that nothing is loaded.
-        """
-        try:
-            return self._store.session_start(view, entity, now)
-        except MemtuiError:
-            raise
-        except Exception as error:
-            raise Refused(self._reason(error), where=str(self.root)) from error
-
-    def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
-        """How much of its limits the store's program uses; () if it has none, or fails."""
-        return self._ask(lambda: self._store.limit_uses(view, now), ())
-
-    def place_facts(self) -> Mapping[str, Any]:
-        """What the location of the store tells about it."""
-        return self._store.place_facts()
-
-    def take_rules(self, other: Any) -> None:
-        """Read as this other store of the format is read."""
-        self._store.take_rules(other)
-
-    def _ask(self, ask: Callable[[], Answer], otherwise: Answer) -> Answer:
-        """What `ask` returns; `otherwise`, where the store fails."""
-        try:
-            return ask()
+            return replace(plan, effect=plan_effect(plan, self._store, program))
         except Exception as error:
             self._reason(error)
-            return otherwise
+            return plan
 
     def _reason(self, error: Exception) -> str:
         log.error("the store %s failed", self.label, exc_info=error)
@@ -184,7 +146,7 @@ class GuardedStore:
 
 def guarded(store: Store) -> Store:
     """Wrap the store, unless it is wrapped already."""
-    return store if isinstance(store, GuardedStore) else GuardedStore(store)
+    return store if isinstance(store, GuardedStore) else cast(Store, GuardedStore(store))
 
 
 def effect_of(

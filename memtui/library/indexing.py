@@ -1,20 +1,15 @@
-"""The search index of all open stores: load it, build what is missing, cover changed rows.
-
-`IndexUpdates` keeps index and vectors in step with the loaded rows.
-"""
+"""The search index of all open stores: load it, build what is missing, cover changed rows."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from threading import Lock, RLock
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memtui.library.loaded_stores import LoadedStores
-from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
 from memtui.library.store_cache import StoreCache
 from memtui.model import Memory
@@ -264,32 +259,3 @@ def _save(segment: Segment, folder: Path) -> None:
         segment_files.save_segment(segment, folder, folder.name)
     except OSError as error:
         log.warning("the index in %s cannot be saved: %s", folder, error)
-
-
-class IndexUpdates:
-    """Updates index and vectors after the rows changed; may be used from any thread."""
-
-    def __init__(self, loaded: LoadedStores, index: Index, semantic: SemanticSearch) -> None:
-        self._loaded = loaded
-        self._index = index
-        self._semantic = semantic
-        self._lock = RLock()
-        """Held during an update."""
-
-    def start(self) -> None:
-        """Cover the rows that the indexes loaded from disk lack."""
-        with self._lock:
-            self.update()
-            self.load_vectors()
-
-    def update(self) -> None:
-        """Cover new rows."""
-        with self._lock:
-            snapshot = self._loaded.snapshot
-            self._index.extend_to(snapshot.rows, snapshot.columns.alive)
-            self._semantic.extend_to(snapshot.rows)
-
-    def load_vectors(self) -> None:
-        """Load the cached vectors and compute those of a few new rows."""
-        with self._lock:
-            self._semantic.load(self._loaded.caches, self._loaded.snapshot.rows)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING
 
-from memtui.library import slots as slot_lookup
 from memtui.library.slots import SlotTable
 from memtui.library.snapshot import Rows, Snapshot, StoreState
 from memtui.library.store_cache import StoreCache, cache_home
-from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.stores.base import (
     LimitUse,
@@ -23,10 +20,6 @@ from memtui.stores.base import (
     StoreView,
     WritableStore,
 )
-
-if TYPE_CHECKING:
-    from memtui.insight.lineage import Lineage
-    from memtui.insight.links import LinkIndex
 
 PUBLISH_EVERY = 0.15
 """Seconds between two snapshots while stores load, so that the screen shows progress."""
@@ -152,41 +145,6 @@ class LoadedStores:
             revision=self._revision,
         )
 
-    def slot(self, ref: str) -> int:
-        """The slot of the memory with exactly this ref. Raises RefError."""
-        return slot_lookup.exact_slot(ref, self.snapshot.slot_of)
-
-    def resolve(self, text: str) -> Memory:
-        """The memory that a full ref, an id or an unambiguous prefix names. Raises RefError."""
-        snapshot = self.snapshot
-        return snapshot.rows[slot_lookup.slot_of(text, snapshot.slot_of)]
-
-    def memories_of(self, label: str) -> list[Memory]:
-        """All memories of the store with this label, whatever their status, in the order of
-        reading."""
-        snapshot = self.snapshot
-        return [snapshot.rows[slot] for slot in snapshot.columns.slots_of_store(label)]
-
-    def lineage(self, memory: Memory, index: LinkIndex | None = None) -> Lineage:
-        """Return what the memory replaced, what replaced it, and its links.
-
-        Args:
-            memory: where to start.
-            index: of these memories, for what only others say of it; None: only what it says, and
-                what the memories say that it names.
-        """
-        from memtui.insight import lineage as lineages
-
-        slots, rows = self.snapshot.slot_of, self.snapshot.rows
-
-        def find(store: str, id: str) -> Memory | None:
-            slot = slots.get(f"{store}:{id}", slots.get(id))
-            return None if slot is None else rows[slot]
-
-        if index is None:
-            return lineages.lineage(memory, _chain(memory, find), find)
-        return lineages.lineage_in(memory, index, find)
-
     def memories_by_file(self) -> dict[str, dict[str, int]]:
         """Store label -> path of each file -> how many memories were read together with it."""
         with self.lock:
@@ -234,14 +192,3 @@ def _state_of(cache: StoreCache) -> StoreState:
         read_only=store.read_only,
         loading=cache.loading,
     )
-
-
-def _chain(memory: Memory, find: Callable[[str, str], Memory | None]) -> list[Memory]:
-    """The memory and all that it replaced or was replaced by, directly or not."""
-    found = {memory.id: memory}
-    front = [memory]
-    while front:
-        ids = {id for linked in front for id in (*linked.supersedes, *linked.superseded_by)}
-        front = [m for id in ids - found.keys() if (m := find(memory.store, id)) is not None]
-        found.update((linked.id, linked) for linked in front)
-    return list(found.values())

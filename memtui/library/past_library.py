@@ -48,11 +48,6 @@ def _snapshot_at(present: Snapshot, at: datetime, former: FormerStates) -> Snaps
 
     Memories that had the text of today keep their slots; those that had another come behind them.
     """
-
-    def find(store: str, id: str) -> Memory | None:
-        slot = present.slot_of.get(f"{store}:{id}")
-        return None if slot is None else present.rows[slot]
-
     others = dict(former.memories)
     rows = Rows(present.rows)
     slot_of: dict[str, int] = {}
@@ -61,7 +56,7 @@ def _snapshot_at(present: Snapshot, at: datetime, former: FormerStates) -> Snaps
         if ref in former.absent or ref in others or not versions.was_there(memory, at):
             continue
         then = versions.text_at(memory, at)
-        end = find_end(memory, find)
+        end = find_end(memory, present.find)
         if then is not memory:
             others[ref] = versions.with_status_at(then, at, end)
             continue

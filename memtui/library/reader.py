@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from memtui.config import Embedding
@@ -15,7 +16,7 @@ from memtui.insight.statistics import Statistics
 from memtui.library import finding, slots
 from memtui.library.finding import Searchable, SearchResult, SimilarMemories
 from memtui.library.guarded_store import guarded
-from memtui.library.indexing import Index, IndexUpdates
+from memtui.library.indexing import Index
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.opening import StoreSource
 from memtui.library.semantic import EmbeddingResult, SemanticSearch
@@ -80,7 +81,8 @@ class LibraryReader:
         self.semantic = SemanticSearch(embedding)
         """Semantic search over the embeddings of this library."""
         self._index = Index()
-        self._updates = IndexUpdates(self.loaded, self._index, self.semantic)
+        self._updating = RLock()
+        """Held while index and vectors are brought to the loaded rows."""
         self._links: StoreLinks | None = None
         self._levels: tuple[int, dict[tuple[str, str], tuple[str, ...]]] = (-1, {})
         """Of each entity, in the snapshot with this revision."""
@@ -148,8 +150,19 @@ class LibraryReader:
 
     def _update_index(self, changed: bool) -> bool:
         if changed and self._index.state.is_ready:
-            self._updates.update()
+            self._cover_rows()
         return changed
+
+    def _cover_rows(self) -> None:
+        with self._updating:
+            snapshot = self.snapshot
+            self._index.extend_to(snapshot.rows, snapshot.columns.alive)
+            self.semantic.extend_to(snapshot.rows)
+
+    def _load_vectors(self) -> None:
+        """Load the cached vectors and compute those of a few new rows."""
+        with self._updating:
+            self.semantic.load(self.loaded.caches, self.snapshot.rows)
 
     def index(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Write the rows of new stores to the cache, load the search index of every store and build
@@ -165,7 +178,9 @@ class LibraryReader:
                 return
             self._index.add(cache, self.snapshot.rows, report, cancelled)
         if not cancelled():
-            self._updates.start()
+            with self._updating:
+                self._cover_rows()
+                self._load_vectors()
 
     def save_index(self, cancelled: IsCancelled = never) -> None:
         """Write changed rows to the cache and bring the Whoosh index on disk up to date.
@@ -216,7 +231,7 @@ class LibraryReader:
         except Cancelled:
             log.info("embedding was cancelled")
         finally:
-            self._updates.load_vectors()
+            self._load_vectors()
         return results
 
     def find(self, query: Query, cancelled: IsCancelled = never) -> SearchResult:
@@ -323,7 +338,8 @@ class LibraryReader:
 
         Raises RefError.
         """
-        return self.loaded.resolve(text)
+        snapshot = self.snapshot
+        return snapshot.rows[slots.slot_of(text, snapshot.slot_of)]
 
     def link_target(self, memory: Memory, text: str) -> str:
         """Return the native target of a link from `memory` to what `text` names: a target that it
@@ -332,9 +348,8 @@ class LibraryReader:
         Raises:
             RefError: nothing has that name.
         """
-        candidates = self.loaded.memories_of(memory.store)
         entities = aggregates.list_entities(self.snapshot.columns)
-        return slots.link_target(text, memory, candidates, entities, self.resolve)
+        return slots.link_target(text, memory, self.memories(memory.store), entities, self.resolve)
 
     def lineage(self, memory: Memory, *, backlinks: bool = False) -> Lineage:
         """Return what the memory replaced, what replaced it, and its links.
@@ -344,10 +359,12 @@ class LibraryReader:
             backlinks: what only other memories say of it too, by the link index: call it in a
                 background job then.
         """
+        from memtui.insight.lineage import find_lineage
+
         if not backlinks:
-            return self.loaded.lineage(memory)
+            return find_lineage(memory, self.snapshot.find)
         with self.links.reading() as index:
-            return self.loaded.lineage(memory, index)
+            return find_lineage(memory, self.snapshot.find, index)
 
     @property
     def links(self) -> StoreLinks:
@@ -398,8 +415,9 @@ class LibraryReader:
             )
 
     def memories(self, store: str) -> Iterable[Memory]:
-        """All memories of the store with this label, whatever their status."""
-        return self.loaded.memories_of(store)
+        """All memories of the store with this label, of every status, in the order of reading."""
+        snapshot = self.snapshot
+        return [snapshot.rows[slot] for slot in snapshot.columns.slots_of_store(store)]
 
     def unreadable(self, store: str) -> Sequence[Unreadable]:
         """Return the files of the `store` with this label that could not be read."""

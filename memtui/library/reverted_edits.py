@@ -58,10 +58,6 @@ class RevertedEdit(Struct, frozen=True):
         return self.reapply.path
 
 
-RecoverLateWrites = Callable[[Path, Sequence[Edit]], None]
-"""Given a file and memtui's recent edits of it."""
-
-
 class RevertWatcher:
     """Finds reverted edits repeatedly; reads the journal, the files and their backups again only if
     one of them has changed. May be used from any thread."""

@@ -106,7 +106,10 @@ class SemanticSearch:
         """Compute the missing vectors of one generation of rows. Raises EmbeddingError, OSError."""
         embedder = self.embedder
         if embedder is None:
-            raise EmbeddingError("there is no model", do="pip install memtui[semantic]")
+            raise EmbeddingError(
+                "there is no model",
+                do='install memtui with its extra: pip install ".[semantic]" in a checkout',
+            )
 
         computed, texts = update_vectors(
             folder,

@@ -51,6 +51,11 @@ class Snapshot(Struct, frozen=True):
         """Live memories; `rows` may be longer."""
         return len(self.slot_of)
 
+    def find(self, store: str, id: str) -> Memory | None:
+        """The memory with this id in a store, or with this ref; None if there is none."""
+        slot = self.slot_of.get(f"{store}:{id}", self.slot_of.get(id))
+        return None if slot is None else self.rows[slot]
+
     def take(self, slots: Slots) -> dict[int, Memory]:
         """The memories in these slots, by slot."""
         return {slot: self.rows[slot] for slot in slots.tolist()}

@@ -96,7 +96,7 @@ SPAN_KINDS = ("episode", "note", "document")
 
 
 MAX_SPANS = 2_000
-"""Memories that are looked at for spans: decoding more would hold up the screen."""
+"""Memories that are looked at for spans; more of them would not be told apart on the screen."""
 
 
 class TimeData(Struct, frozen=True):

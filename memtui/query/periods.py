@@ -5,13 +5,14 @@
     2026-05-03T10:00                           the minute (or the second)
     today  yesterday  monday  last-week  this-month  may  "3 days ago"
 
-Days are those of UTC, as everywhere in memtui, and weeks begin on Monday (ISO 8601).
+Days are those of this machine's zone, also where a clock change makes one 23 or 25 hours long, and
+weeks begin on Monday (ISO 8601). A time with a zone of its own is in that zone.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from math import inf
 
 from msgspec import Struct
@@ -77,15 +78,13 @@ def _parse_relative(typed: str, now: datetime) -> Period | None:
     if ago:
         moment = now - timedelta(seconds=seconds)
         return Period(moment, moment, is_moment=True)
-    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    today = now.astimezone().date()
     if typed == "now":
         return Period(now, now, is_moment=True)
     if typed in ("today", "yesterday"):
-        start = today - _DAY * (typed == "yesterday")
-        return Period(start, start + _DAY)
+        return _days(today - _DAY * (typed == "yesterday"))
     if typed in WEEKDAYS:
-        start = today - _DAY * ((today.weekday() - WEEKDAYS.index(typed)) % 7)
-        return Period(start, start + _DAY)
+        return _days(today - _DAY * ((today.weekday() - WEEKDAYS.index(typed)) % 7))
     if typed in MONTHS:
         month = MONTHS.index(typed) + 1
         return _month(today.year - (month > today.month), month)
@@ -94,10 +93,21 @@ def _parse_relative(typed: str, now: datetime) -> Period | None:
     return None
 
 
-def _relative_period(unit: str, today: datetime, *, last: bool) -> Period:
+def _days(first: date, count: int = 1) -> Period:
+    return Period(local_midnight(first), local_midnight(first + _DAY * count))
+
+
+def local_midnight(day: date) -> datetime:
+    """Return the first moment of a day in this machine's zone, in UTC."""
+    try:
+        return datetime(day.year, day.month, day.day).astimezone().astimezone(UTC)
+    except (OverflowError, ValueError, OSError):  # at the edge of the years that can be held
+        return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def _relative_period(unit: str, today: date, *, last: bool) -> Period:
     if unit == "week":
-        start = today - _DAY * (today.weekday() + 7 * last)
-        return Period(start, start + 7 * _DAY)
+        return _days(today - _DAY * (today.weekday() + 7 * last), 7)
     if unit == "year":
         return _year(today.year - last)
     year, month = divmod(today.year * 12 + today.month - 1 - last, 12)
@@ -106,18 +116,18 @@ def _relative_period(unit: str, today: datetime, *, last: bool) -> Period:
 
 def _month(year: int, month: int) -> Period:
     following = _first_of(year + month // 12, month % 12 + 1)
-    return Period(datetime(year, month, 1, tzinfo=UTC), following)
+    return Period(local_midnight(date(year, month, 1)), following)
 
 
 def _year(year: int) -> Period:
-    return Period(datetime(year, 1, 1, tzinfo=UTC), _first_of(year + 1, 1))
+    return Period(local_midnight(date(year, 1, 1)), _first_of(year + 1, 1))
 
 
 def _first_of(year: int, month: int) -> datetime:
     """The first of a month; the last moment there is where no date can hold it."""
     if year > datetime.max.year:
         return datetime.max.replace(tzinfo=UTC)
-    return datetime(year, month, 1, tzinfo=UTC)
+    return local_midnight(date(year, month, 1))
 
 
 def parse_date(typed: str) -> Period:
@@ -126,11 +136,14 @@ def parse_date(typed: str) -> Period:
         year = int(part[1])
         return _month(year, int(part[2])) if part[2] else _year(year)
     time = datetime.fromisoformat(typed.upper())
-    start = time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
     clock = typed.partition("t")[2] or typed.partition(" ")[2]
-    length = _DAY if not clock else timedelta(seconds=1 if clock.count(":") > 1 else 60)
+    if not clock:
+        start = local_midnight(time)
+    else:
+        start = (time if time.tzinfo else time.astimezone()).astimezone(UTC)
+    length = timedelta(seconds=1 if clock.count(":") > 1 else 60)
     try:
-        return Period(start, start + length)
+        return Period(start, start + length) if clock else _days(time.date())
     except OverflowError:
         return Period(start, datetime.max.replace(tzinfo=UTC))
 

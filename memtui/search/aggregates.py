@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from memtui.model import KINDS
 from memtui.search.array_types import Longs, sort_unique, to_mask
-from memtui.search.columns import Columns, DayCodes, entities_at, to_array
+from memtui.search.columns import Columns, entities_at, to_array
 from memtui.search.filters import Filters
 
 COUNTED = ("type", "importance", "status", "kind", "entity", "store")
@@ -34,32 +35,25 @@ def named_counts(counts: NDArray[np.int64], names: Sequence[str]) -> dict[str, i
     return {names[code]: count for code, count in found}
 
 
-class Aggregates(Struct, frozen=True):
-    """Figures over some slots; times are in seconds since 1970."""
-
-    pinned: int
-    undated: int
-    oldest: float | None
-    newest: float | None
-    stores: Mapping[str, int]
-    """Label -> count."""
-
-
-def aggregate(columns: Columns, slots: Sequence[int]) -> Aggregates:
-    """Return the number of pinned and undated ones among the `slots` of these `columns`, the
-    oldest and the newest time, and the number in each store.
-    """
+def summarize(columns: Columns, slots: Sequence[int]) -> dict[str, Any]:
+    """The fields of `Statistics` that are figures over all of these slots: how many are pinned and
+    undated, the oldest and the newest time."""
     at = to_array(slots)
     times = columns.when.take(at)
     undated = int(np.isnan(times).sum())
     dated = undated < len(times)
-    return Aggregates(
-        pinned=int(columns.pinned.take(at).sum()),
-        undated=undated,
-        oldest=float(np.nanmin(times)) if dated else None,
-        newest=float(np.nanmax(times)) if dated else None,
-        stores=named_counts(np.bincount(columns.store.take(at)), columns.stores),
-    )
+    return {
+        "pinned": int(columns.pinned.take(at).sum()),
+        "undated": undated,
+        "oldest": datetime.fromtimestamp(float(np.nanmin(times)), UTC) if dated else None,
+        "newest": datetime.fromtimestamp(float(np.nanmax(times)), UTC) if dated else None,
+    }
+
+
+def labels_of(columns: Columns, slots: Sequence[int]) -> set[str]:
+    """The labels of the stores of these slots."""
+    counts = np.bincount(columns.store.take(to_array(slots)))
+    return {columns.stores[code] for code in counts.nonzero()[0].tolist()}
 
 
 def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[str, int]]:
@@ -87,13 +81,10 @@ def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], 
     """Count these slots by day.
 
     Returns:
-        Day since 1970 (UTC) -> count, and how many slots have no time.
+        Local day since 1970 -> count, and how many slots have no time.
     """
-    return _count_days(columns.days, to_array(slots))
-
-
-def _count_days(of: DayCodes, at: NDArray[np.int64]) -> tuple[dict[int, int], int]:
-    counts = np.bincount(of.of_slot.take(at), minlength=len(of.days) + 1)
+    of = columns.days
+    counts = np.bincount(of.of_slot.take(to_array(slots)), minlength=len(of.days) + 1)
     occurring = counts[:-1].nonzero()[0]
     days = of.days.take(occurring).tolist()
     return dict(zip(days, counts.take(occurring).tolist(), strict=True)), int(counts[-1])

@@ -23,6 +23,7 @@ from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.search import salience
 from memtui.search.array_types import Ints, Mask, to_mask
 from memtui.search.documents import find_context, find_position, find_speaker
+from memtui.search.local_time import day_numbers, place_days
 from memtui.search.salience import DAY_SECONDS as DAY_SECONDS
 
 Slots = NDArray[np.int64]
@@ -103,8 +104,18 @@ class Columns(Struct, frozen=True, eq=False, dict=True):
         return np.where(np.isnan(self.created), self.when, self.created)
 
     @cached_property
+    def shown(self) -> NDArray[np.float64]:
+        """`when`, for comparison with local days: see `local_time`."""
+        return place_days(self.when)
+
+    @cached_property
+    def shown_created(self) -> NDArray[np.float64]:
+        """`created`, for comparison with local days."""
+        return place_days(self.created)
+
+    @cached_property
     def days(self) -> DayCodes:
-        """The day of `when`."""
+        """The local day of `when`."""
         return code_days(self.when)
 
     @cached_property
@@ -169,7 +180,7 @@ class DayCodes(NamedTuple):
     """Times by day. Divided once: for each letter that took 45 ms at a million memories."""
 
     days: Slots
-    """The days since 1970 (UTC) that occur, ascending."""
+    """The local days since 1970 that occur, ascending."""
     of_slot: Ints
     """The position of each slot's day in `days`; their number if it has no time."""
 
@@ -177,7 +188,7 @@ class DayCodes(NamedTuple):
 def code_days(times: NDArray[np.float64]) -> DayCodes:
     """Return the days of `times`, in seconds since 1970; nan is no time."""
     is_known = ~np.isnan(times)
-    known = (times[is_known] // DAY_SECONDS).astype(np.int64)
+    known = day_numbers(times[is_known])
     days, codes = np.unique(known, return_inverse=True)
     of_slot = np.full(len(times), len(days), np.int32)
     of_slot[is_known] = codes
@@ -383,8 +394,3 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
 def to_array(slots: Sequence[int] | Slots) -> Slots:
     """Return slots as an array."""
     return np.asarray(slots, np.int64)
-
-
-def to_sorted_array(numbers: Sequence[int]) -> Slots:
-    """Return slots as an ascending array."""
-    return np.sort(np.asarray(numbers, np.int64))

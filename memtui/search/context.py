@@ -81,20 +81,9 @@ class Groups(Struct, frozen=True, eq=False):
         return windows
 
 
-_last_groups: Groups | None = None
-"""Groups of the last columns; assigned as a whole, so any thread may read it."""
-
-
+@lru_cache(maxsize=1)
 def find_groups(columns: Columns) -> Groups:
-    """The groups of these columns, computed once for columns that are asked again."""
-    global _last_groups
-    last = _last_groups
-    if last is None or last.columns is not columns:
-        last = _last_groups = _find_groups(columns)
-    return last
-
-
-def _find_groups(columns: Columns) -> Groups:
+    """The groups of these columns."""
     slots = np.flatnonzero(columns.alive)
     key = columns.context[slots].astype(np.int64) * (len(columns.stores) + 1) + columns.store[slots]
     created = np.nan_to_num(columns.created[slots], nan=np.inf)

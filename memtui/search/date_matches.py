@@ -8,7 +8,7 @@
     yesterday, last week, 3 days ago
 
 `may` and `march` are months only beside a number or after a word such as `in`. Days are those of
-UTC, like the times of memories.
+this machine's zone, like the times of memories on the screen.
 
 A date (months also in German, French and Spanish) is looked for as `2026-11-18`, `18.11.2026`,
 `November 18` and `18 November` in titles, entities, tags and texts, and among the times of
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +35,8 @@ from memtui.search.literals import find_phrase, find_titles
 from memtui.search.postings import Segment
 from memtui.search.query_terms import QueryTerm
 
+LONGEST_DAY = DAY_SECONDS + 3_600
+"""Seconds of the day on which clocks go back."""
 MAX_SPAN_DAYS = 31
 """A longer span, a year, says too little for the times of memories to count as a match."""
 
@@ -89,16 +91,17 @@ def find_date_hits(
         for at, word in enumerate(words)
         if _find([*words[:at], *words[at + 1 :]], now) != spans
     }
-    when = columns.begun
+    changed = columns.shown
+    begun = np.where(np.isnan(columns.created), changed, columns.shown_created)
     timed = np.zeros(len(columns), np.bool_)
     for span in spans:
         if span.end - span.first <= MAX_SPAN_DAYS * DAY_SECONDS:
-            timed |= (when >= span.first) & (when < span.end)
-            timed |= (columns.when >= span.first) & (columns.when < span.end)
+            timed |= (begun >= span.first) & (begun < span.end)
+            timed |= (changed >= span.first) & (changed < span.end)
     days = [
-        datetime.fromtimestamp(span.first, UTC).date()
+        datetime.fromtimestamp(span.first).date()
         for span in spans
-        if span.end - span.first <= DAY_SECONDS
+        if span.end - span.first <= LONGEST_DAY
     ]
     written = sort_unique(np.concatenate([hits.NO_SLOTS, *_find_written(days, segments)]))
     titled = [

@@ -1,6 +1,6 @@
 """Embedders, which turn text into vectors: a static model, and a server that config.toml names.
 
-    static    the weights in the package wordllama (`pip install memtui[semantic]`)
+    static    the weights in the package wordllama (the extra `semantic` of memtui)
     openai    an OpenAI-compatible server, Ollama included; only if config.toml names it, and text
               is sent nowhere else
     off       no vectors

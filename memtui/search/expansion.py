@@ -48,31 +48,6 @@ def expand_wildcard(segment: Segment, pattern: str, cancelled: IsCancelled = nev
     return np.array(found, np.int32)
 
 
-def mask_with_parts(segments: Sequence[Segment], size: int, parts: Iterable[str]) -> Mask:
-    """Find the slots with a word that contains one of these parts.
-
-    Words that were cut when they were indexed count as containing all parts.
-
-    Args:
-        segments: The index; without any, all slots are found.
-        parts: Folded parts of words.
-
-    Returns:
-        For each slot whether it has such a word.
-    """
-    if not segments:
-        return np.ones(size, np.bool_)
-    found = np.zeros(size, np.bool_)
-    parts = tuple(parts)
-    for segment in segments:
-        numbers = set(segment.cut_words())
-        for part in parts:
-            numbers.update(segment.terms.containing(part))
-        for at in numbers:
-            found[segment.first + segment.ids[segment.indptr[at] : segment.indptr[at + 1]]] = True
-    return found
-
-
 def max_edit_distance(word: str) -> int:
     """The edit distance allowed: 0 for up to two letters, 1 for up to five, else 2."""
     return 0 if len(word) < 3 else 1 if len(word) < 6 else 2

@@ -40,8 +40,8 @@ Read = Mapping[Node, Mask]
 VALUES = frozenset({"type", "store", *FIXED_VALUES})
 """Fields with few values."""
 _TIMES = {
-    "created": "created",
-    **dict.fromkeys(("since", "until", "after", "before", "updated"), "when"),
+    "created": "shown_created",
+    **dict.fromkeys(("since", "until", "after", "before", "updated"), "shown"),
 }
 """Field of a time -> its column."""
 
@@ -103,10 +103,10 @@ def evaluate(columns: Columns, query: Query, read: Read | None = None) -> Filter
         current = match_names(STATUSES, CURRENT.__contains__).take(columns.status)
         found.append(Filter("status", current, "status"))
     if query.since is not None:
-        after = columns.when >= query.since.time.timestamp()
+        after = columns.shown >= query.since.time.timestamp()
         found.append(Filter("since", after, f"since:{query.since.text}"))
     if query.until is not None:
-        before = columns.when <= query.until.time.timestamp()
+        before = columns.shown <= query.until.time.timestamp()
         found.append(Filter("until", before, f"until:{query.until.text}"))
     groups = [_match_node(columns, group, read) for group in query.groups]
     found += (Filter("", mask) for mask in groups)

@@ -8,11 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.search.array_types import Floats, Longs, Mask, sort_unique
+from memtui.search.array_types import Floats, Longs, Mask
 from memtui.search.postings import MAX_WEIGHT, Segment
 
-_DENSITY = 16
-"""With more postings than memories / _DENSITY, a count over all memories is faster than a sort."""
 _QUARTER = np.float32(0.25)
 NO_SLOTS = np.empty(0, np.int64)
 
@@ -74,13 +72,9 @@ def count_memories(segment: Segment, memories: NDArray[Any]) -> TermHits:
 
 
 def _sum(segment: Segment, ids: NDArray[Any], weights: NDArray[Any]) -> TermHits:
-    if len(ids) * _DENSITY > segment.count:
-        counts = np.bincount(ids, weights, segment.count)
-        memories = (counts > 0).nonzero()[0]
-        return TermHits(memories + segment.first, counts.take(memories).astype(np.float32))
-    memories = sort_unique(ids)
-    counts = np.bincount(memories.searchsorted(ids), weights, len(memories))
-    return TermHits(memories.astype(np.int64) + segment.first, counts.astype(np.float32))
+    counts = np.bincount(ids, weights, segment.count)
+    memories = (counts > 0).nonzero()[0]
+    return TermHits(memories + segment.first, counts.take(memories).astype(np.float32))
 
 
 def concat_hits(parts: Iterable[TermHits]) -> TermHits:

@@ -6,7 +6,7 @@ The **relevance** of a memory to a task is what its text, the texts around it an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -21,7 +21,7 @@ from memtui.search.hits import NO_SLOTS
 from memtui.search.ordering import priority_parts, salience_now
 from memtui.search.ranking import RankedHits, ScorePart
 from memtui.search.salience import DEFAULTS as CONSTANTS
-from memtui.search.salience import ScoreConstants, days_since
+from memtui.search.salience import ScoreConstants
 
 _FACTORS = (
     *("recency", "importance_high", "importance_low", "type_wanted", "type_other", "proposed"),
@@ -225,44 +225,3 @@ def oldest_first(columns: Columns, slots: Longs) -> Longs:
     order = np.argsort(np.where(np.isnan(times), -np.inf, times), kind="stable")
     oldest: Longs = slots[order]
     return oldest
-
-
-def types_of_entities(columns: Columns, slots: Longs, entities: Sequence[int]) -> dict[int, str]:
-    """Code of an entity -> the type that all of its slots have; empty where they differ.
-
-    Args:
-        slots: The slots that count.
-        entities: Codes of the entities to look at.
-
-    Returns:
-        No entry for an entity without any of the slots.
-    """
-    own = slots[np.isin(columns.entity.take(slots), entities)]
-    count = len(columns.types)
-    pairs = np.unique(columns.entity.take(own).astype(np.int64) * count + columns.type.take(own))
-    types: dict[int, str] = {}
-    for entity, type in (divmod(pair, count) for pair in pairs.tolist()):
-        if types.setdefault(entity, columns.types[type]) != columns.types[type]:
-            types[entity] = ""
-    return types
-
-
-def group_by_recency(
-    columns: Columns, slots: Longs, now: datetime, recency: Callable[[int | None], float]
-) -> Iterator[tuple[float, list[int]]]:
-    """The slots in groups of one recency and one entity's last name: both in falling order.
-
-    Args:
-        now: What ages are counted from.
-        recency: The recency by whole days since the creation; None: that is not known.
-    """
-    names = [name.rpartition("/")[2] for name in columns.entities] or [""]
-    known, slug = np.unique(names, return_inverse=True)
-    days = np.nan_to_num(days_since(columns.created.take(slots), now) // 1, nan=-1.0)
-    ages, age = np.unique(days, return_inverse=True)
-    each = [recency(None if day < 0 else int(day)) for day in ages.tolist()]
-    values, rank = np.unique(np.array(each, np.float64), return_inverse=True)
-    keys = rank[age] * len(known) + slug[columns.entity.take(slots)]
-    order = np.argsort(keys, kind="stable")[::-1]
-    for at in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1) if len(order) else ():
-        yield float(values[rank[age[at[0]]]]), slots.take(at).tolist()

@@ -112,11 +112,6 @@ class WordList(Sequence[str]):
             at = self.joined.find(encoded, int(self._starts[found[-1] + 1]))
         return found
 
-    def at_least(self, characters: int) -> list[int]:
-        """The numbers of the words with as many characters or more."""
-        long = np.flatnonzero(np.diff(self._starts) > characters).tolist()
-        return [at for at in long if len(self[at]) >= characters]
-
     @cached_property
     def _marks(self) -> list[str]:
         return [self[at] for at in range(0, len(self), _STEP)]
@@ -195,10 +190,6 @@ class Segment(Struct, frozen=True, eq=False, dict=True):
     def longest(self) -> float:
         """The highest of `lengths`."""
         return float(self.lengths.max(initial=0.0))
-
-    def cut_words(self) -> list[int]:
-        """The numbers of the words of which only the beginning is indexed."""
-        return self.terms.at_least(analysis.MAX_WORD_CHARS)
 
     def word_range(self, word: str, is_prefix: bool) -> tuple[int, int]:
         """The half-open range of the number of a `word`; `is_prefix`: of all that begin so."""

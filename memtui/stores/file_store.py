@@ -45,6 +45,7 @@ from memtui.stores.plans import (
     PlanContext,
     leads_to_other_store,
     plan_sidecar_act,
+    with_moved_references,
 )
 from memtui.stores.scanning import (
     FoundShard,
@@ -198,7 +199,9 @@ class FileStore(Store):
         if leads_to_other_store(change, memory, view):
             doing = None  # no format holds a link to another store: it lies in the sidecar
         if doing is not None:
-            return doing(change, memory, context)
+            plan = doing(change, memory, context)
+            is_merge = change.act is Act.MERGE and plan.edits
+            return with_moved_references(plan, memory, context) if is_merge else plan
         native_tags = self.acts.native_tags(memory)
         return plan_sidecar_act(change, context.sidecar_entry(memory), context.now, native_tags)
 

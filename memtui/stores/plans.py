@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, sidecar_edit
+from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, sidecar_edit
 from memtui.errors import RefError, Refused
 from memtui.model import ENDED_LINKS, Link, Memory
 from memtui.stores.base import StoreView
@@ -252,6 +252,43 @@ def plan_merge(
         supersedes=refs,
         reason=f"merged with {counted(len(others), 'memory')}",
         warnings=warnings,
+    )
+
+
+def with_moved_references(plan: Plan, memory: Memory, context: PlanContext) -> Plan:
+    """The plan of a MERGE with the references to the memories that go, which lead to `memory` then.
+
+    Links in the sidecar are rewritten here, those in records by the format. What can be neither is
+    named in a warning.
+    """
+    gone = {ref.partition(":")[2] for ref in plan.supersedes}
+    written = {edit.id for edit in plan.edits if edit.kind is Kind.RECORD and edit.after}
+    edits: list[Edit] = []
+    moved: list[str] = []
+    warnings: list[str] = []
+    for other in context.view.memories(context.label):
+        named = [link for link in other.links if link.target in gone]
+        if not named or other.id in gone or other.id == memory.id:
+            continue
+        entry = context.sidecar_entry(other)
+        links = entry_links(entry.sidecar.entry(other.id))
+        new = dict.fromkeys(
+            replace(link, target=memory.id) if link.target in gone else link for link in links
+        )
+        edits += entry.set(links=[link_to_json(link) for link in new])
+        if set(named) <= set(links) or other.id in written:
+            moved.append(other.ref)
+        else:
+            warnings.append(f"{other.id} still names {named[0].target}")
+    reason = plan.reason
+    if moved:
+        reason += f"; {counted(len(moved), 'reference')} to what goes lead to {memory.id} now"
+    return replace(
+        plan,
+        edits=(*plan.edits, *edits),
+        reason=reason,
+        refs=(*plan.refs, *moved),
+        warnings=(*plan.warnings, *warnings),
     )
 
 

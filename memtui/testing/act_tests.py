@@ -28,7 +28,7 @@ from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.model import Memory
 from memtui.stores.format import Format
-from memtui.testing.acting import BEFOREHAND, allowed, effect, first_plan
+from memtui.testing.acting import BEFOREHAND, allowed, effect, first_plan, holders
 from memtui.testing.fixtures import (
     UNKNOWN,
     FormatFixtures,
@@ -42,7 +42,7 @@ from memtui.testing.fixtures import (
 )
 
 LONGEST_REASON = 120
-"""Characters: what fits into a line of a dialog."""
+"""In characters: what fits into a line of a dialog."""
 BOOKKEEPING = {"updated_at", "revision_count", "last_seen_at", "versions", "valid_to"}
 """Bookkeeping columns that change on every write, including undo. Of the end of a link,
 which doing it again dates anew, `plain` compares that there is one."""
@@ -274,9 +274,9 @@ class ActTests(FormatFixtures):
 
 
 MAX_EDITS = 500
-"""Edits after which it stops by itself."""
+"""Maximum number of edits before it stops by itself."""
 LONGEST_WAIT = 30.0
-"""Seconds for one edit: another writer may be in the way, and be stopped there by the system."""
+"""Maximum time for one edit, in seconds: another writer may be in the way, and be paused."""
 
 
 def keep_editing(library: Library, ref: str, text: str) -> None:
@@ -350,7 +350,7 @@ class NeighbourTests(FormatFixtures):
         now = memories(open_library(place))
         assert now[ours.ref].content.rstrip() == f"{ours.content.rstrip()} ours {EDITS - 1}"
         assert now[theirs.ref].content.rstrip() == f"{theirs.content.rstrip()} neighbour {message}"
-        others = before.keys() - {ours.ref, theirs.ref}
+        others = before.keys() - {ours.ref, theirs.ref} - holders(library, ours, theirs)
         assert {ref: now[ref].content for ref in others} == {
             ref: before[ref].content for ref in others
         }

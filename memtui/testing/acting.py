@@ -20,9 +20,9 @@ from memtui.testing.fixtures import memories
 MARK = "gullfeather"
 """A word that no sample holds."""
 TRIES = 40
-"""Candidates that are tried before an act is given up for a kind of memory."""
+"""Number of candidates tried before an act is given up for a kind of memory."""
 BEFOREHAND = {Act.UNPIN: Act.PIN, Act.UNLINK: Act.LINK, Act.RESTORE: Act.RETIRE}
-"""What has to be done first where the sample holds nothing that the act is about."""
+"""The act that must come first if the sample holds nothing that an act applies to."""
 RELATION = "related"
 RATING = 5
 
@@ -34,6 +34,13 @@ def allowed(library: Library, act: Act) -> dict[str, list[Memory]]:
         if not library.refusal(act, memory):
             found.setdefault(memory.kind, []).append(memory)
     return found
+
+
+def holders(library: Library, *parts: Memory) -> set[str]:
+    """Refs of the documents that hold one of these memories as a line."""
+    files = {part.origin.file for part in parts if part.kind != "document"}
+    every = memories(library).values()
+    return {one.ref for one in every if one.kind == "document" and one.origin.file in files}
 
 
 def first_plan(

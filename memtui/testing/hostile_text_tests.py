@@ -22,14 +22,19 @@ from memtui.testing.hostile_values import ALL, FORBIDDEN
 BEGIN, END = "gullfeather", "quillfeather"
 """Words that no sample holds."""
 MIN_EDITABLE = 15
-"""Memories that can be edited, in a sample; each takes one hostile text, as far as they go."""
+"""Minimum number of editable memories in a sample; each takes one hostile text."""
 MAY_REFUSE = {"lone surrogates", "deep"}
-"""Values that a format may have no way to hold: half characters, more than it allows."""
+"""Values that a format may be unable to hold."""
 
 
 def editable(library: Library, count: int) -> list[Memory]:
-    """So many memories that can be edited, of every kind that can."""
-    groups = list(allowed(library, Act.EDIT).values())
+    """So many memories that can be edited, of every kind that can, none within another."""
+    able = allowed(library, Act.EDIT)
+    whole = {memory.origin.file for memory in able.get("document", ())}
+    groups = [
+        [memory for memory in group if kind == "document" or memory.origin.file not in whole]
+        for kind, group in able.items()
+    ]
     mixed = [
         group[at] for at in range(max(map(len, groups))) for group in groups if at < len(group)
     ]

@@ -19,8 +19,8 @@ from memtui.testing.fixtures import FormatFixtures, contents, memories, open_lib
 
 Limit = Callable[[float], AbstractContextManager[None]]
 SECONDS = 60.0
-"""For opening a store of which one file is something else: what hangs would do so for ever, and a
-busy machine needs some of them."""
+"""Limit for opening a store with one file of another kind. What hangs never ends; a busy machine
+needs some of it."""
 
 
 def truncated(path: Path, _: Path) -> None:
@@ -113,7 +113,7 @@ def told(found: dict[str, Memory]) -> dict[str, tuple[str, str, str]]:
 
 
 MAX_ADDED = 4
-"""Memories added beside the file, and as many where the file has some."""
+"""Maximum number of entities that get a new memory: of the damaged file, and of the others."""
 
 
 def _entities(found: Iterable[Memory]) -> list[str]:

@@ -61,7 +61,7 @@ def has_glue(text: str) -> bool:
 
 ELLIPSIS = "…"
 _SINGLE = re.compile("[ -~\u00a0-\u00ac\u00ae-\u02ff\u0370-\u0482\u2013-\u2026\u2500-\u25fc]*")
-"""Characters of one cell each: most texts hold no others, and need not be measured by clusters."""
+"""Characters that are one cell wide. Most texts hold no others, so clusters are not looked for."""
 
 
 def width(text: str) -> int:

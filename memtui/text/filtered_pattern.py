@@ -21,9 +21,9 @@ _MIN_WEIGHT = 2
 """Weight of a word that is worth looking for."""
 _TOKEN = re.compile(r"[^\W\d_]{2,}")
 _LONGEST = 40
-"""Characters of a token that is remembered: scripts without blanks have long ones."""
+"""Longest token that is remembered, in characters: scripts without blanks have long ones."""
 _MAX_CACHED = 50_000
-"""Tokens that are remembered."""
+"""Maximum number of remembered tokens."""
 _NONE: frozenset[int] = frozenset()
 
 

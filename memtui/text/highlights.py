@@ -59,7 +59,7 @@ def fold(text: str) -> str:
 
 
 LONGEST_RUN = 64
-"""Letters that a `*` matches at most; words in the index are no longer."""
+"""Maximum number of letters that a `*` matches; words in the index are no longer."""
 
 
 def _starred(pieces: Sequence[str]) -> str:
@@ -169,11 +169,14 @@ def _spans(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 MAX_PASSAGE_CHARS = 60_000
-"""Characters of a text that are searched for a passage: as many as the detail shows."""
+"""How much of a text is searched for a passage, in characters: as much as the detail shows."""
 FORM_CHARS = 5
-"""Matches that share as many letters count as one word: `deploy`, `deployed`."""
+"""Matches that begin with this many equal letters count as one word: `deploy`, `deployed`."""
 CONTEXT_CELLS = 12
-"""Columns of an excerpt before its first match."""
+"""Columns before the first match of an excerpt."""
+SECRET_REACH = 600
+"""Characters before and behind a part of a text that are searched for secrets with it: those of a
+name and a value are shorter, and other secrets have no blanks."""
 EXCERPT_REACH = 8
 """Characters before and behind the first match, for each column, from which an excerpt is made."""
 
@@ -187,7 +190,7 @@ class Passage(NamedTuple):
     line: int
     """The line where it starts, from 0."""
     words: int
-    """How many different words of the search it has."""
+    """Number of different search words that it contains."""
 
 
 class _Line(NamedTuple):
@@ -283,19 +286,27 @@ def count_words(text: str, words: Sequence[str]) -> int:
     return len(_forms(text, words))
 
 
+def _masked(text: str, begin: int, end: int) -> str:
+    """A part of a text, in which secrets are masked that begin or end outside of it too."""
+    reach = MAX_PASSAGE_CHARS if "-----BEGIN" in text else SECRET_REACH  # a private key is long
+    start = max(0, begin - reach)
+    while start and not text[start - 1].isspace():
+        start -= 1
+    return mask_secrets(text[start : end + reach])[begin - start : end - start]
+
+
 def excerpt(text: str, passage: Passage, words: Sequence[str], room: int) -> str:
     """The passage as one safe line of at most `room` columns, from just before its first match.
 
     Where less than `room` follows, it begins earlier.
     """
-    reach = max(0, passage.start - MAX_PASSAGE_CHARS)  # a private key is long
-    text = mask_secrets(text[reach : passage.end + MAX_PASSAGE_CHARS])
-    text = text[passage.start - reach : passage.end - reach]
-    first = next((start for start, _ in _spans(text, words)), 0)
+    found = _spans(text[passage.start : passage.end], words)
+    first = passage.start + next((start for start, _ in found), 0)
     begin = first - EXCERPT_REACH * room
-    is_begin = begin <= 0
-    begin = 0 if is_begin else text.find(" ", begin, first) + 1 or first
-    line = one_line(text[begin : first + EXCERPT_REACH * room]).strip()
+    is_begin = begin <= passage.start
+    begin = passage.start if is_begin else text.find(" ", begin, first) + 1 or first
+    end = min(passage.end, first + EXCERPT_REACH * room)
+    line = one_line(_masked(text, begin, end)).strip()
     if is_begin and fits(line, room):
         return line
     first = first_end = -1

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
+from datetime import time as clock_time
 
 from memtui.text.safe_text import one_line
 
 NO_TIME = "–"
-"""Shown where a memory has no time."""
+"""Shown for a memory without a time."""
 SHORT_CELLS = 4
-"""Most cells of `short_ago` within a century."""
+"""Maximum width of `short_ago` within a century, in cells."""
 
+_MIDNIGHT = clock_time()
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _MONTH, _YEAR = 30.44 * _DAY, 365 * _DAY
 _SHORT = (
@@ -64,16 +66,19 @@ def short_ago(time: datetime | None, now: datetime) -> str:
     return f"{sign}{round(seconds / (365.25 * _DAY))}y"
 
 
-def date(time: datetime | None, zone: tzinfo | None = UTC) -> str:
-    """ "2026-11-21 14:03" in a zone; None is the one of this machine.
+def date(time: datetime | None, *, zoned: bool = False) -> str:
+    """ "2026-11-21 14:03" in the zone of this machine; `zoned` adds the zone's name: "... CET".
 
-    Times of memories are shown in UTC, as their stores write them: then a memory has the same day
-    in a list, in a filter, in the bars of the timeline, in its text and in the name of its file.
+    A store that keeps only a day gives midnight in UTC; this is shown as that day in every zone.
     """
     if time is None:
         return NO_TIME
     try:
-        return time.astimezone(zone).isoformat(sep=" ", timespec="minutes")[:16]
+        utc = time.astimezone(UTC)
+        local = utc if utc.time() == _MIDNIGHT else time.astimezone()
+        name = local.tzname() if zoned and local.utcoffset() else ""
+        shown = local.isoformat(sep=" ", timespec="minutes")[:16]
+        return f"{shown} {one_line(name)}" if name else shown
     except (OverflowError, ValueError, OSError):  # year 1 or 9999 shifted over the edge
         return time.replace(tzinfo=None).isoformat(sep=" ", timespec="minutes")
 

@@ -17,7 +17,7 @@ LOST = "�"
 HIDDEN = "·"
 """Replaces a character that has no width or looks like a blank."""
 TAB = "    "
-"""Replaces a tab, on whose width terminals and Textual do not agree."""
+"""Replaces a tab: terminals and Textual disagree on its width."""
 BREAK = "⏎"
 """Replaces a line break in a single line."""
 
@@ -50,7 +50,7 @@ _NEWER = (
 
 
 _CACHED_BELOW = 0x20000
-"""Code points below it are cached: a text of all characters must not fill the memory."""
+"""Code points below this one are cached; a text with every character must not fill the memory."""
 
 
 class _Replacements(dict[int, str]):
@@ -187,9 +187,9 @@ def escaped_line(text: str) -> str:
 
 
 _SECRET_REACH = 300
-"""Characters behind the end of a cut that are read, to recognise a secret which it cuts."""
+"""How far beyond a cut the text is read, in characters, to recognise a secret that it divides."""
 MAX_READ = 400
-"""Characters of a text that are enough for a line of the screen."""
+"""How much of a text is enough for a line of the screen, in characters."""
 
 
 def cut_line(text: str, cells: int) -> str:

@@ -50,7 +50,7 @@ _WORDS = (
 )
 """Names of a secret, in the languages whose instructions are known as well."""
 _FIRST = r"(?=[abcdefkmprst\u017f\u212aпパ暗密\\])"
-"""What each of them begins with, folded; most places in a text are passed over by this."""
+"""The folded beginning of each name; rules out most places in a text."""
 _OF = (
     r"(?:\s(?:of|for|to|on|du|de|del|della|do|da|für|fürs|vom|von|der|от|для|на|к)\s"
     r"[^\n=:]{1,40}?)?"
@@ -101,20 +101,20 @@ _NAMED_AS = {
 _LOOSE = frozenset({"inurl", "header"})
 """Groups whose place alone says that a value is a secret."""
 _SHOWN = 6
-"""Characters of a masked secret that stay readable at most, a third of them at its end."""
+"""Maximum number of characters of a masked secret that stay readable; a third are at its end."""
 _SHOWN_FROM = 12
-"""Length of a secret from which any of it stays readable."""
+"""Shorter secrets are masked completely."""
 _SHARE = 4
-"""One character of so many stays readable at most."""
+"""At most one character in this many stays readable."""
 DOT = "\u2022"
-"""Takes the place of each hidden character."""
+"""Stands for each hidden character."""
 _SHORTEST = 8
 """A shorter text has no room for a name and a secret."""
 _CACHED_CHARS = 600
 """Longest text whose masked form is cached; short texts are drawn again and again."""
 
 _MIN_DIFFERENT = 4
-"""Different characters that a random value has at least."""
+"""Minimum number of different characters in a random value."""
 _ISSUED_PLACEHOLDER = re.compile(
     r"(?i)x{5}|0{8}|\*{3}|\.{3}|…|\u2022{3}|example|your|redacted|placeholder|1234567|abcdefg"
 )
@@ -142,7 +142,7 @@ _PLAIN_WORDS = re.compile(r"[A-Za-z]+(?:[-_ ][A-Za-z]+)*\d?")
 """Words; one digit may follow."""
 _CHANGE_OF_CASE = re.compile("[a-z][A-Z]")
 _CHANGES = 5
-"""Least changes from small to capital letter in random letters; more than names have."""
+"""Minimum number of changes from small to capital letters in random letters; names have fewer."""
 
 
 class Secret(Struct, frozen=True):
@@ -177,7 +177,7 @@ def replace_secrets(text: str, replacement: str = "") -> tuple[str, int]:
 
 _is_revealed = False
 _always = ContextVar("always", default=False)
-"""Other threads go on to show what the person sees."""
+"""True where secrets stay masked whatever the screen shows; other threads are not affected."""
 
 
 def reveal_secrets(is_revealed: bool) -> None:
@@ -298,7 +298,7 @@ _HINTS = re.compile(
     r"|パスワード|暗証番号|密码|密碼|\\u[0-9a-f]{4}|://|bearer|authorization|_auth|mysql|redis"
     r"|login|logon|--auth|--user|basic|curl|http|wget|-----begin|putty-user"
 )
-"""Every text with a secret that a name announces has one of these, in lower case."""
+"""In lower case. Every text with a secret that follows a name contains one of these."""
 
 
 def find_secrets(text: str) -> Iterator[Secret]:
@@ -354,7 +354,7 @@ def _named(numbers: tuple[int, ...]) -> re.Pattern[str]:
 
 
 _BEFORE_HINT, _BEHIND_HINT = 100, 500
-"""Characters of a match before its hint and behind it: more than any pattern has."""
+"""Characters read before a hint and after it: more than any pattern needs."""
 
 
 def _find_near_hints(text: str, folded: str) -> Iterator[re.Match[str]]:

@@ -105,10 +105,15 @@ def changed_fields(base: Memory, values: Values) -> dict[str, Any]:
     }
 
 
+def differing(one: Memory, other: Memory) -> list[str]:
+    """The fields of a form in which two states of a memory differ."""
+    return [name for name in LABELS if getattr(one, name) != getattr(other, name)]
+
+
 def changed_underneath(base: Memory, now: Memory, values: Values) -> Conflict | None:
     """Return the conflict if a field changed in the form was also changed on disk, else None."""
     changed = changed_fields(base, values)
-    both = [name for name in changed if getattr(now, name) != getattr(base, name)]
+    both = [name for name in differing(base, now) if name in changed]
     if not both:
         return None
 

@@ -352,7 +352,7 @@ class MemoryDetail(NamedTuple):
         yield from self._table([(label, value) for label, value in pairs if value])
 
     def _time(self, time: datetime) -> str:
-        date = text.date(time)
+        date = text.date(time, zoned=True)
         if time == self.memory.when or self.width < AGO_FROM:  # the head says how long ago
             return date
         return f"{date}  {text.ago(time, self.now)}"

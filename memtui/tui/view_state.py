@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -159,16 +159,15 @@ class ViewState(NamedTuple):
 
 
 def day(text: str, *, end: bool = False) -> TimeCondition:
-    """The start (or end) of an ISO date as a time condition, in UTC."""
-    start = datetime.fromisoformat(text)
-    moment = datetime.combine(start.date(), time.max if end else time.min, tzinfo=UTC)
-    return TimeCondition(text, moment)
+    """The start (or end) of an ISO date, in this machine's zone, as a time condition."""
+    now = datetime.now(UTC)  # a date does not depend on it
+    return queries.parse_time_end(text, now) if end else queries.parse_time(text, now)
 
 
 def day_range(query: queries.Query) -> tuple[str, str]:
     """The first and last day that a query asks for, as ISO dates; empty where it does not."""
-    since = query.since.time.date().isoformat() if query.since else ""
-    until = query.until.time.date().isoformat() if query.until else ""
+    since = query.since.time.astimezone().date().isoformat() if query.since else ""
+    until = query.until.time.astimezone().date().isoformat() if query.until else ""
     return since, until
 
 

@@ -210,10 +210,10 @@ class TextChecks:
 
 
 TEXTS_PER_STOP = 16
-"""Texts between two looks at whether to stop."""
+"""Number of texts between two checks for cancellation."""
 _DIGEST = 16
 NOTHING_FOUND = CheckedText((), 0, (), _NOWHERE)
-"""A text in which nothing was found."""
+"""Marks a text without findings."""
 
 
 def _digest_text(memory: Memory) -> bytes:
@@ -265,7 +265,7 @@ def check_all(
 
 
 REDACTED = "[REDACTED]"
-"""What takes the place of a secret; Engram writes the same for what is marked private."""
+"""Replaces a secret; Engram writes the same for text marked private."""
 
 
 def proposals_from(
@@ -350,9 +350,9 @@ def _propose_for_folder(
 
 
 _MIN_FILES = 2
-"""References into one folder that become one hint."""
+"""Number of references into one folder that become one hint."""
 _MAX_NAMED = 4
-"""Missing files that the reason names."""
+"""Maximum number of missing files named in a reason."""
 
 
 RULE_TEXT = {

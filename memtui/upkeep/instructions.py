@@ -37,7 +37,7 @@ _ADDRESS = re.compile(
     r"(?:https?|ftp|wss?)://[^\s\"'<>)]+|[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{2,190}"
 )
 _ADDRESS_MARK = "\u0001"
-"""Stands for an address, so that the words within it do not count."""
+"""Replaces an address, so that its words do not count."""
 _SECRET_FILE = re.compile(
     r"(?:~|\$HOME)?/?(?<!\w)\.(?:ssh|aws|env|netrc|npmrc|pypirc|gnupg|kube)\b[\w/.-]{0,80}"
 )
@@ -49,7 +49,7 @@ _EAST_ASIAN = "\u3040-\u30ff\u3400-\u9fff"
 _WORD = re.compile(rf"[{_EAST_ASIAN}]+|[^\W{_EAST_ASIAN}]+(?:-[^\W{_EAST_ASIAN}]+)*|[\u0001\u0002]")
 _IS_EAST_ASIAN = re.compile(rf"[{_EAST_ASIAN}]")
 _LONGEST = 60
-"""Words of a sentence that are looked at together; a longer one is read in overlapping pieces."""
+"""Maximum number of words examined together; longer sentences are read in overlapping pieces."""
 _REMEMBERED = 50_000
 _STARTS_PHRASE, _HAS_CHARACTERS = 1, 2
 """Bits of a word with which a phrase may begin, and of Chinese and Japanese, where several words

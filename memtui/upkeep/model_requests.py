@@ -25,7 +25,7 @@ from memtui.text.secrets import replace_secrets
 from memtui.upkeep.proposals import FROM_MODEL, Proposal, ProposalKind, UpkeepContext
 
 MAX_SENT_CHARS = 60_000
-"""Most characters of one request; longer input is refused rather than cut."""
+"""Maximum length of a request in characters; longer input is refused, not cut."""
 MAX_SUMMARY_CHARS = 2_000
 MAX_FACTS = 50
 MAX_FACT_CHARS = 1_000
@@ -56,7 +56,7 @@ class ModelRequest(Struct, frozen=True):
     """The system message."""
     text: str
     masked: int = 0
-    """Secrets in the text that were masked."""
+    """Number of secrets masked in the text."""
 
 
 class ExtractedFact(Struct, frozen=True):
@@ -155,7 +155,7 @@ def _plain(text: str) -> str:
 
 _MERGES = frozenset({ProposalKind.DUPLICATE, ProposalKind.CLUSTER})
 MODEL_KINDS = _MERGES | {ProposalKind.COMPACTION, ProposalKind.STALE_SUMMARY}
-"""Findings whose new text a model can write."""
+"""Findings for which a model can write the new text."""
 
 
 def proposed_text(proposal: Proposal, first: Memory) -> str | None:

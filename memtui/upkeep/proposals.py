@@ -55,12 +55,12 @@ class ProposalKind(StrEnum):
 
 
 _TITLE = 60
-"""Characters of a memory in the title of a proposal."""
+"""Maximum number of characters of a memory in the title of a proposal."""
 NEVER = datetime.min.replace(tzinfo=UTC)
-"""The time of what has none, in an order by time: before everything."""
+"""Stands for a missing time in an order by time: earlier than any other."""
 FROM_MODEL = "written by a model: read it before it is accepted"
 MIN_PRECISION = 0.8
-"""A finding that is right less often is shown as a hint, whatever it proposes."""
+"""Minimum precision of a finding; below it, it is shown as a hint, whatever it proposes."""
 
 
 class Rule(Struct, frozen=True):

@@ -41,7 +41,7 @@ from memtui.upkeep.similarity import (
 )
 
 _MERGED_KINDS = frozenset({"fact", "event", "observation", "schema"})
-"""Kinds that are one statement each; documents, notes and episodes are never merged."""
+"""Kinds that hold one statement each; documents, notes and episodes are never merged."""
 _CODE = ("```", "~~~")
 """Blocks of code state nothing by themselves."""
 _IMPORTANCE = {"high": 2, "medium": 1, "low": 0}
@@ -179,7 +179,7 @@ SHARED_FROM = 0.5
 """Jaccard from which two memories are taken for the same statement: half of all different words.
 Lower than agent-memory's 0.7 for duplicates, because nothing is merged by it, only shown."""
 MIN_WORDS = 3
-"""Words that a memory needs; of two short texts too many are alike by chance."""
+"""Minimum number of words; too many short texts are alike by chance."""
 
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
@@ -203,7 +203,7 @@ class StoreComparison(Struct, frozen=True):
     """Label of the store."""
     right: str
     shared: tuple[SharedMemory, ...]
-    """Most similar first. A memory that is like several is listed with the nearest of them."""
+    """Most similar first. A memory that resembles several is listed with the most similar one."""
     only_left: tuple[Memory, ...]
     only_right: tuple[Memory, ...]
 

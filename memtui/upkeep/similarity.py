@@ -19,7 +19,7 @@ from msgspec import Struct
 
 Step = Callable[[int, int], None]
 STEP = 512
-"""Texts between two calls of a step."""
+"""Number of texts between two calls of a step."""
 
 
 def no_step(_done: int, _total: int) -> None:
@@ -52,9 +52,9 @@ _NEGATION = re.compile(
 )
 _SMALL_WORDS = "a an the of in on at to for and or is are was were with by as it its"
 _SMALL = frozenset(_SMALL_WORDS.split())
-"""Words whose change leaves a statement the same."""
+"""Words that can change without changing the statement."""
 _INFLECTED = 0.6
-"""Ratio of difflib from which two words count as forms of one: `run` and `runs`."""
+"""Minimum ratio of difflib for two forms of one word: `run` and `runs`."""
 
 
 def is_same_statement(one: str, other: str) -> bool:

@@ -33,7 +33,7 @@ _SUMMARY = "summary"
 """Type of the note that sums up an entity (agent-memory's summary.md)."""
 _MONTH = timedelta(days=30.44)
 _WEEK = timedelta(days=7)
-"""agent-memory's weekly synthesis rewrites summaries: before that they are not stale."""
+"""agent-memory rewrites summaries weekly; until then they are not stale."""
 _MIN_FACTS = 2
 """Facts of a pattern; the rest of its evidence may be episodes."""
 

@@ -1,6 +1,6 @@
 """Text and vectors side by side, for the benchmarks of quality.
 
-Needs `pip install memtui[semantic]`; without it the benchmarks measure text only and say so.
+Needs `pip install ".[semantic]"`; without it the benchmarks measure text only and say so.
 """
 
 from __future__ import annotations

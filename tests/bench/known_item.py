@@ -7,7 +7,7 @@ first memory that answers, 0 if it is not among the first 100, averaged.
 
     --misses      also list the queries whose answer is not first, of the tuning half
     --variants    also show what other settings would give
-    --vectors     with `pip install memtui[semantic]`: also with the static vectors
+    --vectors     with `pip install ".[semantic]"`: also with the static vectors
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def main() -> None:
     if wanted.vectors:
         with open_samples(vectors=True) as library:
             if not library.can_embed:
-                print("\n  no vectors: pip install memtui[semantic]")
+                print('\n  no vectors: pip install ".[semantic]"')
                 return
             print("\n  with static vectors")
             print_table(library, (tuning, reported))

@@ -7,7 +7,7 @@ functions that `Library.find` calls. Recall is the share of evidence turns among
 averaged over questions, MRR that of the first of them. Categories: 1 several turns, 2 time, 3 open,
 4 one turn; 5 are questions that have no answer in the text, counted in *all* only.
 
-With `pip install memtui[semantic]` also with static vectors. `--variants` shows what each part of
+With `pip install ".[semantic]"` also with static vectors. `--variants` shows what each part of
 the context is worth.
 """
 
@@ -189,7 +189,7 @@ def main() -> None:
             with setting(module, attribute, other):
                 show(name)
     if hybrid.model() is None:
-        print("no vectors: pip install memtui[semantic]")
+        print('no vectors: pip install ".[semantic]"')
         return
     for way in hybrid.WAYS if wanted.variants else (hybrid.CHOSEN,):
         show(way.name, way=way)

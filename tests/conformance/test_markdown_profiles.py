@@ -29,11 +29,10 @@ class _Profile(StoreConformance, ActTests, HostileTextTests):
 class TestSerena(_Profile):
     sample_store = SAMPLES / "serena"
 
-    def test_the_store_is_recognised_from_the_folder_it_lies_in(self) -> None:  # type: ignore[override]
-        """Its folder is named by its program, so the sample cannot lie under another name."""
-
-    def test_an_unknown_key_is_shown(self) -> None:  # type: ignore[override]
-        """Its files have no frontmatter, so no keys."""
+    # Its folder is named by its program, so the sample cannot lie under another name; its files
+    # have no frontmatter, so no keys.
+    test_the_store_is_recognised_from_the_folder_it_lies_in = None  # type: ignore[assignment]
+    test_an_unknown_key_is_shown = None  # type: ignore[assignment]
 
 
 class TestMemfs(_Profile):

@@ -21,8 +21,8 @@ Start = Callable[..., AbstractContextManager[Any]]
 
 ESC = "\x1b[27u"
 """Escape as one unmistakable sequence: followed by a letter, a bare one would be alt and letter."""
-EVERY = 8
-"""The usual run tries an eighth of the dialogs at each of the two sizes, the long one all at both.
+EVERY = 13
+"""The usual run tries two of the dialogs at each of the two sizes, the long one all at both.
 On an emulator without a process, `test_repaint` sends bursts to screens in each run."""
 HOME = "q quit"
 """Stands in the last line of the browse screen, under a small dialog too."""

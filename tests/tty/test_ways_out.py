@@ -36,7 +36,7 @@ def _write_in_a_form(on: Any) -> None:
 def _offered_again(memtui: Start, home: Path) -> None:
     """The next start tells of the draft, opens it, and forgets it once it is saved."""
     with memtui([str(_store(home))], home) as on:
-        on.wait_for("A draft was not saved")
+        on.wait_for("Unsaved draft")
         on.send("K")
         on.wait_for("Edit in")
         on.wait_for(WRITTEN.strip())

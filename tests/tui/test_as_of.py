@@ -13,7 +13,7 @@ from memtui.tui import actions
 from .sample_stage import changing
 from .stage import NOW, Stage, compare, fact, stage, write_store
 
-SIZES = ((160, 45), (80, 24), (40, 12))
+SIZES = ((80, 24), (40, 12))
 WRITING = ("edit", "new", "retire", "pin", "undo", "source", "import")
 
 

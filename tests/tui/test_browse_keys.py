@@ -325,7 +325,7 @@ async def test_the_first_level_is_the_program_until_the_tree_is_flat(tmp_path: P
 
         await on.ready()
         await on.settle()
-        assert names() == ["everything", "Claude Code", "MCP memory"]
+        assert {"Claude Code", "MCP memory"} <= set(names())
         await on.press("1", "j")
         await on.settle()
         assert [chip.value for chip in on.browse.view.chip_list(on.app.store_name)] == [

@@ -390,10 +390,36 @@ async def test_a_conflict_lets_the_person_choose(tmp_path: Path, key: str, left:
         assert isinstance(on.app.screen, ConflictScreen), "nothing is chosen by default"
         await on.keys(key)
         if key == "b":
-            assert prose(on).raw == "Theirs now stands.\n\nMine now stands."
+            marked = "<<<<<<< on disk\nTheirs now stands.\n=======\nMine now stands.\n>>>>>>> yours"
+            assert prose(on).raw == marked
+            await on.keys("ctrl+s")
+            assert "remove the marks" in on.text()
+            assert on.memory(fact.ref).content == "Theirs now stands."
             await write(on, "Both of us stand here.")
             await on.keys("ctrl+s")
         assert on.memory(fact.ref).content == (left or "Both of us stand here.")
+
+
+async def test_a_change_on_disk_is_shown_while_the_form_is_open(tmp_path: Path) -> None:
+    async with changing(tmp_path, "serena", size=(100, 30)) as on:
+        note = on.first("markdown-folder", kind="document")
+        path = Path(note.origin.file)
+        path.write_text("# Ports\n\nThe api has 8123.\n\nThe site has 8200.\n")
+        on.library.refresh()
+        await on.stand(note.ref)
+        await on.keys("e")
+
+        path.write_text("# Ports\n\nThe api has 9000.\n\nThe site has 8200.\n")
+        on.browse.worker.refresh()
+        await on.until(lambda: "changed on disk meanwhile: text" in on.text(), "it is said")
+
+        await write(on, "# Ports\n\nThe api has 8123.\n\nThe site has 9100.\n")
+        await on.until(lambda: "another program changed this memory" in on.text(), "it is said")
+        await on.keys("ctrl+s", "b")
+        merged = "# Ports\n\nThe api has 9000.\n\nThe site has 9100.\n"
+        assert prose(on).raw.rstrip() == merged.rstrip()
+        await on.keys("ctrl+s")
+        assert path.read_text() == merged
 
 
 def _plain(on: ChangingStage) -> str:

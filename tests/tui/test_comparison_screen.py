@@ -15,7 +15,7 @@ from memtui.tui.dialogs.comparison import ComparisonScreen
 from .sample_stage import changing
 from .stage import compare, stage, write_store
 
-SIZES = ((160, 45), (80, 24), (40, 12))
+SIZES = ((80, 24), (40, 12))
 
 
 @pytest.mark.slow

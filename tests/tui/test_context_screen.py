@@ -20,7 +20,7 @@ from memtui.tui.widgets.pack_view import PackList
 from .sample_stage import changing
 from .stage import NOW, Stage, compare, fact, stage, write_store
 
-SIZES = [(160, 45), (80, 24), (40, 12)]
+SIZES = [(80, 24), (40, 12)]
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ from tests.unit.stores.engram.invented import build
 from .sample_stage import ChangingStage, changing
 from .stage import compare, fact, stage, write_store
 
-SIZES = ((160, 45), (80, 24), (40, 12))
+SIZES = ((80, 24), (40, 12))
 CHAIN = {
     "people/alice": [
         fact(1, "Alice lives in Porto", "2026-05-10", status="historical"),

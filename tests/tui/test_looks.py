@@ -15,8 +15,7 @@ from memtui.tui.dialogs.picker import Choice, Picker
 from .gallery import MARKDOWN
 from .stage import Stage, compare, fact, stage, write_store
 
-SIZES = [(160, 45), (120, 35), (80, 24)]
-ALL_SIZES = [*SIZES, (60, 20), (40, 12)]
+SIZES = [(160, 45), (80, 24), (40, 12)]
 THEMES = sorted(themes.load_all([paths.bundled_folder("themes")]).by_name)
 
 
@@ -35,13 +34,13 @@ async def _steady(on: Stage) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", ALL_SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_browsing(root: Path, size: tuple[int, int]) -> None:
     async with stage(root, size) as on:
         compare(_name("browse", size), await _steady(on))
 
 
-@pytest.mark.parametrize("size", ALL_SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", SIZES[1:], ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_markdown_in_the_detail(tmp_path: Path, size: tuple[int, int]) -> None:
     note = {"ledger": [fact(20, MARKDOWN, "2026-11-20", "decision")]}
     async with stage(write_store(tmp_path / "store", note), size) as on:
@@ -51,7 +50,7 @@ async def test_markdown_in_the_detail(tmp_path: Path, size: tuple[int, int]) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_searching(root: Path, size: tuple[int, int]) -> None:
     async with stage(root, size) as on:
         await on.press("/")
@@ -61,7 +60,7 @@ async def test_searching(root: Path, size: tuple[int, int]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_help(root: Path, size: tuple[int, int]) -> None:
     async with stage(root, size) as on:
         await on.press("z")

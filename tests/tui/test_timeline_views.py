@@ -13,7 +13,7 @@ from memtui.insight.timeline import build
 from .sample_stage import changing
 from .stage import Stage, compare, stage
 
-SIZES = ((160, 45), (80, 24), (40, 12))
+SIZES = ((80, 24), (40, 12))
 
 
 @pytest.mark.slow

@@ -114,6 +114,7 @@ def may_call(name: str, called: str) -> bool:
     return cuts or (called == "exec" and name in MAY_COMPILE)
 
 
+@pytest.mark.slow
 def test_files_are_written_in_the_save_modules_only() -> None:
     hits = []
     for name, node, called in calls():

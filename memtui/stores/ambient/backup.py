@@ -39,7 +39,7 @@ from memtui.stores.ambient.records import (
     to_json_text,
 )
 from memtui.stores.ambient.store import Ambient, type_of
-from memtui.stores.base import Store, Unreadable
+from memtui.stores.base import Unreadable
 from memtui.stores.format import ExportedDocument, ExportRequest, IncomingStore
 from memtui.stores.importing import uuid_of
 from memtui.stores.sidecar import is_kept
@@ -63,9 +63,7 @@ _EXACT_BELOW = 1e21
 
 def export(request: ExportRequest) -> ExportedDocument:
     """The backup of these memories, as `Format.document` asks for it."""
-    exported = backup(
-        request.memories, request.stores, request.now, whole=request.whole, every=request.every
-    )
+    exported = backup(request)
     text = dumps(exported.document, pretty=request.pretty)
     left_out = tuple(f"{count} {why}" for why, count in exported.left_out.items())
     cut = f"shortened: {counted(exported.cut, 'text')}, longer than Ambient keeps"
@@ -82,29 +80,18 @@ class AmbientBackup(Struct):
     """Why memories are not in it -> how many; the words follow the number."""
 
 
-def backup(
-    memories: Iterable[Memory],
-    stores: Sequence[Store],
-    now: datetime,
-    *,
-    whole: bool = False,
-    every: bool = True,
-) -> AmbientBackup:
-    """The document for these memories of these stores.
-
-    `whole`: they are all that Ambient still holds, so its files are taken as they stand. `every`:
-    take what Ambient itself no longer reads too (`BackupSelection.every`).
-    """
-    document = AmbientBackup({"version": VERSION, "exportedAt": _iso(now), "projects": {}})
-    native: dict[str, list[Memory]] = {s.label: [] for s in stores if s.format == Ambient.format}
+def backup(request: ExportRequest) -> AmbientBackup:
+    """The document of a request: of a store of Ambient's own, its files as they stand."""
+    document = AmbientBackup({"version": VERSION, "exportedAt": _iso(request.now), "projects": {}})
+    stores = [store for store in request.stores if store.format == Ambient.format]
+    native: dict[str, list[Memory]] = {store.label: [] for store in stores}
     foreign: list[Memory] = []
-    for memory in memories:
+    for memory in request.memories:
         native.get(memory.store, foreign).append(memory)
     for store in stores:
-        if store.label in native:
-            selection = BackupSelection(store.root, native[store.label], now, whole, every)
-            projects = select_projects(selection, document.left_out)
-            _add_projects(document.document["projects"], projects)
+        selection = BackupSelection(store.root, native[store.label], request)
+        projects = select_projects(selection, document.left_out)
+        _add_projects(document.document["projects"], projects)
     for memory in foreign:
         _add_foreign(document, memory)
     return document
@@ -173,11 +160,7 @@ class BackupSelection(Struct, frozen=True):
 
     root: Path
     memories: Sequence[Memory]
-    now: datetime
-    whole: bool
-    """They are all of the store: a file is taken with all it holds, also with no event at all."""
-    every: bool
-    """Take what Ambient itself no longer reads too: expired files, projects without a head."""
+    request: ExportRequest
 
 
 def select_projects(selection: BackupSelection, left_out: Counter[str]) -> dict[str, Any]:
@@ -192,7 +175,7 @@ def select_projects(selection: BackupSelection, left_out: Counter[str]) -> dict[
     for found in ambient.find_projects(selection.root):
         if isinstance(found, Unreadable):
             continue
-        if selection.whole or not ids_by_project.keys().isdisjoint(found.files):
+        if selection.request.whole or not ids_by_project.keys().isdisjoint(found.files):
             key = found.key.removeprefix(f"{ambient.PROJECTS}/")
             project = _take_project(selection, key, found.files, ids_by_project, reasons)
             if project is not None:
@@ -233,16 +216,18 @@ def _take_project(
             reasons[name] = ARCHIVED
             continue
         top, why = read[name]
-        reasons[name] = "" if selection.every and top else of_project or why
+        reasons[name] = "" if selection.request.every and top else of_project or why
         if top and not reasons[name]:
-            found[name] = top if selection.whole else _chosen(top, ids_by_project.get(name, set()))
-    with_events = [top for top in found.values() if selection.whole or top.get("events")]
+            found[name] = (
+                top if selection.request.whole else _chosen(top, ids_by_project.get(name, set()))
+            )
+    with_events = [top for top in found.values() if selection.request.whole or top.get("events")]
     if not with_events:
         return None
     tasks = {
         paths[name].name.removesuffix(".json"): top
         for name, top in found.items()
-        if name != own and (selection.whole or top.get("events"))
+        if name != own and (selection.request.whole or top.get("events"))
     }
     head = found.get(own)
     if not head:
@@ -271,7 +256,7 @@ def _read(path: Path, selection: BackupSelection) -> tuple[dict[str, Any] | None
         return None, UNREADABLE
     if text.startswith(BYTE_ORDER_MARK):
         return top, UNREADABLE
-    return top, EXPIRED if _is_idle(top, selection.now) else ""
+    return top, EXPIRED if _is_idle(top, selection.request.now) else ""
 
 
 def _is_idle(top: Mapping[str, Any], now: datetime) -> bool:

@@ -254,13 +254,20 @@ class ProjectPaths:
             self._found[slug] = folder
         return self._found[slug]
 
+    def recorded(self, slug: str) -> str:
+        """The same, or the path that a restored store had where it was exported."""
+        return self.of(slug) or self._former("paths", slug)
+
+    def _former(self, fact: str, slug: str) -> str:
+        known = read_place_facts(self._root).get(fact)
+        former = known.get(slug) if isinstance(known, dict) else None
+        return former if isinstance(former, str) and former.isprintable() else ""
+
     def entity(self, slug: str) -> str:
         """The path from the home folder, else from `/`; the slug itself if it is not known."""
         path = self.of(slug)
         if not path:
-            known = read_place_facts(self._root).get("entities")
-            former = known.get(slug) if isinstance(known, dict) else None
-            return former if isinstance(former, str) and former.isprintable() and former else slug
+            return self._former("entities", slug) or slug
         home = f"{self._root.parent}/"
         return path.removeprefix(home).strip("/") or slug
 

@@ -41,7 +41,6 @@ from memtui.stores.claude_code import (
     markdown_files,
     memory_folders,
 )
-from memtui.stores.claude_code.adding import convert
 from memtui.stores.claude_code.records import (
     IMPORTS,
     INDEX_LINES,
@@ -129,7 +128,7 @@ class ClaudeCodeStore(MarkdownListStore):
             return Reading((), tuple(missing))
         records = read_folder(folder, shard.files, self._entity(folder), self.root, sidecar)
         memories = tuple(folder_memories(records, self.label))
-        if folder.kind == "project" and (path := self._paths.of(folder.name)):
+        if folder.kind == "project" and (path := self._paths.recorded(folder.name)):
             told = {PROJECT_PATH: path}
             memories = tuple(replace(each, extra={**each.extra, **told}) for each in memories)
         return Reading(memories, tuple(records.unreadable))
@@ -156,7 +155,11 @@ class ClaudeCodeStore(MarkdownListStore):
     def place_facts(self) -> Mapping[str, Any]:
         """Which kind of folder it is, and the projects, which the transcripts beside them tell."""
         kind = kind_of(self.root)
-        return {"kind": kind, "entities": self.entities()} if kind else {}
+        if not kind:
+            return {}
+        entities = self.entities()
+        paths = {slug: path for slug in entities if (path := self._paths.recorded(slug))}
+        return {"kind": kind, "entities": entities, **({"paths": paths} if paths else {})}
 
     def entities(self) -> dict[str, str]:
         """The entity of each project by its slug."""
@@ -302,7 +305,7 @@ SUPPORT = FormatSupport(
     ClaudeCodeStore,
     transfer=TransferSupport(
         local_keys=("transcript",),
-        convert=convert,
+        convert=editing.convert,
     ),
     upkeep=upkeep_rules(),
 )

@@ -73,13 +73,17 @@ from memtui.stores.markdown.documents import (
     words_of,
 )
 from memtui.stores.markdown_folder import SETTINGS, profile_of
+from memtui.stores.markdown_folder.observation_lines import (
+    named_observations,
+    plan_delete_line,
+    plan_edit_line,
+)
 from memtui.stores.markdown_folder.profiles import BASIC, MEMFS, PROFILES, Profile, is_loaded
 from memtui.stores.markdown_folder.rules import (
     NO_PATTERNS,
     NamePatterns,
     Observation,
     memfs_fault,
-    observations,
     parse_patterns,
     patterns_in,
     references,
@@ -89,15 +93,11 @@ from memtui.stores.markdown_folder.rules import (
 from memtui.stores.plans import (
     SIDECAR_ACTS,
     ActionSupport,
-    PlanContext,
     plan_duplicate,
-    plan_one,
-    tag_edits,
 )
 from memtui.stores.scanning import SUFFIX, CachedFile, read_place_facts
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import (
-    changed_values,
     content_of,
     created_of,
     importance_of_rating,
@@ -119,6 +119,7 @@ def note_memories(
     find: Callable[[str], str],
     rating: object,
     is_read_only: bool,
+    sidecar: Sidecar,
 ) -> Iterator[Memory]:
     """The note, then its observations where the profile has some.
 
@@ -129,6 +130,7 @@ def note_memories(
         find: the id of the note that a link names, "" if there is none.
         rating: the person's.
         is_read_only: whether a pattern of its program forbids a change.
+        sidecar: the ids of observations that memtui edited.
     """
     front = document.frontmatter
     found = outline(document.body)
@@ -157,8 +159,8 @@ def note_memories(
         extra=extra,
     )
     if profile.observations:
-        for each in observations(document.body):
-            yield _fact(each, document, label, updated or document.changed)
+        for id, each in named_observations(document.path, document.body, sidecar):
+            yield _fact(id, each, document, label, updated or document.changed)
 
 
 def _extra(document: MarkdownFile, profile: Profile) -> dict[str, Any]:
@@ -203,8 +205,7 @@ def _links(
     return tuple(links.values())
 
 
-def _fact(each: Observation, document: MarkdownFile, label: str, updated: Any) -> Memory:
-    id = f"{document.path}#{each.key}"
+def _fact(id: str, each: Observation, document: MarkdownFile, label: str, updated: Any) -> Memory:
     extra: dict[str, Any] = {"note": document.path}
     if each.context:
         extra["context"] = each.context
@@ -239,7 +240,7 @@ def _not_on(act: Act, memory: Memory) -> str:
     if act in _IN_SIDECAR:
         return ""
     if memory.kind == "fact":
-        return "" if act is Act.TAG else "it is a line of a note: edit the note"
+        return ""
     if memory.extra.get("read_only") and act is not Act.TAG:
         return "its program has marked it read-only"
     if act is Act.RETYPE and memory.extra.get("profile") in ("serena", "memory-bank", "memfs"):
@@ -248,17 +249,13 @@ def _not_on(act: Act, memory: Memory) -> str:
 
 
 def _edit(change: Change, memory: Memory, context: DocumentContext) -> Plan:
-    if memory.kind == "fact":
-        return plan_one(change, memory, _sidecar_edits(change, memory, context))
-    return plan_edit(change, memory, context)
+    plan = plan_edit_line if memory.kind == "fact" else plan_edit
+    return plan(change, memory, context)
 
 
-def _sidecar_edits(change: Change, memory: Memory, context: PlanContext) -> tuple[Edit, ...]:
-    changed = changed_values(change, memory, frozenset({"tags"}))
-    if "tags" not in changed:
-        return ()
-    native = [tag for tag in memory.tags if f"#{tag}" in memory.content]
-    return tag_edits(context.sidecar_entry(memory), changed["tags"], native)
+def _delete(change: Change, memory: Memory, context: DocumentContext) -> Plan:
+    plan = plan_delete_line if memory.kind == "fact" else plan_delete
+    return plan(change, memory, context)
 
 
 def _import(change: Change, context: DocumentContext) -> Plan:
@@ -341,7 +338,7 @@ class MarkdownFolder(DocumentStore):
         editable=EDITABLE,
         add=plan_add,
         add_imported=_import,
-        handlers={Act.EDIT: _edit, Act.RETYPE: _edit, Act.TAG: _edit, Act.DELETE: plan_delete},
+        handlers={Act.EDIT: _edit, Act.RETYPE: _edit, Act.TAG: _edit, Act.DELETE: _delete},
         unsupported={
             Act.SUPERSEDE: "a note is edited; memtui's log keeps the former text",
             Act.RETIRE: "a note has no status: delete it",
@@ -439,7 +436,7 @@ class MarkdownFolder(DocumentStore):
         """One note, and its observations."""
         locked = self.name_patterns().is_read_only(document.path.removesuffix(SUFFIX))
         rating = sidecar.entry(document.path).get("rating")
-        return note_memories(document, self.profile, self.label, self.find, rating, locked)
+        return note_memories(document, self.profile, self.label, self.find, rating, locked, sidecar)
 
     def names_of(self, path: str) -> Iterable[str]:
         return link_names(path)
@@ -472,7 +469,7 @@ class MarkdownFolder(DocumentStore):
         if not self.profile.observations:
             return []
         body = parse_document(path, "", text, None).body
-        return [f"{path}#{each.key}" for each in observations(body)]
+        return [id for id, _ in named_observations(path, body, self.sidecar.current())]
 
     def new_text(self, change: Change, path: str, title: str, now: datetime) -> str:
         """As the folder's program writes one."""

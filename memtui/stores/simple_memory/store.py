@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ from memtui.stores.plans import (
     requested_link,
 )
 from memtui.stores.scanning import FoundShard, LastRead
-from memtui.stores.sidecar import Sidecar, kept_value
+from memtui.stores.sidecar import Sidecar, is_kept, kept_value
 from memtui.stores.simple_memory import records
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
@@ -258,7 +258,29 @@ def _merge(change: Change, memory: Memory, context: RecordContext) -> Plan:
                 f"{record.memory.id} does not say the same as {memory.id}: "
                 "its text is only kept beside"
             )
+    edits += _moved_references({one.id for one in merged}, memory, context)
     return plan_merge(change, memory, merged, tuple(edits), tuple(warnings))
+
+
+def _moved_references(gone: set[str], memory: Memory, context: RecordContext) -> Iterator[Edit]:
+    """The edits of records that name a fact which goes: they name this one instead."""
+
+    def moved(item: object) -> object:
+        if isinstance(item, dict) and item.get("to") in gone:
+            return {**item, "to": memory.id}
+        return memory.id if isinstance(item, str) and item in gone else item
+
+    for other in context.view.memories(context.label):
+        if other.id in gone or other.id == memory.id or is_kept(other):
+            continue
+        if any(link.target in gone for link in other.links):
+            target = context.target(other)
+            for key in (*LISTS.values(), "links"):
+                items = list_of(target.value.get(key))
+                new = list(map(moved, items))
+                new = [item for index, item in enumerate(new) if item not in new[:index]]
+                if new != items:
+                    yield from target.put(**{key: new})
 
 
 def _merged_values(

@@ -162,7 +162,7 @@ class ContextActions:
         from memtui.tui.dialogs.prompts import ask_file
 
         screen = self._screen
-        name = f"context-{pack.recipe}-{screen.now().date().isoformat()}.md"
+        name = f"context-{pack.recipe}-{screen.now().astimezone().date().isoformat()}.md"
         hint = "The exact text, then why each entry is in and what is left out."
         writers = {".md": lambda: text.escaped(format_markdown(pack))}
         ask_file(screen.app, screen.worker.jobs, "Save as Markdown", name, writers, hint)

@@ -116,10 +116,10 @@ class DraftActions(WritingController):
             newest, count = self._drafts[0][1], len(self._drafts)
             more = text.and_more(count - 1)
             keys = self._screen.app.press(("drafts", "to open it" if count == 1 else "to choose"))
-            several = f"{text.number(count)} drafts were not saved"
+            several = f"{text.number(count)} unsaved drafts"
             self._screen.app.notify(
                 f"“{_describe_draft(newest)}”{more}: written {self._age(newest)}. {keys}".rstrip(),
-                title="A draft was not saved" if count == 1 else several,
+                title="Unsaved draft" if count == 1 else several,
                 severity="warning",
                 timeout=15,
             )

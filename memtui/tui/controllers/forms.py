@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from memtui import query as queries
 from memtui.changes import Act, Change
@@ -25,6 +25,9 @@ from memtui.tui.choices import Choice
 from memtui.tui.controllers.changes import WritingController, of_one_store
 from memtui.tui.jobs import Job
 
+if TYPE_CHECKING:
+    from memtui.tui.dialogs.edit_form import FormScreen
+
 Answer = TypeVar("Answer")
 KnownValues = Mapping[str, Sequence[str]]
 """Field -> values that are offered while typing."""
@@ -36,6 +39,9 @@ _RECORDS = ("fact", "episode", "schema")
 
 class FormActions(WritingController):
     """Edit, add, supersede, merge, tag, type, rate, accept, link."""
+
+    _form: FormScreen | None = None
+    """The form that is open."""
 
     def handlers(self) -> ActionHandlers:
         forms = ("edit", "accept", "supersede", "merge", "tag", "rate", "retype")
@@ -126,6 +132,7 @@ class FormActions(WritingController):
             file = drafts.new_form_draft(state)
 
         def left(planned: Planned | None) -> None:
+            self._form = None
             if planned is not None:
                 self._changes.report_written(planned)
                 if draft is not None:
@@ -133,8 +140,13 @@ class FormActions(WritingController):
             elif draft is not None:
                 self._screen.app.notify(f"The draft is kept in {draft.path}", timeout=10)
 
-        screen = FormScreen(form, self._writer, changed=changed, file=file)
-        self._screen.app.push_screen(screen, left)
+        self._form = FormScreen(form, self._writer, changed=changed, file=file)
+        self._screen.app.push_screen(self._form, left)
+
+    def note_change(self) -> None:
+        """Tell the form that is open that the memories changed."""
+        if self._form is not None and self._form.is_open and self._form.is_mounted:
+            self._form.note_change()
 
     def resume(self, file: DraftFile, draft: FormDraft) -> None:
         """Open the form of a draft again; `file` stays its file."""

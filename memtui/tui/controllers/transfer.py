@@ -69,7 +69,7 @@ class TransferActions(WritingController):
         elif not groups:
             screen.app.notify("Nothing is shown that could be exported.", severity="warning")
             return
-        day = (past.at if past else screen.now()).date().isoformat()
+        day = (past.at if past else screen.now()).astimezone().date().isoformat()
         screen.app.push_screen(ExportScreen(self._writer, groups, day, is_past=past is not None))
 
     def _import(self) -> None:

@@ -18,6 +18,7 @@ from memtui import text
 from memtui.changes import DESTRUCTIVE, Act, Outcome
 from memtui.errors import Conflict, MemtuiError, RefError, SaveError
 from memtui.files.drafts import DraftFile, FormDraft
+from memtui.files.merging import CONFLICT_MARKS, merge_marked
 from memtui.journal import JournalAction
 from memtui.library import Library
 from memtui.library.planning import Planned
@@ -38,6 +39,8 @@ _STOPPED = frozenset({Outcome.DEDUPE, Outcome.REJECTED})
 DELETED = "another program deleted this memory"
 KEPT = "; your text is still here."
 UNRESOLVED = OutcomeLine("another program changed this memory: ^s shows both texts", Tone.WARNING)
+MERGED = "Merged: both changes are in the text, save it if it is right"
+MARKED = "choose between the lines that are marked, and remove the marks"
 NO_CHANGES = OutcomeLine("No changes yet", Tone.QUIET)
 
 
@@ -85,6 +88,8 @@ class FormScreen(FittingDialog[Planned]):
         self.is_previewing = False
         """The preview is not up to date."""
         self._saving = False
+        self._has_merged = False
+        """Both versions of a conflict were put into the text."""
         self._planning: Job | None = None
         """It can be stopped, the write after it not."""
 
@@ -218,7 +223,7 @@ class FormScreen(FittingDialog[Planned]):
     def _previewed(self, found: Preview | None) -> None:
         self.is_previewing, self._preview = False, found
         if found is None:
-            self.say(NO_CHANGES)
+            self.say(*self._meanwhile(), NO_CHANGES)
         else:
             files = change_worker.describe_files(found.planned, found.lines)
             self.say(*self._describe(found), *files)
@@ -229,11 +234,26 @@ class FormScreen(FittingDialog[Planned]):
         return (*(counts if self._form.as_possible else self._meanwhile()), *lines)
 
     def _meanwhile(self) -> tuple[OutcomeLine, ...]:
-        """Say that the memory has been superseded or retired since the form was opened."""
-        base = self._form.base
+        """Say that the memory has been superseded, retired or changed since the form was opened."""
+        base, read = self._form.base, self._base
         now = base and self._writer.worker.find_memory(base.ref)
-        why = base and change_forms.superseded_meanwhile(base, now)
-        return (OutcomeLine(why, Tone.WARNING, "!"),) if why else ()
+        if base is None or read is None or now is None:
+            return ()
+        changed = ", ".join(LABELS[name].lower() for name in change_forms.differing(read, now))
+        on_disk = f"changed on disk meanwhile: {changed}" if changed else ""
+        marked = MARKED if self._is_marked else ""
+        reasons = filter(None, (change_forms.superseded_meanwhile(base, now), on_disk, marked))
+        return tuple(OutcomeLine(why, Tone.WARNING, "!") for why in reasons)
+
+    def note_change(self) -> None:
+        """Show at once that another program changed or deleted the memory."""
+        if (base := self._base) is None or self._saving or not self._initial:
+            return
+        now = self._writer.worker.find_memory(base.ref)
+        if now is None:
+            self.say(OutcomeLine(f"{DELETED}{KEPT}", Tone.BAD, "!"))
+        elif change_forms.differing(base, now):
+            self._update_preview()
 
     def _failed(self, error: MemtuiError) -> None:
         self.is_previewing, self._preview = False, None
@@ -277,11 +297,21 @@ class FormScreen(FittingDialog[Planned]):
         if not self._form.changes(self.values(), force):
             self.app.notify("No changes yet.", timeout=2)
             return
+        if self._is_marked:
+            self.say(OutcomeLine(MARKED, Tone.WARNING, "!"))
+            self.app.notify(f"Not saved{KEPT}", severity="warning")
+            return
         if self._timer is not None:  # a preview would replace the reason why it was not saved
             self._timer.stop()
             self._keep()
         self._saving, self.is_previewing = True, False
         self._plan(force, self._to_save, self._not_saved)
+
+    @property
+    def _is_marked(self) -> bool:
+        """Whether the text has marks of a conflict that is not solved."""
+        lines = {line for prose in self.query(TextInput) for line in prose.raw.split("\n")}
+        return self._has_merged and not lines.isdisjoint(CONFLICT_MARKS[::2])
 
     def action_force(self) -> None:
         if self._stopped:
@@ -296,8 +326,11 @@ class FormScreen(FittingDialog[Planned]):
             self.app.notify(f"{word}{KEPT}", severity="warning")
             return
         acts = {change.act for change in planned.changes}
+        base = self._form.base
+        now = base and self._writer.worker.find_memory(base.ref)
         many = len(planned.plans) > 1 or len(planned.refs) > 2
-        if planned.supersedes or acts & DESTRUCTIVE or many or self._meanwhile():
+        ended = base is not None and change_forms.superseded_meanwhile(base, now)
+        if planned.supersedes or acts & DESTRUCTIVE or many or ended:
             targets = change_worker.describe_targets(planned, self._writer.worker.find_memory)
             summary = (*self._describe(found), *(targets if self._form.as_possible else ()))
             save = self._form.save
@@ -368,8 +401,14 @@ class FormScreen(FittingDialog[Planned]):
             self._close(None)
         elif choice == BOTH:
             prose = self.query_one(TextInput)
-            prose.set_raw("\n\n".join(filter(None, (conflict.theirs, conflict.yours))))
+            texts = conflict.base, conflict.yours, conflict.theirs
+            merged, count = merge_marked(*(each or "" for each in texts))
+            prose.set_raw(merged)
             prose.focus()
+            self._has_merged = True
+            self.app.notify(
+                f"{text.counted(count, 'conflict')} marked in the text" if count else MERGED
+            )
             self._update_preview()
         elif choice == MINE:
             self.action_save()

@@ -514,6 +514,7 @@ class BrowseScreen(PaneScreen):
         self.search_again(whole=self.status_text.complete)
         if self._editing is not None:
             self._editing.review.note_change()
+            self._editing.forms.note_change()
 
     def _keep_from_collection(self) -> None:
         """Keep what has been read out of garbage collection: to go through 300,000 memories takes

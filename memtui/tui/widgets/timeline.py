@@ -87,10 +87,11 @@ class TimelinePane(FocusableWidget):
     def show_filter(self, since: str, until: str) -> None:
         """Show the ISO dates that are filtered by, or empty ones, from the moment they are: the
         next key may extend or remove them."""
-        self._filter = since, until
-        if self._filter == ("", ""):
+        if self._filter != (since, until):
+            self._filter = since, until
+            self.refresh()
+        if not (since or until):
             self._anchor = None
-        self.refresh()
 
     def show(self, timeline: Timeline, times: TimeData | None = None) -> None:
         """Show a timeline, by the unit that was chosen if one was since its bars were counted.

@@ -17,6 +17,7 @@ from memtui.library import Library
 from memtui.model import CURRENT, Memory
 from memtui.stores.ambient import backup as ambient
 from memtui.stores.ambient.backup import ARCHIVED, EXPIRED, NO_PROJECT, NOT_HELD, UNREADABLE
+from memtui.stores.format import ExportRequest
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 NOW_MS = 1_795_132_800_000
@@ -89,7 +90,9 @@ def _ids(document: dict[str, Any]) -> list[str]:
 
 
 def test_live_events_are_exported_as_ambient_exports_them(library: Library) -> None:
-    made = ambient.backup(_all(library), library.stores, NOW, whole=True, every=False)
+    made = ambient.backup(
+        ExportRequest(_all(library), library.stores, NOW, whole=True, every=False)
+    )
     metadata = '"metadata":{"7":"a","404":"b","z":"c"}'
     event = '{"id":"%s","type":"decision","content":"says %s","importance":"high"%s}'
     both, ten, nine = (
@@ -109,7 +112,7 @@ def test_live_events_are_exported_as_ambient_exports_them(library: Library) -> N
 
 
 def test_expired_events_are_exported_when_every_status_is_asked_for(library: Library) -> None:
-    made = ambient.backup(_all(library), library.stores, NOW, every=True)
+    made = ambient.backup(ExportRequest(_all(library), library.stores, NOW, every=True))
     of_shop = ["b1", "both", "both", "marked", "nine", "old", "ten", "zero"]
     assert _ids(made.document) == sorted([*of_shop, "gone", "gone with it", "headless"])
     assert made.left_out == {ARCHIVED: 1}
@@ -117,7 +120,7 @@ def test_expired_events_are_exported_when_every_status_is_asked_for(library: Lib
 
 def test_a_project_keeps_its_name_when_only_events_of_a_branch_are_chosen(library: Library) -> None:
     chosen = [memory for memory in _all(library) if memory.id == "ten"]
-    made = ambient.backup(chosen, library.stores, NOW, every=False)
+    made = ambient.backup(ExportRequest(chosen, library.stores, NOW, every=False))
     (project,) = made.document["projects"].values()
     assert (project["project"]["projectName"], project["project"]["events"]) == ("shop", [])
     assert list(project["tasks"]) == ["10"]
@@ -132,7 +135,7 @@ def test_one_project_of_two_stores_holds_the_events_of_both(
     both = Library.open([library.stores[0].root, other.parents[1]])
     both.load()
     memories = [m for store in both.stores for m in both.memories(store.label)]
-    made = ambient.backup(memories, both.stores, NOW, every=False)
+    made = ambient.backup(ExportRequest(memories, both.stores, NOW, every=False))
     ids = _ids(made.document)
     assert {"both", "elsewhere", "nine", "nine too"} <= set(ids)
 
@@ -141,5 +144,5 @@ def test_what_only_memtui_keeps_is_counted_as_left_out(library: Library) -> None
     label = library.stores[0].label
     library.apply(library.plan([Change(Act.RETIRE, label, f"{label}:ten")]))
     retired = [m for m in library.memories(label) if m.id == "ten"]
-    made = ambient.backup(retired, library.stores, NOW)
+    made = ambient.backup(ExportRequest(retired, library.stores, NOW))
     assert (made.document["projects"], made.left_out) == ({}, {NOT_HELD: 1})

@@ -19,10 +19,13 @@ import pytest
 
 from memtui import config, query
 from memtui.cli.commands import COMMANDS
+from memtui.cli.demo_story import copy_story
 from memtui.cli.group import load_command
 from memtui.config import session
 from memtui.context.task import CONSTANT_NAMES
 from memtui.library import Library
+from memtui.paths import bundled_folder
+from memtui.stores import registry
 from tests.samples import NOW, SAMPLES, open_samples
 
 ROOT = Path(__file__).parents[3]
@@ -65,6 +68,7 @@ RUN = [b for b in SHELL if b not in LEFT_OUT and b is not COPY]
 UNNAMED = [block for block in BLOCKS if not block.language]
 USAGE = [block for block in UNNAMED if block.text.startswith("memtui ")]
 QUERIES = [block for block in UNNAMED if block not in USAGE]
+OF_DEMO = [block for block in QUERIES if block.page == "README.md"]
 STORE_PAGE = "docs/adding-a-store.md"
 """Its code is run by `tests/unit/stores/test_adding_a_store.py`."""
 SETTINGS = [b for b in BLOCKS if b.language == "toml" and b.page != STORE_PAGE]
@@ -223,17 +227,23 @@ def test_the_search_page_has_its_examples() -> None:
     assert len(FOUND) >= 15
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *(block.text.strip() for block in QUERIES),
-        *FOUND,
-    ],
-)
+@pytest.mark.parametrize("line", [*(b.text.strip() for b in QUERIES if b not in OF_DEMO), *FOUND])
 def test_an_example_of_a_search_finds_something(demo: Library, line: str) -> None:
     parsed = query.parse_query(line, NOW)
     assert not parsed.problems
     assert demo.find(parsed).total > 0
+
+
+@pytest.mark.parametrize("block", OF_DEMO, ids=str)
+def test_a_search_of_the_readme_finds_something_in_the_demo(block: Block, tmp_path: Path) -> None:
+    copy_story(bundled_folder("sample-data"), tmp_path / "laptop", NOW)
+    roots = [root for _, root in registry.detect_within(tmp_path / "laptop")]
+    library = Library.open(roots, cache=None, now=lambda: NOW)
+    library.load()
+    library.index()
+    parsed = query.parse_query(block.text.strip(), NOW)
+    assert not parsed.problems
+    assert library.find(parsed).total > 0
 
 
 @pytest.mark.parametrize(("said", "line"), SHOWN.items())

@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 from memtui.context.tiers import reduce_query
 from memtui.library import Library
-from memtui.query import Query
-from tests.unit.context.packs_for_tests import NOW, library_of, memory, pack_of
+from tests.unit.context.packs_for_tests import NOW, pack_of
 
 SECOND = timedelta(seconds=1)
 
@@ -133,34 +130,6 @@ def test_constants_come_from_the_settings(library: Library) -> None:
     assert [e.text for e in pack.sections[0].entries] == [
         f"- [depot] ({2 ** (-1 / 7):.3f}) The CRANES stand at berth 4\n"
     ]
-
-
-_PIECES = (
-    "crane Crane-7 CRANES getUserById snake_case v10.2 2.7.4 don't Mira's schön \u0130stanbul "
-    "300\u212aelvin straße 東京都 подмосква C++ a.b.cd ﬁne https://ab.cd/ef?g=hi \U0001f3d7 "
-    "e\u0301te zwei\u200bteilig " + "x" * 70 + "yz"
-).split()
-
-
-@pytest.mark.slow
-@given(
-    st.lists(st.sampled_from(_PIECES), min_size=1, max_size=4),
-    st.sampled_from([" ", "-", ", ", "/", "'"]),
-    st.data(),
-)
-def test_the_index_leaves_out_no_text_that_a_term_is_part_of(
-    pieces: list[str], mark: str, data: st.DataObject
-) -> None:
-    assume("東京都" not in pieces or mark in " ,/")  # of getUserById-東京 no getuser is indexed
-    text = mark.join(pieces)
-    folded = text.lower()
-    start = data.draw(st.integers(0, max(0, len(folded) - 3)))
-    term = folded[start : data.draw(st.integers(start + 3, start + 9))]
-    query = reduce_query(term)
-    assume(query.matches(text))
-    parts = query.index_parts()
-    found = library_of(memory("1", text), memory("2", "no part of it")).find(Query())
-    assert not parts or found.mask_with_parts(parts)[0]
 
 
 @pytest.mark.slow

@@ -327,3 +327,11 @@ def test_as_many_brackets_and_characters_are_read_as_the_limits_say() -> None:
     assert not _reads("a: '" + "- " * (frontmatter.MAX_MARKS + 1) + "'")
     for digits, kind in ((frontmatter.LONGEST_NUMBER, int), (frontmatter.LONGEST_NUMBER + 1, str)):
         assert isinstance(frontmatter.read_yaml("a: " + "9" * digits)["a"], kind)
+
+
+@given(st.text("-\n\r\ufeffa: ", max_size=30))
+def test_both_parts_are_where_the_split_says(text: str) -> None:
+    cut = frontmatter.split(text)
+    assert (cut.front or "", cut.body) == (text[cut.start : cut.end], text[cut.body_start :])
+    if cut.front is None:
+        assert (cut.start, cut.end, cut.body_start) == (0, 0, 0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json import editing as spans
-from memtui.files.json.locating import load, load_records, locate, members
+from memtui.files.json.locating import load, load_records, locate, members, parts_of
 from memtui.files.reading import decode, encode
 from tests.long_run import count
 
@@ -470,3 +470,33 @@ def test_an_integer_longer_than_python_reads_is_kept_as_text() -> None:
     assert (
         spans.set_value(f'{{"a": {number}, "b": 1}}', ("b",), "2") == f'{{"a": {number}, "b": 2}}'
     )
+
+
+VALUES = st.recursive(
+    st.none() | st.integers(-9, 9) | st.sampled_from(["", "a", '"', ",", "]", "\\"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab:"), inner),
+    max_leaves=6,
+)
+
+
+@given(st.lists(VALUES) | st.dictionaries(st.sampled_from("ab:"), VALUES), st.data())
+def test_what_is_no_json_has_no_parts(value: Any, data: st.DataObject) -> None:
+    """With one character gone, doubled or replaced."""
+    text = json.dumps(value, separators=data.draw(st.sampled_from([(",", ":"), (", ", ": ")])))
+    at = data.draw(st.integers(0, len(text) - 1))
+    new = data.draw(st.sampled_from(["", text[at] * 2, *'[]{},:" 1a']))
+    text = text[:at] + new + text[at + 1 :]
+    try:
+        json.loads(text)
+        is_sound = True
+    except ValueError:
+        is_sound = False
+    try:
+        parts = parts_of(text)
+    except Refused:
+        assert not is_sound
+    else:
+        assert is_sound
+        assert [json.loads(text[part.start : part.end]) for part in parts] == [
+            part.value for part in parts
+        ]

@@ -98,6 +98,17 @@ def test_a_lock_that_cannot_be_made_is_said_to_be_so(path: Path, state: Path) ->
     make_foreign_lock(path.parent / "gone" / "MEMORY.md")  # as beside programs that do not lock
 
 
+def test_what_is_no_file_in_place_of_a_lock_does_not_stop_a_save(path: Path, state: Path) -> None:
+    os.mkfifo(path.with_name("MEMORY.md.lock"))
+    with locked(path, state):  # nobody writes into the pipe
+        pass
+    path.with_name("MEMORY.md.lock").unlink()
+    path.with_name("MEMORY.md.lock").symlink_to("target")
+    path.with_name("target").touch()
+    with locked(path, state):
+        assert is_free(path.with_name("target"))
+
+
 def test_links_in_place_of_locks_are_not_followed(path: Path, state: Path) -> None:
     target = path.with_name("target")
     path.with_name("MEMORY.md.lock").symlink_to(target)

@@ -541,6 +541,42 @@ def test_the_recorder_is_told_of_each_write_and_whether_it_is_in_the_file(
     ]
 
 
+def test_the_recorder_is_told_of_each_exchange_of_a_save(
+    path: Path, tmp_path: Path, at: Callable[[Steps], None]
+) -> None:
+    told, edits, old = Told(tmp_path / "state"), [edit(path, 1, "mine")], path.read_text()
+    theirs = old.replace("fact 3", "theirs")
+    at({"exchange": lambda: put(path, theirs)})
+    commit(edits, told)
+    mine, both = (text.replace("fact 1", "mine") for text in (old, theirs))
+    marks = [backups.digest(text.encode()) for text in (old, mine, both)]
+    assert path.read_text() == both
+    assert told.calls == [
+        ("intend", path.name, marks[0], marks[1]),
+        ("intend", path.name, marks[1], marks[2]),
+        ("done", path.name),
+    ]
+
+
+def test_a_version_that_is_never_finished_is_kept_and_not_merged(
+    path: Path, recorder: NullRecorder, at: Callable[[Steps], None]
+) -> None:
+    """Whether its program still writes it or has died: it is in the backups, or beside the file."""
+    old, edits = path.read_text(), [edit(path, 1, "mine")]
+    at({"exchange": lambda: path.write_text('[{"id": "half')})
+    commit(edits, recorder)
+    assert only(path) == old.replace("fact 1", "mine")
+    assert backups.list_backups(path, recorder.state)[0].read() == b'[{"id": "half'
+    (recorder.state / "kept").rename(recorder.state / "elsewhere")
+    (recorder.state / "kept").write_text("a file where the folder should be")
+    at({"exchange": lambda: path.write_text('[{"id": "half')})
+    commit([edit(path, 2, "mine too")], recorder)
+    (kept,) = (file for file in path.parent.iterdir() if file != path)
+    assert kept.read_text() == '[{"id": "half'
+    assert kept.name.startswith("items.json.memtui-kept-")
+    assert "mine too" in path.read_text()
+
+
 @pytest.mark.parametrize("point", ["temp", "write", "fsync", "exchange", "folder"])
 def test_a_new_file_and_its_folders_are_not_left_after_an_error(
     path: Path, recorder: NullRecorder, at: Callable[[Steps], None], point: str

@@ -6,6 +6,8 @@ import errno
 import os
 import shutil
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -227,7 +229,7 @@ def test_nothing_is_put_into_a_folder_that_holds_something(tmp_path: Path) -> No
             staging.move_into_place(stage, place)
         assert caught.value.errno == errno.ENOTEMPTY
         assert names_in(stage) == ["a"]
-        kept = staging.keep_stage(stage, place)
+        kept = staging.keep_beside(place, stage)
         assert names_in(kept) == ["a"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["place", kept.name])
     assert names_in(place) == ["theirs"]
@@ -343,7 +345,8 @@ def test_a_file_system_that_cannot_sync_folders_is_no_failure(
     assert path.read_bytes() == b"whole"
 
 
-def test_standard_output_gets_all_pieces(capfd: pytest.CaptureFixture[str]) -> None:
-    print("first", end=" ")
-    staging.write_standard_output([b"one ", b"two"])
-    assert capfd.readouterr().out == "first one two"
+def test_standard_output_gets_all_pieces() -> None:
+    script = "print('first', end=' '); write_standard_output([b'one ', b'two'])"
+    script = f"from memtui.files.staging import write_standard_output; {script}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert done.stdout == b"first one two"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.insight.lineage import Lineage, lineage_in
+from memtui.insight.lineage import Lineage, find_lineage
 from memtui.insight.links import LinkIndex
 from memtui.model import Link, Memory
 
@@ -40,7 +40,7 @@ def memory(
 def of(name: str, memories: Sequence[Memory], store: str = "tea") -> Lineage:
     there = {(m.store, m.id): m for m in memories}
     index = LinkIndex({one.ref: slot for slot, one in enumerate(memories)}, memories)
-    return lineage_in(there[store, name], index, lambda s, n: there.get((s, n)))
+    return find_lineage(there[store, name], lambda s, n: there.get((s, n)), index)
 
 
 def names(line: Lineage) -> list[str]:

@@ -252,6 +252,22 @@ def test_a_merge_that_was_not_made_is_made_at_the_next_start(tmp_path: Path) -> 
         assert (action.state, action.note, path.read_text()) == (ActionState.DONE, "", after)
 
 
+def test_a_backup_from_before_is_not_merged(tmp_path: Path) -> None:
+    """What another program wrote once, and has taken out again since."""
+    path = tmp_path / "note.md"
+    path.write_text("new\n")
+    backups.save_copy(path, b"old\nlong ago\n", tmp_path / "state")
+    edit = text_edit(str(path), "old\n", "new\n")
+    for writes in (
+        [("old\n", "new\n")],
+        [("old\n", "else\n"), ("else\n", "new\n")],
+    ):
+        marks = [(path, mark_of(pre), mark_of(post)) for pre, post in writes]
+        action = killed_while(tmp_path, (edit,), None, *marks)
+        assert (action.state, action.note) == (ActionState.DONE, "")
+        assert path.read_text() == "new\n"
+
+
 def test_a_note_and_a_folder_that_were_cut_short_are_told(tmp_path: Path) -> None:
     """Without any write nothing of them is on disk."""
     tree: Mapping[str, Any] = {"files": {"a.md": ["a\n", None]}, "databases": {}}

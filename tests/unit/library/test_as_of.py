@@ -24,6 +24,7 @@ from memtui.model import CURRENT, Memory
 from memtui.query import Query, parse_query
 from memtui.testing.fixtures import sample
 from tests.formats import FORMATS
+from tests.long_run import share
 from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import fact, write_facts
 from tests.unit.library.test_history import committed, git, loaded
@@ -190,7 +191,7 @@ def _make_some_change(library: Library, dice: random.Random, number: int) -> boo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
+@pytest.mark.parametrize("known", share(FORMATS, 0, 2), ids=lambda known: known.name)
 def test_each_moment_between_changes_of_memtui_is_seen_again(known: Any, tmp_path: Path) -> None:
     library = loaded(sample(known, tmp_path / "store"), state=tmp_path / "state")
     dice = random.Random(5)
@@ -242,7 +243,7 @@ def test_a_text_of_then_is_found_and_the_text_of_now_is_not(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
+@pytest.mark.parametrize("known", share(FORMATS, 1, 2), ids=lambda known: known.name)
 def test_what_was_done_and_undone_since_then_leaves_the_past_as_it_was(
     known: Any, tmp_path: Path
 ) -> None:
@@ -262,7 +263,9 @@ def test_what_was_done_and_undone_since_then_leaves_the_past_as_it_was(
 # A document of the workspace that is made again was made, for all one knows, at its file's time.
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "known", [one for one in FORMATS if one.name != "workspace"], ids=lambda known: known.name
+    "known",
+    share([one for one in FORMATS if one.name != "workspace"], 0, 2),
+    ids=lambda known: known.name,
 )
 def test_what_was_undone_and_redone_since_then_was_done_then(known: Any, tmp_path: Path) -> None:
     library = loaded(sample(known, tmp_path / "store"), state=tmp_path / "state")

@@ -25,21 +25,27 @@ memories = st.lists(
 )
 
 
+def as_kept(time: datetime) -> datetime:
+    """A time as a double of seconds has it, which is exact to a microsecond until 2100."""
+    return datetime.fromtimestamp(time.timestamp(), UTC)
+
+
 @given(memories, st.randoms(use_true_random=False))
 def test_numbers_and_days_of_some(held: list[Memory], draw: object) -> None:
     slots = [slot for slot in range(len(held)) if draw.random() < 0.7]  # type: ignore[attr-defined]
     table = columns.build(held)
     some = [held[slot] for slot in slots]
     dated = [memory.created for memory in some if memory.created]
-    said = aggregates.aggregate(table, slots)
-    assert said.pinned == sum(memory.pinned for memory in some)
-    assert said.undated == len(some) - len(dated)
-    assert said.oldest == (min(dated).timestamp() if dated else None)
-    assert said.newest == (max(dated).timestamp() if dated else None)
+    assert aggregates.summarize(table, slots) == {
+        "pinned": sum(memory.pinned for memory in some),
+        "undated": len(some) - len(dated),
+        "oldest": as_kept(min(dated)) if dated else None,
+        "newest": as_kept(max(dated)) if dated else None,
+    }
     assert aggregates.count_values(table, slots)["type"] == Counter(
         memory.shown_type for memory in some
     )
     first = datetime(1970, 1, 1, tzinfo=UTC)
     days, undated = aggregates.count_days(table, slots)
     assert days == Counter((time - first).days for time in dated)
-    assert undated == said.undated
+    assert undated == len(some) - len(dated)

@@ -27,7 +27,6 @@ def test_it_answers_as_a_list_of_strings(vocabulary: list[str], data: st.DataObj
         word for word in vocabulary if word.startswith(part)
     ]
     assert held.containing(part) == [at for at, word in enumerate(vocabulary) if part in word]
-    assert held.at_least(3) == [at for at, word in enumerate(vocabulary) if len(word) >= 3]
     first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(vocabulary))] * 2)))
     assert list(held.numbered(first, last)) == [*enumerate(vocabulary)][first:last]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -41,10 +42,23 @@ def test_the_zone_of_a_time_does_not_matter() -> None:
     assert ago(tokyo, NOW) == "3 days ago"
 
 
-def test_dates_in_a_zone_and_at_the_edges_of_time() -> None:
-    assert date(NOW, UTC) == date(NOW) == "2026-11-21 12:00"
-    assert date(NOW, timezone(timedelta(hours=9))) == "2026-11-21 21:00"
-    assert date(datetime(1, 1, 1, tzinfo=UTC), timezone(timedelta(hours=-9))) == "0001-01-01 00:00"
+def test_dates_are_those_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown(zone: str, moment: datetime, *, zoned: bool = False) -> str:
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        return date(moment, zoned=zoned)
+
+    try:
+        assert shown("UTC", NOW, zoned=True) == "2026-11-21 12:00"
+        assert shown("Asia/Tokyo", NOW) == "2026-11-21 21:00"
+        assert shown("Asia/Tokyo", NOW, zoned=True) == "2026-11-21 21:00 JST"
+        assert shown("Europe/Berlin", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)).endswith("02:30")
+        assert shown("Europe/Berlin", datetime(2026, 10, 25, 1, 30, tzinfo=UTC)).endswith("02:30")
+        first = datetime(1, 1, 1, 3, tzinfo=UTC)
+        assert shown("America/New_York", first) == "0001-01-01 03:00"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_no_time_is_a_dash() -> None:

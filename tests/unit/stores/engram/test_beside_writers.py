@@ -18,6 +18,7 @@ from memtui.errors import Refused
 from memtui.stores.engram.connection import run_read
 from memtui.stores.engram.rules import redacted
 from memtui.stores.engram.store import EngramStore
+from tests.long_run import count
 
 from .invented import SCHEMAS, Told, build, change, everything, open_store, sql
 
@@ -80,7 +81,7 @@ def test_threads_may_read_while_one_writes(tmp_path: Path) -> None:
 
 
 @settings(
-    max_examples=60,
+    max_examples=count(25, 60),
 )
 @given(text=st.text(st.characters(exclude_categories=()), max_size=40))
 @pytest.mark.parametrize("schema", SCHEMAS)

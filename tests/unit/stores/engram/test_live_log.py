@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from memtui.changes import Act
 from memtui.stores.engram.connection import run_read
+from tests.long_run import count
 
 from .invented import Told, build, change, everything, open_store, sql
 
@@ -181,7 +182,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=count(15, 40))
 @given(rounds=st.lists(st.tuples(STEPS, st.booleans(), STEPS, st.booleans()), max_size=5))
 def test_no_order_of_steps_loses_what_was_acknowledged(
     tmp_path_factory: pytest.TempPathFactory,

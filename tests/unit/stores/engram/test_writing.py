@@ -776,7 +776,7 @@ while done < count:
 
 @pytest.mark.slow
 def test_two_writers_lose_nothing(folder: Path) -> None:
-    edits = count(40, 100)
+    edits = count(20, 100)
     commands = [
         [sys.executable, "-c", _ADDER, mark, str(edits), str(folder)] for mark in ("a", "b")
     ]

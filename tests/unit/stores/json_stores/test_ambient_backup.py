@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from memtui.errors import BundleError
 from memtui.model import Memory
 from memtui.stores.ambient.backup import backup, dumps, read
+from memtui.stores.format import ExportRequest
 
 from .opened import NOW, NOW_MS, open_agent_memory, open_ambient
 from .programs import START, AgentMemoryPrograms, AmbientProgram
@@ -34,7 +35,7 @@ def test_a_backup_of_projects_with_several_branches_comes_back_whole(
     ambient.branch(SHOP, "feat/x", ambient.event("tried", importance="medium"))
     ambient.project(OTHER, "other")
     opened = open_ambient(ambient.root)
-    made = backup(opened.memories, [opened.store], NOW, whole=True)
+    made = backup(ExportRequest(opened.memories, [opened.store], NOW, whole=True))
     came = read(json.loads(dumps(made.document, pretty=True)))
     assert came.whole
     files = {
@@ -101,7 +102,7 @@ def test_memories_of_another_store_become_events_of_one_project(fact: Memory) ->
         replace(fact, id="3", entity="shop", title="", created=None, updated=start),
         replace(fact, id="4", entity="", created=None, updated=None),
     ]
-    made = backup(memories, [], NOW)
+    made = backup(ExportRequest(memories, [], NOW))
     shop, other = made.document["projects"].values()
     assert (made.cut, made.left_out) == (0, {})
     assert shop["project"]["projectName"] == "shop"
@@ -120,7 +121,7 @@ def test_memories_of_another_store_become_events_of_one_project(fact: Memory) ->
 
 def test_texts_longer_than_ambient_keeps_are_counted(fact: Memory) -> None:
     long = replace(fact, content="word " * 5000)
-    made = backup([long, replace(long, id="other"), fact], [], NOW)
+    made = backup(ExportRequest([long, replace(long, id="other"), fact], [], NOW))
     assert made.cut == 2
 
 
@@ -143,7 +144,7 @@ def test_a_project_that_two_stores_hold_has_each_event_once(tmp_path: Path) -> N
         memories += opened.memories
     stores[1].label = "second"
     memories = [replace(m, store="second") if m.id == "two" else m for m in memories]
-    made = backup(memories, stores, NOW, whole=True)
+    made = backup(ExportRequest(memories, stores, NOW, whole=True))
     project = made.document["projects"][SHOP]
     for holder in (project["project"], project["tasks"]["main"]):
         assert [event["content"] for event in holder["events"]] == ["in both", "of one", "of two"]
@@ -154,7 +155,7 @@ def test_a_project_without_its_head_gets_one_that_is_named_by_its_key(
 ) -> None:
     path = ambient.branch(SHOP, "main", ambient.event("alone"))
     opened = open_ambient(ambient.root)
-    made = backup(opened.memories, [opened.store], NOW, every=True)
+    made = backup(ExportRequest(opened.memories, [opened.store], NOW, every=True))
     head = made.document["projects"][SHOP]["project"]
     active = ambient.load(path)["lastActive"]
     assert head["projectName"] == SHOP[:8]

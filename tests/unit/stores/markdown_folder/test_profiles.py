@@ -190,7 +190,7 @@ def test_an_observation_is_a_fact_of_its_note() -> None:
     assert ("decided_by", "people/yael-ben-haroush.md") in {
         (link.relation, link.target) for link in note.links
     }
-    assert "edit the note" in library.refusal(Act.EDIT, facts[0])
+    assert not library.refusal(Act.EDIT, facts[0])
     assert (facts[0].origin.line or 0) > 8
 
 
