@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from memtui.context.entries import MAX_DROPPED, over_limit, slots_of_role
 from memtui.context.pack import DroppedEntry, PackEntry, Section
 from memtui.context.task import Task
 from memtui.model import Memory
 from memtui.query import Sort
 from memtui.search.pack_ranking import join_slots, oldest_first, slots_in_entity
-from memtui.stores.base import LoadedText, Store
+from memtui.stores import registry
+from memtui.stores.base import LoadedText, Store, limit_uses
 
 
 def build_session(task: Task) -> tuple[list[Section], list[str]]:
@@ -47,11 +50,28 @@ def build_loaded(task: Task) -> tuple[list[Section], list[str]]:
         if not texts:
             notes.append(f"{store.label}: its program loads nothing by itself that memtui knows of")
         for text in texts:
-            sections += _text_sections(text)
+            sections += [
+                replace(each, title=_heading(store, text)) for each in _text_sections(text)
+            ]
             notes.append(f"{text.title}: {text.note}" if text.note else text.title)
             if text.cut < len(text.text):
                 notes.append(_describe_cut(text))
     return sections, notes
+
+
+USE_CELLS = 10
+"""Cells of the bar that shows how much of a limit is used."""
+
+
+def _heading(store: Store, text: LoadedText) -> str:
+    """Program and text, and how much of its limit is used: `MEMORY.md · 61 of 200 lines`."""
+    parts = [registry.product_of(store.format, store.root).name, text.title]
+    for use in limit_uses(store.label, [text]):
+        unit, used, most = max(use.measures, key=lambda one: one[1] / one[2])
+        full = min(USE_CELLS, round(USE_CELLS * used / most))
+        bar = "▰" * full + "▱" * (USE_CELLS - full)
+        parts.append(f"{used:,} of {most:,} {unit} {bar}")
+    return " · ".join(parts)
 
 
 def find_entity(task: Task, store: str = "") -> str:

@@ -35,6 +35,8 @@ class PackRequest(Struct, frozen=True):
 
     recipe: str
     task: str = ""
+    entity: str = ""
+    """The project or branch, for recipes that take one; empty: the newest."""
     budget: int | None = None
     """Tokens; None: the recipe's own, which most have not."""
     page_in: frozenset[str] = frozenset()
@@ -60,6 +62,8 @@ class BuiltPack(Struct, frozen=True):
     """Revision of the library's snapshot that it was built from."""
     types: Mapping[str, int]
     """The types of all memories in use, with their number."""
+    entities: Mapping[str, int]
+    """The same for entities."""
 
 
 class PackHost(Protocol):
@@ -133,7 +137,7 @@ def build_requested(
         recipe = find_recipe(name, settings)
         return draft_pack(
             recipe,
-            request.task,
+            request.entity if recipe.takes == "entity" else request.task,
             source,
             settings,
             now,
@@ -142,17 +146,18 @@ def build_requested(
         )
 
     if former is not None and former.revision == revision:
-        types = former.types
+        types, entities = former.types, former.entities
         is_same = _unbudgeted(former.request) == _unbudgeted(request)
         chosen = former.draft if is_same else choose(request.recipe)
     else:
-        types, chosen = dict(source.find(Query()).facets.type), choose(request.recipe)
+        facets, chosen = source.find(Query()).facets, choose(request.recipe)
+        types, entities = dict(facets.type), dict(facets.entity)
     is_recipe = request.other in {recipe.name for recipe in list_recipes(settings)}
     other = choose(request.other).pack(request.budget) if is_recipe else None
     if job.is_cancelled():
         raise Cancelled("stopped; nothing was built")
     pack, unlimited = chosen.pack(request.budget), chosen.fit(None)
-    return BuiltPack(request, pack, unlimited, chosen, other, revision, types)
+    return BuiltPack(request, pack, unlimited, chosen, other, revision, types, entities)
 
 
 def _unbudgeted(request: PackRequest) -> PackRequest:

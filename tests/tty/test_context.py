@@ -26,6 +26,8 @@ def test_a_pack_is_asked_for_cut_compared_changed_and_saved(memtui: Start, tmp_p
         on.wait_for("3 of 3")
         on.wait_until_gone("Opening")
         on.send("P")
+        on.wait_for("the newest of each program")
+        on.send("]/")
         on.wait_for("Type a task in plain words")
         on.send("harbour crane")
         on.wait_for("=== MEMORY CONTEXT ===")

@@ -30,7 +30,7 @@ async def pack_of(
     """The screen over the small store, with the cursor in the pack for this task."""
     root = write_store(tmp_path / "store")
     async with stage(root, size, state=tmp_path / "state", toasts=toasts) as on:
-        await on.press("P")
+        await on.press("P", "]", "/")
         await on.type(task)
         await on.press("enter")
         assert screen_of(on).request.recipe == "tiers"
@@ -122,7 +122,7 @@ async def test_the_parts_of_the_score_and_the_next_that_is_not_in(tmp_path: Path
         (120, 35),
         settings=Settings(theme="dusk", recipe_constants={"typed_limit": 2}),
     ) as on:
-        await on.press("P")
+        await on.press("P", "]", "/")
         await on.type("tea")
         await on.press("enter", "]", "]")
         assert screen_of(on).request.recipe == "prime"
@@ -172,7 +172,7 @@ async def test_pin_and_retire_act_on_the_entry_and_not_on_the_marks_of_the_list(
 ) -> None:
     root = write_store(tmp_path / "store")
     async with stage(root, (80, 24), state=tmp_path / "state") as on:
-        await on.press("space", "j", "space", "P")
+        await on.press("space", "j", "space", "P", "]", "/")
         await on.type("who reviews every migration")
         await on.press("enter")
         screen = screen_of(on)
@@ -222,7 +222,7 @@ async def test_types_are_preferred_by_a_key(tmp_path: Path) -> None:
         "x": [fact(n, f"tea at {n} in the kitchen", "2026-11-01", kind) for n, kind in _TYPED],
     }
     async with stage(write_store(tmp_path / "store", facts), (120, 35)) as on:
-        await on.press("P")
+        await on.press("P", "]", "/")
         await on.type("tea in the kitchen")
         await on.press("enter")
         screen = screen_of(on)
@@ -252,7 +252,7 @@ async def test_as_of_a_time_ages_are_counted_from_then_and_nothing_is_changed(
         await on.type("2026-05-31")
         await on.press("enter")
         await on.sees("AS OF")
-        await on.press("P")
+        await on.press("P", "]", "/")
         await on.type("tea")
         await on.press("enter")
         screen = screen_of(on)
@@ -299,7 +299,7 @@ async def test_enter_goes_to_the_memory_and_the_next_time_asks_the_same(tmp_path
 @pytest.mark.slow
 async def test_empty_states_teach(tmp_path: Path) -> None:
     async with stage(write_store(tmp_path / "store"), (80, 24)) as on:
-        await on.press("P")
+        await on.press("P", "]", "/")
         await on.sees("Type a task in plain words")
         await on.type("xylophone")
         await on.press("enter")
@@ -327,7 +327,7 @@ async def test_it_fits_and_holds_hostile_text(tmp_path: Path, size: tuple[int, i
     evil = "tea \x1b[31m[bold]red[/bold] \u202e" + "long " * 60
     facts = {"x": [fact(1, evil, "2026-11-01"), fact(2, evil + "\n\n" * 9 + "two", "2026-11-20")]}
     async with stage(write_store(tmp_path / "store", facts), size) as on:
-        await on.press("P")
+        await on.press("P", "]", "/")
         await on.type("tea")
         await on.press("enter", "]")
         await on.sees("[bold]red[/bold]")
@@ -362,10 +362,31 @@ async def test_recipes_are_those_of_the_open_programs(tmp_path: Path) -> None:
     async with changing(tmp_path, "agent-memory", "ambient", size=(120, 35)) as on:
         await on.press("P")
         assert list(screen_of(on)._recipes) == ["loaded", "tiers", "session", "typed", "prime"]
-        assert screen_of(on).request.recipe == "tiers"
+        assert screen_of(on).request.recipe == "loaded"
 
 
-async def test_where_a_program_has_no_recipe_the_screen_begins_with_what_it_loads(
+@pytest.mark.slow
+async def test_a_project_is_chosen_and_the_words_of_the_search_are_no_project(
+    tmp_path: Path,
+) -> None:
+    async with changing(tmp_path, "ambient", size=(120, 35)) as on:
+        await on.press("P")
+        await on.sees("the newest of each program")
+        await on.press("/")
+        await on.sees("Project or branch")
+        await on.type("towerd")
+        await on.press("enter")
+        await on.settle()
+        assert screen_of(on).request.entity.startswith("towerd")
+        await on.sees("[Project: towerd]")
+        await on.press("escape")
+        on.browse.set_text("plan")
+        await on.settle()
+        await on.press("P")
+        assert screen_of(on).request.task == ""
+
+
+async def test_the_screen_begins_with_what_programs_load_and_how_much_of_the_limit(
     tmp_path: Path,
 ) -> None:
     async with changing(tmp_path, "claude-code", size=(120, 35)) as on:

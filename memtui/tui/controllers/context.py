@@ -42,7 +42,7 @@ class ContextActions:
         return {"context": self.open}
 
     def open(self) -> None:
-        """Show the context screen, with the words of the search as the task."""
+        """Show what programs load by themselves, or what they give for the words of the search."""
         from memtui.context import list_recipes, read_settings
         from memtui.tui.context_packs import PackRequest
         from memtui.tui.dialogs.context import PackScreen
@@ -54,11 +54,12 @@ class ContextActions:
         )
         recipes = self._offered_recipes(list_recipes(self._settings))
         request = self._last
-        if request is None or request.recipe not in {recipe.name for recipe in recipes}:
+        found = {recipe.name: recipe for recipe in recipes}
+        if request is None or request.recipe not in found:
             words = screen.view.text.strip()
-            fallback = ANY_STORE[-1] if words else LOADED
-            own = next((recipe.name for recipe in recipes if self._is_of_program(recipe)), fallback)
-            request = PackRequest(own, words)
+            own = (recipe.name for recipe in recipes if self._is_of_program(recipe))
+            by_task = (name for name in own if found[name].takes == "task")
+            request = PackRequest(next(by_task, ANY_STORE[-1]) if words else LOADED, words)
         dialog = PackScreen(self, recipes, request)
 
         def closed(ref: str | None) -> None:

@@ -10,6 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from memtui import text
@@ -85,6 +86,7 @@ class PackScreen(FittingDialog[str]):
         self._release_keys: Callable[[], None] = lambda: None
         self._recipe = ChoiceInput(list(self._recipes), request.recipe, name="recipe")
         self._task_line = LineInput(request.task, name="task")
+        self._entity = Static("", classes="note", markup=False)
         self._budget = Static("", classes="note", markup=False)
         self._list = PackList()
         self._comparison = PackComparisonList(id="comparison")
@@ -93,6 +95,7 @@ class PackScreen(FittingDialog[str]):
     def content(self) -> ComposeResult:
         yield labelled_row("Recipe", self._recipe)
         yield labelled_row("Task", self._task_line)
+        yield labelled_row("Project", self._entity)
         yield labelled_row("Budget", self._budget)
         with Container(id="pack-body"):
             yield self._list
@@ -102,8 +105,12 @@ class PackScreen(FittingDialog[str]):
     def on_mount(self) -> None:
         self._comparison.display = False
         self._fit()
-        self._task_line.focus()
-        self._task_line.select_all()  # typing replaces the words of the search
+        self._show_fields()
+        if self._takes_task:
+            self._task_line.focus()
+            self._task_line.select_all()  # typing replaces the words of the search
+        else:
+            self._list.focus()
         self.build()
         self.set_interval(CHECK_SECONDS, self._rebuild_if_stale)
 
@@ -117,6 +124,20 @@ class PackScreen(FittingDialog[str]):
         self.set_class(width >= WIDE_FROM, "-beside")
         self._why.display = height >= 16
         self.call_after_refresh(self._say)
+
+    @property
+    def _takes_task(self) -> bool:
+        return self._recipes[self.request.recipe].takes == "task"
+
+    def _show_fields(self) -> None:
+        """Show the line for the task, or the project that was chosen."""
+        for shown, field in ((self._takes_task, self._task_line), (True, self._entity)):
+            row = field.parent
+            if isinstance(row, Widget):
+                row.display = shown if field is self._task_line else not self._takes_task
+        name = self.request.entity or "the newest of each program"
+        key = self.app.press(("search", "to choose"))
+        self._entity.update(Content(f"{text.one_line(name)}   {key}"))
 
     # Building
 
@@ -139,8 +160,8 @@ class PackScreen(FittingDialog[str]):
             self._before = None
         elif former is not None and former.pack.text != built.pack.text:
             self._before = former.pack
-        asked_before = former and (former.request.task, former.request.recipe)
-        is_other = asked_before != (request.task, request.recipe)
+        before = former.request if former else None
+        is_other = before is None or _asked(before) != _asked(request)
         self._show(is_other=is_other)
         take, self._take = self._take, None
         if take is not None:
@@ -209,13 +230,8 @@ class PackScreen(FittingDialog[str]):
         about = f"Context{when} · {recipe.name}: {recipe.description} ({recipe.source})"
         room = max(8, self.app.size.width - 8)
         box.border_title = Content(text.cut_line(about, room))
-        _, label, _ = self.query(".label").results(Static)
-        label.update(Content("Task" if recipe.takes == "task" else "Entity"))
-        self._task_line.placeholder = (
-            "what the agent is asked to do"
-            if recipe.takes == "task"
-            else "a project, branch or other entity; empty: the newest"
-        )
+        self._task_line.placeholder = "what the agent is asked to do"
+        self._show_fields()
         subtitle = "building…" if self.working else describe_pack(self.built, self._before)
         box.border_subtitle = Content(text.cut(subtitle, room))
         self.update_keys()
@@ -268,7 +284,9 @@ class PackScreen(FittingDialog[str]):
             shown = [name for name in shown if name not in ("undo", "redo")]
         if self.app.size.width < WIDE_FROM:
             shown = [name for name in shown if name not in _WIDE_ONLY]
-        labels = {name: BY_ID[name].label for name in shown} | {"search": "task"}
+        labels = {name: BY_ID[name].label for name in shown} | {
+            "search": "task" if self._takes_task else "project"
+        }
         if self.is_comparing:
             labels["pack.compare"] = "end comparison"
         keys.show(
@@ -304,7 +322,7 @@ class PackScreen(FittingDialog[str]):
     def _own_actions(self) -> Mapping[str, Callable[[], object]]:
         return {
             "escape": self._leave,
-            "search": self._task_line.focus,
+            "search": self._task_line.focus if self._takes_task else self._choose_entity,
             "help": self._help,
             "pack.open": lambda: self.dismiss(self.entry.ref if self.entry else None),
             "pack.page_in": lambda: self._page_in(self.entry.ref if self.entry else ""),
@@ -378,6 +396,17 @@ class PackScreen(FittingDialog[str]):
             picker = Picker("Prefer types", choices, empty="no memory has a type", accept="prefer")
             self.app.ask(picker, lambda types: self.ask(replace(self.request, types=types)))
 
+    def _choose_entity(self) -> None:
+        """Choose the project, branch or other entity."""
+        if self.built is not None:
+            counts = sorted(self.built.entities.items())
+            choices = [Choice("", "the newest of each program")]
+            choices += [Choice(name, name, count, field="entity") for name, count in counts if name]
+            self.app.pick("Project or branch", choices, self._entity_chosen, accept="choose")
+
+    def _entity_chosen(self, name: str) -> None:
+        self.ask(replace(self.request, entity=name))
+
     # Comparing
 
     def _compare(self) -> None:
@@ -402,6 +431,10 @@ class PackScreen(FittingDialog[str]):
         self._list.focus()
         self.request = replace(self.request, other="")
         self._show()
+
+
+def _asked(request: PackRequest) -> tuple[str, str, str]:
+    return request.recipe, request.task, request.entity
 
 
 _FOOTER = (
