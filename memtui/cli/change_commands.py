@@ -114,9 +114,7 @@ def _act_command(act: Act, help_text: str = "") -> click.Command:
     def do(ref: str, **options: Any) -> int:
         return _change_memory(act, ref, **options)
 
-    made = command(do)
-    made.help = help_text
-    return made
+    return command(do, help_text)
 
 
 retire = _act_command(
@@ -191,9 +189,7 @@ def _link_command(act: Act, help_text: str) -> click.Command:
         change = Change(act, memory.store, memory.ref, fields)
         return apply_change(library, change, **options)
 
-    made = command(do)
-    made.help = help_text
-    return made
+    return command(do, help_text)
 
 
 link = _link_command(Act.LINK, "For example: link REF works_at companies/acme.")

@@ -103,9 +103,7 @@ def _step_command(name: Literal["undo", "redo"], help_text: str) -> click.Comman
             print(f"{BY_ID[name].done}: {one_line(action.title)}")
             print_effects(action.effects)
 
-    made = command(step)
-    made.help = help_text
-    return made
+    return command(step, help_text)
 
 
 undo = _step_command("undo", "With N, undo the last N changes, newest first.")

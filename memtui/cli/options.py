@@ -119,8 +119,8 @@ _GROUPS = {
 """Name of the parameter that takes them -> the options of a group."""
 
 
-def command(function: Callable[..., object]) -> click.Command:
-    """Make the command of a function; its docstring is the help."""
+def command(function: Callable[..., object], help_text: str | None = None) -> click.Command:
+    """Make the command of a function; the help is this text, else its docstring."""
     parameters = signature(function).parameters
     made: list[click.Parameter] = []
     for name, parameter in parameters.items():
@@ -138,7 +138,7 @@ def command(function: Callable[..., object]) -> click.Command:
     ):
         made.append(click.Argument(["paths"], nargs=-1, metavar="[PATH]..."))
         callback = _with_paths(function)
-    return click.Command(None, callback=callback, params=made, help=function.__doc__)
+    return click.Command(None, callback=callback, params=made, help=help_text or function.__doc__)
 
 
 def _with_paths(function: Callable[..., object]) -> Callable[..., object]:
@@ -165,7 +165,7 @@ def query_from(
     Raises QueryError if a filter of the text or an option cannot be parsed.
     """
     now = datetime.now(UTC)
-    query = queries.parse_query(text, now)
+    query = queries.parse_search(text, now)
     if query.error is not None:
         raise QueryError(query.error.text)
     if any(c.field == "is" and "marked" in c.values for c in query.all_conditions):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +17,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from memtui.changes import TEXTS, Edit, Kind
-from memtui.errors import RefError
 from memtui.files.git_history import GitHistory
 from memtui.insight.versions import FormerStates
 from memtui.journal import ActionStep, as_last_made
@@ -51,13 +50,12 @@ def find_former_states(
     steps = read_steps(library.state_folder, lambda found: _earliest(found, moment), since=moment)
     for store in library.stores:
         reader = FormerReader(store)
-        journal = _JournalStates(library, store, reader)
-        journal.read(steps)
+        journal = _from_journal(library, store, reader, steps)
         if reader.is_possible:
             for ref, memory in _from_git(library, store, reader, at, cancelled).items():
-                if ref not in journal.known and ref not in journal.absent:
+                if ref not in journal.memories and ref not in journal.absent:
                     memories[ref] = memory
-        memories.update(journal.known)
+        memories.update(journal.memories)
         absent.update(journal.absent)
     made_since = {ref for ref, former in memories.items() if former.created and former.created > at}
     known = {ref: former for ref, former in memories.items() if ref not in made_since}
@@ -87,80 +85,60 @@ def _earliest(steps: Sequence[ActionStep], moment: float) -> list[ActionStep]:
     return list(chosen.values())
 
 
-class _JournalStates:
-    """Reads the memories of one store as they were before memtui changed them."""
+def _from_journal(
+    library: Library, store: Store, reader: FormerReader, steps: Sequence[ActionStep]
+) -> FormerStates:
+    """Read the memories of one store as they were before memtui changed them.
 
-    def __init__(self, library: Library, store: Store, reader: FormerReader) -> None:
-        self.known: dict[str, Memory] = {}
-        """Ref -> the memory before."""
-        self.absent: set[str] = set()
-        """Refs of memories that memtui has added."""
-        self._library = library
-        self._store = store
-        self._reader = reader
-
-    def read(self, steps: Iterable[ActionStep]) -> None:
-        """Read the edits of this store that show how records, rows, files and sidecar entries were;
-        those of rows come newest first."""
-        root = str(self._store.root)
-        edits = [step.edit for step in steps if step.store == root]
-        rows = [edit for edit in edits if edit.kind is Kind.ROW]
-        if rows:
-            self._read_rows(rows)
-        for edit in edits:
-            if edit.kind in TEXTS:
-                self._read_file(edit)
-        for edit in edits:
-            if edit.kind is Kind.RECORD:
-                self._read_record(edit)
-        for edit in edits:
-            if edit.kind is Kind.SIDECAR:
-                self._read_sidecar(edit)
-
-    def _read_file(self, edit: Edit) -> None:
-        """All memories of a file that memtui made, replaced or removed."""
-        before = {}
-        if edit.before is not None and self._reader.is_possible:
-            content = edit.before.encode("utf-8", "surrogateescape")
-            before = self._reader.read([(edit.path, content)])
-        for memory in self._library.memories(self._store.label):
-            if memory.origin.file == edit.path and memory.id not in before:
-                self.absent.add(memory.ref)
-        for former in before.values():
-            self.known[former.ref] = former
-
-    def _read_record(self, edit: Edit) -> None:
-        ref = f"{self._store.label}:{edit.id}"
-        if edit.before is None:
-            self.absent.add(ref)
-            return
-        former = self._reader.read([(edit.path, record_file(edit, edit.before))]).get(edit.id)
-        if former is None or ref in self.absent:
-            return
-        memory = _get(self._library, ref)
-        self.known[ref] = former if memory is None else _with_former_state(memory, former)
-
-    def _read_rows(self, edits: Sequence[Edit]) -> None:
-        """Rows of a database; a sidecar entry that stayed is laid over them again."""
-        found = read_before(self._store, edits)
-        if found is None:
-            return
-        for ref, former in found[0].items():
-            memory = _get(self._library, ref)
-            pinned = former.pinned or (memory is not None and memory.pinned)
-            self.known[ref] = replace(former, pinned=pinned)
-        self.absent |= found[1]
-
-    def _read_sidecar(self, edit: Edit) -> None:
-        """An entry that gave the memory another status, or kept it when the store removed it."""
-        ref = f"{self._store.label}:{edit.id}"
-        memory = self.known.get(ref) or _get(self._library, ref)
-        before, after = edit.before or {}, edit.after or {}
-        if memory is None or ref in self.absent:
-            return
-        if before.get("status") != after.get("status") or ("kept" in before) != ("kept" in after):
-            status = str(before.get("status") or "active")
-            self.known[ref] = replace(memory, status=status, superseded_by=())
+    Args:
+        steps: those that show how records, rows, files and sidecar entries were; those of rows come
+            newest first.
+    """
+    edits = [step.edit for step in steps if step.store == str(store.root)]
+    known: dict[str, Memory] = {}
+    absent: set[str] = set()
+    find = library.snapshot.find
+    rows = [edit for edit in edits if edit.kind is Kind.ROW]
+    if rows and (found := read_before(store, rows)) is not None:
+        for ref, former in found[0].items():  # an entry of the sidecar that stayed counts again
+            now = find(store.label, former.id)
+            known[ref] = replace(former, pinned=former.pinned or (now is not None and now.pinned))
+        absent |= found[1]
+    # The memories of all files that memtui made, replaced or removed, read together.
+    texts = {edit.path: edit.before for edit in edits if edit.kind in TEXTS}
+    if texts:
+        before: dict[str, Memory] = {}
+        if reader.is_possible:
+            files = reader.read_beside(texts)
+            for path, text in texts.items():
+                if text is not None:
+                    files.append((path, text.encode("utf-8", "surrogateescape")))
+            before = reader.read(files)
+        for memory in library.memories(store.label):
+            if memory.origin.file in texts and memory.id not in before:
+                absent.add(memory.ref)
+        known |= {m.ref: m for m in before.values() if m.origin.file in texts}
+    for edit in edits:
+        ref = f"{store.label}:{edit.id}" if edit.kind is Kind.RECORD else ""
+        if ref and edit.before is None:
+            absent.add(ref)
+        elif ref and ref not in absent:
+            read = reader.read([(edit.path, record_file(edit, edit.before))])
+            if (before_edit := read.get(edit.id)) is not None:
+                now = find(store.label, edit.id)
+                known[ref] = before_edit if now is None else _with_former_state(now, before_edit)
+    for edit in edits:
+        if edit.kind is Kind.SIDECAR:  # it gave another status, or kept what the store removed
+            ref = f"{store.label}:{edit.id}"
+            was, then = edit.before or {}, edit.after or {}
+            is_of_status = was.get("status") != then.get("status")
+            memory_now = known.get(ref) or find(store.label, edit.id)
+            if memory_now is None or ref in absent:
+                continue
+            if is_of_status or ("kept" in was) != ("kept" in then):
+                status = str(was.get("status") or "active")
+                known[ref] = replace(memory_now, status=status, superseded_by=())
+    return FormerStates(known, frozenset(absent))
 
 
 def _target(edit: Edit) -> tuple[str, ...]:
@@ -181,18 +159,9 @@ def _with_former_state(memory: Memory, former: Memory) -> Memory:
     former_memory = replace(with_former_text(memory, former), entity=former.entity)
     if former.status in CURRENT:
         return replace(former_memory, status=former.status, superseded_by=())
-    return (
-        former_memory
-        if memory.status not in CURRENT
-        else replace(former_memory, status=former.status)
-    )
-
-
-def _get(library: Library, ref: str) -> Memory | None:
-    try:
-        return library.get(ref)
-    except RefError:
-        return None
+    if memory.status in CURRENT:
+        return replace(former_memory, status=former.status)
+    return former_memory
 
 
 # ---- git ----------------------------------------------------------------------------------------
@@ -210,7 +179,7 @@ def _from_git(
     versions = [(str(path), version.text) for path, version in files.items()]
     for former in reader.read(versions).values():
         ref = f"{store.label}:{former.id}"
-        memory = _get(library, ref)
+        memory = library.snapshot.find(store.label, former.id)
         if memory is None:
             found[ref] = former
         elif memory.updated is None or memory.updated > at:

@@ -70,6 +70,13 @@ class FormerReader:
         # Some formats go by the folders around a file, such as the projects of a home folder.
         return self._read(wanted_files, self._list_folders())
 
+    def read_beside(self, paths: Collection[str]) -> list[tuple[str, bytes]]:
+        """The files that are read together with these, as they are now, such as the topics that an
+        index names."""
+        shards = (shard.files for shard in self._store.scan().shards)
+        beside = {file for files in shards if not {*paths}.isdisjoint(files) for file in files}
+        return [(f, Path(f).read_bytes()) for f in beside - {*paths} if os.path.isfile(f)]
+
     def _read(
         self, files: Sequence[tuple[str, bytes]], folders: Iterable[str]
     ) -> dict[str, Memory]:

@@ -40,7 +40,7 @@ from memtui.query.parsed_query import (
 )
 
 if TYPE_CHECKING:
-    from memtui.query.parser import parse_query
+    from memtui.query.parser import parse_query, parse_search
     from memtui.query.periods import Period, parse_period, parse_time, parse_time_end
     from memtui.query.query_fields import (
         ALL_HOLD,

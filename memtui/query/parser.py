@@ -58,6 +58,18 @@ def parse_query(text: str, now: datetime, *, typing: bool = False) -> Query:
     return _Parser(text, now, typing).parse()
 
 
+def parse_search(text: str, now: datetime, *, typing: bool = False) -> Query:
+    """As `parse_query`, for a search by a person: the last word is also matched as a prefix.
+
+    So enter on the screen removes no results, and the command finds the same; a space or quotes
+    end the word.
+    """
+    typed, begun = parse_query(text, now, typing=typing), parse_query(text, now, typing=True)
+    if len(begun.wanted_terms) == len(typed.wanted_terms):
+        typed = replace(typed, terms=begun.terms, groups=begun.groups)
+    return typed
+
+
 class _Parser(Struct):
     """One pass over the tokens of a line."""
 

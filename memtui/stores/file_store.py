@@ -119,8 +119,7 @@ class FileStore(Store):
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
         """Stamp these shards as `scan` would; those with a missing file are left out."""
         if self.rescans:
-            keys = {shard.key for shard in shards}
-            return [shard for shard in self.scan().shards if shard.key in keys]
+            return super().look_again(shards)
         existing = [shard for shard in shards if all(map(os.path.exists, shard.files))]
         found = [
             FoundShard(shard.key, shard.files) for shard in existing if shard.key != KEPT_SHARD

@@ -26,6 +26,8 @@ from memtui import __version__, text
 from memtui.paths import write_private
 
 FOLDER = "frames"
+FORMER_FOLDER = "screens"
+"""What earlier versions kept, with texts of memories; it is removed."""
 MAX_FILES = 20
 """Files kept; the oldest are deleted first."""
 MAX_BYTES = 1_000_000
@@ -67,6 +69,10 @@ def save(
     """
     path = _path(cache, roots)
     with contextlib.suppress(OSError, ValueError):
+        if (cache / FORMER_FOLDER).exists():
+            import shutil  # here: it imports the modules of three compressed formats
+
+            shutil.rmtree(cache / FORMER_FOLDER)
         if not (frame and _is_plain(frame)):
             path.unlink(missing_ok=True)
             return

@@ -52,14 +52,9 @@ class ViewState(NamedTuple):
     chips: Query = Query()
 
     def query(self, now: datetime, *, typing: bool = False) -> Query:
-        """Combine text and chips into one query.
-
-        The last word stays a prefix when typing has ended, so that enter does not remove results;
-        a space or quotes end it.
-        """
-        typed, begun = self._parse(now, typing=typing), self._parse(now, typing=True)
-        if len(begun.wanted_terms) == len(typed.wanted_terms):
-            typed = replace(typed, terms=begun.terms, groups=begun.groups)
+        """Combine text and chips into one query."""
+        # The parser is not imported where there is nothing to parse.
+        typed = queries.parse_search(self.text, now, typing=typing) if self.text else Query()
         conditions = {_replaced_by(part): part for part in self.chips.conditions}
         # A typed filter replaces the chip on the same field.
         conditions |= {_replaced_by(part): part for part in typed.conditions}
@@ -73,9 +68,8 @@ class ViewState(NamedTuple):
             then=typed.then if typed.sort else self.chips.then,
         )
 
-    def _parse(self, now: datetime, *, typing: bool = False) -> Query:
-        # The parser is not imported where there is nothing to parse.
-        return queries.parse_query(self.text, now, typing=typing) if self.text else Query()
+    def _parse(self, now: datetime) -> Query:
+        return queries.parse_query(self.text, now) if self.text else Query()
 
     def settled(self, now: datetime) -> ViewState:
         """Turn the filters in the text into chips; words, and groups with words, stay in it."""
@@ -108,9 +102,7 @@ class ViewState(NamedTuple):
 
     def toggled(self, field: str, value: str) -> ViewState:
         """Filter by this value alone, or remove the filter if it is that already."""
-        if queries.filter_values(self.chips, field) == (value.casefold(),) or (
-            field == "entity" and not value
-        ):
+        if queries.filter_values(self.chips, field) == (value.casefold(),):
             return self.with_values(field, ())
         return self.with_values(field, (value,))
 

@@ -239,3 +239,18 @@ async def test_an_answer_that_comes_late_does_not_take_the_place_of_a_newer_one(
         screen.call_later(screen.show_overview, newest - 1, *former)
         await on.settle()
         assert f"shown {wanted[0].total}" in " ".join(on.text().split())
+
+
+async def test_new_rows_above_the_view_are_counted_and_a_key_leads_there(tmp_path: Path) -> None:
+    root = write_store(tmp_path, {"old": [_numbered(0, number) for number in range(60)]})
+    async with stage(root) as on:
+        await on.press(*["ctrl+d"] * 4)
+        memory = on.browse.memories.memory
+        write_store(tmp_path, {"new": [fact(900, "Written meanwhile", "2026-11-20")]})
+        on.browse.worker.refresh()
+        await on.sees("1 new above, ctrl+n")
+        assert on.browse.memories.memory == memory
+        await on.press("ctrl+n")
+        assert on.browse.memories.memory is not None
+        assert on.browse.memories.memory.content == "Written meanwhile"
+        assert "new above" not in on.text()

@@ -68,7 +68,7 @@ async def test_an_edit_changes_only_its_value_and_undo_gives_the_same_bytes(
         assert on.browse.detail.memory == on.memory(fact.ref)
         await on.keys("u")
         assert on.files() == before
-        assert re.fullmatch('Undone: edit "[^"]+" · ctrl\\+r redo', on.toasts[-1])
+        assert re.fullmatch('Undone: edit "[^"]+"\n[^\n]+ · ctrl\\+r redo', on.toasts[-1])
         await on.keys("ctrl+r")
         assert on.files() == after
 
@@ -213,7 +213,7 @@ async def test_a_document_is_deleted_where_there_is_no_other_way(tmp_path: Path)
             m for m in on.library.memories("workspace") if m.id.startswith("knowledge/")
         )
         await on.stand(document.ref)
-        await on.keys("d")
+        await on.keys("delete")
         assert "(removed)" in on.text()
         await on.keys("enter")
         assert touched(before, on.files()) == {f"workspace/{document.id}"}

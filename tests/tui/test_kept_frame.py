@@ -170,6 +170,16 @@ async def test_the_kept_frame_is_what_the_screen_showed_last(
         assert rest == on.text().split("\n")[1:]
 
 
+async def test_what_earlier_versions_kept_is_removed(disk: Disk) -> None:
+    former = disk.folder / "cache" / "screens"
+    former.mkdir(parents=True)
+    (former / "a.json").write_text("{}")
+    disk.gate.set()
+    await disk.session()
+    assert disk.kept.exists()
+    assert not former.exists()
+
+
 @pytest.mark.slow
 async def test_marks_and_toasts_are_not_kept(disk: Disk) -> None:
     left = await disk.session("j", "space", "y", size=(80, 24), toasts=True)

@@ -179,11 +179,6 @@ class EngramStore(Store):
         self._last_stamps = stamps if is_settled(stamps, COMMIT_NANOSECONDS) else ()
         return self._scan
 
-    def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
-        """The shards of these keys; all lie in one file."""
-        keys = {shard.key for shard in shards}
-        return [shard for shard in self.scan().shards if shard.key in keys]
-
     def read(self, shard: Shard) -> Reading:
         """Read the rows of one shard in one short transaction."""
         try:

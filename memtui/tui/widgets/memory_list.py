@@ -225,7 +225,10 @@ class MemoryList(ListWindow):
         count = len(self.slots)
         marks = f"{text.number(len(self.marked))} marked" if self.marked else ""
         place = f"{text.number(self.cursor + 1)} of {text.number(count)}" if count else ""
-        self.say_below(Content(" · ".join(filter(None, (marks, place)))))
+        above = len(self.fresh.intersection(self.slots[: self.top])) if self.fresh else 0
+        key = key_bindings.spell_first_key("fresh", self.app.key_overrides)
+        new = f"{text.number(above)} new above, {key}".rstrip(", ") if above else ""
+        self.say_below(Content(" · ".join(filter(None, (new, marks, place)))))
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         slot = int(self.slots[index])

@@ -25,6 +25,7 @@ from memtui.library.planning import planned_import
 from memtui.model import Memory, to_record
 from memtui.progress import Cancelled, Progress
 from memtui.stores.ambient import backup as ambient
+from memtui.stores.format import ExportRequest
 from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
@@ -146,9 +147,8 @@ def test_an_import_never_supersedes(tmp_path: Path) -> None:
 
 def test_an_ambient_backup_into_agent_memory_names_what_is_lost(tmp_path: Path) -> None:
     source = sample(tmp_path, "ambient", "source")
-    made = ambient.backup(
-        list(source.memories("ambient")), source.stores, datetime(2026, 11, 21, tzinfo=UTC)
-    )
+    memories, now = list(source.memories("ambient")), datetime(2026, 11, 21, tzinfo=UTC)
+    made = ambient.backup(ExportRequest(memories, source.stores, now))
     file = tmp_path / "backup.json"
     file.write_text(ambient.dumps(made.document, pretty=True), encoding="utf-8")
     library = sample(tmp_path, "agent-memory")

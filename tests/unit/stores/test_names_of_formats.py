@@ -18,6 +18,8 @@ NAMES = re.compile(
 )
 WORDS_OF_THE_SCREEN = {"workspace"}
 """Also a plain English word, so it counts only as a whole name."""
+INSTRUCTIONS = re.compile(r"[A-Z]+\.md")
+"""Files that people write for agents have the names of programs too."""
 EXAMPLES = {"config/schema.py", "context/building.py", "upkeep/proposals.py"}
 """Show a table of a format's rules as an example of what the settings file can hold; cite the
 document that a rule comes from."""
@@ -54,7 +56,7 @@ def test_no_format_is_named_outside_the_stores() -> None:
         if name.startswith("stores/") or name in EXAMPLES:
             continue
         for line, text in _code(nodes):
-            named = NAMES.search(text)
+            named = None if INSTRUCTIONS.fullmatch(text) else NAMES.search(text)
             if named and (named[0].lower() not in WORDS_OF_THE_SCREEN or text == named[0]):
                 found.append(f"{name}:{line}: {text!r}")
     assert found == []
