@@ -7,7 +7,6 @@ circle.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from msgspec import Struct
 from memtui.model import Link, Memory
 
 if TYPE_CHECKING:
+    from memtui.insight.link_statements import FindMemory
     from memtui.insight.links import LinkIndex
 
 MAX_BACKLINKS = 200
@@ -25,8 +25,6 @@ MAX_HISTORY = 1_000
 
 Replacements = dict[str, dict[str, None]]
 """Id of a memory -> ids of those that it replaced, or that replaced it, in the order read."""
-FindMemory = Callable[[str, str], Memory | None]
-"""Looks up a memory by store label and id; None if it does not exist."""
 
 
 class Relative(Struct, frozen=True):

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from memtui.model import CURRENT, ENDED_LINKS, Link, Memory
 from memtui.stores.values import from_iso
 
-if TYPE_CHECKING:
-    from memtui.insight.lineage import FindMemory
+FindMemory = Callable[[str, str], Memory | None]
+"""Looks up a memory by store label and id; None if it does not exist."""
 
 SUPERSEDES = "supersedes"
 MENTIONS = "mentions"

@@ -12,7 +12,16 @@ import pytest
 from tests.source_trees import parse_sources
 
 FOR_TYPES_ONLY = frozenset(
-    {"memtui.tui.app", "memtui.tui.controllers.review", "memtui.tui.screens.browse"}
+    {
+        "memtui.stores.file_store",
+        *(
+            f"memtui.stores.{name}.store"
+            for name in ("agent_memory", "ambient", "claude_code", "simple_memory")
+        ),
+        "memtui.tui.app",
+        "memtui.tui.controllers.review",
+        "memtui.tui.screens.browse",
+    }
 )
 """What is below them may name them for type checkers, where a protocol would be worse."""
 
