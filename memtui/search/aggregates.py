@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from memtui.model import KINDS
-from memtui.search.array_types import Longs, sort_unique
+from memtui.search.array_types import Longs, sort_unique, to_mask
 from memtui.search.columns import Columns, entities_at, to_array
 from memtui.search.filters import Filters
 
@@ -98,6 +98,10 @@ def slots_of_kinds(columns: Columns, slots: Sequence[int], kinds: Sequence[str])
     return found
 
 
+PairCounts = Mapping[tuple[str, str], int]
+"""Label of a store and entity -> count."""
+
+
 class Facets(Struct, frozen=True):
     """How many memories a filter on each value would find, most frequent first.
 
@@ -113,6 +117,10 @@ class Facets(Struct, frozen=True):
     store: Mapping[str, int]
     entity_repeats: Mapping[str, int] = field(default_factory=dict)
     """Path -> how often the sum of `entity` counts a memory twice, there and at each path above."""
+    tree: PairCounts = field(default_factory=dict)
+    """Label of a store and entity -> count, without the filters on both."""
+    tree_repeats: PairCounts = field(default_factory=dict)
+    """As `entity_repeats` for `tree`."""
 
 
 def count_facets(columns: Columns, filters: Filters, matching: Longs | None) -> Facets:
@@ -121,7 +129,7 @@ def count_facets(columns: Columns, filters: Filters, matching: Longs | None) -> 
     Args:
         matching: The slots that match its text; None: all.
     """
-    found = {}
+    found: dict[str, Any] = {}
     for name in COUNTED:
         lifted = filters.over(name)
         passing = filters.passing_without(*lifted) if lifted else filters.passing
@@ -133,4 +141,29 @@ def count_facets(columns: Columns, filters: Filters, matching: Longs | None) -> 
         else:
             codes = columns.codes_of(name).take(slots)
         found[name] = named_counts(np.bincount(codes), columns.values_of(name))
-    return Facets(**found)
+    lifted = (*filters.over("entity"), *filters.over("store"))
+    at = filters.passing_without(*lifted)
+    slots = at.nonzero()[0] if matching is None else matching[at.take(matching)]
+    tree, tree_repeats = _count_pairs(columns, slots)
+    return Facets(**found, tree=tree, tree_repeats=tree_repeats)
+
+
+def _count_pairs(columns: Columns, slots: Longs) -> tuple[PairCounts, PairCounts]:
+    """Count the pairs of store and entity, and those that a sum over paths counts twice."""
+    also = columns.also
+    if len(also):
+        also = also[to_mask(slots, len(columns))[also[:, 0]]]
+    stores = columns.store.take(slots).astype(np.int64)
+    further = columns.store.take(also[:, 0]).astype(np.int64)
+    entities = columns.entity.take(slots)
+    size = len(columns.entities) or 1
+    pairs = np.concatenate([stores * size + entities, further * size + also[:, 1]])
+
+    def named(codes: NDArray[np.int64]) -> PairCounts:
+        occurring, counts = np.unique(codes, return_counts=True)
+        return {
+            (columns.stores[code // size], columns.entities[code % size]): count
+            for code, count in zip(occurring.tolist(), counts.tolist(), strict=True)
+        }
+
+    return named(pairs), named(further * size + also[:, 2])

@@ -45,6 +45,7 @@ class ActionContext(NamedTuple):
     can_go_back: bool = False
     can_go_forward: bool = False
     is_dated: bool = True
+    several_stores: bool = True
     """There is a dated memory."""
     past: str = ""
     """Why nothing can be written: the stores are shown as of a time. Empty at present."""
@@ -265,6 +266,8 @@ ACTIONS: tuple[Action, ...] = (
         palette=False),
     _action("expand", "right l", "expand", "Expand", (Pane.ENTITIES,), (Pane.ENTITIES,),
         palette=False),
+    _action("flatten", "|", "flat", "Entities of all programs in one tree, or by program",
+        (Pane.ENTITIES,), (Pane.ENTITIES,), _needs("several_stores", "one store is open")),
     _action("bar.previous", "left h", "earlier", "Previous bar", (Pane.TIMELINE,),
         (Pane.TIMELINE,), _IS_DATED, palette=False),
     _action("bar.next", "right l", "later", "Next bar", (Pane.TIMELINE,), (Pane.TIMELINE,),

@@ -37,6 +37,15 @@ class FilterChosen(Message):
 
 
 @dataclass(eq=False)
+class BranchChosen(Replaceable):
+    """The cursor moved to a branch of the tree: filter by it alone; empty values for all."""
+
+    store: str
+    """Label."""
+    entities: tuple[str, ...]
+
+
+@dataclass(eq=False)
 class SpanChosen(Message):
     """A span of the timeline was chosen; inclusive ISO dates, empty for none."""
 

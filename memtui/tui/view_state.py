@@ -102,9 +102,7 @@ class ViewState(NamedTuple):
 
     def toggled(self, field: str, value: str) -> ViewState:
         """Filter by this value alone, or remove the filter if it is that already."""
-        if queries.filter_values(self.chips, field) == (value.casefold(),) or (
-            field == "entity" and not value
-        ):
+        if queries.filter_values(self.chips, field) == (value.casefold(),):
             return self.with_values(field, ())
         return self.with_values(field, (value,))
 

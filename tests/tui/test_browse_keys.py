@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from memtui.library import Library
 from memtui.query import parse_query
 from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.help import HelpScreen
@@ -274,32 +276,75 @@ async def test_references_can_be_followed_and_left(root: Path) -> None:
         assert on.browse.detail.targets == 1
 
 
-async def test_entities_filter_and_fold(root: Path) -> None:
+async def test_moving_in_the_tree_filters_and_enter_goes_into_the_list(root: Path) -> None:
     async with stage(root) as on:
-        await on.press("1", "j", "enter")
+        await on.press("1", "j")
+        await on.settle()
         chosen = on.browse.view.chips.conditions[0]
         assert chosen.field == "entity"
         assert "entity" in on.text().splitlines()[1]
-        count = len(on.headlines())
-        assert count < 9
+        assert len(on.headlines()) < 9
         await on.press("enter")
+        assert on.browse.pane is Pane.MEMORIES
+        assert on.browse.view.is_filtered
+        await on.press("1", "g")
+        await on.settle()
         assert not on.browse.view.is_filtered
 
 
-async def test_a_tree_unfolds_and_folds(root: Path) -> None:
-    async with stage(root) as on:
+async def test_a_tree_unfolds_and_folds(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "ambient", tmp_path / "ambient")
+    async with stage(tmp_path / "ambient") as on:
         tree = on.browse.entities
-        tree.show({"a/b": 2, "a/c": 1, "d": 4}, ())
-        await on.press("1", "g", "j", "l")
-        assert tree.line_count() == 5
-        await on.press("h")
-        assert tree.line_count() == 3
+        await on.press("1", "g", "j")
+        count = tree.line_count()
+        if tree.path in tree._unfolded:
+            await on.press("h")
+            count = tree.line_count()
         await on.press("l")
-        assert tree.line_count() == 5
+        unfolded = tree.line_count()
+        assert unfolded > count
         await on.press("right")
         assert tree.cursor == 2
         await on.press("left")
         assert tree.cursor == 1
+        await on.press("h")
+        assert tree.line_count() == count
+
+
+async def test_the_first_level_is_the_program_until_the_tree_is_flat(tmp_path: Path) -> None:
+    for name in ("claude-code", "mcp-memory"):
+        shutil.copytree(SAMPLES / name, tmp_path / "all" / name)
+    roots = [tmp_path / "all" / name for name in ("claude-code", "mcp-memory")]
+    open_all = partial(Library.open, roots, state=tmp_path / "state")
+    async with stage(tmp_path / "all", (160, 45), open_library=open_all) as on:
+        tree = on.browse.entities
+
+        def names() -> list[str]:
+            return [line.name for line in tree._lines]
+
+        await on.ready()
+        await on.settle()
+        assert {"Claude Code", "MCP memory"} <= set(names())
+        await on.press("1", "j")
+        await on.settle()
+        assert [chip.value for chip in on.browse.view.chip_list(on.app.store_name)] == [
+            "Claude Code"
+        ]
+        found = on.browse.found
+        assert found is not None
+        assert {found.rows[slot].store for slot in found.slots} == {"claude-code"}
+        await on.press("l")
+        assert "chime-control" in names(), "a project by the last part of its path"
+        await on.press("|")
+        await on.settle()
+        assert "MCP memory" not in names()
+        assert "chime-control" in names()
+        await on.press("|")
+        assert names()[1] == "Claude Code"
+        await on.press("F")
+        await on.settle()
+        assert tree._is_chosen(tree._lines[0])
 
 
 @pytest.mark.slow

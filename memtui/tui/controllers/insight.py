@@ -55,8 +55,8 @@ class InsightActions:
         if library is None or memory is None:
             return
         start = Node(NodeKind.MEMORY, memory.ref)
-        if screen.pane is Pane.ENTITIES and screen.entities.path:
-            start = Node(NodeKind.ENTITY, screen.entities.path)
+        if screen.pane is Pane.ENTITIES and screen.entities.entity:
+            start = Node(NodeKind.ENTITY, screen.entities.entity)
         graph = GraphScreen(start, library, screen.worker, screen.now, screen.worker.past_time)
         screen.app.ask(graph, screen.go_to_memory)
 

@@ -44,6 +44,7 @@ class PaneActions:
             "left": partial(screen.focus_pane, Pane.MEMORIES),
             "collapse": screen.entities.fold,
             "expand": screen.entities.unfold,
+            "flatten": screen.flatten_tree,
             "bar.previous": lambda: screen.timeline.step(-1),
             "bar.next": lambda: screen.timeline.step(1),
             "bar.first": lambda: screen.timeline.go_to_end(last=False),
@@ -107,7 +108,7 @@ class PaneActions:
                 if screen.memories.memory is not None:
                     screen.focus_pane(Pane.DETAIL)
             case Pane.ENTITIES:
-                screen.entities.choose()
+                screen.focus_pane(Pane.MEMORIES)
             case Pane.STATISTICS:
                 screen.statistics.choose()
             case Pane.TIMELINE:

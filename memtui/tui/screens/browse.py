@@ -26,6 +26,7 @@ from memtui.tui.controllers.panes import DetailController, PaneActions
 from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.viewing import ViewingActions
+from memtui.tui.entity_paths import Target, make_paths
 from memtui.tui.jobs import Job
 from memtui.tui.layout import ENTITY_MAX, Pane
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY, LibraryWorker
@@ -93,6 +94,8 @@ class BrowseScreen(PaneScreen):
         """What was asked for when the list was last filled."""
         self._whole_from = sys.maxsize
         """Number of the first search over all memories; before it, stores were being read."""
+        self._is_flat = False
+        """The entities of all programs stand in one tree."""
         self._is_whole = False
         """That search has been answered."""
         self._present_marks: set[int] = set()
@@ -190,6 +193,7 @@ class BrowseScreen(PaneScreen):
             can_go_back=self._reading.jumps.can_go_back,
             can_go_forward=self._reading.jumps.can_go_forward,
             is_dated=self.timeline.is_dated,
+            several_stores=self.worker.library is not None and len(self.worker.library.stores) > 1,
             past=past.refused if past else "",
             refused=refused,
         )
@@ -274,6 +278,14 @@ class BrowseScreen(PaneScreen):
         self.settle()
         self.set_view(self.view.toggled(event.field, event.value))
 
+    @on(messages.BranchChosen)
+    def _branch_chosen(self, event: messages.BranchChosen) -> None:
+        self.settle()
+        stores = (event.store,) if event.store else ()
+        view = self.view.with_values("store", stores).with_values("entity", event.entities)
+        if view != self.view:
+            self.set_view(view)
+
     @on(messages.SpanChosen)
     def _span(self, event: messages.SpanChosen) -> None:
         self.settle()
@@ -322,9 +334,7 @@ class BrowseScreen(PaneScreen):
             names=library.names.by_label if len(library.stores) > 1 else None,
             entity_name=library.entity_name,
         )
-        self.entities.show(
-            found.facets.entity, self._chosen_entities(), found.facets.entity_repeats
-        )
+        self._show_tree()
         self.status_text.show_results(found)
         self.search_bar.line.found(found.facets)
         is_first = not (stays or self._is_whole) and self._selected_before
@@ -337,6 +347,27 @@ class BrowseScreen(PaneScreen):
         if self._is_whole:
             self.memories.is_chosen = True  # nothing comes in by itself any more
         self.update_keys()
+
+    def flatten_tree(self) -> None:
+        """Show the entities of all programs as one tree, or by program again."""
+        self._is_flat = not self._is_flat
+        self._show_tree()
+
+    def _show_tree(self) -> None:
+        library, found = self.worker.library, self.found
+        if library is None or found is None:
+            return
+        is_flat = self._is_flat or len(library.stores) < 2
+        paths = make_paths(
+            found.facets.tree,
+            found.facets.tree_repeats,
+            library.entity_levels,
+            None if is_flat else library.names.of,
+        )
+        stores = queries.filter_values(found.query, "store")
+        is_one = len(stores) == 1 and not is_flat
+        chosen = Target(stores[0] if is_one else "", self._chosen_entities())
+        self.entities.show(paths, chosen, library.names.by_label)
 
     def _end_start(self, total: int, *, is_whole: bool) -> None:
         """Show the real screen, once it has rows and the cursor is where the last session ended.

@@ -1,8 +1,9 @@
-"""Entity pane: the entities of all stores as a tree with counts; choosing one filters by it."""
+"""Entity pane: programs and entities as a tree with counts; moving in it filters."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
@@ -10,11 +11,15 @@ from textual.content import Content
 from textual.strip import Strip
 
 from memtui import text
-from memtui.insight.statistics import NO_REPEATS, EntityBranch, list_branches
+from memtui.insight.statistics import EntityBranch, list_branches
 from memtui.tui import key_bindings
+from memtui.tui.entity_paths import NO_PATHS, EntityPaths, Target, shown
 from memtui.tui.layout import Pane
-from memtui.tui.messages import FilterChosen
+from memtui.tui.messages import BranchChosen
 from memtui.tui.widgets.list_window import ListWindow
+
+if TYPE_CHECKING:
+    from memtui.library.store_names import StoreName
 
 OPEN_UP_TO = 40
 """A tree with at most this many entities starts unfolded."""
@@ -27,50 +32,66 @@ class EntityTree(ListWindow):
 
     def __init__(self) -> None:
         super().__init__(id=Pane.ENTITIES, title="1 Entities")
-        self._counts: Mapping[str, int] = {}
-        self._repeats: Mapping[str, int] = NO_REPEATS
+        self._paths = NO_PATHS
+        self._names: Mapping[str, StoreName] = {}
         self._lines: list[EntityBranch] = []
-        self._chosen: frozenset[str] = frozenset()
+        self._chosen = Target()
         self._unfolded: set[str] = set()
         self._most = 0
         """The most entities there were so far, until a branch was folded or unfolded by hand."""
 
-    def show(
-        self,
-        counts: Mapping[str, int],
-        chosen: tuple[str, ...],
-        repeats: Mapping[str, int] = NO_REPEATS,
-    ) -> None:
-        """Show entities; `chosen`: lower-case paths that are the current filter."""
+    def show(self, paths: EntityPaths, chosen: Target, names: Mapping[str, StoreName]) -> None:
+        """Show entities; `chosen`: the filters on stores and entities, in lower case; `names`: of
+        the stores by label.
+
+        The cursor stands on what is filtered by, unless the user is moving it.
+        """
+        counts = paths.counts
+        if bool(paths.roots) != bool(self._paths.roots):
+            self._most = 0
         if counts and 0 <= self._most < len(counts):  # more has been read
             self._most = len(counts)
             tops = {path.partition("/")[0] for path in counts}
             self._unfolded = tops if len(counts) <= OPEN_UP_TO else set()
-        same = counts == self._counts and repeats == self._repeats
-        if same and frozenset(chosen) == self._chosen:
+        if paths == self._paths and chosen == self._chosen:
             return
-        self._counts, self._repeats, self._chosen = counts, repeats, frozenset(chosen)
+        self._paths, self._chosen, self._names = paths, chosen, names
         self._rebuild()
+        if not self.has_focus:
+            at = next((i for i, line in enumerate(self._lines) if self._is_chosen(line)), 0)
+            self.reset(cursor=at, top=self.top)
+
+    def _is_chosen(self, line: EntityBranch) -> bool:
+        store, entities = self._paths.target(line.path)
+        folded = Target(store.casefold(), tuple(entity.casefold() for entity in entities))
+        return folded == self._chosen
 
     def _rebuild(self, select: str | None = None) -> None:
         path = select if select is not None else self.path
-        total = sum(self._counts.values()) - sum(self._repeats.values())
-        named = {path: count for path, count in self._counts.items() if path}
-        found = list_branches(named, self._unfolded, self._repeats)
+        counts, repeats = self._paths.counts, self._paths.repeats
+        total = sum(counts.values()) - sum(repeats.values())
+        named = {path: count for path, count in counts.items() if path}
+        found = list_branches(named, self._unfolded, repeats)
         self._lines = [EntityBranch("", "everything", 0, total, True), *found] if found else []
         at = next((i for i, line in enumerate(self._lines) if line.path == path), self.cursor)
         self.reset(cursor=at, top=self.top)
-        self.say_below(Content(text.number(len(named)) if named else ""))
+        entities = sum(bool(target.entities) for target in self._paths.targets.values())
+        self.say_below(Content(text.number(entities) if named else ""))
 
     @property
     def path(self) -> str:
-        """The entity under the cursor; empty on "everything"."""
+        """The path under the cursor; empty on "everything"."""
         return self._lines[self.cursor].path if self.cursor < len(self._lines) else ""
 
-    def choose(self) -> None:
-        """Filter by the entity under the cursor; "everything" removes the filter."""
+    @property
+    def entity(self) -> str:
+        """The entity under the cursor; empty on a program and on "everything"."""
+        return next(iter(self._paths.target(self.path).entities), "")
+
+    def cursor_moved(self) -> None:
+        """Filter by what is under the cursor; "everything" removes the filters."""
         if self._lines:
-            self.post_message(FilterChosen("entity", self.path))
+            self.post_message(BranchChosen(*self._paths.target(self.path)))
 
     def unfold(self) -> None:
         """Unfold the branch, or move to its first child if it is unfolded."""
@@ -93,6 +114,7 @@ class EntityTree(ListWindow):
             self._rebuild()
         elif "/" in self.path:
             self._rebuild(select=self.path.rpartition("/")[0])
+            self.cursor_moved()
 
     def line_count(self) -> int:
         return len(self._lines)
@@ -101,12 +123,12 @@ class EntityTree(ListWindow):
         return self._lines[index]
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
-        self.choose()
+        self.cursor_moved()
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         line, palette = self._lines[index], self.palette
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
-        is_chosen = bool(line.path) and line.path.casefold() in self._chosen
+        is_chosen = bool(line.path) and self._is_chosen(line)
         bar = "▌" if selected else " "
         fold = " "
         if not line.leaf:
@@ -114,8 +136,11 @@ class EntityTree(ListWindow):
         count = text.number(line.count)
         lead = "  " * line.depth + fold + " "
         room = max(1, width - 3 - len(lead) - len(count))
-        name = text.cut(text.one_line(line.name) or "–", room)
+        name = text.cut(text.one_line(shown(line.name)) or "–", room)
         style = palette.chosen if is_chosen else palette.text if line.path else palette.dim
+        program = self._names.get(self._paths.roots.get(line.path, ""))
+        if program is not None and not is_chosen:
+            style = palette.product(program.product.colour)
         gap = " " * max(1, room - text.width(name) + 1)
         return Strip(
             [
