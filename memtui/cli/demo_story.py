@@ -22,11 +22,10 @@ from msgspec import Struct
 
 STORY = "story.json"
 LEGEND = (
-    ("agents", "eight agents on one invented laptop; the detail names program and file"),
     ("signs", "◆ ◇ · importance  ? proposed  ↻ superseded  × deleted  ! to review"),
     ("keys", "/ search  enter read  e edit  d retire  u undo  ? all  esc hides this"),
 )
-"""What the screen explains until escape is pressed."""
+"""What the screen explains below the agents until escape is pressed."""
 _MONTHS = tuple(date(2000, month, 1).strftime("%B") for month in range(1, 13))
 _DATE = re.compile(
     r"(?<!\d)(?P<day>20\d\d(?P<mark>[-/])[01]\d(?P=mark)[0-3]\d)"

@@ -61,8 +61,11 @@ def demo() -> int:
         os.environ[paths.STATE_VARIABLE] = str(folder / "state")
         from memtui.stores import registry
 
-        roots = [str(root) for _, root in registry.detect_within(copy)]
-        return show_stores(roots, looks=False, legend=LEGEND)
+        found = registry.detect_within(copy)
+        agents = [registry.product_of(known.name, root) for known, root in found]
+        badges = "  ".join(f"{agent.badge} {agent.name}" for agent in agents)
+        roots = [str(root) for _, root in found]
+        return show_stores(roots, looks=False, legend=(("agents", badges), *LEGEND))
     finally:
         child_processes.kill_all()
         for _ in range(REMOVALS):  # a job that is not waited for may just write into the cache
