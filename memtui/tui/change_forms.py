@@ -371,14 +371,20 @@ def add(
 
 def merge(memories: Sequence[Memory]) -> Form:
     """Merge memories into the first one, with an edited text."""
-    keeper, *others = memories
+    keeper = memories[0]
 
     def changes(values: Values, force: bool) -> list[Change]:
-        fields: dict[str, Any] = {"others": [other.id for other in others]}
-        if values["content"] != keeper.content:
-            fields["content"] = values["content"]
-        return [_change(Act.MERGE, keeper, fields, force)]
+        return merge_changes(memories, values["content"], force)
 
     content = FormField("content", LABELS["content"], Kind.PROSE, keeper.content)
     title = f"Merge {text.counted(len(memories), 'memory')}"
     return _form(title, [content], changes, memories, Act.MERGE, base=keeper, save="merge")
+
+
+def merge_changes(memories: Sequence[Memory], content: str, force: bool = False) -> list[Change]:
+    """The change that merges memories into the first one, with this text."""
+    keeper, *others = memories
+    fields: dict[str, Any] = {"others": [other.id for other in others]}
+    if content != keeper.content:
+        fields["content"] = content
+    return [_change(Act.MERGE, keeper, fields, force)]

@@ -14,10 +14,12 @@ from memtui.library import Library
 from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.log import ActionList, LogScreen
+from memtui.tui.dialogs.merge import MergeScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 
 from .sample_stage import ChangingStage, changing, touched
+from .stage import NOW
 
 pytestmark = pytest.mark.slow
 
@@ -66,7 +68,7 @@ async def test_an_edit_changes_only_its_value_and_undo_gives_the_same_bytes(
         assert on.browse.detail.memory == on.memory(fact.ref)
         await on.keys("u")
         assert on.files() == before
-        assert re.fullmatch('Undone: edit "[^"]+" · ctrl\\+r redo', on.toasts[-1])
+        assert re.fullmatch('Undone: edit "[^"]+"\n[^\n]+ · ctrl\\+r redo', on.toasts[-1])
         await on.keys("ctrl+r")
         assert on.files() == after
 
@@ -211,7 +213,7 @@ async def test_a_document_is_deleted_where_there_is_no_other_way(tmp_path: Path)
             m for m in on.library.memories("workspace") if m.id.startswith("knowledge/")
         )
         await on.stand(document.ref)
-        await on.keys("d")
+        await on.keys("delete")
         assert "(removed)" in on.text()
         await on.keys("enter")
         assert touched(before, on.files()) == {f"workspace/{document.id}"}
@@ -333,16 +335,19 @@ async def test_proposals_are_accepted_as_edited_and_declined(tmp_path: Path) -> 
         assert on.files() == before
 
 
-async def test_marked_facts_are_merged_into_the_one_under_the_cursor(tmp_path: Path) -> None:
+async def test_marked_facts_are_merged_into_the_newest(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         before = on.files()
         await on.show("kind:fact entity:companies/quarterbell")
         await on.keys("space", "space", "k")
-        keeper = on.browse.memories.memory
         marked = on.browse.marked_memories()
-        assert keeper in marked
-        assert keeper is not None
+        keeper = max(marked, key=lambda one: one.when or NOW)
         await on.keys("&")
+        assert isinstance(on.app.screen, MergeScreen)
+        assert f"Stays: {keeper.id}"[:30] in on.text()
+        await on.keys("tab")
+        assert f"goes: {keeper.id}"[:20] in on.text()
+        await on.keys("tab", "e")
         await write(on, keeper.content + " Both of it.")
         await on.keys("ctrl+s")
         assert isinstance(on.app.screen, DiffScreen)
@@ -350,6 +355,23 @@ async def test_marked_facts_are_merged_into_the_one_under_the_cursor(tmp_path: P
         (gone,) = [m for m in marked if m.ref != keeper.ref]
         assert on.memory(gone.ref).status == "superseded"
         assert gone.id in on.memory(keeper.ref).supersedes
+        await on.keys("u")
+        assert on.files() == before
+
+
+async def test_the_other_memory_can_be_kept(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT, size=(120, 40)) as on:
+        before = on.files()
+        await on.show("kind:fact entity:companies/quarterbell")
+        await on.keys("space", "space")
+        marked = on.browse.marked_memories()
+        newest = max(marked, key=lambda one: one.when or NOW)
+        await on.keys("&")
+        shown = on.text()
+        assert "agent-memory reads one in place of all at its next search" in shown
+        assert "word by word" in shown
+        await on.keys("tab", "enter")
+        assert on.memory(newest.ref).status == "superseded"
         await on.keys("u")
         assert on.files() == before
 

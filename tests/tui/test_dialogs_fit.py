@@ -422,5 +422,5 @@ async def test_a_preview_in_a_low_window_begins_where_the_change_is_in_view(tmp_
         assert any(map(changed.search, on.text().split("\n")))
         await on.resize(120, 35)
         assert view.top == 0
-        await on.keys("escape", "&", "ctrl+s")
+        await on.keys("escape", "&")
         assert "merged with 1 memory" in on.text()

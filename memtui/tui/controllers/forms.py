@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,7 +20,13 @@ from memtui.model import Memory
 from memtui.stores.base import WritableStore
 from memtui.tui import change_forms, change_worker, terminal
 from memtui.tui.actions import BY_ID, ActionHandlers
-from memtui.tui.change_forms import Form, changed_underneath, resumed, superseded_meanwhile
+from memtui.tui.change_forms import (
+    Form,
+    changed_underneath,
+    merge_changes,
+    resumed,
+    superseded_meanwhile,
+)
 from memtui.tui.change_worker import Preview
 from memtui.tui.choices import Choice
 from memtui.tui.controllers.changes import WritingController, of_one_store
@@ -27,12 +34,16 @@ from memtui.tui.jobs import Job
 
 if TYPE_CHECKING:
     from memtui.tui.dialogs.edit_form import FormScreen
+    from memtui.tui.dialogs.merge import MergeWay
 
 Answer = TypeVar("Answer")
 KnownValues = Mapping[str, Sequence[str]]
 """Field -> values that are offered while typing."""
 MAX_KNOWN = 500
 """Values of a field that are offered while typing."""
+MAX_KEEPERS = 5
+"""Memories of a merge that can be the one that is kept: a merge is planned for each."""
+NEVER = datetime.min.replace(tzinfo=UTC)
 _RECORDS = ("fact", "episode", "schema")
 """Kinds that a person may choose between when adding to a store that holds several."""
 
@@ -63,22 +74,57 @@ class FormActions(WritingController):
         if act is None or (is_single and current is None):
             return
 
+        if act is Act.MERGE:
+            self._writer.plan(partial(self._merges, read), self._ask_merge, self._refused)
+            return
+
         def look(library: Library, _: Job) -> Form:
             if is_single and current is not None:
                 return self._make(act, library, library.store(current.store), [current])
             memories = read()
             if action_id != "edit":
-                able, why = self._selection.able(action_id, memories)
-                if act is Act.MERGE:
-                    why = of_one_store(memories) or why
-                    kept = current.ref if current is not None else ""
-                    able.sort(key=lambda one: one.ref != kept)  # the others are merged into it
-                if not able or (act is Act.MERGE and why):
+                memories, why = self._selection.able(action_id, memories)
+                if not memories:
                     raise Refused(why)
-                memories = able
             return self._make(act, library, library.store(memories[0].store), memories)
 
         self._writer.plan(look, self._show, self._refused)
+
+    def _merges(
+        self, read: Callable[[], list[Memory]], library: Library, job: Job
+    ) -> list[MergeWay]:
+        """Plan the merges that keep each of the memories, first the newest. Raises Refused."""
+        from memtui.tui.dialogs.merge import MergeWay
+
+        memories = read()
+        able, why = self._selection.able("merge", memories)
+        if why := of_one_store(memories) or why:
+            raise Refused(why)
+        able.sort(key=lambda one: one.when or NEVER, reverse=True)
+        ways: list[MergeWay] = []
+        for kept in able[:MAX_KEEPERS]:
+            order = [kept, *(other for other in able if other is not kept)]
+            try:
+                found = change_worker.preview(library, merge_changes(order, kept.content), job)
+            except Refused:
+                if kept is able[-1] and not ways:
+                    raise
+                continue
+            find = self._screen.worker.find_memory
+            ways.append(MergeWay(order, found, change_worker.describe_plan(found.planned, find)))
+        return ways
+
+    def _ask_merge(self, ways: list[MergeWay]) -> None:
+        from memtui.tui.dialogs.merge import EDIT, MergeScreen
+
+        def answered(answer: tuple[str, int]) -> None:
+            what, number = answer
+            if what == EDIT:
+                self._show(change_forms.merge(ways[number].memories))
+            else:
+                self._changes.apply(ways[number].preview.planned)
+
+        self._screen.app.ask(MergeScreen(ways), answered)
 
     def _refused(self, error: MemtuiError) -> None:
         if isinstance(error, Refused):

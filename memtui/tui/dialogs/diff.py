@@ -198,26 +198,28 @@ class CompareScreen(TextDialog[None]):
         self._left, self._right = left, right
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
-        left, right = self._left, self._right
-        same = frozenset(name for name in FIELDS if getattr(left, name) == getattr(right, name))
-        beside = width >= COMPARED_SIDE_BY_SIDE_FROM
-        column = (width - 2) // 2 if beside else width
-        before, after = left.content[:MAX_COMPARED_CHARS], right.content[:MAX_COMPARED_CHARS]
-        columns = []
-        for memory, own in ((left, "gone"), (right, "new")):
-            lines = [[Segment(f" {text.cut_line(memory.headline, column - 1)}", palette.heading)]]
-            for name in FIELDS:
-                if beside or name not in same:
-                    style = palette.dim if name in same else palette.text
-                    lines.append([Segment(_field(memory, name, column), style)])
-            drawn = draw_text_diff(before, after, palette, column - 2, frozenset({own}))
-            columns.append([*lines, [], *([Segment(" "), *line] for line in drawn), []])
-        if beside:
-            return join_columns(columns, column, palette)
-        both = [
-            [Segment(_field(left, name, width), palette.dim)] for name in FIELDS if name in same
-        ]
-        return [*columns[0], *columns[1], [Segment(" Same in both", palette.heading)], *both]
+        return draw_compared(self._left, self._right, palette, width)
+
+
+def draw_compared(left: Memory, right: Memory, palette: Palette, width: int) -> list[list[Segment]]:
+    """Two memories side by side, or one below the other, with their differences marked."""
+    same = frozenset(name for name in FIELDS if getattr(left, name) == getattr(right, name))
+    beside = width >= COMPARED_SIDE_BY_SIDE_FROM
+    column = (width - 2) // 2 if beside else width
+    before, after = left.content[:MAX_COMPARED_CHARS], right.content[:MAX_COMPARED_CHARS]
+    columns = []
+    for memory, own in ((left, "gone"), (right, "new")):
+        lines = [[Segment(f" {text.cut_line(memory.headline, column - 1)}", palette.heading)]]
+        for name in FIELDS:
+            if beside or name not in same:
+                style = palette.dim if name in same else palette.text
+                lines.append([Segment(_field(memory, name, column), style)])
+        drawn = draw_text_diff(before, after, palette, column - 2, frozenset({own}))
+        columns.append([*lines, [], *([Segment(" "), *line] for line in drawn), []])
+    if beside:
+        return join_columns(columns, column, palette)
+    both = [[Segment(_field(left, name, width), palette.dim)] for name in FIELDS if name in same]
+    return [*columns[0], *columns[1], [Segment(" Same in both", palette.heading)], *both]
 
 
 FIELDS = ("store", "entity", "type", "importance", "status", "tags", "created")

@@ -77,6 +77,9 @@ def changes(label: str, chosen: list[Memory], every: list[Memory]) -> Iterator[t
             yield f"import {kind} {id}", Change(Act.ADD, label, "", fields)
         fields = {"id": id, "kind": "document", "content": "x", "document": "# x\n\ny\n"}
         yield f"import whole {id}", Change(Act.ADD, label, "", fields)
+    for name in ("content", "title", "type", "entity"):
+        fields = {"id": "x", "content": "The rope is new", "entity": entity, name: HALF}
+        yield f"import half {name}", Change(Act.ADD, label, "", fields)
     for memory in chosen:
         about = f"{memory.kind} {memory.status}"
         other = next((m for m in every if m.kind == memory.kind and m.ref != memory.ref), memory)
