@@ -392,9 +392,7 @@ SENDING = (
 IN_TAGS = "hides words in characters that are not shown"
 IN_BASE64 = "encoded in base64"
 HIDDEN = (IN_TAGS, IN_BASE64)
-INSTRUCTION_FILES = frozenset(
-    ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "SOUL.md", "TOOLS.md")
-)
+INSTRUCTION_FILES = frozenset(_LISTED["files"])
 """Files that people write to instruct agents: only what is hidden in them is a finding."""
 
 _PATTERNS = tuple((phrase, reason) for reason, phrases in PHRASES.items() for phrase in phrases)

@@ -161,6 +161,7 @@ async def test_the_mouse(root: Path) -> None:
         await on.settle()
         assert on.browse.view.is_filtered
         chips = on.browse.chips
+        on.text()  # the places of the chips are known once they are drawn
         x = chips._spans[0][1] - 2
         assert await on.pilot.click(chips, offset=(x, 0))
         await on.settle()
