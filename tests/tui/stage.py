@@ -143,9 +143,10 @@ def _render_for_a_reader(
 ) -> RenderableType | None:
     """Render what changed on the screen only for an app that does something with it.
 
-    Nothing is written to a terminal here, and `Stage.text` renders the whole screen.
+    Nothing is written to a terminal here, and `Stage.text` renders the whole screen. A picture asks
+    for the full screen.
     """
-    if type(active_app.get())._display is not MemtuiApp._display:
+    if full or type(active_app.get())._display is not MemtuiApp._display:
         return _render_update(compositor, full, screen_stack, simplify)
     visible_screen_stack.set(screen_stack or [])
     compositor._dirty_regions.clear()

@@ -159,8 +159,7 @@ class OpenClawStore(MarkdownListStore):
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The bootstrap files up to their cap, then the logs of yesterday and today."""
-        texts: list[LoadedText] = []
-        logs = openclaw.daily_files(self.root, [])
+        texts, logs = list[LoadedText](), openclaw.daily_files(self.root, [])
         for path in (*NOTES[:-1], openclaw.memory_name(self.root), *logs):
             if _is_given(path, now):
                 note = "a log of today or yesterday" if path in logs else "a bootstrap file"

@@ -558,6 +558,28 @@ def test_the_recorder_is_told_of_each_exchange_of_a_save(
     ]
 
 
+def test_a_displaced_version_that_is_being_written_is_waited_for(
+    path: Path,
+    recorder: NullRecorder,
+    at: Callable[[Steps], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    edits, theirs = [edit(path, 1, "mine")], path.read_text().replace("fact 3", "theirs")
+    left = [theirs[:20], theirs[20:]]
+    with path.open("r+", buffering=1) as opened:
+
+        def write(_: object = None) -> None:
+            if left:
+                opened.write(left.pop(0))
+                opened.truncate()
+                opened.flush()
+
+        monkeypatch.setattr(save_transaction.time, "sleep", write)
+        at({"exchange": write})
+        commit(edits, recorder)
+    assert only(path) == theirs.replace("fact 1", "mine")
+
+
 def test_a_version_that_is_never_finished_is_kept_and_not_merged(
     path: Path, recorder: NullRecorder, at: Callable[[Steps], None]
 ) -> None:
