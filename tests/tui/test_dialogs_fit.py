@@ -386,7 +386,7 @@ async def test_a_narrow_review_gives_its_rows_to_the_words(tmp_path: Path) -> No
     async with changing(tmp_path, "simple-memory", "agent-memory", size=(60, 20)) as on:
         await on.keys("V")
         await on.sees("Contradictions")
-        assert "… simple-memory" in on.text()
+        assert "… Simple Memory" in on.text()
         await on.resize(40, 12)
         await on.settle()
         assert "simple" not in on.text()
