@@ -165,6 +165,7 @@ SCENES = (
     Scene("import", "ImportScreen", "cancel", keys("I")),
     Scene("link", "LinkScreen", "cancel", keys("L")),
     Scene("log", "LogScreen", "back", keys("p", "C", search="Lisbon")),
+    Scene("merge", "MergeScreen", "cancel", keys("a", "&", search=LEDGER)),
     Scene("new", "FormScreen", "cancel", keys("n", "enter")),
     Scene(
         "proposal-text",
