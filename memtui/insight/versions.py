@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from memtui.insight.lineage import Lineage
 from memtui.model import Memory
+from memtui.query.periods import first_moment
 from memtui.stores.values import from_iso
 
 VERSIONS_KEY = "versions"
@@ -211,7 +212,7 @@ class FormerStates(Struct, frozen=True):
 def was_there(memory: Memory, at: datetime) -> bool:
     """Whether a memory had been created by this time."""
     begun = memory.created or memory.updated
-    return begun is None or begun <= at
+    return begun is None or first_moment(begun) <= at
 
 
 def with_times_at(memory: Memory, at: datetime) -> Memory:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta
+from datetime import time as clock_time
 from math import inf
 
 from msgspec import Struct
@@ -37,6 +38,7 @@ MONTHS = (
 TIME_EXAMPLES = ("7d", "24h", "30d", "2w", "1y", "today", "yesterday", "last-week")
 _ADVICE = "use 30m, 24h, 7d, 2w, 3mo, yesterday, last-week, 2026-03 or a date such as 2026-03-01"
 _DAY = timedelta(days=1)
+_MIDNIGHT = clock_time()
 _JUST_BEFORE = timedelta(microseconds=1)
 
 
@@ -103,6 +105,12 @@ def local_midnight(day: date) -> datetime:
         return datetime(day.year, day.month, day.day).astimezone().astimezone(UTC)
     except (OverflowError, ValueError, OSError):  # at the edge of the years that can be held
         return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def first_moment(time: datetime) -> datetime:
+    """The time itself; of midnight in UTC, which stores give for a day, that day's begin here."""
+    utc = time.astimezone(UTC)
+    return time if utc.time() != _MIDNIGHT else local_midnight(utc.date())
 
 
 def _relative_period(unit: str, today: date, *, last: bool) -> Period:

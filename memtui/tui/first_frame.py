@@ -70,9 +70,9 @@ def save(
     path = _path(cache, roots)
     with contextlib.suppress(OSError, ValueError):
         if (cache / FORMER_FOLDER).exists():
-            import shutil  # here: it imports the modules of three compressed formats
+            from memtui.search.cache_files import remove_tree  # here: an upgrade needs it once
 
-            shutil.rmtree(cache / FORMER_FOLDER)
+            remove_tree(cache / FORMER_FOLDER)
         if not (frame and _is_plain(frame)):
             path.unlink(missing_ok=True)
             return

@@ -98,7 +98,7 @@ async def test_the_pack_that_is_copied_is_the_one_for_the_typed_task(
     async with slow_stage(root, tmp_path / "state") as on:
         await on.ready()
         await on.press("P")
-        await on.burst(*"redirect", "enter", "y")
+        await on.burst("]", "/", *"redirect", "enter", "y")
         await on.until(lambda: on.app.clipboard, "the pack was copied")
         screen = on.app.screen
         assert isinstance(screen, PackScreen)

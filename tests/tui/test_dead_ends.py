@@ -12,6 +12,7 @@ from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.link import LinkScreen
 from memtui.tui.dialogs.log import LogScreen
 from memtui.tui.dialogs.picker import SavedFilterPicker
+from memtui.tui.entity_paths import NO_PATHS, Target
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 
 from .sample_stage import changing
@@ -137,16 +138,17 @@ async def test_nothing_is_offered_that_a_read_only_store_refuses(
 async def test_the_tree_opens_the_same_way_whatever_was_read_first(root: Path) -> None:
     async with stage(root, (160, 45)) as on:
         tree = on.browse.entities
-        many = {f"top{number % 3}/e{number}": 1 for number in range(200)}
-        first = dict(list(many.items())[:5])
-        tree.show(many, ())
+        counts = {f"top{number % 3}/e{number}": 1 for number in range(200)}
+        many = NO_PATHS._replace(counts=counts)
+        first = NO_PATHS._replace(counts=dict(list(counts.items())[:5]))
+        tree.show(many, Target(), {})
         at_once = [line.path for line in tree._lines]
         tree._most, tree._unfolded = 0, set()
-        tree.show(first, ())
-        tree.show(many, ())
+        tree.show(first, Target(), {})
+        tree.show(many, Target(), {})
         assert [line.path for line in tree._lines] == at_once
-        tree.show(first, ())
-        tree.show(many, ())
+        tree.show(first, Target(), {})
+        tree.show(many, Target(), {})
         assert [line.path for line in tree._lines] == at_once
 
 

@@ -7,11 +7,11 @@ import signal
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
-from msgspec.structs import replace
 
 from memtui.changes import Edit, Kind
 from memtui.library.planning import Planned
