@@ -225,6 +225,18 @@ async def test_saved_filters(root: Path, tmp_path: Path) -> None:
     assert "what we decided" in config.read_text()
 
 
+async def test_shift_and_arrows_mark_a_range(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        memories = on.browse.memories
+        slots = [int(slot) for slot in memories.slots]
+        await on.press("shift+down", "shift+down")
+        assert (memories.cursor, memories.marked) == (2, set(slots[:3]))
+        await on.press("shift+up")
+        assert (memories.cursor, memories.marked) == (1, set(slots[:2]))
+        await on.press("home", "shift+up")
+        assert (memories.cursor, memories.marked) == (0, set(slots[:2]))
+
+
 async def test_marks(root: Path) -> None:
     async with stage(root) as on:
         await on.press("space", "space")

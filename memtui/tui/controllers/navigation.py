@@ -27,6 +27,8 @@ class NavigationActions:
         screen = self._screen
         return {
             "mark": screen.memories.toggle_mark,
+            "mark.down": partial(screen.memories.mark_towards, 1),
+            "mark.up": partial(screen.memories.mark_towards, -1),
             "mark.all": screen.memories.mark_all,
             "fresh": self._next_fresh,
             "source": self._source,

@@ -150,6 +150,18 @@ class MemoryList(ListWindow):
             self.go(self.cursor + 1)
             self._update_subtitle()
 
+    def mark_towards(self, step: int) -> None:
+        """Move the cursor and mark what it passes; going back over marked memories unmarks them."""
+        at = self.cursor + step
+        if self.slot < 0 or not 0 <= at < len(self.slots):
+            return
+        here, there = self.slot, int(self.slots[at])
+        self.marked = self.marked - {here} if there in self.marked else self.marked | {here, there}
+        self.is_chosen = True
+        self.go(at)
+        self.redraw()
+        self._update_subtitle()
+
     def mark_all(self) -> None:
         """Mark all shown memories, or unmark all if they are marked already."""
         shown = {int(slot) for slot in self.slots}
