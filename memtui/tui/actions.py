@@ -212,7 +212,7 @@ ACTIONS: tuple[Action, ...] = (
     _action("filter.saved", "f", "saved", "Saved filters: apply one, save the current one"),
     _action("filter.clear", "F", "clear", "Clear all filters", footer=_PANES,
         allowed=_needs("filtered", "no filter is set")),
-    _action("order", "v", "order", "Sort by time, importance or priority", footer=_PANES),
+    _action("order", "v", "order", "Choose the order of the list", footer=_PANES),
     _action("order.then", "ctrl+v", "then by", "Sort by a further key"),
     _action("mark", "space", "mark", "Mark / unmark", (Pane.MEMORIES,), (Pane.MEMORIES,),
         _HAS_MEMORY),

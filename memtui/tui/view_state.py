@@ -12,7 +12,8 @@ from memtui import query as queries
 from memtui.model import UNTYPED, Memory, Place
 from memtui.query import Condition, Operator, Query, Sort, TimeCondition
 
-ORDERS = (Sort.NEW, Sort.OLD, Sort.IMPORTANCE, Sort.PRIORITY)
+ORDERS = (Sort.OLD, Sort.IMPORTANCE, Sort.PRIORITY, Sort.SALIENCE, Sort.USED)
+"""Orders to choose from, beside the usual one."""
 ORDER_WORDS = {
     Sort.NEW: "newest first",
     Sort.OLD: "oldest first",
@@ -163,14 +164,6 @@ def day_range(query: queries.Query) -> tuple[str, str]:
     since = query.since.time.astimezone().date().isoformat() if query.since else ""
     until = query.until.time.astimezone().date().isoformat() if query.until else ""
     return since, until
-
-
-def next_order(sort: Sort | None) -> Sort | None:
-    """The order after this one, cyclic; None is the default (newest, or best match)."""
-    if sort is None:
-        return Sort.OLD
-    at = ORDERS.index(sort) + 1 if sort in ORDERS else len(ORDERS)
-    return ORDERS[at] if at < len(ORDERS) else None
 
 
 def _replaced_by(part: Condition) -> tuple[object, ...]:

@@ -195,13 +195,15 @@ def shown_times(on: Stage) -> list[object]:
     return [memories._rows[slot].when for slot in memories.slots]
 
 
-async def test_the_order_goes_round(root: Path) -> None:
+async def test_the_order_is_chosen_and_the_one_in_use_is_marked(root: Path) -> None:
     async with stage(root) as on:
         first, times = on.headlines(), shown_times(on)
-        await on.press("v")
+        await on.press("v", "down", "enter")
         assert shown_times(on) == times[::-1] != times
-        for _ in range(3):
-            await on.press("v")
+        await on.press("v")
+        lines = on.text().split("\n")
+        assert any("oldest first" in line and "now" in line for line in lines)
+        await on.press("up", "enter")
         assert on.headlines() == first
 
 

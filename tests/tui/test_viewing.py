@@ -183,7 +183,7 @@ async def test_an_address_is_shown_whole_before_it_is_opened(
 
 async def test_the_order_has_several_keys(root: Path) -> None:
     async with stage(root, (80, 24)) as on:
-        await on.press("v", "v")
+        await on.press("v", "down", "down", "enter")
         await on.sees("by importance")
         await on.press("ctrl+v")
         await on.sees("Order: by importance, then")

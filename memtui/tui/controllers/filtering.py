@@ -15,7 +15,7 @@ from memtui.model import IMPORTANCES, STATUSES
 from memtui.tui import appearance
 from memtui.tui.choices import Choice
 from memtui.tui.layout import Pane
-from memtui.tui.view_state import OPPOSITES, ORDER_WORDS, ViewState, next_order
+from memtui.tui.view_state import OPPOSITES, ORDER_WORDS, ORDERS, ViewState
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
@@ -67,8 +67,22 @@ class FilterActions:
         )
 
     def _order(self) -> None:
-        view = self._screen.view
-        self._screen.set_view(view.ordered(next_order(view.chips.sort)))
+        """Choose the order; the one that is in use is marked."""
+        screen = self._screen
+        screen.settle()
+        view = screen.view
+        usual = {"": "as usual: newest first, with words best match first"}
+        ways = {**usual, **{str(sort): ORDER_WORDS[sort] for sort in ORDERS}}
+        now = str(view.chips.sort or "")
+        choices = [
+            Choice(way, words, chosen=way == now, tail="now" if way == now else "")
+            for way, words in ways.items()
+        ]
+        screen.app.pick(
+            "Order",
+            choices,
+            lambda way: screen.set_view(view.ordered(queries.Sort(way) if way else None)),
+        )
 
     def _order_then(self) -> None:
         """Choose a further key of the order, for memories that are equal by those before."""
