@@ -74,10 +74,7 @@ class FilterActions:
         usual = {"": "as usual: newest first, with words best match first"}
         ways = {**usual, **{str(sort): ORDER_WORDS[sort] for sort in ORDERS}}
         now = str(view.chips.sort or "")
-        choices = [
-            Choice(way, words, chosen=way == now, tail="now" if way == now else "")
-            for way, words in ways.items()
-        ]
+        choices = [Choice(way, words, chosen=way == now) for way, words in ways.items()]
         screen.app.pick(
             "Order",
             choices,
