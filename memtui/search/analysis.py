@@ -228,17 +228,6 @@ _VOWEL_CHANGES = frozenset({"die", "lie", "tie"})
 """Stems with a form in `-ying`."""
 
 
-def shared_prefix(word: str) -> str:
-    """Return a prefix of all forms of the word: endings differ, and at most one letter before."""
-    found = stem(word)
-    return found if found == word and not has_forms(word) else prefix_of_stem(found)
-
-
 def prefix_of_stem(stem: str) -> str:
     """Return a prefix that all words with this stem have."""
     return stem[0] if stem in _VOWEL_CHANGES else stem[: max(2, len(stem) - 1)]
-
-
-def has_forms(word: str) -> bool:
-    """Whether other words may have the same stem."""
-    return len(word) > 2 and word.isascii() and word.isalpha()

@@ -60,7 +60,7 @@ def plan_effect(plan: Plan, store: Store, program: str) -> str:
 
 def is_warning(effect: str) -> bool:
     """Whether the program does not read what a person may think that it reads."""
-    return effect.startswith(("Over ", "Only memtui hides")) or "only memtui hides" in effect
+    return effect.startswith("Over ") or "only memtui hides" in effect.lower()
 
 
 def describe_effect(

@@ -102,7 +102,8 @@ def _is_near(word: str, other: str) -> bool:
 
 
 def _forms(word: str) -> _Holds:
-    stem, head = analysis.stem(word), analysis.shared_prefix(word)
+    stem = analysis.stem(word)
+    head = analysis.prefix_of_stem(stem)
     return _Holds(
         lambda other: other == word or (other.startswith(head) and analysis.stem(other) == stem)
     )

@@ -53,7 +53,7 @@ def test_parts_of_a_file_name_written_together() -> None:
 def test_forms_share_a_stem_and_its_head() -> None:
     assert len({analysis.stem(word) for word in ("deploy", "deploys", "deployed")}) == 1
     for word in ("happily", "flies", "relational", "organization", "sensibility"):
-        assert word.startswith(analysis.shared_prefix(word))
+        assert word.startswith(analysis.prefix_of_stem(analysis.stem(word)))
 
 
 def test_long_junk_is_cut() -> None:
