@@ -25,7 +25,16 @@ from tests.samples import SAMPLES
 
 NAMES = (
     *("agent-memory", "ambient", "engram", "simple-memory", "workspace"),
-    *("claude-code", "codex", "gemini", "hermes", "mcp-memory", "openclaw", "beads"),
+    *(
+        "claude-code",
+        "codex",
+        "gemini",
+        "hermes",
+        "mcp-memory",
+        "openclaw",
+        "beads",
+        "engram-export",
+    ),
     *("markdown-folder", "memfs", "memory-bank", "serena", "vault"),
 )
 

@@ -19,6 +19,7 @@ PRODUCTS = {
     "claude-code": ("Claude Code", "CC"),
     "codex": ("Codex", "CX"),
     "engram": ("Engram", "EN"),
+    "engram-export": ("Engram export", "EX"),
     "gemini": ("Gemini CLI", "GM"),
     "hermes": ("Hermes", "HM"),
     "markdown-folder": ("basic-memory", "BM"),
