@@ -32,7 +32,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PACKAGES = (
-    *("agent_memory", "ambient", "engram", "engram_export", "simple_memory", "workspace"),
+    *(
+        "agent_memory",
+        "ambient",
+        "engram",
+        "engram_export",
+        "claude_mem",
+        "mem0",
+        "simple_memory",
+        "workspace",
+    ),
     *("claude_code", "beads", "mcp_memory", "codex", "gemini", "hermes", "openclaw"),
     "markdown_folder",
 )

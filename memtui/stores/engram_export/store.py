@@ -35,8 +35,8 @@ SUFFIX = ".jsonl.gz"
 MAX_CHUNK_BYTES = 256 << 20
 """A chunk that unpacks to more is refused: a small file can unpack to any size."""
 
-Rows = dict[str, tuple[dict[str, Any], str]]
-"""Name of a row -> the row, and the file of its chunk."""
+Rows = dict[str, tuple[dict[str, Any], tuple[str, ...]]]
+"""Name of a row -> the row, and the files of its chunks, the latest first."""
 
 
 def chunk(path: Path, root: Path) -> dict[str, Any]:
@@ -73,19 +73,21 @@ class Tables:
                 continue
             key = text_of(mutation.get("entity_key"))
             if mutation.get("op") != "delete":
-                known = self.rows[kind].get(key, ({}, ""))[0]
+                known = self.rows[kind].get(key, ({}, ()))[0]
                 self._put(kind, {**known, **row, "sync_id": key}, name, file)
             elif row.get("hard_delete") or key not in self.rows[kind]:
                 self.rows[kind].pop(key, None)
             else:
-                deleted = {**self.rows[kind][key][0], "deleted_at": row.get("deleted_at") or ""}
-                self.rows[kind][key] = (deleted, file)
+                known = self.rows[kind][key][0]
+                deleted = {**known, "deleted_at": row.get("deleted_at") or ""}
+                self._put(kind, deleted, name, file)
 
     def _put(self, kind: str, row: dict[str, Any], chunk_name: str, file: str) -> None:
         key = text_of(row.get("id")) if kind == "session" else text_of(row.get("sync_id"))
         key = key or (f"{chunk_name}/{text_of(row['id'])}" if row.get("id") else "")
         if key:
-            self.rows[kind][key] = ({"id": key, **row}, file)
+            files = self.rows[kind].get(key, ({}, ()))[1]
+            self.rows[kind][key] = ({"id": key, **row}, tuple(dict.fromkeys((file, *files))))
 
 
 def _objects(value: object) -> Iterator[dict[str, Any]]:
@@ -135,12 +137,12 @@ class EngramExport(Store):
             "session": (SESSION, records.session),
         }
         for kind, (prefix, reader) in readers.items():
-            for key, (row, file) in tables.rows[kind].items():
+            for key, (row, files) in tables.rows[kind].items():
                 if kind == "session" and not row.get("summary"):
                     continue
-                memory = reader(DatabasePlace(self.label, file), row)
+                memory = reader(DatabasePlace(self.label, files[0]), row)
                 name = memory_name(self.label, f"{prefix}{key}")
-                yield replace(memory, **name, origin=Place(file, key=memory.origin.key))
+                yield replace(memory, **name, also=tuple(map(Place, files[1:])))
 
 
 SUPPORT = FormatSupport(

@@ -81,6 +81,14 @@ ROWS: Mapping[str, list[tuple[str, str, str | None]]] = {
         ('e/chunks/x & e/manifest.json={"name":"an app"}', "e", None),
         ("e/chunks/x & e/manifest.json=[]", "e", None),
     ],
+    "claude-mem": [
+        ("c/claude-mem.db", "c", None),
+        ("c/claude-mem.db/x", "c", None),
+    ],
+    "mem0": [
+        ("m/history.db", "m", None),
+        ("m/other.db", "m/other.db", None),
+    ],
     "openclaw": [
         ("w/SOUL.md & w/USER.md & w/MEMORY.md", "w", "w"),
         ("w/IDENTITY.md & w/USER.md & w/memory.md", "w", "w"),

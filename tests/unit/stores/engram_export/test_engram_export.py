@@ -1,4 +1,4 @@
-"""Chunks that `engram sync` commits: the latest row counts, and what cannot be unpacked is named."""
+"""Chunks that `engram sync` commits: the latest row counts, what cannot be unpacked is named."""
 
 from __future__ import annotations
 
