@@ -10,25 +10,22 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memtui.stores.format import Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.scanning import read_object
 
 DATABASE = "claude-mem.db"
 FOLDER = ".claude-mem"
 
 
-def detect(path: Path) -> Path | None:
-    """The folder of a `claude-mem.db`, if this is it, or the file."""
-    try:
-        is_file = path.name == DATABASE and os.path.isfile(path)
-        folder = path.parent if is_file else path
-        if not os.path.isfile(folder / DATABASE):
-            return None
-    except ValueError:
-        return None
-    from memtui.stores.claude_mem.store import is_claude_mem
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
+    """The folder of a `claude-mem.db`: this one, or that of the file itself."""
+    folder = path.parent if path.name == DATABASE and os.path.isfile(path) else path
+    if os.path.isfile(folder / DATABASE):
+        from memtui.stores.claude_mem.store import is_claude_mem
 
-    return folder if is_claude_mem(folder / DATABASE) else None
+        missing = "" if is_claude_mem(folder / DATABASE) else "the tables of claude-mem"
+        yield Candidate(folder, DATABASE, missing)
 
 
 def configured(_folder: Path, home: Path, _variables: Mapping[str, str]) -> Iterator[Path]:

@@ -7,10 +7,11 @@ holds each as one compressed JSON object (internal/sync/sync.go of Engram 1.7 an
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.stores.engram import DATABASE
-from memtui.stores.format import Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.scanning import read_object
 
 FOLDER, MANIFEST, CHUNKS = ".engram", "manifest.json", "chunks"
@@ -18,19 +19,18 @@ _LARGEST_MANIFEST = 4 << 20
 """Bytes; a chunk takes some 150."""
 
 
-def detect(path: Path) -> Path | None:
-    """The folder of the manifest, if this is it, or holds it as `.engram`.
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
+    """The folder of the manifest: this one, or its `.engram`.
 
     Beside a database it is no store of its own: it says a part of the same.
     """
     for folder in (path, path / FOLDER):
-        try:
-            is_export = os.path.isdir(folder / CHUNKS) and not os.path.exists(folder / DATABASE)
-        except ValueError:
-            return None
-        if is_export and isinstance(manifest(folder).get("chunks"), list):
-            return folder
-    return None
+        if os.path.isdir(folder / CHUNKS) and os.path.isfile(folder / MANIFEST):
+            missing = "" if isinstance(manifest(folder).get("chunks"), list) else "a list of chunks"
+            if os.path.isfile(folder / DATABASE):
+                missing = f"it is part of {DATABASE} beside it"
+            yield Candidate(folder, f"{MANIFEST}, {CHUNKS}", missing)
 
 
 def manifest(root: Path) -> dict[str, object]:

@@ -11,29 +11,25 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memtui.stores.format import Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.scanning import list_folder
 
 HISTORY, STORAGE = "history.db", "storage.sqlite"
 COLLECTIONS = "collection"
-_LIKELY = frozenset({HISTORY, STORAGE})
+LIKELY = (HISTORY, STORAGE)
 _MAX_COLLECTIONS = 20
 
 
-def detect(path: Path) -> Path | None:
-    """The database, if this path is it, or directly holds it."""
-    try:
-        if os.path.isdir(path):
-            files = [path / name for name in (HISTORY, STORAGE) if os.path.isfile(path / name)]
-        else:
-            files = [path] if path.name in _LIKELY and os.path.isfile(path) else []
-    except ValueError:
-        return None
-    if not files:
-        return None
-    from memtui.stores.mem0.store import is_mem0
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
+    """The database: this file, or one directly in this folder."""
+    files = [path] if path.name in LIKELY else [path / name for name in LIKELY]
+    for file in files:
+        if os.path.isfile(file):
+            from memtui.stores.mem0.store import is_mem0
 
-    return next((file for file in files if is_mem0(file)), None)
+            missing = "" if is_mem0(file) else "the tables of mem0 or of a local Qdrant"
+            yield Candidate(file, file.name, missing)
 
 
 def collections(_folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:
