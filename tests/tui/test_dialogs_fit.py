@@ -280,7 +280,7 @@ async def test_ctrl_c_leaves_a_dialog_as_escape_does(root: Path) -> None:
 async def test_help_is_searched_and_names_the_actions(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         await on.press("?")
-        await on.sees("detail.raw")
+        await on.sees("forward")
         await on.press("/")
         await on.type("undo")
         await on.sees("Undo the last change")
