@@ -211,6 +211,30 @@ async def test_marks_are_changed_with_one_question_and_one_undo(tmp_path: Path) 
         assert on.files() == before
 
 
+async def test_what_is_left_out_of_many_is_counted_by_its_reason(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before = on.files()
+        await on.show("status:all kind:fact,note sort:old")
+        await on.keys("a")
+        marked = on.browse.marked_memories()
+        notes = sum(memory.kind == "note" for memory in marked)
+        gone = sum(memory.status in ("retired", "superseded") for memory in marked)
+        assert notes
+        assert gone
+        await on.keys("d")
+        screen = await on.still()
+        assert isinstance(on.app.screen, DiffScreen)
+        words = " ".join(line.strip("│▐ ") for line in screen.split("\n"))
+        assert "reads them" in words or "still reads these" in words
+        assert " it " not in words.partition("left out")[0]
+        said = re.findall(r"left out: (\d+) memor", words)
+        assert sum(map(int, said)) == len(marked) - int(re.findall(r"Retire (\d+) mem", words)[0])
+        await on.keys("enter")
+        await on.keys("u")
+        assert on.files() == before
+        assert "them" in on.toasts[-1]
+
+
 async def test_what_cannot_be_done_says_why_and_leaves_out_the_rest(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         note = await on.stand(on.first(AGENT, kind="note").ref)
