@@ -266,9 +266,14 @@ class Coverage:
     seconds: Mapping[str, float]
 
     def running(self, mutant: Mutant) -> list[str]:
-        """The tests that execute its statement, the quick ones first."""
+        """The tests that execute its statement, the quick ones first.
+
+        If none is known, all that execute its module: processes that were killed tell nothing.
+        """
         lines = range(mutant.lines[0], mutant.lines[1] + 1)
         tests = set().union(*(self.tests.get((mutant.path, n), frozenset()) for n in lines))
+        if not tests:
+            tests = set().union(*(v for (path, _), v in self.tests.items() if path == mutant.path))
         return sorted(tests & self.seconds.keys(), key=lambda test: self.seconds[test])
 
 
@@ -379,7 +384,8 @@ def _contexts(data: Path, copy: Path) -> Mapping[str, Mapping[str, list[int]]]:
 
 
 def _environment(copy: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copy)}
+    own = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copy), "MEMTUI_LONGEST_TEST": "100"}
+    return {**os.environ, **own}
 
 
 def copy_repository(folder: Path) -> Path:
@@ -439,12 +445,13 @@ def _failing(tests: Sequence[str], copy: Path, coverage: Coverage) -> str | None
     return found[1] if found else f"pytest ended with {code}"
 
 
-def show(mutant: Mutant, is_run: bool) -> str:
+def show(mutant: Mutant) -> str:
     source = (ROOT / "memtui" / mutant.path).read_text(encoding="utf-8")
     before, after = source.splitlines(), mutant.applied(source).splitlines()
     changed = list(unified_diff(before, after, n=0, lineterm=""))[3:]
-    place = f"memtui/{mutant.path}:{mutant.start[0]}" + ("" if is_run else " (no test runs it)")
-    return "\n".join([place, *(f"    {line}" for line in changed)])
+    return "\n".join(
+        [f"memtui/{mutant.path}:{mutant.start[0]}", *(f"    {line}" for line in changed)]
+    )
 
 
 def choose(packages: Sequence[str], place: str, count: int, seed: int) -> list[Mutant]:
@@ -499,7 +506,7 @@ def main() -> int:
                 survivors += test is None
                 limits += test == TIME_LIMIT
                 if test is None:
-                    print(show(mutant, bool(coverage.running(mutant))), flush=True)
+                    print(show(mutant), flush=True)
                 else:
                     print(f"memtui/{mutant.path}:{mutant.start[0]} noticed by {test}", flush=True)
     noticed = f"{len(mutants) - survivors} of {len(mutants)} mutants noticed"

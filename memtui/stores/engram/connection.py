@@ -43,7 +43,12 @@ from urllib.parse import quote
 
 from memtui.errors import Refused, SaveError, StoreError
 from memtui.files.save_hooks import failpoint
-from memtui.stores.engram.schema import KNOWN_TRIGGERS, column_names, database_error_text
+from memtui.stores.engram.schema import (
+    KNOWN_TRIGGERS,
+    column_names,
+    database_error_text,
+    result_code,
+)
 
 BUSY_SECONDS = 5.0
 """How long SQLite itself waits for a lock; Engram's own busy_timeout. A read waits as long for a
@@ -179,8 +184,11 @@ def _is_in_use(path: Path, stamps: FileStamps) -> bool:
 
 def _is_mode_unsupported(error: sqlite3.Error) -> bool:
     """Whether SQLite cannot read with locks here, as opposed to a damaged database."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY)
+    return result_code(error) in (
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_READONLY,
+    )
 
 
 def _read(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -331,8 +339,7 @@ def _begin(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    code: int = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return result_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 # ---- connecting ----------------------------------------------------------------------------------
@@ -404,12 +411,12 @@ _LIMITS = {
 
 def is_over_limit(error: sqlite3.Error) -> bool:
     """Whether reading the same files again would end the same way."""
-    return getattr(error, "sqlite_errorcode", 0) in _LIMITS
+    return result_code(error) in _LIMITS
 
 
 def describe_error(error: sqlite3.Error) -> str:
     """SQLite's message, and what it means where one of memtui's limits was reached."""
-    reason = _LIMITS.get(getattr(error, "sqlite_errorcode", 0))
+    reason = _LIMITS.get(result_code(error))
     return f"{reason} ({error})" if reason else str(error)
 
 

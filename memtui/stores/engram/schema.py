@@ -202,13 +202,19 @@ def _search_index(connection: sqlite3.Connection, names: set[str]) -> str:
     return ""
 
 
+def result_code(error: BaseException) -> int:
+    """SQLite's primary result code; that of success for an error that is not SQLite's."""
+    extended: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    return extended & 0xFF
+
+
 def database_error_text(error: sqlite3.Error, path: Path) -> str:
     """Say why the database could not be written.
 
     On a full disk SQLite reports SQLITE_FULL, or SQLITE_IOERR where it cannot enlarge the `-shm`
     (https://www.sqlite.org/rescode.html).
     """
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = result_code(error)
     is_full = code == sqlite3.SQLITE_FULL
     if code == sqlite3.SQLITE_IOERR:
         with contextlib.suppress(OSError):
