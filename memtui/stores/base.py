@@ -86,6 +86,8 @@ class ReadTime(StrEnum):
     SEARCHED = "at its next search"
     AT_ONCE = "at once"
     """It reads the file, or asks the database, for every call."""
+    IMPORTED = "at its next import"
+    """It keeps its own database, and takes from the file what is new or changed there."""
     INBOX = "in its inbox"
     ASKED = "when it is asked"
     """The file is a request to the program, which decides what becomes of it."""

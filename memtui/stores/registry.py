@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 PACKAGES = (
     *("agent_memory", "ambient", "engram", "simple_memory", "workspace", "claude_code"),
-    *("mcp_memory", "codex", "gemini", "hermes", "openclaw", "markdown_folder"),
+    *("beads", "mcp_memory", "codex", "gemini", "hermes", "openclaw", "markdown_folder"),
 )
 """memtui's own formats in the order in which they are tried, the least ambiguous first."""
 

@@ -25,7 +25,7 @@ from tests.samples import SAMPLES
 
 NAMES = (
     *("agent-memory", "ambient", "engram", "simple-memory", "workspace"),
-    *("claude-code", "codex", "gemini", "hermes", "mcp-memory", "openclaw"),
+    *("claude-code", "codex", "gemini", "hermes", "mcp-memory", "openclaw", "beads"),
     *("markdown-folder", "memfs", "memory-bank", "serena", "vault"),
 )
 

@@ -15,6 +15,7 @@ from tests.samples import SAMPLES
 PRODUCTS = {
     "agent-memory": ("agent-memory", "AM"),
     "ambient": ("Ambient", "AB"),
+    "beads": ("Beads", "BD"),
     "claude-code": ("Claude Code", "CC"),
     "codex": ("Codex", "CX"),
     "engram": ("Engram", "EN"),

@@ -17,6 +17,7 @@ BY_NAME = {known.name: known for known in FORMATS}
 KEY = "0123456789abcdef"
 NOTE = "- a\n"
 ENTITY = '{"type":"entity","name":"a","entityType":"t","observations":[]}\n'
+ISSUE = '{"id":"a-1","title":"b","priority":2,"issue_type":"bug"}'
 LINKED = "---\npermalink: {}\n---\nx\n"
 DESCRIBED = "---\ndescription: who I am\n---\nx\n"
 
@@ -55,6 +56,20 @@ ROWS: Mapping[str, list[tuple[str, str, str | None]]] = {
         ("m/memory.jsonl= \n", "m", "m/memory.jsonl"),
         ("m/memory.json=", "m", None),
         ("m/memory.jsonl/x", "m", None),
+    ],
+    "beads": [
+        (f"p/.beads/issues.jsonl={ISSUE}", "p", "p/.beads"),
+        (f"p/.beads/issues.jsonl={ISSUE}", "p/.beads", "p/.beads"),
+        (f"p/.beads/issues.jsonl={ISSUE}", "p/.beads/issues.jsonl", "p/.beads"),
+        (f"p/.beads/beads.jsonl={ISSUE}", "p", "p/.beads"),
+        (f"p/issues.jsonl={ISSUE}", "p", "p"),
+        ('p/issues.jsonl={"id": "a", "title": "b", "priority": 1}', "p", "p"),
+        ('p/.beads/issues.jsonl={"_type":"memory","key":"a","value":"b"}', "p", "p/.beads"),
+        ('p/.beads/issues.jsonl={"_schema":"beads-jsonl/1"}', "p", "p/.beads"),
+        (f"p/.beads/other.jsonl={ISSUE}", "p/.beads", None),
+        ('p/issues.jsonl={"id": 7, "title": "from a web API"}', "p", None),
+        ("p/issues.jsonl=", "p", None),
+        ("p/.beads/beads.db", "p", None),
     ],
     "openclaw": [
         ("w/SOUL.md & w/USER.md & w/MEMORY.md", "w", "w"),
