@@ -10,9 +10,10 @@ file is what a team shares; the database is derived from it.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-from memtui.stores.format import Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.scanning import is_link_into
 
 NAMES = ("issues.jsonl", "beads.jsonl")
@@ -24,12 +25,18 @@ _MAX_LOOKED_AT = 65_536
 _MARKS = ('"_type":"memory"', '"issue_type"', '"priority"', '"_schema":"beads-jsonl')
 
 
-def detect(path: Path) -> Path | None:
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
     """The folder of the issues, if this is it, holds it as `.beads`, or is the file itself."""
     folders = [path, path / FOLDER]
     if path.name in NAMES and not os.path.isdir(path):
         folders = [path.parent]
-    return next((folder for folder in folders if _holds_issues(issues_file(folder))), None)
+    for folder in folders:
+        file = issues_file(folder)
+        if _holds_issues(file):
+            yield Candidate(folder, f"{file.name} begins with an issue")
+        elif os.path.lexists(file):
+            yield Candidate(folder, file.name, "an issue in its first line")
 
 
 def issues_file(root: Path) -> Path:

@@ -3,8 +3,10 @@
 Every edit is compare-and-set: the columns in `before` must still hold what they held when the
 person saw them, else `Conflict` with all three texts and nothing is written. Only the columns that
 differ between `before` and `after` are set; what Engram derives (hash, revision, updated_at, sync
-rows, former versions) is worked out here, never taken from the edit. So undoing an edit is the
-inverted edit: the person's columns come back, the book-keeping goes on.
+rows, former versions) is worked out here, never taken from the edit. The edits that are returned
+hold the time and the revision before and after. Undo, the inverted edit, and redo restore them too,
+unless another program has written the row since. Only what is queued for other machines goes on, as
+after any write: they take the newer of two rows.
 
 A new row takes the number that was planned, or the next free one where another program was
 faster; what was made is returned, read inside the transaction.
@@ -48,6 +50,8 @@ REVISED = frozenset({"type", "title", "content", "project", "scope", "topic_key"
 """Columns whose change counts as a revision (UpdateObservation)."""
 UNDATED = frozenset({"pinned"})
 """Columns whose change leaves updated_at alone (setObservationPinned)."""
+COUNTED = ("updated_at", "revision_count")
+"""Columns that a write moves on, and that undo and redo restore."""
 LOCAL = frozenset({"pinned", "review_after"})
 """Columns that Engram does not synchronise."""
 
@@ -116,6 +120,12 @@ def _saved_beside(edits: tuple[Edit, ...], recorder: WriteRecorder) -> Iterator[
         raise
 
 
+def _with_counted(edit: Edit, old: Row, new: Row) -> Edit:
+    """The edit with the time and the revision of the row before and after it."""
+    before, after = ({name: row[name] for name in COUNTED if name in row} for row in (old, new))
+    return replace(edit, before={**edit.before, **before}, after={**edit.after, **after})
+
+
 def number_of(edit: Edit) -> object:
     """The row number in an edit that inserts; None if there is none."""
     return (edit.after or {}).get("id") if edit.kind is Kind.ROW else None
@@ -165,9 +175,11 @@ class _Writer(Struct, frozen=True):
             return self._insert(edit, row)
         if edit.after is None:
             self._delete(edit, row)
-        else:
-            self._update(edit, row)
-        return edit
+            return edit
+        self._update(edit, row)
+        if row is None or edit.table not in ("observations", "memory_relations"):
+            return edit
+        return _with_counted(edit, row, self._row(edit) or row)
 
     def _row(self, edit: Edit) -> dict[str, Any] | None:
         return find_row(self.connection, self.schema, edit)
@@ -179,24 +191,30 @@ class _Writer(Struct, frozen=True):
         if edit.table == "sessions":
             self._complete_session(row, after)
             return
-        if row is None or any(row[name] != from_json_value(before[name]) for name in before):
+        compared = [name for name in before if name not in COUNTED]
+        if row is None or any(row[name] != from_json_value(before[name]) for name in compared):
             raise self._conflict(edit, row)
         refuse_damaged(row)
         changed = {
             name: from_json_value(value)
             for name, value in after.items()
-            if name not in before or from_json_value(value) != row[name]
+            if name not in COUNTED and (name not in before or from_json_value(value) != row[name])
         }
+        counted = [name for name in COUNTED if name in before]
+        is_last = all(row[name] == before[name] for name in counted)
+        former = {name: after[name] for name in counted if is_last and name in after}
         if not changed:
             return
         if edit.table == "observations":
             self._update_observation(row, changed)
-            return
-        if "updated_at" in self.schema.tables[edit.table]:
-            changed.setdefault("updated_at", self.sync_log.now)
-        self._set(edit.table, row["id"], changed)
-        if edit.table == "memory_relations":
-            self.sync_log.relation_saved(self._read_row("memory_relations", row["id"]))
+        else:
+            if "updated_at" in self.schema.tables[edit.table]:
+                changed.setdefault("updated_at", self.sync_log.now)
+            self._set(edit.table, row["id"], changed)
+            if edit.table == "memory_relations":
+                self.sync_log.relation_saved(self._read_row("memory_relations", row["id"]))
+        if former:
+            self._set(edit.table, row["id"], former)
 
     def _update_observation(self, row: Row, changed: dict[str, Any]) -> None:
         names = frozenset(changed)
@@ -278,17 +296,18 @@ class _Writer(Struct, frozen=True):
         """Insert under the planned number, or the next one if it is taken; a row that is restored
         must get its own number. Returns the number."""
         number = columns.get("id")
+        queued: dict[str, Any] = {}
         if number is not None:
             if self._is_number_used(number):
                 if "id" in edit.row:
                     raise self._conflict(edit, self._read_row("observations", number))
                 del columns["id"]
             elif number <= self._highest():
-                columns["updated_at"] = self.sync_log.now
+                queued["updated_at"] = self.sync_log.now
         values = self._read_row(
             "observations", insert_row(self.connection, self.schema, "observations", columns)
         )
-        self.sync_log.observation_saved(values)
+        self.sync_log.observation_saved(values | queued)
         if values["deleted_at"] is not None:
             self.sync_log.observation_deleted(values, values["deleted_at"], hard=False)
         return int(values["id"])
@@ -299,8 +318,9 @@ class _Writer(Struct, frozen=True):
         if row["judgment_status"] != "orphaned" or not is_same:
             raise self._conflict(edit, row)
         columns.pop("id", None)
-        self._set("memory_relations", row["id"], columns | {"updated_at": self.sync_log.now})
-        self.sync_log.relation_saved(self._read_row("memory_relations", row["id"]))
+        self._set("memory_relations", row["id"], columns)
+        values = self._read_row("memory_relations", row["id"])
+        self.sync_log.relation_saved(values | {"updated_at": self.sync_log.now})
 
     # -- delete ----------------------------------------------------------------------------
 

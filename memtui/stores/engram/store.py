@@ -131,8 +131,6 @@ class EngramStore(Store):
         return frozenset({"content", "title", "type", "entity"})
 
     reads = ReadTime.AT_ONCE  # every call asks the database
-    undo_note = "as a new revision"
-    """Engram numbers every write of a row, an undone one too."""
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -302,11 +300,11 @@ class EngramStore(Store):
         refs = {
             f"{self.label}:{number_of(planned)}": f"{self.label}:{number_of(edit)}"
             for planned, edit in zip(rows, written, strict=True)
-            if edit is not planned
+            if number_of(edit) != number_of(planned)
         }
         new_rows = iter(written)
         every = (next(new_rows) if edit.kind is Kind.ROW else edit for edit in edits)
-        return Written(tuple(every), refs) if refs else None
+        return Written(tuple(every), refs)
 
 
 def _read_schema_and_stamps(connection: sqlite3.Connection) -> tuple[Schema, read.Stamps]:
