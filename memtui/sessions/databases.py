@@ -1,6 +1,6 @@
 """Sessions in the SQLite databases of Hermes and OpenCode.
 
-A database is read with its program's locks and left as it is (`stores.engram.connection`).
+A database is read with its program's locks and left as it is (`stores.sqlite.connection`).
 
 Source: formats page of sessions, 3 (Hermes, `hermes_state.py`); OpenCode
 `packages/opencode/src/session/session.sql.ts` and `message-v2.ts`.
@@ -38,7 +38,7 @@ from memtui.sessions.message import (
     Session,
     parse_time,
 )
-from memtui.stores.engram.connection import read_or_raise
+from memtui.stores.sqlite.connection import read_or_raise
 
 
 class DatabaseTranscripts(Transcripts):
