@@ -158,8 +158,8 @@ def _print_messages(messages: Iterable[Message]) -> None:
 
     for message in messages:
         who = "summary" if message.kind is Kind.SUMMARY else str(message.role)
-        name = f" {message.call.name}" if message.call and message.call.name else ""
-        print(f"{who}{one_line(name)}  {date(message.time)}".rstrip())
+        name = one_line(message.call.name) if message.call else ""
+        print("  ".join(filter(None, (who, name, date(message.time)))))
         for line in visible(message.text).split("\n"):
             print(f"  {line}".rstrip())
         if message.is_cut:
