@@ -27,6 +27,7 @@ from memtui.cli.store_selection import (
     note_unreadable,
     nothing_open,
     read_library,
+    refuse_missing,
     show_stores,
 )
 from memtui.errors import Refused, StoreError
@@ -35,6 +36,7 @@ from memtui.text import counted, cut, number, one_line, pad, short_ago
 if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.store_catalog import StoreSummary
+    from memtui.stores.registry import Explanation
     from memtui.upkeep.similar_memories import SharedMemory
 
 REMOVALS = 20
@@ -74,12 +76,23 @@ def demo() -> int:
 
 
 @command
-def stores(stores: Sequence[str], as_json: bool) -> None:
+def stores(
+    explain: bool = option(
+        help="Print, without opening anything, why each place is taken for a store or not."
+    ),
+    *,
+    stores: Sequence[str],
+    as_json: bool,
+) -> None:
     """List stores by project and program: label, memories, last write, path, unreadable files.
 
     Stores that were closed on the screen are marked. Also lists changes of yours that another
-    program has overwritten in the last seven days; the screen can reapply them.
+    program has overwritten in the last seven days; the screen can reapply them. Folders that are
+    opened only if you name them are mentioned at the end.
     """
+    if explain:
+        _print_explanations(_explanations(stores), as_json)
+        return
     from memtui.stores.registry import format_faults
 
     for fault in format_faults():
@@ -101,6 +114,52 @@ def stores(stores: Sequence[str], as_json: bool) -> None:
             project = each.project
             print(one_line(project_name(each)))
         _print_summary(each, overwritten)
+    for path in [] if stores else _opened_when_named():
+        print(f"not opened: {path}; `memtui {path}` opens it")
+
+
+def _explanations(names: Sequence[str]) -> list[Explanation]:
+    """What came of each place that is searched: in these paths, or else by default."""
+    from memtui.stores.registry import explain
+
+    refuse_missing(names)
+    if not names:
+        return explain(Path.cwd(), Path.home())
+    return [each for name in names for each in explain(Path(name).absolute())]
+
+
+def _opened_when_named() -> list[str]:
+    from memtui.library.store_catalog import path_from_home
+
+    found = [each for each in _explanations(()) if not each.is_taken]
+    named = (each.candidate for each in found if each.candidate.opens_when_named)
+    return [path_from_home(each.root) for each in named]
+
+
+def _print_explanations(found: Sequence[Explanation], as_json: bool) -> None:
+    if as_json:
+        print_json(
+            [
+                {
+                    "format": each.format.name,
+                    "path": str(each.candidate.root),
+                    "taken": each.is_taken,
+                    "found": each.candidate.found,
+                    "missing": each.candidate.missing,
+                    "opens_when_named": each.candidate.opens_when_named,
+                }
+                for each in found
+            ]
+        )
+        return
+    for each in found:
+        sign, candidate = "+" if each.is_taken else "-", each.candidate
+        print(f"{sign} {pad(each.format.name, 20)}  {one_line(str(candidate.root))}")
+        print(f"    found    {one_line(candidate.found)}")
+        if candidate.missing:
+            named = "; it is opened if you name it" * candidate.opens_when_named
+            why = "opened because you named it; " * each.is_taken
+            print(f"    missing  {why}{one_line(candidate.missing)}{named * (not each.is_taken)}")
 
 
 def _summarize(names: Sequence[str]) -> tuple[Library, list[StoreSummary]]:

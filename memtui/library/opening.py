@@ -83,9 +83,7 @@ def _store_of(path: Path, format: str) -> FoundStore:
         names = [each.name for each in registry.formats()]
         names += [f"{each.name}:{one}" for each in registry.formats() for one in each.profiles]
         raise StoreError(f"there is no format {format!r}", do=f"known: {', '.join(names)}")
-    root = known.detect(path)
-    if root is None and known.fallback is not None:
-        root = known.fallback(path)
+    root = known.detect_named(path)
     if root is None:
         raise StoreError(f"no store of the format {name} is here", where=str(path))
     return FoundStore(known, root, profile)

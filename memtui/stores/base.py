@@ -86,6 +86,8 @@ class ReadTime(StrEnum):
     SEARCHED = "at its next search"
     AT_ONCE = "at once"
     """It reads the file, or asks the database, for every call."""
+    IMPORTED = "at its next import"
+    """It keeps its own database, and takes from the file what is new or changed there."""
     INBOX = "in its inbox"
     ASKED = "when it is asked"
     """The file is a request to the program, which decides what becomes of it."""
@@ -165,11 +167,6 @@ class Store(Protocol):
     def relations(self) -> tuple[str, ...]:
         """The relations that links can have; (): any word."""
         return ()
-
-    @property
-    def undo_note(self) -> str:
-        """How the store records an undone change; "" if everything is as it was before."""
-        return ""
 
     def refusal(self, act: Act, memory: Memory | None) -> str:  # noqa: ARG002
         """Say whether an act is possible, before the person is asked for its details.

@@ -99,6 +99,8 @@ def describe_effect(
     time = min(times, key=list(ReadTime).index)
     if time is ReadTime.NEVER:
         return f"{program} does not read this file"
+    if time is ReadTime.IMPORTED and act is (Act.ADD if is_undo else Act.DELETE):
+        return f"{program} keeps it where it has imported it already"
     if phrase.startswith(_ENDING) and time in _SOON:
         return f"{program} {phrase}"
     return f"{program} {phrase} {time}"

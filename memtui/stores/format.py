@@ -6,7 +6,7 @@ them is one value of `FormatSupport`, imported with the first store that is open
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from importlib import import_module
@@ -35,6 +35,31 @@ class Product(NamedTuple):
     """The number of its colour among those that a theme gives types, see `memtui.themes`."""
 
 
+class Candidate(NamedTuple):
+    """A place that may be a store, and why it is one or not, as parts of a sentence for people."""
+
+    root: Path
+    found: str
+    """What speaks for it: `SOUL.md, USER.md`."""
+    missing: str = ""
+    """What it would need besides, or what speaks against it; "": it is a store."""
+    opens_when_named: bool = False
+    """Whether it is opened all the same if a person names it."""
+
+
+class Detection:
+    """The `detect` of a format that gives reasons, made of a function that yields candidates.
+
+    The candidates are asked for one by one, and none after the first that is a store.
+    """
+
+    def __init__(self, candidates: Callable[[Path], Iterator[Candidate]]) -> None:
+        self.candidates = candidates
+
+    def __call__(self, path: Path) -> Path | None:
+        return next((each.root for each in self.candidates(path) if not each.missing), None)
+
+
 class Format(Struct, frozen=True):
     """One kind of store."""
 
@@ -46,12 +71,13 @@ class Format(Struct, frozen=True):
     """Where its program keeps it by default; `~` and `$VARIABLES` are expanded."""
     detect: Callable[[Path], Path | None]
     """The store's root if this path is, or directly holds, a store of this format; else None.
-    Costs a few stat calls; never raises."""
+    Costs a few stat calls; never raises. A `Detection` also says what convinced it."""
     load: Callable[[], FormatSupport] | str
     """Gives what the format can do when a store of it is opened: a function, or the name of a
     module that has it as `SUPPORT`."""
     nearby: tuple[str, ...] = (".",)
-    """Paths that are tried, relative to a folder that is searched for stores."""
+    """Paths that are tried, relative to a folder that is searched for stores; `agents/*`: each
+    folder in `agents`."""
     configured: Callable[[Path, Path, Mapping[str, str]], Iterable[Path]] | None = None
     """Further places that the settings of its program name. Given the folder memtui was started in,
     the home folder and the environment; reads known files only, walks nothing. None: there are
@@ -59,6 +85,8 @@ class Format(Struct, frozen=True):
     fallback: Callable[[Path], Path | None] | None = None
     """The root if a person names this path and no format recognises it; never used in a search for
     stores. None: there is none."""
+    is_whole: bool = True
+    """Whether a store's folder is its own, so that no other store is looked for in its folders."""
     product: Product | Callable[[Path, str], Product] | None = None
     """The program that writes it. Where several do: a function of the root and of the chosen
     profile (empty: as it is recognised), which costs a few stat calls. None: the title up to its
@@ -78,6 +106,14 @@ class Format(Struct, frozen=True):
         if profile and support.open_profile is not None:
             return support.open_profile(root, label, profile)
         return support.open(root, label)
+
+    def detect_named(self, path: Path) -> Path | None:
+        """As `detect`, for a path that a person names: also what is opened only then."""
+        root = self.detect(path)
+        if root is None and isinstance(self.detect, Detection):
+            named = (each.root for each in self.detect.candidates(path) if each.opens_when_named)
+            root = next(named, None)
+        return self.fallback(path) if root is None and self.fallback is not None else root
 
     @property
     def support(self) -> FormatSupport:

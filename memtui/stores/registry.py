@@ -14,13 +14,21 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from zlib import crc32
 
 from msgspec import Struct
 
-from memtui.stores.format import GENERAL_RULES, Format, Product, UpkeepRules
+from memtui.stores.format import (
+    GENERAL_RULES,
+    Candidate,
+    Detection,
+    Format,
+    Product,
+    UpkeepRules,
+)
 from memtui.text import one_line, width
 
 if TYPE_CHECKING:
@@ -32,8 +40,18 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PACKAGES = (
-    *("agent_memory", "ambient", "engram", "simple_memory", "workspace", "claude_code"),
-    *("mcp_memory", "codex", "gemini", "hermes", "openclaw", "markdown_folder"),
+    *(
+        "agent_memory",
+        "ambient",
+        "engram",
+        "engram_export",
+        "claude_mem",
+        "mem0",
+        "simple_memory",
+        "workspace",
+    ),
+    *("claude_code", "beads", "mcp_memory", "codex", "gemini", "hermes", "openclaw"),
+    "markdown_folder",
 )
 """memtui's own formats in the order in which they are tried, the least ambiguous first."""
 
@@ -42,6 +60,13 @@ GROUP = "memtui.stores"
 
 MAX_FOLDERS = 200
 """Folders of one folder that are looked into."""
+
+NO_STORES = {
+    *("node_modules", "vendor", "dist", "build", "__pycache__", "template", "templates"),
+    *("docs", "doc", "documentation", "example", "examples", "site", "_site", "website"),
+}
+"""Folders of which a store is opened only if a person names it: what lies there is of somebody
+else, or shows how a store looks."""
 
 BADGE_CELLS = 2
 
@@ -162,6 +187,15 @@ def _detected(known: Format, path: Path) -> Path | None:
     return root if isinstance(root, Path) else None
 
 
+def _candidates(known: Format, path: Path) -> list[Candidate]:
+    """What a format says of a path; where it gives no reasons, only that it recognises it."""
+    detect, none = known.detect, list[Candidate]()
+    if isinstance(detect, Detection):
+        return _attempt(known, lambda: list(detect.candidates(path)), none)
+    root = _detected(known, path)
+    return none if root is None else [Candidate(root, f"{known.name} recognises it")]
+
+
 def format_of(name: str) -> Format | None:
     """The format with this name; None when this memtui does not know it."""
     return next((known for known in formats() if known.name == name), None)
@@ -182,10 +216,9 @@ def detect_named(path: Path) -> tuple[Format, Path] | None:
     """As `detect` for a path that a person names: also what a format opens only then."""
     found = detect(path)
     for known in formats() if found is None else ():
-        if known.fallback is not None:
-            root = _attempt(known, partial(known.fallback, path), None)
-            if isinstance(root, Path):
-                return known, root
+        root = _attempt(known, partial(known.detect_named, path), None)
+        if isinstance(root, Path):
+            return known, root
     return found
 
 
@@ -198,32 +231,57 @@ def detect_all(path: Path) -> Iterator[tuple[Format, Path]]:
 
 
 def detect_within(path: Path) -> list[tuple[Format, Path]]:
-    """The stores that this path is or holds; where it is none itself, also those that its folders
-    are."""
-    return _without_repeats([*_nearby(path), *_in_folders(path)])
+    """The stores that a path that a person names is or holds; where it is none itself, also those
+    that its folders are."""
+    near = list(_detected_at(_nearby(path)))
+    named = list[tuple[Format, Path]]()
+    if not any(_is_same(root, path) for _, root in near):
+        own = _detected_at([(known, path) for known in formats()], is_named=True)
+        named = [(known, root) for known, root in own if _is_same(root, path)][:1]
+    return _without_repeats([*near, *named, *_in_folders(path, named)])
 
 
-def _nearby(folder: Path) -> list[tuple[Format, Path]]:
-    """The stores at the places in a folder that formats name."""
-    tried = ((known, folder / relative) for known in formats() for relative in known.nearby)
-    detected = ((known, _detected(known, path)) for known, path in tried)
-    return [(known, root) for known, root in detected if root is not None]
+def _detected_at(
+    places: Iterable[tuple[Format, Path]], *, is_named: bool = False
+) -> Iterator[tuple[Format, Path]]:
+    """The stores at these places; `is_named`: also what is opened only where it is named."""
+    for known, path in places:
+        root = _detected(known, path)
+        if root is None and is_named:
+            named = (each.root for each in _candidates(known, path) if each.opens_when_named)
+            root = next(named, None)
+        if root is not None:
+            yield known, root
 
 
-def _in_folders(path: Path) -> list[tuple[Format, Path]]:
+def _nearby(folder: Path) -> Iterator[tuple[Format, Path]]:
+    """The places in a folder that formats name."""
+    for known in formats():
+        for relative in known.nearby:
+            above, is_pattern, _ = relative.partition("*")
+            paths = _folders(folder / above) if is_pattern else [folder / relative]
+            yield from ((known, path) for path in paths)
+
+
+def _in_folders(path: Path, named: Sequence[tuple[Format, Path]] = ()) -> list[tuple[Format, Path]]:
     """The stores that the folders of a folder are; none where it is a store itself."""
-    if any(os.path.realpath(root) == os.path.realpath(path) for _, root in detect_all(path)):
+    if named or any(_is_same(root, path) for known, root in detect_all(path) if known.is_whole):
         return []
-    return list(filter(None, map(detect, _folders(path))))
+    return [found for folder in _folders(path) for found in detect_all(folder)]
 
 
-def _folders(path: Path) -> list[Path]:
+def _is_same(one: Path, other: Path) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _folders(path: Path, *, every: bool = False) -> list[Path]:
+    """The folders of a folder that may be stores; `every`: also `NO_STORES`."""
     try:
         with os.scandir(path) as entries:
             names = sorted(entry.name for entry in entries if entry.is_dir())
     except (OSError, ValueError):
         return []
-    return [path / name for name in names[:MAX_FOLDERS]]
+    return [path / name for name in names[:MAX_FOLDERS] if every or name.lower() not in NO_STORES]
 
 
 def _without_repeats(stores: Iterable[tuple[Format, Path]]) -> list[tuple[Format, Path]]:
@@ -244,24 +302,27 @@ def _expanded(place: str, home: Path, variables: Mapping[str, str]) -> Path | No
     return Path(text)
 
 
-def _known_places(
-    folder: Path, home: Path, variables: Mapping[str, str]
-) -> Iterator[tuple[Format, Path]]:
+def _usual_places(home: Path, variables: Mapping[str, str]) -> Iterator[tuple[Format, Path]]:
     for known in formats():
         for place in known.places:
             path = _expanded(place, home, variables)
             if path is not None:
                 yield known, path
+
+
+def _configured_places(
+    folder: Path, home: Path, variables: Mapping[str, str]
+) -> Iterator[tuple[Format, Path]]:
+    """The places that the settings of programs name."""
+    for known in formats():
         if known.configured is not None:
             none: list[Path] = []
-            for path in _attempt(known, partial(_configured, known, folder, home, variables), none):
-                yield known, path
+            find = partial(_list_of, known.configured, folder, home, variables)
+            yield from ((known, path) for path in _attempt(known, find, none))
 
 
-def _configured(
-    known: Format, folder: Path, home: Path, variables: Mapping[str, str]
-) -> list[Path]:
-    return [] if known.configured is None else list(known.configured(folder, home, variables))
+def _list_of(find: Callable[..., Iterable[Path]], *arguments: object) -> list[Path]:
+    return list(find(*arguments))
 
 
 def discover(
@@ -272,10 +333,63 @@ def discover(
 
     Each store once, whichever way leads to it. Never raises.
     """
-    places = _known_places(folder, home, variables)
-    detected = ((known, _detected(known, path)) for known, path in places)
-    found = [(known, root) for known, root in detected if root is not None]
-    return _without_repeats([*_nearby(folder), *found, *_in_folders(folder)])
+    usual = chain(_nearby(folder), _usual_places(home, variables))
+    named = _detected_at(_configured_places(folder, home, variables), is_named=True)
+    return _without_repeats([*_detected_at(usual), *named, *_in_folders(folder)])
+
+
+class Explanation(NamedTuple):
+    """A place that was considered as a store, and what came of it."""
+
+    format: Format
+    candidate: Candidate
+    is_taken: bool
+
+
+def explain(
+    folder: Path,
+    home: Path | None = None,
+    variables: Mapping[str, str] = os.environ,
+) -> list[Explanation]:
+    """Say of every place that `discover` considers what convinced it or what was missing.
+
+    Args:
+        folder: the folder that is searched.
+        home: whose known places are searched too; None: the folder is a path that a person names.
+        variables: the environment.
+
+    Returns:
+        By path, what is taken first. A place that is taken for a store of one format is not listed
+        for what it lacks to be one of another.
+    """
+    found = detect_within(folder) if home is None else discover(folder, home, variables)
+    taken = {(known.name, os.path.realpath(root)) for known, root in found}
+    roots = {os.path.realpath(root) for known, root in found if known.is_whole}
+    elsewhere = list[tuple[Format, Path]]()
+    if home is not None:
+        elsewhere += _usual_places(home, variables)
+        elsewhere += _configured_places(folder, home, variables)
+    below = ((known, each) for each in _folders(folder, every=True) for known in formats())
+    explained: dict[tuple[str, str], Explanation] = {}
+    for known, path in chain(_nearby(folder), elsewhere, below):
+        for each in _candidates(known, path):
+            key = known.name, os.path.realpath(each.root)
+            is_taken = key in taken
+            if is_taken or key[1] not in roots:
+                if not each.missing and not is_taken:
+                    each = each._replace(missing=_why_left(each.root, folder))
+                before = explained.get(key)
+                if before is None or (before.candidate.missing and not each.missing):
+                    explained[key] = Explanation(known, each, is_taken)
+    return sorted(explained.values(), key=lambda each: (not each.is_taken, each.candidate.root))
+
+
+def _why_left(root: Path, folder: Path) -> str:
+    """Why a store in a folder is not opened with it."""
+    below = root.relative_to(folder).parts[:1] if root.is_relative_to(folder) else ()
+    if below and below[0].lower() in NO_STORES:
+        return f"it lies in {below[0]}/"
+    return "the folder above it is a store"
 
 
 def product_of(format: str, root: Path) -> Product:

@@ -25,6 +25,7 @@ from memtui.files.json.editing import (
     replace_records,
     splice,
 )
+from memtui.files.json.lines import line_of, parse_lines, without_lines
 from memtui.files.json.locating import load, load_records
 from memtui.files.reading import IS_EMPTY
 
@@ -32,8 +33,6 @@ ENTITY, RELATION = "entity", "relation"
 OBSERVATIONS = ("observations",)
 NOTHING: Mapping[int, Sequence[str]] = MappingProxyType({})
 _ARRAYS = {ENTITY: ("entities",), RELATION: ("relations",)}
-_TIGHT = JsonStyle("", ",", ":", "")
-"""As JSON.stringify writes."""
 
 
 class GraphRecord(Struct, frozen=True):
@@ -117,7 +116,7 @@ class Graph(Struct, frozen=True):
                 raws = [new_record(known[-1].raw, value) for value in values]
             return insert_records(self.text, array, raws)
         lines = ({"type": kind, **value} for value in values)
-        raw = "\n".join(_TIGHT.write_object(line, Spelling()) for line in lines)
+        raw = "\n".join(map(line_of, lines))
         before = self.entities if kind == ENTITY else [*self.entities, *self.relations]
         end = max((record.end for record in before), default=None)
         if end is None:
@@ -137,12 +136,7 @@ class Graph(Struct, frozen=True):
                     indexes = [n for n, each in enumerate(known) if each.start in starts]
                     text = remove_records(text, array, indexes)
             return text
-        text = self.text
-        for record in sorted(removed, key=lambda each: -each.start):
-            start, end = text.rfind("\n", 0, record.start) + 1, text.find("\n", record.end)
-            head = text[:start] if end >= 0 else text[: max(start - 1, 0)]
-            text = head + (text[end + 1 :] if end >= 0 else "")
-        return text
+        return without_lines(self.text, [(each.start, each.end) for each in removed])
 
 
 def parse_graph(text: str) -> Graph:
@@ -178,22 +172,16 @@ def _parse_document(text: str) -> Graph | None:
 
 def _parse_lines(text: str) -> Graph:
     found: dict[str, list[GraphRecord]] = {ENTITY: [], RELATION: []}
-    faults = []
-    start = 0
-    for number, line in enumerate(text.split("\n"), 1):
-        raw = line.strip()
-        if raw:
-            value = _load(raw)
-            kind = value.get("type") if isinstance(value, dict) else ""
-            why = "it is no JSON object" if not isinstance(value, dict) else _fault(kind, value)
-            if why:
-                faults.append((number, why))
-            else:
-                at = start + line.index(raw)
-                found[str(kind)].append(
-                    GraphRecord(str(kind), value, at, at + len(raw), number, raw)
-                )
-        start += len(line) + 1
+    lines, others = parse_lines(text)
+    faults = [(number, "it is no JSON object") for number in others]
+    for each in lines:
+        kind = each.value.get("type")
+        if why := _fault(kind, each.value):
+            faults.append((each.line, why))
+        else:
+            place = (each.start, each.end, each.line)
+            found[str(kind)].append(GraphRecord(str(kind), each.value, *place, each.raw))
+    faults.sort()
     if faults and not found[ENTITY] and not found[RELATION]:
         raise UnreadableFile(f"no line of it is an entity or a relation (line {faults[0][0]})")
     return Graph(text, found[ENTITY], found[RELATION], faults)

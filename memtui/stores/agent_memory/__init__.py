@@ -14,7 +14,7 @@ from pathlib import Path
 
 from memtui.files.reading import existing_files
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.scanning import FoundShard, check_folder, has_entry, list_folder
 
 ENTITIES = "entities"
@@ -27,23 +27,24 @@ SET_UP = ("pipelines", "checkpoints", "metrics")
 DAILY = re.compile(r"\d{4}-\d{2}-\d{2}\.md")
 
 
-def _is_home(path: Path) -> bool:
+def _judge(path: Path) -> Candidate | None:
     folder = path / ENTITIES
     if not os.path.isdir(folder):
-        return False
+        return None
     if os.path.isfile(folder / "index.json"):
-        return True
+        return Candidate(path, f"{ENTITIES}/index.json")
     if all(os.path.isdir(path / name) for name in SET_UP):
-        return True
-    return has_entry(folder, lambda entry: os.path.lexists(os.path.join(entry.path, ITEMS)))
+        return Candidate(path, f"{ENTITIES}/ beside {', '.join(SET_UP)}")
+    if has_entry(folder, lambda entry: os.path.lexists(os.path.join(entry.path, ITEMS))):
+        return Candidate(path, f"{ENTITIES}/ with the {ITEMS} of an entity")
+    return Candidate(path, f"{ENTITIES}/", f"the {ITEMS} of an entity")
 
 
-def detect(path: Path) -> Path | None:
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
     """The MEMORY_HOME that this path is, holds as `memory`, or is the `entities` folder of."""
-    homes = [path, path / "memory"]
-    if path.name == ENTITIES:
-        homes.append(path.parent)
-    return next((home for home in homes if _is_home(home)), None)
+    homes = (path, path / "memory", *[path.parent][: path.name == ENTITIES])
+    return filter(None, map(_judge, homes))
 
 
 def shard_key(slug: str) -> str:

@@ -17,6 +17,8 @@ from typing import Any
 from memtui.files.reading import TEMPORARY_MARK
 from memtui.stores.base import Unreadable
 from memtui.stores.format import (
+    Candidate,
+    Detection,
     ExchangeDocument,
     ExportedDocument,
     ExportRequest,
@@ -56,12 +58,17 @@ def _is_default_place(folder: Path) -> bool:
     return folder.name == "memory" and folder.parent.name == ".ambient" and os.path.isdir(folder)
 
 
-def detect(path: Path) -> Path | None:
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
     """The folder with `projects/` that this path is, holds, or is the `projects` folder of."""
     folders = [path, path / "memory", path / ".ambient" / "memory"]
     if path.name == PROJECTS:
         folders.append(path.parent)
-    return next((f for f in folders if _holds_projects(f) or _is_default_place(f)), None)
+    for folder in folders:
+        if _holds_projects(folder):
+            yield Candidate(folder, f"{PROJECTS}/ with a folder named by 16 hexadecimal digits")
+        elif _is_default_place(folder):
+            yield Candidate(folder, "Ambient's own place")
 
 
 def key_of_name(name: str) -> str:

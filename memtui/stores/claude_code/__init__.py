@@ -22,11 +22,12 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.scanning import (
     Entry,
     folders_in,
@@ -60,16 +61,32 @@ _NOT_IN_SLUG = re.compile(r"[^A-Za-z0-9]")
 # ---- recognising --------------------------------------------------------------------------------
 
 
-def detect(path: Path) -> Path | None:
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
     """The store that this path is, or directly holds."""
     for folder in (path, path / ".claude"):
-        if is_config(folder):
-            return folder
-    if path.name == ".claude" and is_project(path.parent):
-        return path.parent
-    if is_project(path):
-        return path
-    return next((each for each in (path, path / "memory") if is_memory_folder(each)), None)
+        yield from _as_store(folder, judge_config(folder))
+    for folder in (*[path.parent][: path.name == ".claude"], path):
+        yield from _as_store(folder, judge_project(folder))
+    for folder in (path, path / "memory"):
+        yield from _as_store(folder, judge_memory_folder(folder))
+
+
+class _Judgement(NamedTuple):
+    found: str = ""
+    missing: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.found) and not self.missing
+
+
+_NONE = _Judgement()
+_RESTORED = _Judgement("memtui restored it here")
+
+
+def _as_store(folder: Path, judgement: _Judgement) -> Iterator[Candidate]:
+    if judgement.found:
+        yield Candidate(folder, *judgement)
 
 
 CONFIG, PROJECT, MEMORY = "config", "project", "memory"
@@ -78,8 +95,8 @@ CONFIG, PROJECT, MEMORY = "config", "project", "memory"
 
 def kind_of(folder: Path) -> str:
     """Which kind of folder it is; "" if it is none."""
-    kinds = ((CONFIG, is_config), (PROJECT, is_project), (MEMORY, is_memory_folder))
-    return next((name for name, fits in kinds if fits(folder)), "")
+    kinds = ((CONFIG, judge_config), (PROJECT, judge_project), (MEMORY, judge_memory_folder))
+    return next((name for name, judge in kinds if judge(folder)), "")
 
 
 def _is_restored_as(kind: str, folder: Path) -> bool:
@@ -87,55 +104,73 @@ def _is_restored_as(kind: str, folder: Path) -> bool:
     return read_place_facts(folder).get("kind") == kind
 
 
-def is_config(folder: Path) -> bool:
+def judge_config(folder: Path) -> _Judgement:
     """Whether it is a folder of settings that holds memories."""
     if _is_restored_as(CONFIG, folder):
-        return True
+        return _RESTORED
     if has_entry(folder / "projects", lambda entry: _has_markdown(Path(entry.path, "memory"))):
-        return True
+        return _Judgement("projects/ with the memory/ of a project")
     if folder.name != ".claude" or os.path.lexists(folder.parent / ".git"):
-        return False
-    has_instructions = os.path.isfile(folder / "CLAUDE.md")
-    return os.path.isdir(folder / "projects") and (has_instructions or _has_agents(folder))
+        return _NONE
+    found = "CLAUDE.md" if os.path.isfile(folder / "CLAUDE.md") else _agents_in(folder)
+    return _Judgement(
+        f"{found} beside projects/" * os.path.isdir(folder / "projects") * bool(found)
+    )
 
 
-def is_project(folder: Path) -> bool:
+def judge_project(folder: Path) -> _Judgement:
     """Whether it is a project with memories, or a repository with a CLAUDE.md."""
     own = folder / ".claude"
     if _is_restored_as(PROJECT, folder):
-        return True
-    if is_config(own):
-        return False
-    if _has_markdown(own / "memory") or _has_agents(own):
-        return True
-    names = ("CLAUDE.md", ".claude/CLAUDE.md")
-    return os.path.lexists(folder / ".git") and any(os.path.isfile(folder / n) for n in names)
+        return _RESTORED
+    if judge_config(own):
+        return _NONE
+    found = "memory" if _has_markdown(own / "memory") else _agents_in(own)
+    if found:
+        return _Judgement(f".claude/{found} with notes")
+    named = next((n for n in IN_PROJECT[:2] if os.path.isfile(folder / n)), "")
+    is_repository = bool(named) and os.path.lexists(folder / ".git")
+    return _Judgement(f"{named} in a repository") if is_repository else _NONE
 
 
-def _has_agents(folder: Path) -> bool:
-    return any(
-        has_entry(folder / agents, lambda entry: _has_markdown(Path(entry.path)))
-        for agents in AGENTS
+def _agents_in(folder: Path) -> str:
+    """The first folder of the memories of subagents; "" if there are none."""
+    found = (
+        each
+        for each in AGENTS
+        if has_entry(folder / each, lambda entry: _has_markdown(Path(entry.path)))
     )
+    return next(found, "")
 
 
 def _has_markdown(folder: Path) -> bool:
     return has_entry(folder, is_markdown)
 
 
-def is_memory_folder(folder: Path) -> bool:
+def judge_memory_folder(folder: Path) -> _Judgement:
     """Whether it is a memory folder: where one lies, or an index of files beside it."""
     index = folder / INDEX
     if _is_restored_as(MEMORY, folder):
-        return True
+        return _RESTORED
     if folder.name == "memory" and folder.parent.parent.name == "projects":
-        return _has_markdown(folder)
-    if not os.path.isfile(index) or any(os.path.exists(folder / n) for n in _OTHER_PROGRAMS):
-        return False
-    if folder.parent.name in AGENTS or has_entry(folder, lambda e: bool(_TOPIC_NAME.match(e.name))):
-        return True
-    text = read_small(index)
-    return any(os.path.isfile(folder / name) for name in _INDEX_LINE.findall(text)[:20])
+        return _Judgement(
+            "notes where Claude Code keeps those of a project" * _has_markdown(folder)
+        )
+    if not os.path.isfile(index):
+        return _NONE
+    other = next((name for name in _OTHER_PROGRAMS if os.path.exists(folder / name)), "")
+    if other:
+        return _Judgement(INDEX, f"{other} is of another program")
+    if folder.parent.name in AGENTS:
+        return _Judgement(f"{INDEX} of a subagent")
+    if has_entry(folder, lambda entry: bool(_TOPIC_NAME.match(entry.name))):
+        return _Judgement(f"{INDEX} and topic files")
+    named = next(
+        (n for n in _INDEX_LINE.findall(read_small(index))[:20] if os.path.isfile(folder / n)), ""
+    )
+    if named:
+        return _Judgement(f"{INDEX} with a line that names {named}")
+    return _Judgement(INDEX, "a line of it that names a file beside it, or a topic file")
 
 
 def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:
@@ -181,7 +216,7 @@ class MemoryFolder(Struct, frozen=True):
 
 def memory_folders(root: Path, faults: list[Unreadable]) -> Iterator[MemoryFolder]:
     """The memory folders of a store, by name; folders that cannot be listed go to `faults`."""
-    if is_memory_folder(root) and not is_config(root):
+    if judge_memory_folder(root) and not judge_config(root):
         yield MemoryFolder(".", root, "", root.parent.name)
         return
     projects = root / "projects"

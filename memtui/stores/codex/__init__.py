@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.scanning import folders_in, markdown_names
 
 SUMMARY, MEMORY = "memory_summary.md", "MEMORY.md"
@@ -22,17 +22,16 @@ NOTES = "extensions/ad_hoc/notes"
 SUFFIX = ".md"
 
 
-def detect(path: Path) -> Path | None:
-    """The folder of memories that this path is, or directly holds."""
-    folders = (path, path / "memories", path / ".codex" / "memories")
-    return next(filter(_is_memories, folders), None)
-
-
-def _is_memories(folder: Path) -> bool:
-    """Whether it holds the summary and one of the files that belong to it."""
-    if not os.path.isfile(folder / SUMMARY):
-        return False
-    return any(os.path.lexists(folder / name) for name in (MEMORY, RAW, ROLLOUTS, NOTES))
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
+    """The folder of memories that this path is, or directly holds: one with the summary and one of
+    the files that belong to it."""
+    names = (MEMORY, RAW, ROLLOUTS, NOTES)
+    for folder in (path, path / "memories", path / ".codex" / "memories"):
+        if os.path.isfile(folder / SUMMARY):
+            beside = next((name for name in names if os.path.lexists(folder / name)), "")
+            found = f"{SUMMARY} and {beside}" if beside else SUMMARY
+            yield Candidate(folder, found, "" if beside else " or ".join(names))
 
 
 def memory_files(root: Path, faults: list[Unreadable]) -> Iterator[str]:

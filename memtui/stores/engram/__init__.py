@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Plan
 from memtui.stores.base import Store
 from memtui.stores.format import (
+    Candidate,
+    Detection,
     ExchangeDocument,
     ExportedDocument,
     ExportRequest,
@@ -23,17 +25,22 @@ SUFFIXES = (".db", ".sqlite", ".sqlite3")
 """Files of another name that are worth a look inside."""
 
 
-def detect(path: Path) -> Path | None:
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
     """The folder of an `engram.db`, or a database of another name that holds Engram's tables."""
     try:
-        likely = (path / DATABASE).is_file() or path.suffix.lower() in SUFFIXES
+        is_folder = (path / DATABASE).is_file()
     except (OSError, ValueError):
-        return None
-    if not likely:
-        return None
+        return
+    if not is_folder and path.suffix.lower() not in SUFFIXES:
+        return
     from memtui.stores.engram import store
 
-    return store.detect(path)
+    root, name = store.detect(path), DATABASE if is_folder else "a database"
+    if root is not None:
+        yield Candidate(root, f"{name} with Engram's tables")
+    elif is_folder or path.is_file():
+        yield Candidate(path, name, "Engram's tables")
 
 
 def database_file(root: Path) -> Path:

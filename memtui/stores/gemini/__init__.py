@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.scanning import Entry, folders_in, has_entry, markdown_names, read_small
 
 GLOBAL = "GEMINI.md"
@@ -24,18 +24,23 @@ SCOPES = ("private", "global")
 SUFFIX = ".md"
 
 
-def detect(path: Path) -> Path | None:
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
     """The settings folder that this path is, or directly holds."""
-    return next(filter(_is_settings, (path, path / ".gemini")), None)
+    return filter(None, map(_judge, (path, path / ".gemini")))
 
 
-def _is_settings(folder: Path) -> bool:
+def _judge(folder: Path) -> Candidate | None:
     if has_entry(folder / PROJECTS, _has_memory):
-        return True
+        return Candidate(folder, f"{PROJECTS}/ with the {FOLDER}/ of a project")
     file = folder / GLOBAL
     if not os.path.isfile(file):
-        return False
-    return folder.name == ".gemini" or f"## {ADDED}" in read_small(file)
+        return None
+    if folder.name == ".gemini":
+        return Candidate(folder, f"{GLOBAL} in .gemini")
+    if f"## {ADDED}" in read_small(file):
+        return Candidate(folder, f"{GLOBAL} with the heading {ADDED}")
+    return Candidate(folder, GLOBAL, f"the heading {ADDED}")
 
 
 def _has_memory(project: Entry) -> bool:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memtui.stores.format import Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.scanning import list_folder, read_small
 
 MEMORY, USER = "MEMORY.md", "USER.md"
@@ -27,26 +27,35 @@ _DELIMITER = re.compile(r"[\r\n]§[\r\n]")
 _MAX_PROFILES = 200
 
 
-def detect(path: Path) -> Path | None:
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
     """The store that this path is, or directly holds."""
     homes = (*[path.parent][: path.name == FOLDER], path, path / ".hermes")
-    found = next(filter(_is_home, homes), None)
-    return found or (path if _is_memories(path, is_named=False) else None)
+    for home in homes:
+        beside = next((name for name in _IN_HOME if os.path.isfile(home / name)), "")
+        named = home.name if home.name == ".hermes" else beside
+        yield from _judge(home / FOLDER, home, named)
+    yield from _judge(path, path, "")
 
 
-def _is_home(folder: Path) -> bool:
-    is_named = folder.name == ".hermes" or any(os.path.isfile(folder / name) for name in _IN_HOME)
-    return _is_memories(folder / FOLDER, is_named=is_named)
-
-
-def _is_memories(folder: Path, *, is_named: bool) -> bool:
-    """Whether it holds one of the files; without a name that says so, also a mark of Hermes."""
-    files = [folder / name for name in NAMES if os.path.isfile(folder / name)]
-    if not files or any(os.path.exists(folder / name) for name in _OTHER_PROGRAMS):
-        return False
-    return is_named or any(
-        os.path.isfile(f"{file}{LOCK}") or _DELIMITER.search(read_small(file)) for file in files
-    )
+def _judge(folder: Path, root: Path, named: str) -> Iterator[Candidate]:
+    """Whether a folder holds one of the files, and what says that they are those of Hermes: the
+    name of the home, what lies in it, or a mark of its own."""
+    present = [name for name in NAMES if os.path.isfile(folder / name)]
+    if not present:
+        return
+    found = ", ".join(f"{FOLDER}/{name}" if folder.name == FOLDER else name for name in present)
+    other = next((name for name in _OTHER_PROGRAMS if os.path.exists(folder / name)), "")
+    if other:
+        yield Candidate(root, found, f"{other} is of another program")
+    elif named:
+        yield Candidate(root, f"{found} and {named}")
+    elif any(os.path.isfile(folder / f"{name}{LOCK}") for name in present):
+        yield Candidate(root, f"{found} with a lock file")
+    elif any(_DELIMITER.search(read_small(folder / name)) for name in present):
+        yield Candidate(root, f"{found} with entries divided by §")
+    else:
+        yield Candidate(root, found, f"{' or '.join(_IN_HOME)}, a lock file, or a line §")
 
 
 def profile_folders(_folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:
@@ -70,6 +79,7 @@ FORMAT = Format(
     product=Product("Hermes", "HM", 3),
     places=("$HERMES_HOME", "~/.hermes"),
     detect=detect,
+    nearby=(".", "hermes/*", "profiles/*", ".hermes/profiles/*"),
     load=f"{__name__}.store",
     configured=profile_folders,
 )

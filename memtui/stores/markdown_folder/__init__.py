@@ -10,9 +10,9 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from memtui.stores.format import Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.markdown_folder.profiles import (
     BANK,
     BANK_NAMES,
@@ -43,6 +43,24 @@ MAX_FOLDERS, MAX_LOOKED_INTO, LARGEST_LOOKED_INTO = 6, 12, 64 << 10
 MAX_AGENTS = 200
 LARGEST_SETTINGS = 1 << 20
 _NO_WORD = re.compile(r"[\W_]+")
+_PLACES = (".serena/memories", "memory-bank", "memory_bank")
+AGENT_MARKS = (
+    *("AGENTS.md", "CLAUDE.md", "GEMINI.md", "MEMORY.md", "SOUL.md", "memory"),
+    *(".claude", ".codex", ".cursor", ".gemini", ".openclaw", ".github/copilot-instructions.md"),
+)
+"""Files and folders at the top of a vault by which an agent works in it."""
+_EXAMPLES = ", ".join(("AGENTS.md", ".claude", "memory/"))
+_TEMPLATES = {"template", "templates", "example", "examples"}
+_DOCUMENTS = {
+    *("docs", "doc", "documentation", "site", "_site", "website", "blog", "articles", "posts"),
+}
+"""Names of folders of documents, whatever these look like."""
+_SITES = (
+    *("_config.yml", "mkdocs.yml", "hugo.toml", "docusaurus.config.js", "docusaurus.config.ts"),
+    *("astro.config.mjs", "astro.config.ts", ".eleventy.js", "eleventy.config.js", ".vitepress"),
+    *("_layouts", "_posts", "book.toml", "gatsby-config.js", "quartz.config.ts"),
+)
+"""What generators of sites keep beside their pages, or above them."""
 _VAULTS = {
     ".obsidian": VAULT.product,
     ".foam": Product("Foam", "FO", VAULT.product.colour),
@@ -53,14 +71,18 @@ SETTINGS = Path("..", "project.yml")
 """Serena's settings of a project, from its memories."""
 
 
-def detect(path: Path) -> Path | None:
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
     """The folder of notes that this path is, or directly holds."""
-    folders = [path, path / ".serena" / "memories", path / "memory-bank"]
+    folders = [path, *(path / place for place in _PLACES)]
     if path.name == ".serena":
         folders.append(path / "memories")
     if path.parent.name == "agents":
         folders.append(path / "memory")
-    return next((folder for folder in folders if profile_of(folder) is not PLAIN), None)
+    for folder in folders:
+        for mark in _marks(folder):
+            is_whole = mark.profile in (VAULT, BASIC)
+            yield Candidate(folder, mark.found, mark.missing, opens_when_named=is_whole)
 
 
 def plain_folder(path: Path) -> Path | None:
@@ -77,25 +99,65 @@ def _holds_notes(entry: Entry) -> bool:
 def profile_of(folder: Path) -> Profile:
     """The profile whose mark the folder has; plain if it has none.
 
+    A vault is one whether or not an agent works in it.
+    """
+    marks = (each for each in _marks(folder) if not each.missing or each.profile is VAULT)
+    return next((each.profile for each in marks), PLAIN)
+
+
+class _Mark(NamedTuple):
+    profile: Profile
+    found: str
+    missing: str = ""
+    """See `Candidate`."""
+
+
+def _marks(folder: Path) -> Iterator[_Mark]:
+    """What says which program keeps its notes in a folder, the surest first.
+
     A restored folder has the profile it had, because its mark may be the name of a folder above.
     """
     if not os.path.isdir(folder):
-        return PLAIN
+        return
     former = PROFILES.get(str(read_place_facts(folder).get("profile")))
     if former is not None:
-        return former
+        yield _Mark(former, "memtui restored it here")
+        return
     if folder.name == "memories" and folder.parent.name == ".serena":
-        return SERENA if _has_notes(folder) or has_entry(folder, _holds_notes) else PLAIN
-    if sum(os.path.isfile(folder / f"{n}{SUFFIX}") for n in BANK_NAMES) >= MIN_OF_BANK:
-        return BANK
-    is_agents = folder.name == "memory" and folder.parent.parent.name == "agents"  # Letta's place
-    if _has_notes(folder / "system") and (is_agents or _is_described(folder / "system")):
-        return MEMFS
-    if any(os.path.isdir(folder / mark) for mark in _VAULTS):
-        return VAULT
-    if _has_permalinks(folder):
-        return BASIC
-    return PLAIN
+        has_notes = _has_notes(folder) or has_entry(folder, _holds_notes)
+        yield _Mark(SERENA, ".serena/memories", "" if has_notes else "notes")
+        return
+    name = folder.name.lower()
+    notes = [f"{each}{SUFFIX}" for each in BANK_NAMES]
+    named = [note for note in notes if os.path.isfile(folder / note)]
+    if named:
+        lacks = "" if len(named) >= MIN_OF_BANK else "a second file of a memory bank"
+        yield _Mark(BANK, ", ".join(named), lacks or _TEMPLATE * (name in _TEMPLATES))
+    if _has_notes(folder / "system"):
+        is_agents = folder.name == "memory" and folder.parent.parent.name == "agents"  # Letta's
+        if is_agents:
+            yield _Mark(MEMFS, "the memory of one of Letta's agents")
+        elif _is_described(folder / "system"):
+            yield _Mark(MEMFS, "system/ with descriptions")
+    for vault in _VAULTS:
+        if os.path.isdir(folder / vault):
+            agent = next((name for name in AGENT_MARKS if os.path.lexists(folder / name)), "")
+            found = f"{vault} and {agent}" if agent else vault
+            yield _Mark(VAULT, found, "" if agent else f"a mark of an agent ({_EXAMPLES})")
+    if link := _permalink_in(folder):
+        kinds = {_TEMPLATE: name in _TEMPLATES, _DOCUMENT: name in _DOCUMENTS}
+        other = next((kind for kind, is_one in kinds.items() if is_one), _site_of(folder))
+        yield _Mark(BASIC, f"a note with the permalink {link}", other)
+
+
+_TEMPLATE, _DOCUMENT = "it is a folder of templates", "it is a folder of documents"
+
+
+def _site_of(folder: Path) -> str:
+    """By what a folder is the source of a web site, or lies in one; "" for any other."""
+    found = (n for n in _SITES for f in (folder, folder.parent) if os.path.exists(f / n))
+    name = next(found, "")
+    return f"it is a web site ({name})" if name else ""
 
 
 def product_of(folder: Path, profile: str) -> Product:
@@ -118,34 +180,38 @@ def _has_notes(folder: Path) -> bool:
     return has_entry(folder, is_markdown)
 
 
-def _has_permalinks(folder: Path) -> bool:
-    """Whether one of the first notes has a permalink; in basic-memory's own place also below.
+def _permalink_in(folder: Path) -> str:
+    """The permalink of one of the first notes; in basic-memory's own place also below.
 
     Elsewhere a folder whose folders hold notes may as well be a folder of several stores, unless
     the permalinks below begin with the folder: they are paths from the top of a project.
     """
     entries = [entry for entry in list_folder(folder)[0] if entry.name not in SKIPPED]
-    if _any_permalink(entries):
-        return True
+    if link := _permalink(entries):
+        return link
     folders = [entry for entry in entries[:MAX_AGENTS] if _is_folder(entry)]
-    return any(
-        _any_permalink(list_folder(each.path)[0], "" if folder.name == BASIC.name else each.name)
+    found = (
+        _permalink(list_folder(each.path)[0], "" if folder.name == BASIC.name else each.name)
         for each in folders[:MAX_FOLDERS]
     )
+    return next(filter(None, found), "")
 
 
-def _any_permalink(entries: list[Entry], folder: str = "") -> bool:
-    """Whether one of these notes has a permalink, or one that names this folder.
+def _permalink(entries: list[Entry], folder: str = "") -> str:
+    """The permalink of one of these notes, or one that names this folder.
 
-    A permalink that begins with a slash is an address of a web site, as Jekyll has it.
+    A permalink that begins with a slash or ends like a file of a page is an address of a web site,
+    as Jekyll and Eleventy have it.
     """
     notes = [entry for entry in entries if entry.name.endswith(SUFFIX)]
-    found = (str(_frontmatter(Path(e.path)).get("permalink", "/")) for e in notes[:MAX_LOOKED_INTO])
-    links = (link for link in found if not link.startswith("/"))
+    found = (
+        str(_frontmatter(Path(e.path)).get("permalink") or "/") for e in notes[:MAX_LOOKED_INTO]
+    )
+    links = (link for link in found if link[0] != "/" and not link.endswith(("/", ".html")))
     if not folder:
-        return any(links)
+        return next(links, "")
     name = _NO_WORD.sub("-", folder.lower()).strip("-")
-    return any(link.split("/")[-2:-1] == [name] for link in links)
+    return next((link for link in links if link.split("/")[-2:-1] == [name]), "")
 
 
 def _is_folder(entry: Entry) -> bool:
@@ -182,7 +248,7 @@ FORMAT = Format(
     places=("~/.serena/memories", "$BASIC_MEMORY_HOME", "~/basic-memory"),
     detect=detect,
     load=f"{__name__}.store",
-    nearby=(".", ".serena/memories", "memory-bank"),
+    nearby=(".", *_PLACES),
     configured=configured_folders,
     fallback=plain_folder,
     product=product_of,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.files.json.locating import BYTE_ORDER_MARK
-from memtui.stores.format import Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.scanning import is_link_into, list_folder, read_small
 from memtui.stores.values import parse_json
 
@@ -40,30 +40,39 @@ _CACHE = ".npm/_npx"
 _PROGRAM = "node_modules/@modelcontextprotocol/server-memory/dist"
 
 
-def detect(path: Path) -> Path | None:
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
     """The graph file that this path is, or directly holds."""
-    if os.path.isdir(path):
-        return next((path / name for name in NAMES if _is_graph(path / name, path)), None)
-    return path if _is_graph(path, None) else None
+    is_folder = os.path.isdir(path)
+    for file in [path / name for name in NAMES] if is_folder else [path]:
+        begins = _beginning(file, path if is_folder else None)
+        if begins is not None and _is_graph(begins, file.name):
+            yield Candidate(file, "it begins with an entity or a relation")
+        elif begins is not None and file.name in NAMES:
+            yield Candidate(file, file.name, "an entity or a relation at its beginning")
 
 
-def _is_graph(file: Path, root: Path | None) -> bool:
-    """Whether a file begins like a graph; `root`: a link must not lead out of it."""
+def _beginning(file: Path, root: Path | None) -> str | None:
+    """The first characters of a file, None for what is none; `root`: a link must not lead out of
+    it."""
     try:
         if not os.path.isfile(file) or (root is not None and not is_link_into(file, root)):
-            return False
+            return None
         with open(file, "rb") as opened:
-            data = opened.read(_MAX_LOOKED_AT)
+            return opened.read(_MAX_LOOKED_AT).decode("utf-8", "replace").lstrip()
     except (OSError, ValueError):
-        return False
-    text = data.decode("utf-8", "replace").lstrip()
+        return None
+
+
+def _is_graph(text: str, name: str) -> bool:
+    """Whether a file of this name begins like a graph."""
     first = text.partition("\n")[0]
     if first.startswith("{") and '"type"' in first:
         is_entity = '"entity"' in first and ('"entityType"' in first or '"name"' in first)
         return is_entity or ('"relation"' in first and '"relationType"' in first)
     if text.startswith("{") and '"entities"' in text:
-        return '"entityType"' in text or ('"relations"' in text and file.name in NAMES)
-    return not text and file.name == NAMES[0]
+        return '"entityType"' in text or ('"relations"' in text and name in NAMES)
+    return not text and name == NAMES[0]
 
 
 def graph_file(root: Path) -> Path:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.scanning import has_entry, list_folder, markdown_names
 
 MEMORY_NAMES = ("MEMORY.md", "memory.md")
@@ -24,21 +24,29 @@ _OTHER_PROGRAMS = ("ABOUT.md", "gptme.toml", "entities", "memory/entities")
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-.+)?\.md")
 
 
-def detect(path: Path) -> Path | None:
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
     """The workspace that this path is, or directly holds."""
     folders = (path, path / "workspace", *[path.parent][: path.name == FOLDER])
-    return next(filter(_is_workspace, folders), None)
+    return filter(None, map(_judge, folders))
 
 
-def _is_workspace(folder: Path) -> bool:
+def _judge(folder: Path) -> Candidate | None:
     """Whether it holds who the agent is, and memory."""
-    present = {name for name in (*NOTES, *MEMORY_NAMES) if os.path.isfile(folder / name)}
-    if not present & _MARKS or any(os.path.exists(folder / name) for name in _OTHER_PROGRAMS):
-        return False
-    return len(present & {*NOTES}) > 1 and (
-        bool(present & {*MEMORY_NAMES})
-        or has_entry(folder / FOLDER, lambda entry: bool(_DAY.fullmatch(entry.name)))
-    )
+    notes = [name for name in NOTES if os.path.isfile(folder / name)]
+    if not _MARKS.intersection(notes):
+        return None
+    other = next((name for name in _OTHER_PROGRAMS if os.path.exists(folder / name)), "")
+    memory = next((name for name in MEMORY_NAMES if os.path.isfile(folder / name)), "")
+    if not memory and has_entry(folder / FOLDER, lambda entry: bool(_DAY.fullmatch(entry.name))):
+        memory = f"the logs in {FOLDER}/"
+    found = ", ".join([*notes, memory] if memory else notes)
+    if other:
+        return Candidate(folder, found, f"{other} is of another program")
+    if len(notes) == 1:
+        return Candidate(folder, found, "a second file that tells the agent who it is")
+    missing = "" if memory else f"{MEMORY_NAMES[0]}, or daily logs in {FOLDER}/"
+    return Candidate(folder, found, missing)
 
 
 def agent_workspaces(_folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:

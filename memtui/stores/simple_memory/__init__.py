@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-from memtui.stores.format import Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product
 
 FACTS_FILE, EPISODES_FILE, SCHEMA_FILE = FILES = ("facts.json", "episodes.json", "schema.json")
 MIN_FILES = 2
 """Files that identify a store: one alone, such as `schema.json`, has too common a name."""
 
 
-def detect(path: Path) -> Path | None:
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
     """The folder that holds the files, when this is it, or one of its files."""
     try:
         folder = path.parent if path.name in FILES and os.path.isfile(path) else path
         present = [name for name in FILES if os.path.isfile(folder / name)]
     except ValueError:
-        return None
-    enough = len(present) >= MIN_FILES and all(_is_array(folder / name) for name in present)
-    return folder if enough else None
+        return
+    missing = ""
+    if len(present) < MIN_FILES:
+        missing = " or ".join(name for name in FILES if name not in present)
+    elif others := [name for name in present if not _is_array(folder / name)]:
+        missing = f"a list in {others[0]}"
+    if present:
+        yield Candidate(folder, ", ".join(present), missing)
 
 
 def _is_array(path: Path) -> bool:

@@ -9,7 +9,7 @@ now; other unreadable lines are counted and named.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from memtui import toml_file
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
-from memtui.stores.format import Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.values import list_of, parse_json, texts_of
 
 MAP_PATH = "state/ambient-memory/memory-type-map.json"
@@ -43,23 +43,27 @@ def prompt_files(root: Path) -> tuple[str, ...]:
     return tuple(name for name in texts_of(files) if name.endswith(".md")) or CORE
 
 
-def detect(path: Path) -> Path | None:
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
     """The root of the workspace that this path is, directly holds, or whose type map it is."""
     candidates = [path, path / "workspace"]
     inside = Path(MAP_PATH)
     for folder in (inside, inside.parent):
         if path.parts[-len(folder.parts) :] == folder.parts:
             candidates.append(path.parents[len(folder.parts) - 1])
-    return next((root for root in candidates if _is_workspace(root)), None)
+    return filter(None, map(_judge, candidates))
 
 
-def _is_workspace(root: Path) -> bool:
+def _judge(root: Path) -> Candidate | None:
     """Whether it has a type map, or the files of a gptme workspace."""
     if os.path.isfile(root / MAP_PATH):
-        return True
-    if not os.path.isfile(root / "ABOUT.md"):
-        return False
-    return os.path.isfile(root / "gptme.toml") or os.path.isdir(root / "journal")
+        return Candidate(root, MAP_PATH)
+    about, beside = os.path.isfile(root / "ABOUT.md"), os.path.isfile(root / PROMPT_FILE)
+    if about and (beside or os.path.isdir(root / "journal")):
+        return Candidate(root, f"ABOUT.md and {PROMPT_FILE if beside else 'journal/'}")
+    if about:
+        return Candidate(root, "ABOUT.md", f"{PROMPT_FILE} or journal/")
+    return Candidate(root, PROMPT_FILE, "ABOUT.md") if beside else None
 
 
 MAX_NAMED_LINES = 5

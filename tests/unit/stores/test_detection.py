@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.formats import FORMATS
+from tests.formats import EVERY_FORMAT
 
-BY_NAME = {known.name: known for known in FORMATS}
+BY_NAME = {known.name: known for known in EVERY_FORMAT}
 KEY = "0123456789abcdef"
 NOTE = "- a\n"
 ENTITY = '{"type":"entity","name":"a","entityType":"t","observations":[]}\n'
+ISSUE = '{"id":"a-1","title":"b","priority":2,"issue_type":"bug"}'
+CHUNKS = '{"version":1,"chunks":[]}'
 LINKED = "---\npermalink: {}\n---\nx\n"
 DESCRIBED = "---\ndescription: who I am\n---\nx\n"
 
@@ -55,6 +57,37 @@ ROWS: Mapping[str, list[tuple[str, str, str | None]]] = {
         ("m/memory.jsonl= \n", "m", "m/memory.jsonl"),
         ("m/memory.json=", "m", None),
         ("m/memory.jsonl/x", "m", None),
+    ],
+    "beads": [
+        (f"p/.beads/issues.jsonl={ISSUE}", "p", "p/.beads"),
+        (f"p/.beads/issues.jsonl={ISSUE}", "p/.beads", "p/.beads"),
+        (f"p/.beads/issues.jsonl={ISSUE}", "p/.beads/issues.jsonl", "p/.beads"),
+        (f"p/.beads/beads.jsonl={ISSUE}", "p", "p/.beads"),
+        (f"p/issues.jsonl={ISSUE}", "p", "p"),
+        ('p/issues.jsonl={"id": "a", "title": "b", "priority": 1}', "p", "p"),
+        ('p/.beads/issues.jsonl={"_type":"memory","key":"a","value":"b"}', "p", "p/.beads"),
+        ('p/.beads/issues.jsonl={"_schema":"beads-jsonl/1"}', "p", "p/.beads"),
+        (f"p/.beads/other.jsonl={ISSUE}", "p/.beads", None),
+        ('p/issues.jsonl={"id": 7, "title": "from a web API"}', "p", None),
+        ("p/issues.jsonl=", "p", None),
+        ("p/.beads/beads.db", "p", None),
+    ],
+    "engram-export": [
+        (f"p/.engram/chunks/x & p/.engram/manifest.json={CHUNKS}", "p", "p/.engram"),
+        (f"p/.engram/chunks/x & p/.engram/manifest.json={CHUNKS}", "p/.engram", "p/.engram"),
+        (f"e/chunks/x & e/manifest.json={CHUNKS}", "e", "e"),
+        (f"e/chunks/x & e/engram.db & e/manifest.json={CHUNKS}", "e", None),
+        (f"e/manifest.json={CHUNKS}", "e", None),
+        ('e/chunks/x & e/manifest.json={"name":"an app"}', "e", None),
+        ("e/chunks/x & e/manifest.json=[]", "e", None),
+    ],
+    "claude-mem": [
+        ("c/claude-mem.db", "c", None),
+        ("c/claude-mem.db/x", "c", None),
+    ],
+    "mem0": [
+        ("m/history.db", "m", None),
+        ("m/other.db", "m/other.db", None),
     ],
     "openclaw": [
         ("w/SOUL.md & w/USER.md & w/MEMORY.md", "w", "w"),
@@ -172,12 +205,20 @@ ROWS: Mapping[str, list[tuple[str, str, str | None]]] = {
         (f"m/system/a.md={DESCRIBED}", "m", "m"),
         ("m/system/a.md=---\ndescription: a\nname: b\n---\n", "m", None),
         ("m/system/a.md=---\nother: a\n---\n", "m", None),
-        ("v/.obsidian/x", "v", "v"),
-        ("v/.foam/x", "v", "v"),
-        ("v/logseq/x", "v", "v"),
+        ("v/.obsidian/x & v/AGENTS.md", "v", "v"),
+        ("v/.foam/x & v/.claude/x", "v", "v"),
+        ("v/logseq/x & v/memory/x", "v", "v"),
+        ("v/.obsidian/x & v/a.md", "v", None),
         ("v/.obsidian=", "v", None),
         (f"n/a.md={LINKED.format('a')}", "n", "n"),
         (f"n/a.md={LINKED.format('/articles/')}", "n", None),
+        (f"n/a.md={LINKED.format('articles/')}", "n", None),
+        (f"n/a.md={LINKED.format('a.html')}", "n", None),
+        (f"docs/a.md={LINKED.format('a')}", "docs", None),
+        (f"n/a.md={LINKED.format('a')} & n/mkdocs.yml", "n", None),
+        (f"s/n/a.md={LINKED.format('a')} & s/_config.yml", "s/n", None),
+        ("templates/activeContext.md & templates/progress.md", "templates", None),
+        ("p/memory_bank/activeContext.md & p/memory_bank/progress.md", "p", "p/memory_bank"),
         (f"n/top/a.md={LINKED.format('top/a')}", "n", "n"),
         (f"n/Top_Of/a.md={LINKED.format('main/top-of/a')}", "n", "n"),
         (f"n/top/a.md={LINKED.format('else/a')}", "n", None),

@@ -65,6 +65,8 @@ LAST_DAYS = [(TODAY - timedelta(days=back)).isoformat() for back in range(7)]
 HIDDEN = "Only memtui hides this; {} still reads it"
 STILL_READ = ", and still reads the old one, which only memtui hides"
 
+CLOSED = "{} no longer reads it at its next import"
+
 EXPECTED: dict[str, tuple[str, list[Reads]]] = {
     # retrieve-memory.sh reads facts, summaries and the notes of today and six days back at each
     # query; MEMORY.md is the layer that is read without one.
@@ -110,6 +112,12 @@ EXPECTED: dict[str, tuple[str, list[Reads]]] = {
             *(loaded(name) for name in ("*CLAUDE*.md", "*AGENTS.md", "*rules/*", "docs/*")),
             asked_for("*", "when it next opens the file"),
         ],
+    ),
+    # Since 0.56 bd has a database of its own; `bd import` takes what is new or has a later
+    # `updated_at`, and removes nothing.
+    "beads": (
+        "Beads",
+        [Reads("*", "at its next import", "keeps it where it has imported it already", CLOSED)],
     ),
     # "The server re-reads the file for every call (so edits show at once)".
     "mcp-memory": ("MCP memory", [asked_for("*", "at once")]),
@@ -177,7 +185,8 @@ def _wanted(format: str, act: Act, id: str, *, is_archived: bool) -> str:
     if act in (Act.RETIRE, Act.DELETE):
         return f"{program} {record.gone}"
     if act in GONE:
-        return f"{program} {GONE[act]}"
+        when = f" {record.new}" if record.retired == CLOSED else ""
+        return f"{program} {GONE[act]}{when}"
     if act not in OWN_WORDS:
         return ""
     said = f"{program} {OWN_WORDS[act].format(record.new)}"

@@ -92,3 +92,58 @@ def test_a_pipe_in_place_of_a_store_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "entities")
     os.mkfifo(tmp_path / "projects")
     assert registry.detect(tmp_path) is None
+
+
+def build(top: Path, *files: str) -> Path:
+    for name in files:
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text("x\n")
+    return top
+
+
+def explained(found: list[registry.Explanation], top: Path) -> dict[tuple[str, str], str]:
+    """What each place lacks by its format and path; "" for a store that is taken."""
+    return {
+        (each.format.name, each.candidate.root.relative_to(top).as_posix()): ""
+        if each.is_taken
+        else each.candidate.missing
+        for each in found
+    }
+
+
+def test_every_place_says_what_it_lacks(tmp_path: Path) -> None:
+    work = build(
+        tmp_path / "work",
+        "bank/activeContext.md",
+        "bank/progress.md",
+        "vault/.obsidian/app.json",
+        "vault/a.md",
+        "templates/memory-bank/activeContext.md",
+        "templates/memory-bank/progress.md",
+        "agent/SOUL.md",
+        "agent/USER.md",
+        "lone/memory_summary.md",
+    )
+    found = explained(registry.explain(work, tmp_path, {}), work)
+    taken = {key for key, missing in found.items() if not missing}
+    assert taken == {("markdown-folder", "bank")}
+    assert found["markdown-folder", "vault"].startswith("a mark of an agent")
+    assert found["markdown-folder", "templates/memory-bank"] == "it lies in templates/"
+    assert found["openclaw", "agent"] == "MEMORY.md, or daily logs in memory/"
+    assert found["codex", "lone"].startswith("MEMORY.md or raw_memories.md")
+
+
+def test_a_vault_without_an_agent_opens_when_it_is_named(tmp_path: Path) -> None:
+    vault = build(tmp_path / "vault", ".obsidian/app.json", "deep/er/a.md")
+    assert registry.discover(vault, tmp_path, {}) == []
+    assert registry.discover(tmp_path, tmp_path, {}) == []
+    assert names(registry.detect_within(vault)) == [("markdown-folder", vault)]
+    (mentioned,) = registry.explain(tmp_path, tmp_path, {})
+    assert (mentioned.candidate.root, mentioned.candidate.opens_when_named) == (vault, True)
+    build(vault, "AGENTS.md")
+    assert ("markdown-folder", vault) in names(registry.discover(vault, tmp_path, {}))
+
+
+def test_profiles_of_hermes_below_a_repository(tmp_path: Path) -> None:
+    work = build(tmp_path / "work", "hermes/a/memories/MEMORY.md", "hermes/a/config.yaml")
+    assert names(registry.detect_within(work)) == [("hermes", work / "hermes" / "a")]

@@ -44,6 +44,7 @@ FOUND: dict[str, frozenset[ProposalKind]] = {
     "codex": frozenset({ProposalKind.SECRET}),
     "gemini": frozenset({ProposalKind.SECRET}),
     "hermes": frozenset({ProposalKind.SECRET}),
+    "beads": frozenset({ProposalKind.SECRET}),
     "mcp-memory": frozenset({ProposalKind.SECRET}),
     "openclaw": frozenset({ProposalKind.SECRET}),
     "test-tower/agent-memory": frozenset(
