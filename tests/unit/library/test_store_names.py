@@ -21,6 +21,7 @@ PRODUCTS = {
     "engram": ("Engram", "EN"),
     "gemini": ("Gemini CLI", "GM"),
     "hermes": ("Hermes", "HM"),
+    "project-instructions": ("Instructions", "IN"),
     "markdown-folder": ("basic-memory", "BM"),
     "mcp-memory": ("MCP memory", "MC"),
     "memfs": ("Letta", "LT"),
