@@ -168,11 +168,6 @@ class Store(Protocol):
         """The relations that links can have; (): any word."""
         return ()
 
-    @property
-    def undo_note(self) -> str:
-        """How the store records an undone change; "" if everything is as it was before."""
-        return ""
-
     def refusal(self, act: Act, memory: Memory | None) -> str:  # noqa: ARG002
         """Say whether an act is possible, before the person is asked for its details.
 

@@ -113,6 +113,16 @@ _SHORTEST = 8
 _CACHED_CHARS = 600
 """Longest text whose masked form is cached; short texts are drawn again and again."""
 
+_CUT = re.compile(
+    r"(?<=\.\.\.)|(?<=…)"
+    r"|[\"'`]?[ \t]?[\[(]?[ \t]?(?:\.{3}|…|\*{3}|(?i:truncated|redacted|masked|abbreviated)\b)"
+)
+"""Where a value ends, or after it: it is not whole."""
+_PASSES = re.compile(r"pass\W", re.IGNORECASE)
+_WORD_BEFORE = re.compile(
+    r"(?<![A-Za-z])(?!(?:db|user|root|admin|login|wi-?fi) $)[A-Za-z]+ ?$", re.IGNORECASE
+)
+"""`All tests pass: …`, `bypass: …`."""
 _MIN_DIFFERENT = 4
 """Minimum number of different characters in a random value."""
 _ISSUED_PLACEHOLDER = re.compile(
@@ -152,6 +162,8 @@ class Secret(Struct, frozen=True):
     start: int
     end: int
     masked: str
+    is_doubtful: bool = False
+    """Whether it is cut short, or follows a word and `pass`: it is masked, but no finding."""
 
 
 def mask_secret(text: str) -> str:
@@ -380,9 +392,15 @@ def _find_named(text: str) -> Iterator[Secret]:
         if _is_secret(value, strict=group not in _LOOSE, is_bare=group == "bare"):
             bare = value.strip("\"'`")
             start = found.start(group) + value.index(bare)
-            yield Secret(
-                _NAMED_AS.get(group, "password"), start, start + len(bare), mask_secret(bare)
-            )
+            end = start + len(bare)
+            what, is_doubtful = _NAMED_AS.get(group, "password"), _is_doubtful(text, found, end)
+            yield Secret(what, start, end, mask_secret(bare), is_doubtful)
+
+
+def _is_doubtful(text: str, found: re.Match[str], end: int) -> bool:
+    before = max(0, found.start() - 20), found.start()
+    passes = _PASSES.match(found[0]) and _WORD_BEFORE.search(text, *before)
+    return passes is not None or _CUT.match(text, end) is not None
 
 
 def _is_secret(value: str, *, strict: bool, is_bare: bool) -> bool:

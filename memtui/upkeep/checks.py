@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -110,10 +111,24 @@ def check_dangling_references(
         for target in memory.supersedes:
             if target not in known:
                 yield _at(FindingKind.DANGLING, memory, f"supersedes {target} (not found)")
-        for link in memory.links:
+        links = () if _ABOUT_A_FORM.search(memory.origin.file.rpartition("/")[2]) else memory.links
+        for link in links:
+            if _STANDS_FOR_A_NAME.search(link.target):
+                continue
             if link.target not in known and link.target not in refs and not is_forward(link):
                 message = f"{link.relation} {link.target} (not found)"
                 yield _at(FindingKind.DANGLING, memory, message, target=link.target)
+
+
+_ABOUT_A_FORM = re.compile(
+    r"(?<![a-z])(?:templates?|examples?|samples?|formats?|schemas?|skeleton)(?![a-z]).*\.md$",
+    re.IGNORECASE,
+)
+"""In the name of a file: its links show how a link is written."""
+_STANDS_FOR_A_NAME = re.compile(
+    r"[<>{}$*]|\.\.\.|…|\b(?:YYYY|XXX|NNN|foo|bar|example|placeholder)\b|path/to|your[-_]"
+)
+"""In the target of a link that leads nowhere on purpose."""
 
 
 def check_orphaned_files(memories: Sequence[Memory]) -> Iterator[Finding]:
@@ -144,6 +159,7 @@ def check_text(memory: Memory) -> CheckedText:
             f"{secret.what}: {secret.masked}"
             for text in (memory.title, memory.content)
             for secret in find_secrets(text)
+            if not secret.is_doubtful
         ),
         hidden_count(memory.title) + hidden_count(memory.content),
         find_suspicions(whole),
@@ -273,8 +289,8 @@ def proposals_from(
 ) -> Iterator[Proposal]:
     """Convert findings; those of one kind on one memory become one proposal.
 
-    References to several files of one folder become one as well: they mostly have one cause, a
-    folder that was not copied along, or moved.
+    Dangling references to one target become one as well, and those to several files of one folder:
+    they mostly have one cause, a folder that was not copied along, or moved.
 
     Args:
         findings: As the checks give them.
@@ -282,9 +298,9 @@ def proposals_from(
         context: What each store can do.
     """
     reported: set[tuple[FindingKind, str]] = set()
-    findings, folders = _apart(findings)
-    for folder, within in folders.items():
-        yield from _propose_for_folder(folder, within, get)
+    findings, targets = _apart(findings)
+    for where, within in targets.items():
+        yield from _propose_for_targets(where, within, get)
     for finding in findings:
         kind = ProposalKind[finding.kind.name]
         if not finding.ref:
@@ -311,19 +327,27 @@ def proposals_from(
 
 
 def _apart(findings: Iterable[Finding]) -> tuple[list[Finding], dict[str, list[Finding]]]:
-    """Findings that stand alone, and by folder those that name several files of it."""
+    """Findings that stand alone; and those that several memories or files share, by the missing
+    target, or by its folder if several of its files are missing."""
     alone: list[Finding] = []
-    folders: defaultdict[str, list[Finding]] = defaultdict(list)
+    targets: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
-        folder = finding.target.rpartition("/")[0]
-        (folders[folder] if folder else alone).append(finding)
-    for folder in [one for one, within in folders.items() if len(within) < _MIN_FILES]:
-        alone += folders.pop(folder)
-    return alone, folders
+        (targets[finding.target] if finding.target else alone).append(finding)
+    folders = Counter(target.rpartition("/")[0] for target in targets)
+    found: defaultdict[str, list[Finding]] = defaultdict(list)
+    for target, within in targets.items():
+        folder = target.rpartition("/")[0]
+        if folder and folders[folder] >= _MIN_FILES:
+            found[f"{folder}/"] += within
+        elif len(within) > 1:
+            found[target] = within
+        else:
+            alone += within
+    return alone, found
 
 
-def _propose_for_folder(
-    folder: str, within: Iterable[Finding], get: Callable[[str], Memory]
+def _propose_for_targets(
+    where: str, within: Iterable[Finding], get: Callable[[str], Memory]
 ) -> Iterator[Proposal]:
     by_store: defaultdict[str, dict[str, Memory]] = defaultdict(dict)
     targets: defaultdict[str, set[str]] = defaultdict(set)
@@ -336,21 +360,22 @@ def _propose_for_folder(
         targets[memory.store].add(finding.target)
     for store, memories in by_store.items():
         names = sorted(targets[store])
-        missing = counted(len(names), "missing file")
-        message = f"{folder}/: {missing}, named by {counted(len(memories), 'memory')}"
+        is_folder = where.endswith("/")
+        missing = counted(len(names), "missing file") if is_folder else "not found"
+        message = f"{where}: {missing}, named by {counted(len(memories), 'memory')}"
         shown = ", ".join(name.rpartition("/")[2] for name in names[:_MAX_NAMED])
         more = and_more(len(names) - _MAX_NAMED)
         yield propose(
             ProposalKind.DANGLING,
             list(memories.values()),
             message,
-            f"{shown}{more}: {RULE_TEXT[ProposalKind.DANGLING]}",
+            f"{f'{shown}{more}: ' if is_folder else ''}{RULE_TEXT[ProposalKind.DANGLING]}",
             also=message,
         )
 
 
 _MIN_FILES = 2
-"""Number of references into one folder that become one hint."""
+"""Number of missing files of one folder that become one hint."""
 _MAX_NAMED = 4
 """Maximum number of missing files named in a reason."""
 

@@ -44,7 +44,7 @@ _SECRET_FILE = re.compile(
 _SECRET_FILE_MARK = "\u0002"
 _MARKS = {_ADDRESS_MARK: "an address", _SECRET_FILE_MARK: "a file of secrets"}
 """Mark -> what a reason calls it."""
-_SENTENCE = re.compile(r"[.!?;…](?=\s)|[。！？；!?](?=[^\s\w])|[。！？\n]+")
+_SENTENCE = re.compile(r"[.!?;…](?=\s)|[。！？；!?](?=[^\s\w])|[。！？\n]+|\s[—–→|=]\s")
 _EAST_ASIAN = "\u3040-\u30ff\u3400-\u9fff"
 _WORD = re.compile(rf"[{_EAST_ASIAN}]+|[^\W{_EAST_ASIAN}]+(?:-[^\W{_EAST_ASIAN}]+)*|[\u0001\u0002]")
 _IS_EAST_ASIAN = re.compile(rf"[{_EAST_ASIAN}]")
@@ -316,6 +316,8 @@ class Orders:
                 continue
             negation = " ".join(words[max(0, number - 2) : number])
             is_negated = negation.endswith("never") or negation in ("do not", "must not")
+            if negation == "do not" and number > 2 and words[number - 3] in listed["subjects"]:
+                is_negated = False  # `if you do not use …` states something
             begins = is_open and (not is_english or self._is_verb(words, number, starts))
             if begins or (is_negated and word in listed["verbs"]):
                 found[number] = is_negated

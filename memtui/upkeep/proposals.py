@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -211,6 +213,28 @@ def headline_of(memory: Memory) -> str:
     """The beginning of a memory on one line, its secrets always masked: it is kept in a cache."""
     with masked_always():
         return cut_line(memory.headline, _TITLE)
+
+
+_DATE = re.compile(r"\d{4}[-_.]?(?:[01]\d[-_.]?[0-3]\d|w[0-5]\d)", re.IGNORECASE)
+"""A day or a week, as names of notes have it."""
+
+
+def are_of_one_series(one: Memory, other: Memory) -> bool:
+    """Whether they are notes of one series on different days, by their titles or files: each is
+    true of its day."""
+    for name, other_name in zip(_names_of(one), _names_of(other), strict=True):
+        day, other_day = _DATE.search(name), _DATE.search(other_name)
+        if day and other_day and day[0] != other_day[0]:
+            return name[: day.start()] == other_name[: other_day.start()]
+    return False
+
+
+def _names_of(memory: Memory) -> tuple[str, str]:
+    """Its title, or what it begins with before a colon; and its file, if it is all of it: some
+    programs keep the facts of each day in a file."""
+    label, colon, _ = memory.content[:_TITLE].partition(":")
+    file = os.path.basename(memory.origin.file) if memory.kind in ("note", "document") else ""
+    return memory.title or (label if colon else ""), file
 
 
 def propose(

@@ -12,6 +12,7 @@ whole.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -20,11 +21,14 @@ from typing import Any
 from msgspec import Struct
 
 from memtui.model import CURRENT, Memory, to_record
+from memtui.stores.markdown.items import SECTION
+from memtui.text import counted
 from memtui.upkeep.proposals import (
     NEVER,
     Proposal,
     ProposalKind,
     UpkeepContext,
+    are_of_one_series,
     headline_of,
     merge_into,
     propose,
@@ -79,16 +83,50 @@ def find_duplicates(memories: Sequence[Memory], context: UpkeepContext) -> Itera
         if _may_be_merged(found[pair.first], found[pair.second], context)
     ]
     order = sorted(range(len(found)), key=lambda at: _rank(found[at]), reverse=True)
+    by_file: defaultdict[str, list[list[Memory]]] = defaultdict(list)
     for group in stars_of(pairs, order):
-        target, *others = (found[at] for at in group)
-        lowest = min(jaccard(words_of(_text(target)), words_of(_text(one))) for one in others)
-        yield propose(
-            ProposalKind.DUPLICATE,
-            [target, *others],
-            f"{len(others) + 1} say: {headline_of(target)}",
-            f"{lowest:.0%} of the words are the same; the first one stays",
-            merge_into(target, others, context),
-        )
+        members = [found[at] for at in group]
+        files = {one.origin.file for one in members}
+        by_file[files.pop() if len(files) == 1 else ""].append(members)
+    for file, groups in by_file.items():
+        if file and len(groups) > _MAX_GROUPS:
+            yield _propose_for_file(file, groups, context)
+        else:
+            for members in groups:
+                yield _propose_merge(members, context)
+
+
+_MAX_GROUPS = 3
+"""Groups of near-duplicates in one file; more are one proposal, such as those of a log whose
+program writes the same line every hour."""
+
+
+def _propose_merge(members: Sequence[Memory], context: UpkeepContext) -> Proposal:
+    target, *others = members
+    lowest = min(jaccard(words_of(_text(target)), words_of(_text(one))) for one in others)
+    return propose(
+        ProposalKind.DUPLICATE,
+        members,
+        f"{len(members)} say: {headline_of(target)}",
+        f"{lowest:.0%} of the words are the same; the first one stays",
+        merge_into(target, others, context),
+    )
+
+
+def _propose_for_file(
+    file: str, groups: Sequence[Sequence[Memory]], context: UpkeepContext
+) -> Proposal:
+    merges = [_propose_merge(members, context) for members in groups]
+    count = sum(len(members) - 1 for members in groups)
+    message = f"{os.path.basename(file)}: {counted(count, 'line')} repeat {len(groups)} others"
+    return propose(
+        ProposalKind.DUPLICATE,
+        [one for members in groups for one in members],
+        message,
+        f"{merges[0].title}; the first of each group stays",
+        [change for merge in merges for change in merge.changes],
+        also=message,
+    )
 
 
 def find_across(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
@@ -118,6 +156,8 @@ def _may_be_merged(one: Memory, other: Memory, context: UpkeepContext) -> bool:
     rules = context.rules_of(one.store)
     if one.store != other.store or one.kind != other.kind or one.type != other.type:
         return False
+    if one.extra.get(SECTION) != other.extra.get(SECTION) or are_of_one_series(one, other):
+        return False  # the same field of two things, or one thing on two days
     if rules.scope(one) != rules.scope(other) or rules.merge_key(one) != rules.merge_key(other):
         return False
     older, newer = sorted((one, other), key=lambda memory: memory.created or NEVER)

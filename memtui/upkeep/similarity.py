@@ -50,6 +50,8 @@ _NEGATION = re.compile(
     r"not|no|never|none|neither|nor|cannot|without|\w+n['’]t|"
     r"nicht|kein\w{0,2}|nie|niemals|ohne|pas|jamais|sans|nunca|sin|não|sem"
 )
+_NAME = re.compile(r"\w(?:[\w-]|[./:@](?=\w))*[._/@:](?:[\w-]|[./:@](?=\w))*\w")
+"""Paths, addresses, files, identifiers: words with a sign within."""
 _SMALL_WORDS = "a an the of in on at to for and or is are was were with by as it its"
 _SMALL = frozenset(_SMALL_WORDS.split())
 """Words that can change without changing the statement."""
@@ -60,10 +62,13 @@ _INFLECTED = 0.6
 def is_same_statement(one: str, other: str) -> bool:
     """Whether two texts of much the same words also say the same.
 
-    They do not if they differ in a number or a negation, if words of one are replaced by others in
-    the other ("north tower", "south tower"), or if two words have changed places ("tea over
-    coffee", "coffee over tea").
+    They do not if they differ in a number or a negation, if each names a file or an identifier that
+    the other does not, if words of one are replaced by others in the other ("north tower", "south
+    tower"), or if two words have changed places ("tea over coffee", "coffee over tea").
     """
+    names, other_names = (set(_NAME.findall(text.casefold())) for text in (one, other))
+    if names - other_names and other_names - names:
+        return False
     first, second = _TOKEN.findall(one.casefold()), _TOKEN.findall(other.casefold())
     if sorted(filter(_is_number, first)) != sorted(filter(_is_number, second)):
         return False

@@ -23,6 +23,7 @@ from memtui.upkeep.proposals import (
     Proposal,
     ProposalKind,
     UpkeepContext,
+    are_of_one_series,
     headline_of,
     propose,
     retire_all,
@@ -215,8 +216,9 @@ def find_contradictions(memories: Sequence[Memory], context: UpkeepContext) -> I
     for at, older in enumerate(ordered):
         places = {place for subject in subjects[at] for place in by_subject[subject]}
         for place in sorted((place for place in places if place > at), reverse=True):
-            reason = rules.contradicts(older, ordered[place])
-            if reason and not _adds_to(older, ordered[place]):
+            newer = ordered[place]
+            reason = rules.contradicts(older, newer)
+            if reason and not _adds_to(older, newer) and not are_of_one_series(older, newer):
                 replaced.setdefault(place, []).append((older, reason))
                 break
     source = f" ({rules.contradiction_source})" if rules.contradiction_source else ""

@@ -39,8 +39,14 @@ def test_references_into_one_folder_are_one_hint() -> None:
 
 def test_references_elsewhere_stay_apart() -> None:
     found = dangling(("notes/a.md", "people/b.md", "nobody"), ("nobody",))
-    assert len(found) == 4
-    assert all("(not found)" in one.title for one in found)
+    assert len(found) == 3
+    shared, *others = sorted(found, key=lambda one: -len(one.refs))
+    assert shared.title == "nobody: not found, named by 2 memories"
+    assert all("(not found)" in one.title for one in others)
+
+
+def test_links_that_show_a_form_are_not_dangling() -> None:
+    assert not dangling(("path/to/note.md", "people/<name>.md", "log/YYYY-MM-DD.md"))
 
 
 @given(st.text("ab c d, é猫😀\n", min_size=500, max_size=900))

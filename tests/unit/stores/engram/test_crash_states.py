@@ -19,7 +19,7 @@ import pytest
 
 from memtui.changes import Act
 from memtui.stores.engram import FORMAT
-from memtui.stores.engram.connection import has_frames
+from memtui.stores.sqlite.connection import has_frames
 
 from .invented import SCHEMAS, Told, build, change, connect, everything, folder_state, open_store
 
