@@ -84,12 +84,14 @@ def describe_effect(
     """
     program = next((reader for edit in edits if (reader := _reader(edit, store))), program)
     found = _describe(act, edits, store, program, is_undo=is_undo)
-    return f"E{found[1:]}" if found.startswith(_EACH) else found
+    if found is not None and found.form.startswith(_EACH):
+        return Effect(f"E{found.form[1:]}", found.is_warning)
+    return found
 
 
 def _describe(
     act: Act | None, edits: Sequence[Edit], store: Store, program: str, *, is_undo: bool
-) -> str:
+) -> Effect | None:
     native = [edit for edit in edits if edit.kind is not Kind.SIDECAR]
     if not native:
         return _in_sidecar(edits, program)
