@@ -27,9 +27,9 @@ NAMES = (
     *("agent-memory", "ambient", "engram", "simple-memory", "workspace", "beads"),
     *("claude-code", "codex", "gemini", "hermes", "mcp-memory", "openclaw"),
     *("markdown-folder", "memfs", "memory-bank", "serena", "vault"),
-    *("engram-export", "claude-mem", "mem0"),
+    *("engram-export", "claude-mem", "mem0", "conport"),
 )
-DATABASES = ("engram", "claude-mem", "mem0")
+DATABASES = ("engram", "claude-mem", "mem0", "conport")
 """Bundled as rows, so the files differ in their pages."""
 
 
