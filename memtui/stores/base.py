@@ -336,6 +336,8 @@ class LoadedText(NamedTuple):
     """For people: by which rule the program loads this, with the place in its source."""
     lines: tuple[int, ...] = ()
     """1-based number, in the file, of each line of the text; (): they are the same."""
+    entity: str = ""
+    """The entity whose sessions get it, as in `Memory.entity`; empty: every session does."""
 
     @property
     def cut(self) -> int:

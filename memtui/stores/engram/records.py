@@ -432,30 +432,30 @@ LOADED = (
 _SESSIONS = """
 SELECT s.id, s.project, s.started_at, s.summary, COUNT(o.id) AS observations
 FROM sessions s LEFT JOIN observations o ON o.session_id = s.id AND o.deleted_at IS NULL
-WHERE (? = '' OR s.project = ?)
+WHERE s.project = ?
 GROUP BY s.id ORDER BY MAX(COALESCE(o.created_at, s.started_at)) DESC LIMIT ?
 """
 _PROMPTS = """
 SELECT id, content, created_at FROM user_prompts
-WHERE (? = '' OR project = ?) ORDER BY created_at DESC LIMIT ?
+WHERE project = ? ORDER BY created_at DESC LIMIT ?
 """
 _OBSERVATIONS = """
 SELECT id, type, title, content FROM observations
-WHERE deleted_at IS NULL AND (? = '' OR project = ?) ORDER BY created_at DESC LIMIT ?
+WHERE deleted_at IS NULL AND project = ? ORDER BY created_at DESC LIMIT ?
 """
 
 
 def session_context(
     connection: sqlite3.Connection, schema: Schema, label: str, file: str, project: str
 ) -> LoadedText | None:
-    """Build the context of a project's session; of all projects if it is empty.
+    """Build the context of a project's session.
 
     Returns:
         None if there is nothing to give. Raises sqlite3.Error.
     """
 
     def rows(statement: str, limit: int) -> Sequence[Any]:
-        return connection.execute(statement, (project, project, limit)).fetchall()
+        return connection.execute(statement, (project, limit)).fetchall()
 
     sessions = rows(_SESSIONS, SESSIONS)
     observations = rows(_OBSERVATIONS, OBSERVATIONS)
@@ -487,7 +487,13 @@ def session_context(
         for number, kind, title, content in observations
     ]
     add("Recent Observations", observation_lines)
-    return block.loaded(project or "all projects", file, note=LOADED)
+    return block.loaded(project, file, note=LOADED, entity=project)
+
+
+def project_names(connection: sqlite3.Connection) -> list[str]:
+    """The projects that have a session or an observation. Raises sqlite3.Error."""
+    statement = "SELECT project FROM sessions UNION SELECT project FROM observations ORDER BY 1"
+    return [text(name) for (name,) in connection.execute(statement) if text(name)]
 
 
 def _cut(value: object, most: int) -> str:
