@@ -180,8 +180,11 @@ def _is_in_use(path: Path, stamps: FileStamps) -> bool:
 
 def _is_mode_unsupported(error: sqlite3.Error) -> bool:
     """Whether SQLite cannot read with locks here, as opposed to a damaged database."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY)
+    return result_code(error) in (
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_READONLY,
+    )
 
 
 def _read(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -336,9 +339,14 @@ def _begin(connection: sqlite3.Connection, path: Path) -> None:
                 raise SaveError(why, where=str(path), do=do) from error
 
 
+def result_code(error: BaseException) -> int:
+    """SQLite's primary result code; that of success for an error that is not SQLite's."""
+    extended: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    return extended & 0xFF
+
+
 def is_busy(error: sqlite3.Error) -> bool:
-    code: int = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return result_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 # ---- connecting ----------------------------------------------------------------------------------
@@ -416,12 +424,12 @@ _LIMITS = {
 
 def is_over_limit(error: sqlite3.Error) -> bool:
     """Whether reading the same files again would end the same way."""
-    return getattr(error, "sqlite_errorcode", 0) in _LIMITS
+    return result_code(error) in _LIMITS
 
 
 def describe_error(error: sqlite3.Error) -> str:
     """SQLite's message, and what it means where one of memtui's limits was reached."""
-    reason = _LIMITS.get(getattr(error, "sqlite_errorcode", 0))
+    reason = _LIMITS.get(result_code(error))
     return f"{reason} ({error})" if reason else str(error)
 
 
@@ -431,7 +439,7 @@ def database_error_text(error: sqlite3.Error, path: Path) -> str:
     On a full disk SQLite reports SQLITE_FULL, or SQLITE_IOERR where it cannot enlarge the `-shm`
     (https://www.sqlite.org/rescode.html).
     """
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = result_code(error)
     is_full = code == sqlite3.SQLITE_FULL
     if code == sqlite3.SQLITE_IOERR:
         with suppress(OSError):

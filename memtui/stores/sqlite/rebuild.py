@@ -21,7 +21,7 @@ from typing import Any
 
 from memtui.errors import BundleError, Refused, SaveError
 from memtui.stores.sqlite.columns import encode, is_valid_text
-from memtui.stores.sqlite.connection import exclusive_access, read_or_raise
+from memtui.stores.sqlite.connection import exclusive_access, read_or_raise, result_code
 
 _SETTINGS = ("application_id", "encoding", "page_size", "user_version")
 _KINDS = ("table", "virtual", "view", "index", "trigger")
@@ -163,7 +163,7 @@ def rebuild(lines: Iterable[str], file: Path) -> None:
     except BaseException as error:
         for suffix in ("", "-wal", "-shm", "-journal"):
             Path(f"{file}{suffix}").unlink(missing_ok=True)
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK:
+        if result_code(error) in _OF_THE_DISK:
             raise SaveError(f"SQLite: {error}", where=str(file)) from error
         if isinstance(error, sqlite3.Error | ValueError | KeyError | TypeError | StopIteration):
             raise BundleError(f"its rows make no database ({error})", where=str(file)) from error
