@@ -23,6 +23,7 @@ PRODUCTS = {
     "engram-export": ("Engram export", "EX"),
     "gemini": ("Gemini CLI", "GM"),
     "hermes": ("Hermes", "HM"),
+    "project-instructions": ("Instructions", "IN"),
     "markdown-folder": ("basic-memory", "BM"),
     "mcp-memory": ("MCP memory", "MC"),
     "mem0": ("mem0", "M0"),
