@@ -63,8 +63,10 @@ def read_if_exists(path: Path) -> bytes | None:
         return None
 
 
-def create(path: Path, data: bytes) -> list[Path]:
+def create(path: Path, data: bytes, changed: int | None = None) -> list[Path]:
     """Create a file (0600, missing folders 0700) and return the folders that were made for it.
+
+    `changed`: its modification time in nanoseconds; now if it is None.
 
     Raises Stale when the file exists, SaveError.
     """
@@ -72,7 +74,7 @@ def create(path: Path, data: bytes) -> list[Path]:
         made_folders = make_private_folders(path.parent)
         temporary = None
         try:
-            temporary = _write_temporary(path, data, None)
+            temporary = _write_temporary(path, data, None, changed)
             failpoint("exchange")
             rename_to_free(temporary, path)
             return made_folders
@@ -85,15 +87,17 @@ def create(path: Path, data: bytes) -> list[Path]:
             raise
 
 
-def replace(path: Path, expected: bytes, data: bytes) -> Path:
+def replace(path: Path, expected: bytes, data: bytes, changed: int | None = None) -> Path:
     """Replace the content of a (resolved) file; returns the name that the displaced file has now.
+
+    `changed`: its modification time in nanoseconds; now if it is None.
 
     Raises Stale when the file was not `expected` just before the exchange, SaveError when the
     system refused something; after both the file is as it was.
     """
     with save_errors(path):
         like = _checked_status(path)
-        temporary = _write_temporary(path, data, like)
+        temporary = _write_temporary(path, data, like, changed)
         try:
             failpoint("check")
             if read_if_exists(path) != expected:
@@ -237,7 +241,9 @@ def _checked_status(path: Path) -> os.stat_result:
     return status
 
 
-def _write_temporary(path: Path, data: bytes, like: os.stat_result | None) -> Path:
+def _write_temporary(
+    path: Path, data: bytes, like: os.stat_result | None, changed: int | None
+) -> Path:
     """Write `data` to disk beside `path`, with the owner, mode and attributes of `like`."""
     temporary = _temporary_name(path)
     failpoint("temp")
@@ -250,6 +256,8 @@ def _write_temporary(path: Path, data: bytes, like: os.stat_result | None) -> Pa
             rest = rest[os.write(descriptor, rest[:PIECE]) :]
         if like is not None:
             _copy_metadata(descriptor, path, like)
+        if changed is not None:
+            os.utime(descriptor, ns=(time.time_ns(), changed))
         failpoint("fsync")
         _sync(descriptor)
     except BaseException:

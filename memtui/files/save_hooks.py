@@ -44,6 +44,16 @@ class WriteRecorder(Protocol):
         """Nothing intended since the last `done` is in the file."""
         ...
 
+    def note_time(self, path: str, digest: str, time: int) -> None:
+        """The file has this modification time (nanoseconds) and the content of this digest; it is
+        recorded with the next `intend` or `done`."""
+        ...
+
+    def noted_time(self, path: str, digest: str) -> int | None:
+        """The time that the file had with this content before or after this change, so that undo
+        and redo restore it too; None where the content is new."""
+        ...
+
 
 class NullRecorder:
     """A recorder that records nothing: for tests, and for changes that need no undo."""
@@ -59,6 +69,13 @@ class NullRecorder:
 
     def failed(self, path: str) -> None:
         """Record nothing."""
+
+    def note_time(self, path: str, digest: str, time: int) -> None:
+        """Record nothing."""
+
+    def noted_time(self, path: str, digest: str) -> int | None:  # noqa: ARG002
+        """Nothing is recorded."""
+        return None
 
 
 # ---- failpoints ----------------------------------------------------------------------------------

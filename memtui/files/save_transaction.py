@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -111,10 +112,11 @@ class FileSave:
             raise
         self._back_up()
         failpoint("done")
+        self._note_time(self._own[-1])
         self._recorder.done(str(self._path))
 
     def _create(self, new: bytes) -> None:
-        self._made_folders = atomic_replace.create(self._path, new)
+        self._made_folders = atomic_replace.create(self._path, new, self._former_time(new))
         self._own.append(new)
         for folder in [self._path, *self._made_folders]:
             atomic_replace.sync_folder(folder.parent)
@@ -155,7 +157,8 @@ class FileSave:
 
     def _exchange(self, disk: bytes, new: bytes) -> bytes:
         """Give the file its new content; returns what it was at that instant."""
-        self._outs.append(atomic_replace.replace(self._path, disk, new))
+        changed = self._former_time(new)
+        self._outs.append(atomic_replace.replace(self._path, disk, new, changed))
         self._own.append(new)
         return self._look(disk, self._edits.is_complete)
 
@@ -201,8 +204,19 @@ class FileSave:
 
     def _intend(self, pre: bytes | None, post: bytes | None) -> None:
         failpoint("intent")
+        self._note_time(pre)
         marks = ["" if data is None else digest(data) for data in (pre, post)]
         self._recorder.intend(str(self._path), *marks)
+
+    def _note_time(self, content: bytes | None) -> None:
+        if content is not None:
+            with contextlib.suppress(OSError):  # another program has removed it
+                changed = os.stat(self._path).st_mtime_ns
+                self._recorder.note_time(str(self._path), digest(content), changed)
+
+    def _former_time(self, content: bytes) -> int | None:
+        """The time of the file when it last had this content, where this is undone or redone."""
+        return self._recorder.noted_time(str(self._path), digest(content))
 
     def _back_up(self) -> None:
         """Move what was displaced to the backups. The save has succeeded, so what cannot be moved

@@ -34,6 +34,16 @@ older ones can no longer be undone."""
 PATIENCE = 10.0
 """Seconds to wait for the lock of another memtui that is writing the journal."""
 
+_TIMES = """\
+CREATE TABLE IF NOT EXISTS times (   -- of files, by their content
+    action INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    time INTEGER NOT NULL,   -- nanoseconds
+    PRIMARY KEY (action, path, digest)
+) WITHOUT ROWID;
+"""
+"""Missing from a journal that an older memtui has made."""
 _SCHEMA = f"""
 CREATE TABLE actions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -59,7 +69,7 @@ CREATE TABLE folders (   -- were missing when the action began
     action INTEGER NOT NULL,
     path TEXT NOT NULL
 );
-CREATE INDEX writes_by_file ON writes(action, path);
+{_TIMES}CREATE INDEX writes_by_file ON writes(action, path);
 CREATE INDEX folders_by_action ON folders(action);
 CREATE INDEX actions_by_state ON actions(state, id);
 CREATE INDEX actions_by_change ON actions(changed);
@@ -347,6 +357,8 @@ def _connect(file: Path) -> sqlite3.Connection:
             _create(db)
         elif version != VERSION or not found >= _TABLES:
             raise Damaged("a table is missing")
+        elif "times" not in found:
+            db.execute(_TIMES)
     except BaseException:
         db.close()
         raise

@@ -90,6 +90,8 @@ class Recording:
         self._journal = journal
         self._database = database
         self._before: dict[str, str] = {}
+        self._times: dict[tuple[str, str], int] = {}
+        """Path and digest of a file -> its time, not yet written."""
         self._report: Report = silent
         self._written: set[str] = set()
         self._total = 0
@@ -112,27 +114,38 @@ class Recording:
                 "INSERT INTO writes (action, path, pre, post) VALUES (?, ?, ?, ?)",
                 (self.action, pack(path), pre, post),
             )
+            self._write_times(db)
 
     def done(self, path: str) -> None:
         # The file is written; if this row is not, recovery compares the content.
-        sql = "UPDATE writes SET done = 1 WHERE action = ? AND path = ?"
-        self._try_to_write(sql, self.action, pack(path))
+        with suppress(SaveError), self._database.writing() as db:
+            sql = "UPDATE writes SET done = 1 WHERE action = ? AND path = ?"
+            db.execute(sql, (self.action, pack(path)))
+            self._write_times(db)
         self._written.add(path)
         if self._total > 1:
             self._report(Progress("saving", min(len(self._written), self._total), self._total))
 
     def failed(self, path: str) -> None:
-        sql = "DELETE FROM writes WHERE action = ? AND path = ? AND NOT done"
-        self._try_to_write(sql, self.action, pack(path))
+        with suppress(SaveError), self._database.writing() as db:
+            sql = "DELETE FROM writes WHERE action = ? AND path = ? AND NOT done"
+            db.execute(sql, (self.action, pack(path)))
+
+    def note_time(self, path: str, digest: str, time: int) -> None:
+        self._times[path, digest] = time
+
+    def noted_time(self, path: str, digest: str) -> int | None:
+        return self._times.get((path, digest)) or self._journal.time_of(self.action, path, digest)
+
+    def _write_times(self, db: sqlite3.Connection) -> None:
+        sql = "INSERT OR REPLACE INTO times (action, path, digest, time) VALUES (?, ?, ?, ?)"
+        times = self._times.items()
+        db.executemany(sql, [(self.action, pack(p), digest, time) for (p, digest), time in times])
 
     def made(self, parts: Sequence[StoreEdits]) -> None:
         """Replace the edits by those the stores made, where they differ."""
         with suppress(SaveError), self._database.writing() as db:
             edit_rows.insert_edits(db, self.action, parts)
-
-    def _try_to_write(self, sql: str, *values: object) -> None:
-        with suppress(SaveError), self._database.writing() as db:
-            db.execute(sql, values)
 
     def __enter__(self) -> Recording:
         return self
@@ -375,6 +388,12 @@ class Journal:
 
         return self._read(read, [])
 
+    def time_of(self, action: int, path: str, digest: str) -> int | None:
+        """The modification time (nanoseconds) that a file had with this content in an action."""
+        sql = "SELECT time FROM times WHERE action = ? AND path = ? AND digest = ?"
+        found = self._rows(sql, (action, pack(path), digest))
+        return int(found[0][0]) if found else None
+
     def recent(self, since: float) -> list[EditHistory]:
         """Return the edits made since a time (Unix seconds) by target, newest first.
 
@@ -490,7 +509,8 @@ class Journal:
 
 def _delete(db: sqlite3.Connection, actions: Collection[int]) -> None:
     edit_rows.delete_edits(db, actions)
-    for table, column in (("writes", "action"), ("folders", "action"), ("actions", "id")):
+    for table in ("writes", "folders", "times", "actions"):
+        column = "id" if table == "actions" else "action"
         sql = f"DELETE FROM {table} WHERE {column} = ?"
         db.executemany(sql, [(action,) for action in actions])
 

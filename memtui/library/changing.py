@@ -188,13 +188,12 @@ class ChangeWriter:
             all_written.append(written)
             if written is not None:
                 refs |= written.refs
-        if refs:
-            recording.made(
-                [
-                    replace(part, edits=written.edits) if written is not None else part
-                    for part, written in zip(parts, all_written, strict=True)
-                ]
-            )
+        made = [
+            replace(part, edits=written.edits) if written is not None else part
+            for part, written in zip(parts, all_written, strict=True)
+        ]
+        if made != list(parts):
+            recording.made(made)
         return refs, _warnings(all_written)
 
     def _apply_part(

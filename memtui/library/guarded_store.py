@@ -40,7 +40,6 @@ _REASON_CELLS = 160
 _OTHERWISE: dict[str, Any] = {
     "editable": frozenset(),
     "relations": (),
-    "undo_note": "",
     "look_again": (),
     "limit_uses": (),
 }

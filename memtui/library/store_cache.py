@@ -79,6 +79,9 @@ class StoreCache:
         self._doubtful: set[str] = set()
         """Keys of shards from the cache with something unreadable, to be read again once: memory
         or the disk may have failed without a change of the file."""
+        self._former_slots: dict[str, Sequence[int]] = {}
+        """The last slots of shards that are gone or empty, whose place they have if they come back.
+        """
         self._scan_unreadable: tuple[Unreadable, ...] = ()
         self._files: dict[str, tuple[str, ...]] = {}
         self._sizes: dict[str, int] = {}
@@ -212,7 +215,10 @@ class StoreCache:
         self._files = files
         missing = [key for key in self.shards if key not in files]
         shared = bool(missing) and not self._shards_sharing_ids(table).isdisjoint(missing)
-        table.mark_dead([slot for key in missing for slot in self.shards.pop(key).slots])
+        for key in missing:
+            dropped = self.shards.pop(key).slots
+            self._former_slots[key] = dropped or self._former_slots.get(key, ())
+            table.mark_dead(dropped)
         if shared:
             self._assign_refs(table)
         changed = bool(missing) or scan.unreadable != self._scan_unreadable
@@ -272,6 +278,10 @@ class StoreCache:
                 slots.append(slot)
             former_slots = former.slots if former else ()
             dead += set(former_slots).difference(slots)
+            if not former_slots:
+                former_slots = self._former_slots.pop(key, ()) if slots else ()
+            elif not slots:
+                self._former_slots[key] = former_slots
             slots_of.append((slots, former_slots))
         table.move(moved)
         table.mark_dead(dead)

@@ -168,11 +168,6 @@ class Store(Protocol):
         """The relations that links can have; (): any word."""
         return ()
 
-    @property
-    def undo_note(self) -> str:
-        """How the store records an undone change; "" if everything is as it was before."""
-        return ""
-
     def refusal(self, act: Act, memory: Memory | None) -> str:  # noqa: ARG002
         """Say whether an act is possible, before the person is asked for its details.
 
@@ -330,6 +325,8 @@ class LoadedText(NamedTuple):
     """For people: by which rule the program loads this, with the place in its source."""
     lines: tuple[int, ...] = ()
     """1-based number, in the file, of each line of the text; (): they are the same."""
+    entity: str = ""
+    """The entity whose sessions get it, as in `Memory.entity`; empty: every session does."""
 
     @property
     def cut(self) -> int:

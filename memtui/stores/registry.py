@@ -40,8 +40,18 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PACKAGES = (
-    *("agent_memory", "ambient", "engram", "simple_memory", "workspace", "claude_code"),
-    *("beads", "mcp_memory", "codex", "gemini", "hermes", "openclaw", "markdown_folder"),
+    *(
+        "agent_memory",
+        "ambient",
+        "engram",
+        "engram_export",
+        "claude_mem",
+        "mem0",
+        "simple_memory",
+        "workspace",
+    ),
+    *("claude_code", "beads", "mcp_memory", "codex", "gemini", "hermes", "openclaw"),
+    "markdown_folder",
 )
 """memtui's own formats in the order in which they are tried, the least ambiguous first."""
 

@@ -27,6 +27,7 @@ from memtui.journal.action import ActionState
 from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.model import Memory
+from memtui.query import parse_query
 from memtui.stores.format import Format
 from memtui.testing.acting import BEFOREHAND, allowed, effect, first_plan, holders
 from memtui.testing.fixtures import (
@@ -43,11 +44,11 @@ from memtui.testing.fixtures import (
 
 LONGEST_REASON = 120
 """In characters: what fits into a line of a dialog."""
-BOOKKEEPING = {"updated_at", "revision_count", "last_seen_at", "versions", "valid_to"}
-"""Bookkeeping columns that change on every write, including undo. Of the end of a link,
+BOOKKEEPING = {"versions", "valid_to"}
+"""Bookkeeping that grows on every write, including undo. Of the end of a link,
 which doing it again dates anew, `plain` compares that there is one."""
-LASTING = attrgetter(*(name for name in Memory.__struct_fields__ if name != "updated"))
-"""The fields of a memory that a write which is undone leaves as they were."""
+FIELDS = attrgetter(*Memory.__struct_fields__)
+"""The fields of a memory, which undo restores, dates included."""
 ROW_NUMBER = "id"
 """Column of a row beside the memory's own; the row comes back under the next number."""
 
@@ -66,28 +67,33 @@ def _entries(data: bytes) -> str:
     return json.dumps({id: entry for id, entry in entries.items() if entry}, sort_keys=True)
 
 
-def _key(found: Mapping[str, bytes]) -> frozenset[tuple[str, bytes | str]]:
+Found = frozenset[tuple[str, bytes | str, int]]
+
+
+def _key(place: Path, found: Mapping[str, bytes]) -> Found:
     return frozenset(
-        (name, _entries(data) if is_beside(name) and name.endswith(".jsonl") else data)
+        (name, _entries(data), 0)
+        if is_beside(name) and name.endswith(".jsonl")
+        else (name, data, os.stat(place / name).st_mtime_ns)
         for name, data in found.items()
     )
 
 
 class FreshReadings:
-    """What a library opened anew reads: once for the same bytes in every file of the store and the
-    same entries in its sidecar."""
+    """What a library opened anew reads: once for the same bytes and times of every file of the
+    store and the same entries in its sidecar."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
-        self._found: dict[frozenset[tuple[str, bytes | str]], dict[str, Memory]] = {}
+        self._found: dict[Found, dict[str, Memory]] = {}
 
     def add(self, library: Library) -> None:
         """A library that has just been opened is a reading already."""
-        self._found[_key(contents(self._place, beside=True))] = memories(library)
+        self._found[_key(self._place, contents(self._place, beside=True))] = memories(library)
 
     def memories(self, found: Mapping[str, bytes]) -> dict[str, Memory]:
         """What is read where these files are found."""
-        files = _key(found)
+        files = _key(self._place, found)
         if files not in self._found:
             self._found[files] = memories(open_library(self._place))
         return self._found[files]
@@ -102,7 +108,7 @@ def there_and_back(
     readings: FreshReadings,
 ) -> None:
     """Do it, see it, take it back, see that nothing is left, do it again, take it back."""
-    before, found = memories(library), contents(place, beside=True)
+    before, found, order = memories(library), contents(place, beside=True), listed(library)
     files, own = store_files(found), folders_and_sidecar(place, found)
     strange = unknown_rows(known, place)
     target = before.get(change.ref)
@@ -113,7 +119,7 @@ def there_and_back(
     action = library.apply(planned)
     assert effect(library, change, planned, target) == ""
     nothing_else_changed(before, memories(library), planned)
-    after, written = memories(library), contents(place)
+    after, written, order_after = memories(library), contents(place), listed(library)
     if known.database is None:
         shown = {diff.path: diff.after for diff in diffs}
         touched = [str(place / name) for name in differences(files, written)]
@@ -125,6 +131,7 @@ def there_and_back(
         step()
         expected = after if step == library.redo else before
         assert plain(memories(library), known) == plain(expected, known)
+        assert listed(library) == (order_after if expected is after else order)
         found = contents(place, beside=True)
         assert plain(readings.memories(found), known) == plain(expected, known)
         assert unknown_rows(known, place) == strange
@@ -132,6 +139,12 @@ def there_and_back(
             assert folders_and_sidecar(place, found) == own
         if known.database is None:
             assert differences(files if expected is before else written, store_files(found)) == []
+
+
+def listed(library: Library) -> list[str]:
+    """Refs in the order of the list."""
+    found = library.find(parse_query("status:all", library.now()))
+    return [library.snapshot.rows[slot].ref for slot in found.slots]
 
 
 def is_beside(name: str) -> bool:
@@ -178,7 +191,7 @@ def plain(found: dict[str, Memory], known: Format) -> dict[str, tuple[object, ..
             )
             for ref, memory in found.items()
         }
-    return {ref: LASTING(memory) for ref, memory in found.items()}
+    return {ref: FIELDS(memory) for ref, memory in found.items()}
 
 
 def uncounted(value: Any, without: Set[str]) -> Any:

@@ -3,8 +3,10 @@
 Every edit is compare-and-set: the columns in `before` must still hold what they held when the
 person saw them, else `Conflict` with all three texts and nothing is written. Only the columns that
 differ between `before` and `after` are set; what Engram derives (hash, revision, updated_at, sync
-rows, former versions) is worked out here, never taken from the edit. So undoing an edit is the
-inverted edit: the person's columns come back, the book-keeping goes on.
+rows, former versions) is worked out here, never taken from the edit. The edits that are returned
+hold the time and the revision before and after. Undo, the inverted edit, and redo restore them too,
+unless another program has written the row since. Only what is queued for other machines goes on, as
+after any write: they take the newer of two rows.
 
 A new row takes the number that was planned, or the next free one where another program was
 faster; what was made is returned, read inside the transaction.
@@ -15,8 +17,7 @@ Triggers of the database keep its full-text index; `schema` made sure that they 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,30 +25,31 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memtui.changes import Edit, Kind, invert_edits
-from memtui.errors import Conflict, MemtuiError, Refused, SaveError
+from memtui.changes import Edit, Kind
+from memtui.errors import Conflict, Refused, SaveError
 from memtui.files.save_hooks import failpoint
 from memtui.stores.base import WriteRecorder
-from memtui.stores.engram.connection import commit, transaction
-from memtui.stores.engram.records import count_of, from_json_value, is_blank, is_valid_text, text
-from memtui.stores.engram.rows import (
-    DERIVED,
-    TABLES,
+from memtui.stores.engram.records import count_of, is_blank
+from memtui.stores.engram.rows import DERIVED, TABLES, find_row, insert_row
+from memtui.stores.engram.rules import content_hash, timestamp
+from memtui.stores.engram.schema import KNOWN_TRIGGERS, Schema, inspect
+from memtui.stores.engram.sync_log import SyncLog
+from memtui.stores.sqlite.columns import from_json_value, is_valid_text, text
+from memtui.stores.sqlite.connection import commit, database_error_text, transaction
+from memtui.stores.sqlite.rows import (
     describe_columns,
-    find_row,
-    insert_row,
     refuse_damaged,
     row_digest,
     row_name,
+    saved_beside,
 )
-from memtui.stores.engram.rules import content_hash, timestamp
-from memtui.stores.engram.schema import Schema, database_error_text, inspect
-from memtui.stores.engram.sync_log import SyncLog
 
 REVISED = frozenset({"type", "title", "content", "project", "scope", "topic_key"})
 """Columns whose change counts as a revision (UpdateObservation)."""
 UNDATED = frozenset({"pinned"})
 """Columns whose change leaves updated_at alone (setObservationPinned)."""
+COUNTED = ("updated_at", "revision_count")
+"""Columns that a write moves on, and that undo and redo restore."""
 LOCAL = frozenset({"pinned", "review_after"})
 """Columns that Engram does not synchronise."""
 
@@ -75,7 +77,7 @@ def apply(
     """
     rows = [_checked(edit, path) for edit in edits]
     try:
-        with transaction(path) as connection:
+        with transaction(path, KNOWN_TRIGGERS) as connection:
             schema = inspect(connection)
             if schema.refusal:
                 raise Refused(f"nothing can be written: {schema.refusal}", where=str(path))
@@ -83,7 +85,7 @@ def apply(
                 path, connection, schema, SyncLog(connection, schema, timestamp(clock()))
             )
             name, written = writer.run(rows, recorder)
-            with _saved_beside(tuple(beside), recorder):
+            with saved_beside(tuple(beside), recorder):
                 commit(connection)
             failpoint("done")
             recorder.done(name)
@@ -93,27 +95,10 @@ def apply(
     return written
 
 
-@contextmanager
-def _saved_beside(edits: tuple[Edit, ...], recorder: WriteRecorder) -> Iterator[None]:
-    """Save these edits of files, and take them back if the block raises an exception."""
-    if not edits:
-        yield
-        return
-    from memtui.files import save_transaction
-
-    try:
-        save_transaction.commit(edits, recorder)
-        yield
-    except BaseException as error:
-        try:
-            save_transaction.commit(invert_edits(edits), recorder)
-        except Conflict:
-            raise error from None  # they are not in the file: `commit` had taken them back
-        except MemtuiError as failure:
-            raise SaveError(
-                f"only a part was saved: {error}", where=failure.where, do="undo reverts it"
-            ) from error
-        raise
+def _with_counted(edit: Edit, old: Row, new: Row) -> Edit:
+    """The edit with the time and the revision of the row before and after it."""
+    before, after = ({name: row[name] for name in COUNTED if name in row} for row in (old, new))
+    return replace(edit, before={**edit.before, **before}, after={**edit.after, **after})
 
 
 def number_of(edit: Edit) -> object:
@@ -165,9 +150,11 @@ class _Writer(Struct, frozen=True):
             return self._insert(edit, row)
         if edit.after is None:
             self._delete(edit, row)
-        else:
-            self._update(edit, row)
-        return edit
+            return edit
+        self._update(edit, row)
+        if row is None or edit.table not in ("observations", "memory_relations"):
+            return edit
+        return _with_counted(edit, row, self._row(edit) or row)
 
     def _row(self, edit: Edit) -> dict[str, Any] | None:
         return find_row(self.connection, self.schema, edit)
@@ -179,24 +166,30 @@ class _Writer(Struct, frozen=True):
         if edit.table == "sessions":
             self._complete_session(row, after)
             return
-        if row is None or any(row[name] != from_json_value(before[name]) for name in before):
+        compared = [name for name in before if name not in COUNTED]
+        if row is None or any(row[name] != from_json_value(before[name]) for name in compared):
             raise self._conflict(edit, row)
         refuse_damaged(row)
         changed = {
             name: from_json_value(value)
             for name, value in after.items()
-            if name not in before or from_json_value(value) != row[name]
+            if name not in COUNTED and (name not in before or from_json_value(value) != row[name])
         }
+        counted = [name for name in COUNTED if name in before]
+        is_last = all(row[name] == before[name] for name in counted)
+        former = {name: after[name] for name in counted if is_last and name in after}
         if not changed:
             return
         if edit.table == "observations":
             self._update_observation(row, changed)
-            return
-        if "updated_at" in self.schema.tables[edit.table]:
-            changed.setdefault("updated_at", self.sync_log.now)
-        self._set(edit.table, row["id"], changed)
-        if edit.table == "memory_relations":
-            self.sync_log.relation_saved(self._read_row("memory_relations", row["id"]))
+        else:
+            if "updated_at" in self.schema.tables[edit.table]:
+                changed.setdefault("updated_at", self.sync_log.now)
+            self._set(edit.table, row["id"], changed)
+            if edit.table == "memory_relations":
+                self.sync_log.relation_saved(self._read_row("memory_relations", row["id"]))
+        if former:
+            self._set(edit.table, row["id"], former)
 
     def _update_observation(self, row: Row, changed: dict[str, Any]) -> None:
         names = frozenset(changed)
@@ -278,17 +271,18 @@ class _Writer(Struct, frozen=True):
         """Insert under the planned number, or the next one if it is taken; a row that is restored
         must get its own number. Returns the number."""
         number = columns.get("id")
+        queued: dict[str, Any] = {}
         if number is not None:
             if self._is_number_used(number):
                 if "id" in edit.row:
                     raise self._conflict(edit, self._read_row("observations", number))
                 del columns["id"]
             elif number <= self._highest():
-                columns["updated_at"] = self.sync_log.now
+                queued["updated_at"] = self.sync_log.now
         values = self._read_row(
             "observations", insert_row(self.connection, self.schema, "observations", columns)
         )
-        self.sync_log.observation_saved(values)
+        self.sync_log.observation_saved(values | queued)
         if values["deleted_at"] is not None:
             self.sync_log.observation_deleted(values, values["deleted_at"], hard=False)
         return int(values["id"])
@@ -299,8 +293,9 @@ class _Writer(Struct, frozen=True):
         if row["judgment_status"] != "orphaned" or not is_same:
             raise self._conflict(edit, row)
         columns.pop("id", None)
-        self._set("memory_relations", row["id"], columns | {"updated_at": self.sync_log.now})
-        self.sync_log.relation_saved(self._read_row("memory_relations", row["id"]))
+        self._set("memory_relations", row["id"], columns)
+        values = self._read_row("memory_relations", row["id"])
+        self.sync_log.relation_saved(values | {"updated_at": self.sync_log.now})
 
     # -- delete ----------------------------------------------------------------------------
 

@@ -322,9 +322,11 @@ class MarkdownListStore(ListStore):
         limit = self.limit_of(path)
         return None if limit == NO_LIMIT else LoadedText(path, text, limit=limit)
 
-    def loaded_file(self, path: str, view: StoreView, note: str) -> list[LoadedText]:
-        """A file, named relative to the root, that a session is given as it is; [] if it cannot be
-        read."""
+    def loaded_file(
+        self, path: str, view: StoreView, note: str, entity: str = ""
+    ) -> list[LoadedText]:
+        """A file, named relative to the root, that sessions of an entity are given as it is; [] if
+        it cannot be read."""
         text = self.text_of(path)
         if text is None:
             return []
@@ -338,7 +340,7 @@ class MarkdownListStore(ListStore):
                 end = starts[min(first + memory.content.count("\n"), len(starts) - 1)]
                 entry = LoadedEntry(memory.ref, starts[first - 1], min(end, len(text)))
                 block.entries.append(entry)
-        return [block.loaded(path, file, limit=self.limit_of(path), note=note)]
+        return [block.loaded(path, file, limit=self.limit_of(path), note=note, entity=entity)]
 
     def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
         """How much of its limit each loaded file uses."""

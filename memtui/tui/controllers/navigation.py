@@ -27,6 +27,7 @@ class NavigationActions:
         screen = self._screen
         return {
             "mark": screen.memories.toggle_mark,
+            "mark.range": screen.memories.toggle_range,
             "mark.down": partial(screen.memories.mark_towards, 1),
             "mark.up": partial(screen.memories.mark_towards, -1),
             "mark.all": screen.memories.mark_all,

@@ -85,6 +85,8 @@ class PaneActions:
             return
         if screen.search_bar.line.has_focus:
             screen.focus_pane(screen.pane)
+        elif screen.memories.is_marking:
+            screen.memories.toggle_range()
         elif screen.zoomed:
             self._zoom()
         elif screen.half:

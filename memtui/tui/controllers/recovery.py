@@ -93,9 +93,8 @@ class JournalActions(WritingController):
 
         def done(action: JournalAction) -> None:
             word, title = actions.BY_ID[action_id].done, quoted(action.title)
-            note = self._undo_note(action)
             effects = "".join(f"\n{effect}" for effect in action.effects)
-            app.report(f"{word}: {title}{note}{effects}", "redo" if is_undo else "undo")
+            app.report(f"{word}: {title}{effects}", "redo" if is_undo else "undo")
             self._on_reversed(action)
 
         def work(library: Library, report: Report) -> JournalAction:
@@ -103,16 +102,6 @@ class JournalActions(WritingController):
             return reverse(number, report=report)
 
         self._writer.write(work, done, self._changes.failed)
-
-    def _undo_note(self, action: JournalAction) -> str:
-        """Describe how the stores record an undo that does not simply restore the former state."""
-        library = self._writer.library
-        roots = action.stores
-        stores = [store for store in library.stores if str(store.root) in roots] if library else []
-        notes = dict.fromkeys(
-            f"{store.label}: {note}" for store in stores if (note := store.undo_note)
-        )
-        return f" ({'; '.join(notes)})" if notes else ""
 
     # The log
 

@@ -183,8 +183,9 @@ class BrowseScreen(PaneScreen):
                 Pane.TIMELINE: self.timeline.choosable,
             }.get(self.pane, True),
             marked=len(self.memories.marked),
+            is_marking=self.memories.is_marking,
             filtered=bool(self.view.chip_list()) or self.view.has_typed_filters(self.now()),
-            searching=bool(self.view.text),
+            has_match=Pane.DETAIL in self.shown_panes and self.detail.has_match,
             ranked=self.memories.slot >= 0
             and self.found is not None
             and self.found.scores is not None,

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from textual import events, on
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -204,16 +205,27 @@ class PaneScreen(SelectingScreen[None]):
             self.handlers[action_id]()
         self.update_keys()
 
+    def action_act_if_allowed(self, action_id: str) -> None:
+        """Run the action; where it is not possible, leave its key to another."""
+        if self.refusal(action_id):
+            raise SkipAction
+        self.action_act(action_id)
+
     def update_keys(self) -> None:
         """Show the keys that work now."""
         if self.search_bar.line.has_focus:
             self.keys.show(self.search_bar.line.keys(self.app.key_of("complete")))
             return
-        pane_actions = key_bindings.for_footer(self.pane, self.action_context())
+        now = self.action_context()
+        pane_actions = key_bindings.for_footer(self.pane, now)
+        taken = key_bindings.taken_keys(self.pane, now, self.app.key_overrides)
         if self.zoomed or (self.is_single and self.pane is not Pane.MEMORIES):
             pane_actions.insert(0, BY_ID["escape"])
         keys, always = (
-            [(self.app.key_of(action.id), action.label, action.id) for action in some]
+            [
+                (self.app.key_of(one.id, () if one.yields else taken), one.label, one.id)
+                for one in some
+            ]
             for some in (pane_actions, (BY_ID["help"], BY_ID["quit"]))
         )
         self.keys.show(keys, always)

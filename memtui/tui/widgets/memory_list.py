@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -49,6 +49,17 @@ MAX_READ = 400
 """Characters of a text that are read: more than a row can show."""
 
 
+class MarkedRange(NamedTuple):
+    """Rows that are marked from one of them to the cursor."""
+
+    first: int
+    """Serial of the row where it began."""
+    before: frozenset[int]
+    """Serials of what was marked already."""
+    end: int | None = None
+    """Line that it reaches, where each step is asked for; None: it follows the cursor."""
+
+
 class MemoryList(ListWindow):
     """Shows each memory with its program, marks, time, type, headline and entity."""
 
@@ -69,6 +80,7 @@ class MemoryList(ListWindow):
         self._empty: tuple[str, ...] = ()
         self.marked: set[int] = set()
         """Serials of marked rows; unlike slots they are the same in later lists."""
+        self._range: MarkedRange | None = None
         self.fresh: set[int] = set()
         """Serials of new rows."""
         self._findings: Collection[str] = ()
@@ -109,6 +121,8 @@ class MemoryList(ListWindow):
         an entity as rows show it.
         """
         self._names, self._entity_name = names or {}, entity_name
+        if not self.is_chosen:  # another list
+            self._range = None
         self._rows, self.slots, self._words = rows, slots, words
         self._passages.clear()
         self._types, self._entities = types, entities
@@ -142,8 +156,10 @@ class MemoryList(ListWindow):
         return CursorPosition(self.slot, self.memory, self.cursor, self.top)
 
     def toggle_mark(self) -> None:
-        """Mark or unmark the memory under the cursor, then move to the next."""
-        if self.slot >= 0:
+        """Mark or unmark the memory under the cursor, then move to the next; or end a range."""
+        if self.is_marking:
+            self.toggle_range()
+        elif self.slot >= 0:
             self.marked ^= {self.slot}
             self.is_chosen = True
             self.redraw()
@@ -151,19 +167,41 @@ class MemoryList(ListWindow):
             self._update_subtitle()
 
     def mark_towards(self, step: int) -> None:
-        """Move the cursor and mark what it passes; going back over marked memories unmarks them."""
-        at = self.cursor + step
-        if self.slot < 0 or not 0 <= at < len(self.slots):
-            return
-        here, there = self.slot, int(self.slots[at])
-        self.marked = self.marked - {here} if there in self.marked else self.marked | {here, there}
-        self.is_chosen = True
-        self.go(at)
+        """Move the cursor, and mark from where the first of such steps began to where it is."""
+        begun = self._range
+        if begun is None or begun.end not in (None, self.cursor):
+            begun = MarkedRange(self.slot, frozenset(self.marked), self.cursor)
+        self.go(self.cursor + step)
+        self._range = begun if begun.end is None else begun._replace(end=self.cursor)
+        self._mark_range()
+
+    def toggle_range(self) -> None:
+        """Mark all from here to where the cursor goes, or end that; the marks stay."""
+        begun = MarkedRange(self.slot, frozenset(self.marked))
+        self._range = None if self.is_marking else begun
+        self._mark_range()
+
+    @property
+    def is_marking(self) -> bool:
+        """Whether every move of the cursor marks."""
+        return self._range is not None and self._range.end is None
+
+    def _mark_range(self) -> None:
+        if self._range is not None:
+            try:
+                ends = sorted((self.slots.index(self._range.first), self.cursor))
+            except ValueError:  # it has gone
+                self._range = None
+            else:
+                passed = self.slots[ends[0] : ends[1] + 1]
+                self.marked = {*self._range.before, *map(int, passed)}
+                self.is_chosen = True
         self.redraw()
         self._update_subtitle()
 
     def mark_all(self) -> None:
         """Mark all shown memories, or unmark all if they are marked already."""
+        self._range = None
         shown = {int(slot) for slot in self.slots}
         self.marked = set() if shown <= self.marked else self.marked | shown
         self.redraw()
@@ -173,9 +211,13 @@ class MemoryList(ListWindow):
         """Move marks to the rows of memories that were read again; see `RowsChanged.again`."""
         self.marked = follow_slots(self.marked, again)
         self.fresh = follow_slots(self.fresh, again)
+        if (now := self._range) is not None:
+            before = frozenset(follow_slots(now.before, again))
+            self._range = now._replace(first=again.get(now.first, now.first), before=before)
 
     def unmark(self) -> None:
         """Remove all marks."""
+        self._range = None
         self.marked = set()
         self.redraw()
         self._update_subtitle()
@@ -222,6 +264,8 @@ class MemoryList(ListWindow):
 
     def cursor_moved(self) -> None:
         self.is_chosen = True
+        if self.is_marking:
+            self._mark_range()
         self._post_shown()
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
@@ -240,7 +284,8 @@ class MemoryList(ListWindow):
         above = len(self.fresh.intersection(self.slots[: self.top])) if self.fresh else 0
         key = key_bindings.spell_first_key("fresh", self.app.key_overrides)
         new = f"{text.number(above)} new above, {key}".rstrip(", ") if above else ""
-        self.say_below(Content(" · ".join(filter(None, (new, marks, place)))))
+        mode = "marking a range" if self.is_marking else ""
+        self.say_below(Content(" · ".join(filter(None, (mode, new, marks, place)))))
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         slot = int(self.slots[index])

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.formats import FORMATS
+from tests.formats import EVERY_FORMAT
 
-BY_NAME = {known.name: known for known in FORMATS}
+BY_NAME = {known.name: known for known in EVERY_FORMAT}
 KEY = "0123456789abcdef"
 NOTE = "- a\n"
 ENTITY = '{"type":"entity","name":"a","entityType":"t","observations":[]}\n'
 ISSUE = '{"id":"a-1","title":"b","priority":2,"issue_type":"bug"}'
+CHUNKS = '{"version":1,"chunks":[]}'
 LINKED = "---\npermalink: {}\n---\nx\n"
 DESCRIBED = "---\ndescription: who I am\n---\nx\n"
 
@@ -70,6 +71,23 @@ ROWS: Mapping[str, list[tuple[str, str, str | None]]] = {
         ('p/issues.jsonl={"id": 7, "title": "from a web API"}', "p", None),
         ("p/issues.jsonl=", "p", None),
         ("p/.beads/beads.db", "p", None),
+    ],
+    "engram-export": [
+        (f"p/.engram/chunks/x & p/.engram/manifest.json={CHUNKS}", "p", "p/.engram"),
+        (f"p/.engram/chunks/x & p/.engram/manifest.json={CHUNKS}", "p/.engram", "p/.engram"),
+        (f"e/chunks/x & e/manifest.json={CHUNKS}", "e", "e"),
+        (f"e/chunks/x & e/engram.db & e/manifest.json={CHUNKS}", "e", None),
+        (f"e/manifest.json={CHUNKS}", "e", None),
+        ('e/chunks/x & e/manifest.json={"name":"an app"}', "e", None),
+        ("e/chunks/x & e/manifest.json=[]", "e", None),
+    ],
+    "claude-mem": [
+        ("c/claude-mem.db", "c", None),
+        ("c/claude-mem.db/x", "c", None),
+    ],
+    "mem0": [
+        ("m/history.db", "m", None),
+        ("m/other.db", "m/other.db", None),
     ],
     "openclaw": [
         ("w/SOUL.md & w/USER.md & w/MEMORY.md", "w", "w"),
