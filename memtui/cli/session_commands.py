@@ -1,4 +1,4 @@
-"""Commands about the sessions of agents: `sessions`."""
+"""Commands about the sessions of agents: `sessions` and `origin`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 
 from memtui.cli.options import argument, command, option
 from memtui.cli.output import columns, print_json
-from memtui.cli.store_selection import load_settings, note_incomplete, print_unread
+from memtui.cli.store_selection import load_settings, note_incomplete, print_unread, read_library
 from memtui.errors import RefError, Refused
 from memtui.model import format_time
 from memtui.text import column, counted, cut, date, one_line, pad, short_ago, size, visible
@@ -21,6 +21,7 @@ from memtui.text import column, counted, cut, date, one_line, pad, short_ago, si
 if TYPE_CHECKING:
     from memtui.sessions import Message, Reading, Session
     from memtui.sessions.base import Transcripts
+    from memtui.sessions.origin import Origin
     from memtui.sessions.programs import Found, Holdings
 
 _VERBS = ("list", "programs", "show", "on", "off")
@@ -249,3 +250,60 @@ def _save(programs: tuple[str, ...]) -> None:
     from memtui import config, paths
 
     config.save_value(paths.config_file(), "sessions.programs", programs or None)
+
+
+@command
+def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
+    """Show the sessions that taught a memory.
+
+    "recorded": the memory names the session. "written here": a call in the session wrote its text;
+    what a person said before the call is shown. Only sessions of programs that are on are read.
+    """
+    from memtui.sessions.origin import find_origins, recorded_ids
+
+    memory = read_library(stores).resolve(ref)
+    found = list(find_origins(memory, _found().sessions))
+    known = {each.session.id for each in found} | {each.session.path.stem for each in found}
+    gone = [id for id in recorded_ids(memory) if id not in known]
+    if as_json:
+        print_json(
+            {
+                "ref": memory.ref,
+                "origins": [_origin_record(each) for each in found],
+                "not_found": gone,
+            }
+        )
+        return 0 if found else 1
+    print(visible(memory.headline))
+    for each in found:
+        _print_origin(each)
+    for id in gone:
+        print(f"\nrecorded  {one_line(id)}, which no session that is read has")
+    if not found and not gone:
+        programs = ", ".join(load_settings().session_programs)
+        print(f"\nNo session of {programs} wrote it, and it names none.")
+    return 0 if found else 1
+
+
+def _print_origin(origin: Origin) -> None:
+    from memtui.sessions import PROGRAMS
+
+    session = origin.session
+    where = f"{PROGRAMS[session.program].title} session {one_line(session.id)}"
+    project = f" in {one_line(session.project)}" if session.project else ""
+    time = origin.call.time if origin.call else session.started
+    print(f"\n{origin.kind}  {where}{project}, {date(time)}")
+    if origin.words is not None:
+        print(f"  you: {one_line(origin.words.text)}")
+    if origin.call is not None and origin.call.call is not None:
+        print(f"  call: {one_line(origin.call.call.name)}")
+    print(f"  memtui sessions show {one_line(session.id)}")
+
+
+def _origin_record(origin: Origin) -> dict[str, Any]:
+    return {
+        "kind": str(origin.kind),
+        "session": _record(origin.session),
+        "words": _message_record(origin.words) if origin.words else None,
+        "call": _message_record(origin.call) if origin.call else None,
+    }
