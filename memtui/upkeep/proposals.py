@@ -324,7 +324,7 @@ def merge_into(
         content: Its new text; empty: as it is.
     """
     ids = [other.id for other in others]
-    if context.can(Act.MERGE, target) and all(context.can(Act.SUPERSEDE, one) for one in others):
+    if context.can(Act.MERGE, target) and all(context.can(Act.MERGE, one) for one in others):
         fields: dict[str, Any] = {"others": ids}
         if content and content != target.content:
             fields["content"] = content
