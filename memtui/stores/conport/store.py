@@ -528,7 +528,7 @@ class ConPort(WritableTables):
     """One database of ConPort."""
 
     format = "conport"
-    reader = Rows
+    row_store = Rows
     known = KNOWN
     triggers = {
         f"{table}_fts": frozenset(f"{table}_after_{act}" for act in ("insert", "delete", "update"))

@@ -133,7 +133,7 @@ class WritableTables(FileStore):
 
     context = RowContext
     rescans = True
-    reader: ClassVar[type[TableStore]]
+    row_store: ClassVar[type[TableStore]]
     known: ClassVar[Mapping[str, frozenset[str]]]
     """The columns of each table that is written."""
     triggers: ClassVar[Mapping[str, frozenset[str]]]
@@ -144,7 +144,7 @@ class WritableTables(FileStore):
     ) -> None:
         super().__init__(root, label, now)
         self.file = file
-        self.rows = self.reader(root, label, file)
+        self.rows = self.row_store(root, label, file)
 
     @property
     def read_only(self) -> str:
