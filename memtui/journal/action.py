@@ -219,7 +219,8 @@ def _possible_ids(edit: Edit, root: str) -> Iterator[str]:
         yield edit.id
     elif edit.kind is Kind.ROW:
         for row in (edit.row, edit.after or {}, edit.before or {}):
-            yield from (str(row[name]) for name in ("id", "rowid") if name in row)
+            numbers = [str(row[name]) for name in ("id", "rowid") if name in row]
+            yield from (each for n in numbers for each in (n, f"{edit.table}/{n}"))
     else:
         path = os.path.relpath(edit.path, root)
         yield path

@@ -113,6 +113,8 @@ EXPECTED: dict[str, tuple[str, list[Reads]]] = {
             asked_for("*", "when it next opens the file"),
         ],
     ),
+    # An MCP server that asks SQLite for every call. It hides nothing that is DONE.
+    "conport": ("ConPort", [asked_for("*", "at once")]),
     # Since 0.56 bd has a database of its own; `bd import` takes what is new or has a later
     # `updated_at`, and removes nothing.
     "beads": (
