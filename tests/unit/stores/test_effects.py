@@ -237,7 +237,7 @@ def _planned(library: Library, act: Act) -> Iterator[tuple[Memory, str, str]]:
                 change, planned, _ = first_plan(library, act, [memory])
             except LookupError:
                 continue
-            if not (effect := planned.plans[0].effect):
+            if not (effect := next(iter(planned.effects), "")):
                 assert planned.outcome in (Outcome.DEDUPE, Outcome.REJECTED), change
                 continue
             new = planned.refs[0].partition(":")[2]
