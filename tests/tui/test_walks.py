@@ -36,7 +36,7 @@ TIME_KEYS = (
 )
 LIST_KEYS = (
     *("v", "v", "shift+down", "shift+up", "space", "j", "k", "n", "n", "N", "N") * 2,
-    *("g", "G", "ctrl+d", "ctrl+u", "a", "escape", "h", "l", "3", "2", "=", "z", "b", "enter"),
+    *("g", "G", "ctrl+d", "ctrl+u", "a", "escape", "h", "l", "3", "2", "=", "b", "enter"),
 )
 
 
