@@ -15,7 +15,13 @@ KINDS = ("fact", "event", "episode", "schema", "observation", "document", "note"
 IMPORTANCES = ("high", "medium", "low")
 STATUSES = ("active", "proposed", "superseded", "retired", "deleted")
 FILE_TIME_KEY = "updated_from"
-"""Key of `extra`: `updated` is the time of the memory's file, not of the memory."""
+"""Key of `extra`: `updated` is not the memory's own time; one of the two that follow."""
+FILE_TIME = "file time"
+"""The modification time of its file, which a checkout or a copy makes new."""
+GIT_TIME = "git"
+"""The time of the last commit that changed its file."""
+LATER_TEXT = "text_of"
+"""Key of `extra` in a library as of a time: when its text was last changed, which is later."""
 CURRENT = frozenset({"active", "proposed"})
 """The statuses that are shown and listed unless others are asked for."""
 
@@ -142,6 +148,35 @@ class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
         if self.created is not None and FILE_TIME_KEY in self.extra:
             return self.created
         return self.updated or self.created
+
+    @property
+    def is_dated_by_file(self) -> bool:
+        """Whether `when` is the time of its file, for want of a better one."""
+        return self.created is None and self.extra.get(FILE_TIME_KEY) == FILE_TIME
+
+    @property
+    def later_text(self) -> str:
+        """As of a time: what to say of a text that is later; "" if it is that of the time."""
+        changed = self.extra.get(LATER_TEXT)
+        if not isinstance(changed, str):
+            return ""
+        day = datetime.fromisoformat(changed)
+        return f"text of {day.day} {day:%b %Y}, earlier text unknown"
+
+    @property
+    def dated_by(self) -> str:
+        """What `when` was taken from, in words; "" if the memory has no time."""
+        if self.when is None:
+            return ""
+        source = self.extra.get(FILE_TIME_KEY)
+        if self.created is None and source in (FILE_TIME, GIT_TIME):
+            return "git" if source == GIT_TIME else "the file's time"
+        if source is not None or self.updated is None:
+            if known := self.extra.get("created_from"):
+                return f"the {known}"
+            if self.when.time() == datetime.min.time():
+                return "the day that it names"
+        return "its own time"
 
 
 _MARKED = re.compile(
