@@ -154,7 +154,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.enable()
 
 
-LONGEST = 300.0
+LONGEST = float(os.environ.get("MEMTUI_LONGEST_TEST", 300))
 """Seconds for a test; the slowest takes 35 where ten others share the two cores. What waits for a
 terminal gives up by itself before, and says what it has waited for."""
 

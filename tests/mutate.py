@@ -3,17 +3,22 @@
     python -m tests.mutate --area files --count 200 [--seed 1] [--jobs 2] [--at files/merging.py:40]
 
 The tests of the area run once under coverage, which says which of them execute each line (also in
-processes that they start). Each mutant is then written into a copy of the repository, where the
-tests of its lines run until one fails. Survivors are listed as differences. Needs the extra
-`mutate`. Takes a few seconds a mutant; not part of the gate.
+processes that they start); `.mutate` keeps that for as long as a test file and what it tests stay
+as they are. Each mutant is then written into a copy of the repository, where the tests of its lines
+run until one fails twice. Every mutant is listed: survivors as differences, the others with the
+test that failed. A time limit is listed as such, for it may only mean that the machine was busy.
+Needs the extra `mutate`. Takes a few seconds a mutant; not part of the gate.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
+import json
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -64,9 +69,15 @@ AREAS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
             "tests/unit/stores",
             "tests/conformance",
             "tests/unit/bundle",
-            "tests/unit/context/test_accesses.py",
-            "tests/unit/context/test_sessions.py",
+            "tests/unit/context",
+            "tests/unit/cli/test_review_commands.py",
+            "tests/unit/cli/test_transfer.py",
+            "tests/unit/library/test_links_between_formats.py",
             "tests/unit/library/test_reverted_edits.py",
+            "tests/unit/library/test_store_links.py",
+            "tests/unit/library/test_store_names.py",
+            "tests/unit/upkeep/test_accept_and_undo.py",
+            "tests/unit/upkeep/test_precision.py",
         ],
     ),
     "bundle": (
@@ -86,9 +97,12 @@ fault in them."""
 
 TESTS_ARE_NOT = "tests/unit/files/test_mutants.py"
 """Runs mutants of its own, each in a copy of the source."""
-LEFT_OUT = {".git", ".venv", "__pycache__", ".hypothesis", ".mypy_cache", ".ruff_cache"}
-SECONDS = 60.0
-"""A mutant's tests may take this long and five times as long as without it; then it is killed."""
+MEASURED = ROOT / ".mutate"
+"""What is known of each test file, by a hash of it and of all that it may import."""
+LEFT_OUT = {".git", ".venv", "__pycache__", ".hypothesis", ".mypy_cache", ".ruff_cache", ".mutate"}
+SECONDS = 300.0
+"""A mutant's tests may take this long and ten times as long as without it; then they are ended."""
+TIME_LIMIT = "a time limit"
 
 COMPARISONS: Mapping[type[ast.cmpop], str] = {
     ast.Lt: "<=",
@@ -258,35 +272,104 @@ class Coverage:
     seconds: Mapping[str, float]
 
     def running(self, mutant: Mutant) -> list[str]:
-        """The tests that execute its statement, the quick ones first."""
+        """The tests that execute its statement, the quick ones first.
+
+        If none is known, all that execute its module: processes that were killed tell nothing.
+        """
         lines = range(mutant.lines[0], mutant.lines[1] + 1)
         tests = set().union(*(self.tests.get((mutant.path, n), frozenset()) for n in lines))
+        if not tests:
+            tests = set().union(*(v for (path, _), v in self.tests.items() if path == mutant.path))
         return sorted(tests & self.seconds.keys(), key=lambda test: self.seconds[test])
 
 
-def measure(copy: Path, tests: Sequence[str], jobs: int) -> Coverage:
-    """Run the tests of an area once, under coverage."""
+def measure(tests: Sequence[str], folder: Path, jobs: int) -> Coverage:
+    """What is known of the tests of an area; those that have changed run once, under coverage."""
+    options = [text for text in tests if text.startswith("-")]
+    paths = [ROOT / text for text in tests if not text.startswith("-")]
+    files = {
+        file for path in paths for file in (path.rglob("test_*.py") if path.is_dir() else [path])
+    }
+    names = {file.relative_to(ROOT).as_posix() for file in files} - {TESTS_ARE_NOT}
+    state = _state(options)
+    known = {
+        name: MEASURED
+        / hashlib.sha256(state + name.encode() + (ROOT / name).read_bytes()).hexdigest()
+        for name in sorted(names)
+    }
+    for _ in range(2):
+        unknown = [name for name, path in known.items() if not path.exists()]
+        if unknown:
+            print(f"measuring {len(unknown)} of {len(known)} test files", flush=True)
+            _measure_files(copy_repository(folder), unknown, options, known, jobs)
+    if unknown := [name for name, path in known.items() if not path.exists()]:
+        raise SystemExit(f"these fail without a mutant: {' '.join(unknown)}")
+    found: dict[tuple[str, int], set[str]] = {}
+    seconds: dict[str, float] = {}
+    for path in known.values():
+        of_file = json.loads(path.read_text())
+        seconds |= of_file["seconds"]
+        for test, modules in of_file["lines"].items():
+            for module, numbers in modules.items():
+                for number in numbers:
+                    found.setdefault((module, number), set()).add(test)
+    return Coverage({place: frozenset(tests) for place, tests in found.items()}, seconds)
+
+
+def _state(options: Sequence[str]) -> bytes:
+    """A hash of all that a test file may import or read."""
+    state = hashlib.sha256(repr(options).encode())
+    for path in sorted(file for name in ("memtui", "tests") for file in (ROOT / name).rglob("*")):
+        is_test = path.name.startswith("test_") or "__pycache__" in path.parts
+        if path.is_file() and not is_test and path != Path(__file__):
+            state.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
+    return state.digest()
+
+
+def _measure_files(
+    copy: Path, names: Sequence[str], options: Sequence[str], known: Mapping[str, Path], jobs: int
+) -> None:
+    """Run test files under coverage and keep what is known of those that pass."""
+    from xml.etree import ElementTree
+
     data = copy / ".measured" / "coverage"
     data.parent.mkdir()
     (copy / "coverage.ini").write_text(SETTINGS % data)
     (copy / "mutation_coverage.py").write_text(PLUGIN)
     report = copy / "junit.xml"
     command = [sys.executable, "-m", "coverage", "run", "--rcfile=coverage.ini", "-m", "pytest"]
-    command += ["-p", "mutation_coverage", f"-n{jobs}", f"--junitxml={report}", *tests]
-    command += ["-o", "junit_family=xunit1", f"--ignore={TESTS_ARE_NOT}"]
+    command += ["-p", "mutation_coverage", f"-n{jobs if jobs > 1 else 0}", f"--junitxml={report}"]
+    command += ["-o", "junit_family=xunit1", *options, *names]
     finished = subprocess.run(command, cwd=copy, env=_environment(copy), stdout=subprocess.PIPE)
     if finished.returncode:
         sys.stdout.buffer.write(finished.stdout[-4000:])
-        raise SystemExit("the tests fail without a mutant")
     combine = [sys.executable, "-m", "coverage", "combine", "--rcfile=coverage.ini", "--quiet"]
-    subprocess.run(combine, cwd=copy, check=True, env=_environment(copy))
-    return Coverage(_contexts(data, copy), _durations(report))
+    subprocess.run(combine, cwd=copy, check=True, env=_environment(copy), stderr=subprocess.DEVNULL)
+    cases = list(ElementTree.parse(report).iter("testcase"))
+    failed = {
+        case.get("file")
+        for case in cases
+        if case.find("failure") is not None or case.find("error") is not None
+    }
+    if finished.returncode and not failed:
+        raise SystemExit("the tests cannot run")
+    lines = _contexts(data, copy)
+    MEASURED.mkdir(exist_ok=True)
+    for name in set(names) - failed:
+        seconds = {
+            f"{name}::{case.get('name')}": float(case.get("time") or 0)
+            for case in cases
+            if case.get("file") == name
+        }
+        of_tests = {test: lines[test] for test in seconds.keys() & lines.keys()}
+        known[name].write_text(json.dumps({"seconds": seconds, "lines": of_tests}))
 
 
-def _contexts(data: Path, copy: Path) -> Mapping[tuple[str, int], frozenset[str]]:
+def _contexts(data: Path, copy: Path) -> Mapping[str, Mapping[str, list[int]]]:
+    """The lines that each test executes, by module."""
     from coverage.numbits import numbits_to_nums
 
-    found: dict[tuple[str, int], set[str]] = {}
+    found: dict[str, dict[str, set[int]]] = {}
     with closing(sqlite3.connect(data)) as database:
         rows = database.execute(
             "SELECT f.path, c.context, b.numbits FROM line_bits b"
@@ -295,17 +378,11 @@ def _contexts(data: Path, copy: Path) -> Mapping[tuple[str, int], frozenset[str]
         for path, context, bits in rows:
             test = context.rpartition(" (")[0] if context.endswith(")") else context
             name = Path(path).resolve().relative_to(copy.resolve() / "memtui").as_posix()
-            for number in numbits_to_nums(bits):
-                found.setdefault((name, number), set()).add(test.partition("|")[0])
-    return {place: frozenset(tests) for place, tests in found.items()}
-
-
-def _durations(report: Path) -> Mapping[str, float]:
-    from xml.etree import ElementTree
-
+            modules = found.setdefault(test.partition("|")[0], {})
+            modules.setdefault(name, set()).update(numbits_to_nums(bits))
     return {
-        f"{case.get('file')}::{case.get('name')}": float(case.get("time") or 0)
-        for case in ElementTree.parse(report).iter("testcase")
+        test: {name: sorted(numbers) for name, numbers in modules.items()}
+        for test, modules in found.items()
     }
 
 
@@ -313,7 +390,8 @@ def _durations(report: Path) -> Mapping[str, float]:
 
 
 def _environment(copy: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copy)}
+    own = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copy), "MEMTUI_LONGEST_TEST": "100"}
+    return {**os.environ, **own}
 
 
 def copy_repository(folder: Path) -> Path:
@@ -323,8 +401,8 @@ def copy_repository(folder: Path) -> Path:
     return target
 
 
-def survives(mutant: Mutant, copy: Path, coverage: Coverage, number: int) -> bool:
-    """Whether no test that executes the mutant fails."""
+def noticed_by(mutant: Mutant, copy: Path, coverage: Coverage, number: int) -> str | None:
+    """The test that fails with the mutant, each time; None if those that execute it pass."""
     tests = coverage.running(mutant)
     path = copy / "memtui" / mutant.path
     source = path.read_text(encoding="utf-8")
@@ -332,41 +410,54 @@ def survives(mutant: Mutant, copy: Path, coverage: Coverage, number: int) -> boo
     # Compiled modules are known by size and seconds: each mutant has a second of its own.
     os.utime(path, (time.time(), 1_000_000_000 + number))
     try:
-        return not tests or _pass(
-            tests, copy, SECONDS + 5 * sum(coverage.seconds[t] for t in tests)
-        )
+        while tests:
+            failed = _failing(tests, copy, coverage)
+            if failed is None or failed not in tests or _failing([failed], copy, coverage):
+                return failed
+            tests = tests[tests.index(failed) + 1 :]
+        return None
     finally:
         path.write_text(source, encoding="utf-8")
 
 
-def _pass(tests: Sequence[str], copy: Path, seconds: float) -> bool:
+def _failing(tests: Sequence[str], copy: Path, coverage: Coverage) -> str | None:
+    """The first test that fails, or what else has ended the run without success."""
     names = copy / "tests_to_run"
     names.write_text("\n".join(tests))
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", f"@{names}"]
-    process = subprocess.Popen(
-        command,
-        cwd=copy,
-        env=_environment(copy),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    output = copy / "output"
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "--tb=no", "-rfE", f"@{names}"]
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            command,
+            cwd=copy,
+            env=_environment(copy),
+            stdout=file,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     try:
-        return process.wait(seconds) == 0
+        code = process.wait(SECONDS + 10 * sum(coverage.seconds[test] for test in tests))
     except subprocess.TimeoutExpired:
-        return False
+        return TIME_LIMIT
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+    if code == 0:
+        return None
+    found = re.search(
+        r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output.read_text(errors="replace"), re.M
+    )
+    return found[1] if found else f"pytest ended with {code}"
 
 
-def show(mutant: Mutant, is_run: bool) -> str:
+def show(mutant: Mutant) -> str:
     source = (ROOT / "memtui" / mutant.path).read_text(encoding="utf-8")
     before, after = source.splitlines(), mutant.applied(source).splitlines()
     changed = list(unified_diff(before, after, n=0, lineterm=""))[3:]
-    place = f"memtui/{mutant.path}:{mutant.start[0]}" + ("" if is_run else " (no test runs it)")
-    return "\n".join([place, *(f"    {line}" for line in changed)])
+    return "\n".join(
+        [f"memtui/{mutant.path}:{mutant.start[0]}", *(f"    {line}" for line in changed)]
+    )
 
 
 def choose(packages: Sequence[str], place: str, count: int, seed: int) -> list[Mutant]:
@@ -398,31 +489,34 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--at", default="", help="mutants of this module, or module:line, only")
+    parser.add_argument("--tests", nargs="+", help="these arguments of pytest, not the area's")
     asked = parser.parse_args()
     packages, tests = AREAS[asked.area]
     mutants = choose(packages, asked.at, asked.count, asked.seed)
-    survivors = 0
+    survivors = limits = 0
     with tempfile.TemporaryDirectory(prefix="memtui-mutate-") as folder:
-        coverage = measure(copy_repository(Path(folder)), tests, asked.jobs)
+        coverage = measure(asked.tests or tests, Path(folder), asked.jobs)
         copies: Queue[Path] = Queue()
         for _ in range(asked.jobs):
             copies.put(copy_repository(Path(folder)))
 
-        def examine(number: int) -> bool:
+        def examine(number: int) -> str | None:
             copy = copies.get()
             try:
-                return survives(mutants[number], copy, coverage, number)
+                return noticed_by(mutants[number], copy, coverage, number)
             finally:
                 copies.put(copy)
 
         with ThreadPoolExecutor(asked.jobs) as pool:
-            for mutant, survived in zip(
-                mutants, pool.map(examine, range(len(mutants))), strict=True
-            ):
-                if survived:
-                    survivors += 1
-                    print(show(mutant, bool(coverage.running(mutant))), flush=True)
-    print(f"{asked.area}: {len(mutants) - survivors} of {len(mutants)} mutants noticed")
+            for mutant, test in zip(mutants, pool.map(examine, range(len(mutants))), strict=True):
+                survivors += test is None
+                limits += test == TIME_LIMIT
+                if test is None:
+                    print(show(mutant), flush=True)
+                else:
+                    print(f"memtui/{mutant.path}:{mutant.start[0]} noticed by {test}", flush=True)
+    noticed = f"{len(mutants) - survivors} of {len(mutants)} mutants noticed"
+    print(f"{asked.area}, seed {asked.seed}: {noticed}, {limits} of them by a time limit")
     return 0
 
 

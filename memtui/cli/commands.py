@@ -44,6 +44,8 @@ COMMANDS = {
     "consolidate": ("review_commands:consolidate", "Merge memories that say much the same."),
     "compact": ("review_commands:compact", "Drop old events past the limit of a branch."),
     "extract": ("review_commands:extract", "Extract facts from a file with a language model."),
+    "sessions": ("session_commands:sessions", "List and show the sessions of agents."),
+    "origin": ("session_commands:origin", "Show the sessions that taught a memory."),
     "undo": ("journal_commands:undo", OF_ACTION),
     "redo": ("journal_commands:redo", OF_ACTION),
     "log": ("journal_commands:log", "Show the changes made with memtui."),
@@ -63,6 +65,7 @@ SECTIONS = {
     "time_commands": "History",
     "change_commands": "Changing",
     "review_commands": "Review",
+    "session_commands": "Sessions",
     "journal_commands": "Undo and log",
     "transfer_commands": "Export and import",
 }

@@ -65,7 +65,7 @@ def context(
         return
     chosen = find_recipe(recipe, settings)
     library = read_library(stores)
-    if text and chosen.name in ("session", "loaded"):
+    if text and chosen.takes == "entity":
         _refuse_unknown_entity(library, " ".join(text))
     library.index()
     pack = draft_pack(
@@ -96,11 +96,14 @@ def context(
 
 
 def _refuse_unknown_entity(library: Library, name: str) -> None:
-    """Raise RefError if no memory is about an entity of this path, or whose path ends so."""
+    """Raise RefError if it is no project, and no memory is about an entity whose path ends so."""
+    from memtui.context import list_projects
+
     wanted = name.strip().casefold()
-    paths = (path.casefold() for path in library.find(Query()).columns.entities)
-    if not any(path == wanted or path.endswith(f"/{wanted}") for path in paths):
-        raise RefError(f"no memory is about {one_line(name)!r}", do="memtui stats lists entities")
+    known = {*library.find(Query()).columns.entities, *list_projects(library, library.now())}
+    if not any(f"/{path}".casefold().endswith(f"/{wanted}") for path in known):
+        advice = did_you_mean(name, known, "memtui stats lists entities")
+        raise RefError(f"no memory is about {one_line(name)!r}", do=advice)
 
 
 def _settings() -> ContextSettings:
@@ -138,6 +141,9 @@ def _print_summary(pack: Pack) -> None:
     if pack.dropped:
         parts.append(f"{counted(len(pack.dropped), 'entry')} left out")
     click.echo(" · ".join(parts), err=True)
+    if pack.recipe == "loaded":
+        for section in pack.sections:
+            click.echo(f"{one_line(section.title)}: {one_line(section.rule)}", err=True)
     for note in pack.notes:
         click.echo(one_line(note), err=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,24 +79,33 @@ def read_library(names: Sequence[str], as_of: str | None = None) -> Library:
     `INCOMPLETE`.
     """
     library = load_library_as_of(names, as_of)
-    missing = note_unreadable(library)
-    for item in missing[:MAX_NAMED]:
-        line = f"not read: {one_line(item.file)}: {one_line(item.reason)}"
-        print(f"memtui: {line}", file=sys.stderr)
-    if len(missing) > MAX_NAMED:
-        more = f"not read: {len(missing) - MAX_NAMED} more; memtui stores lists all"
-        print(f"memtui: {more}", file=sys.stderr)
+    print_unread(f"{one_line(i.file)}: {one_line(i.reason)}" for i in note_unreadable(library))
     return library
+
+
+def print_unread(missing: Iterable[str]) -> None:
+    """Name on standard error what could not be read, by its file and reason."""
+    named = list(missing)
+    for line in named[:MAX_NAMED]:
+        print(f"memtui: not read: {line}", file=sys.stderr)
+    if len(named) > MAX_NAMED:
+        more = f"not read: {len(named) - MAX_NAMED} more; memtui stores lists all"
+        print(f"memtui: {more}", file=sys.stderr)
 
 
 def note_unreadable(library: Library) -> list[Unreadable]:
     """Return what could not be read; if there is any, the command ends with `INCOMPLETE`."""
-    import click
-
     missing = _find_unreadable(library)
     if missing:
-        click.get_current_context().meta[INCOMPLETE_KEY] = True
+        note_incomplete()
     return missing
+
+
+def note_incomplete() -> None:
+    """Let the command end with `INCOMPLETE`."""
+    import click
+
+    click.get_current_context().meta[INCOMPLETE_KEY] = True
 
 
 def _find_unreadable(library: Library) -> list[Unreadable]:

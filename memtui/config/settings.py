@@ -145,6 +145,10 @@ class Settings(Struct, frozen=True):
     `budget` of the whole."""
     review: ReviewSettings = field(default_factory=ReviewSettings)
     language_model: LanguageModel = field(default_factory=LanguageModel)
+    session_programs: tuple[str, ...] = ()
+    """Programs whose sessions are read, by their names in `memtui.sessions.PROGRAMS`."""
+    session_exclude: tuple[str, ...] = ()
+    """Projects whose sessions are not read: names, or patterns of their folders."""
 
 
 TEXT, FLAG = "text in quotes", "true or false"
@@ -359,6 +363,25 @@ SCHEMA: tuple[Setting, ...] = (
         '{ url = "http://127.0.0.1:11434/v1", model = "", key_variable = "", seconds = 60 }',
         at_start=True,
         field_name="language_model",
+    ),
+    Setting(
+        "sessions.programs",
+        str,
+        TEXT,
+        "Programs whose sessions memtui reads. None is read before it is named here;\n"
+        "`memtui sessions` lists the programs, `memtui sessions on PROGRAM` shows what is read.",
+        '["claude", "codex"]',
+        each=True,
+        field_name="session_programs",
+    ),
+    Setting(
+        "sessions.exclude",
+        str,
+        TEXT,
+        "Projects whose sessions are not read: a name, or a pattern of the folder.",
+        '["~/private/*"]',
+        each=True,
+        field_name="session_exclude",
     ),
     Setting(
         "context.constants",

@@ -10,3 +10,4 @@ from memtui.context.building import (
     read_settings,
 )
 from memtui.context.pack import DroppedEntry, Pack, PackDraft, PackEntry, Section, format_markdown
+from memtui.context.sessions import list_projects

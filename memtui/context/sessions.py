@@ -8,18 +8,17 @@ as it is, byte for byte; for another store it builds the same one from the memor
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-
-from msgspec.structs import replace
+from typing import NamedTuple
 
 from memtui.context.entries import MAX_DROPPED, over_limit, slots_of_role
 from memtui.context.pack import DroppedEntry, PackEntry, Section
-from memtui.context.task import Task
+from memtui.context.task import PackSource, Task
 from memtui.model import Memory
 from memtui.query import Sort
 from memtui.search.pack_ranking import join_slots, oldest_first, slots_in_entity
-from memtui.stores import registry
 from memtui.stores.base import LoadedText, Store, limit_uses
 
 
@@ -42,54 +41,119 @@ def build_session(task: Task) -> tuple[list[Section], list[str]]:
 
 
 def build_loaded(task: Task) -> tuple[list[Section], list[str]]:
-    """What each store's program loads at session start, cut where its limit falls."""
+    """What each program loads at session start, by project, cut where its limit falls.
+
+    The task may name a project or branch. Of several branches of a project, that of the newest
+    memory is taken.
+    """
+    wanted = task.text.strip().casefold()
+    found = [(store, _loaded_texts(task, store)) for store in _stores_of(task)]
+    every = [text for _, texts in found for text in texts]
+    projects = {text.project.casefold() for text in every if text.is_named(wanted)}
+    if wanted and not projects:
+        projects = {find_entity(task).partition("/")[0].casefold()}
     sections: list[Section] = []
     notes: list[str] = []
-    for store in _stores_of(task):
-        texts = store.session_start(task.source, find_entity(task, store.label), task.now)
+    for store, texts in found:
         if not texts:
-            notes.append(f"{store.label}: its program loads nothing by itself that memtui knows of")
-        for text in texts:
-            sections += [
-                replace(each, title=_heading(store, text)) for each in _text_sections(text)
-            ]
-            notes.append(f"{text.title}: {text.note}" if text.note else text.title)
-            if text.cut < len(text.text):
-                notes.append(_describe_cut(text))
+            name = task.source.names.of(store.label)
+            notes.append(f"{name}: memtui knows of nothing that it loads by itself")
+        own = [one for one in texts if not wanted or one.project.casefold() in projects]
+        named = [one for one in own if one.is_named(wanted)]
+        chosen = _newest_branches(task, store, named or own)
+        for one in texts:
+            if one.project and one not in chosen:
+                continue
+            title = _heading(task, store, one)
+            sections += _text_sections(one.text._replace(title=title))
+            if one.text.cut < len(one.text.text):
+                notes.append(_describe_cut(title, one.text))
     return sections, notes
 
 
-USE_CELLS = 10
+class _ProjectText(NamedTuple):
+    """A text that a program loads, and whose sessions get it."""
+
+    text: LoadedText
+    project: str
+    """Name of the project; empty: every session gets it."""
+    path: str
+    """The project, and the branch if there is one, as shown: `shop-api/main`."""
+
+    def is_named(self, wanted: str) -> bool:
+        """Whether `wanted`, in lower case, is its entity, the end of it, or its path."""
+        is_end = f"/{self.text.entity}".casefold().endswith(f"/{wanted}")
+        return bool(self.project) and (is_end or self.path.casefold() == wanted)
+
+
+def _loaded_texts(task: Task, store: Store) -> list[_ProjectText]:
+    texts = store.session_start(task.source, "", task.now)
+    levels = (store.entity_levels(text.entity) if text.entity else ("",) for text in texts)
+    return [
+        _ProjectText(text, each[0], "/".join(each))
+        for text, each in zip(texts, levels, strict=True)
+    ]
+
+
+def _newest_branches(task: Task, store: Store, texts: Sequence[_ProjectText]) -> list[_ProjectText]:
+    """The texts without those of other branches of a project than that of its newest memory."""
+    branches = [one for one in texts if one.text.is_of_entity]
+    if len(branches) < 2:
+        return list(texts)
+    found = task.search(sort=Sort.NEW, store=(store.label.casefold(),))
+    entities = dict.fromkeys(found.rows[slot].entity for slot in found.slots)
+    places = {entity: at for at, entity in enumerate(entities)}
+    branches.sort(key=lambda one: places.get(one.text.entity, len(places)))
+    newest = list({one.project: one for one in reversed(branches)}.values())
+    return [one for one in texts if one in newest or not one.text.is_of_entity]
+
+
+def list_projects(source: PackSource, now: datetime) -> dict[str, tuple[str, ...]]:
+    """The projects and branches for which programs load texts of their own, with those programs.
+
+    A branch is listed as `project/branch`.
+    """
+    task, found = Task("", source, now), dict[str, list[str]]()
+    for store in source.stores:
+        for one in _loaded_texts(task, store):
+            for path in dict.fromkeys((one.project, one.path)):
+                if path:
+                    found.setdefault(path, []).append(source.names.of(store.label))
+    return {path: tuple(dict.fromkeys(names)) for path, names in sorted(found.items())}
+
+
+USE_CELLS = 5
 """Cells of the bar that shows how much of a limit is used."""
 
 
-def _heading(store: Store, text: LoadedText) -> str:
-    """Program and text, and how much of its limit is used: `MEMORY.md · 61 of 200 lines`."""
-    parts = [registry.product_of(store.format, store.root).name, text.title]
+def _heading(task: Task, store: Store, one: _ProjectText) -> str:
+    """Program, project and file, and how much of its limit is used:
+    `Claude Code · shop-api · MEMORY.md · 61 of 200 lines`."""
+    text = one.text
+    file = posixpath.basename(text.title.removeprefix(text.entity).lstrip(": "))
+    branch = one.path.removeprefix(one.project).lstrip("/")
+    parts = [task.source.names.of(store.label), one.project, branch]
+    parts += [] if text.is_of_entity else [file]
     for use in limit_uses(store.label, [text]):
         unit, used, most = max(use.measures, key=lambda one: one[1] / one[2])
         full = min(USE_CELLS, round(USE_CELLS * used / most))
         bar = "▰" * full + "▱" * (USE_CELLS - full)
-        parts.append(f"{used:,} of {most:,} {unit} {bar}")
-    return " · ".join(parts)
+        parts.append(f"{bar} {used:,} of {most:,} {unit}")
+    return " · ".join(part for part in parts if part)
 
 
-def find_entity(task: Task, store: str = "") -> str:
-    """The entity that the task names, else that of the newest memory with one.
-
-    Args:
-        task: Its text is an entity, or the end of one, in any case; or empty.
-        store: Label of the store to look in; empty: all.
-    """
-    found = task.search(sort=Sort.NEW, store=(store.casefold(),) if store else ())
-    task_text = task.text.strip().casefold()
-    if not task_text:
+def find_entity(task: Task) -> str:
+    """The entity that the task names, by its path or the end of it, in any case; else that of the
+    newest memory with one."""
+    found = task.search(sort=Sort.NEW)
+    wanted = task.text.strip().casefold()
+    if not wanted:
         # Notes and prompts lie under headings of their own, not in a project.
         at = slots_of_role("fact", found.columns, found.slots[:200]).tolist()
         return next((found.rows[slot].entity for slot in at if found.rows[slot].entity), "")
     names = sorted(set(found.columns.entities))
-    exact = [name for name in names if name.casefold() == task_text]
-    ends = [name for name in names if name.casefold().endswith(f"/{task_text}")]
+    exact = [name for name in names if name.casefold() == wanted]
+    ends = [name for name in names if name.casefold().endswith(f"/{wanted}")]
     return next(iter([*exact, *ends]), task.text.strip())
 
 
@@ -102,14 +166,14 @@ def _stores_of(task: Task) -> Sequence[Store]:
     return [store for store in stores if label is None or store.label.casefold() in label]
 
 
-def _describe_cut(text: LoadedText) -> str:
+def _describe_cut(title: str, text: LoadedText) -> str:
     limit = text.limit
     line = text.cut_line or 1
     named = [f"{limit.lines:,} lines"] if limit.lines is not None else []
     named += [f"{limit.bytes:,} bytes"] if limit.bytes is not None else []
     named += [f"{limit.characters:,} characters"] if limit.characters is not None else []
     source = f" ({limit.source})" if limit.source else ""
-    return f"{text.title}: cut in line {line:,}; the limit is {' or '.join(named)}{source}"
+    return f"{title}: cut in line {line:,}; the limit is {' or '.join(named)}{source}"
 
 
 def _text_sections(text: LoadedText, *, split: bool = False) -> list[Section]:

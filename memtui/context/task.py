@@ -128,11 +128,21 @@ class Found(Protocol):
         ...
 
 
+class StoreNaming(Protocol):
+    """The names under which stores are shown, by label."""
+
+    def of(self, label: str) -> str: ...
+
+
 class PackSource(StoreView, Protocol):
     """The part of a library that recipes use; implemented by `memtui.library.Library`."""
 
     @property
     def stores(self) -> Sequence[Store]: ...
+    @property
+    def names(self) -> StoreNaming:
+        """Knows under which name each store is shown."""
+        ...
 
     def find(self, query: Query) -> Found:
         """Run a query on the loaded memories."""

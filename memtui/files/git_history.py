@@ -6,6 +6,7 @@ Nothing is run if no folder above the file holds `.git`. The repository is not t
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import time
@@ -263,17 +264,17 @@ class GitHistory(Struct):
             content = self._run("cat-file", "--batch", stdin="\n".join(present) + "\n")
         if content is None:
             return False
-        at = 0
+        stream = io.BytesIO(content)
         for fit, size in zip(fits, sizes, strict=True):
             if not fit:
                 yield None
                 continue
-            start = content.find(b"\n", at) + 1
-            if not start or len(content) < start + size:
+            stream.readline()  # its name and size
+            blob = stream.read(size)
+            if stream.readline() != b"\n":
                 self.left_out = NOT_UNDERSTOOD
                 return False
-            yield content[start : start + size]
-            at = start + size + 1
+            yield blob
         return True
 
     def _run(self, *arguments: str, stdin: str = "", quiet: bool = False) -> bytes | None:

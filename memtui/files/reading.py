@@ -86,11 +86,14 @@ def _target(path: Path, root: Path | None) -> Path:
     raise _unreadable(path, "it is a symbolic link to a place outside the store")
 
 
-def read_bytes(path: Path, root: Path | None = None) -> bytes:
-    """Return the whole content of a regular file; never blocks on a pipe or a device.
+def open_regular(path: Path, root: Path | None = None) -> tuple[int, int]:
+    """Open a regular file for reading; never blocks on a pipe or a device.
 
     A symbolic link is followed only when its target lies inside `root`. Raises UnreadableFile with
     a reason for a person.
+
+    Returns:
+        The descriptor, which the caller closes, and the file's size in bytes.
     """
     try:
         descriptor = os.open(_target(path, root), _OPEN_FLAGS)
@@ -98,17 +101,30 @@ def read_bytes(path: Path, root: Path | None = None) -> bytes:
         raise _failed(path, error) from None
     except ValueError:
         raise _unreadable(path, "its name holds a NUL") from None
-    too_large = _unreadable(path, f"it is larger than {LARGEST_FILE >> 20} MiB")
     try:
         status = os.fstat(descriptor)
         for is_kind, why in _KINDS:
             if is_kind(status.st_mode):
                 raise _unreadable(path, why)
-        if status.st_size > LARGEST_FILE:
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor, status.st_size
+
+
+def read_bytes(path: Path, root: Path | None = None) -> bytes:
+    """Return the whole content of a regular file, which is opened as by `open_regular`.
+
+    Raises UnreadableFile with a reason for a person.
+    """
+    descriptor, size = open_regular(path, root)
+    too_large = _unreadable(path, f"it is larger than {LARGEST_FILE >> 20} MiB")
+    try:
+        if size > LARGEST_FILE:
             raise too_large
         data = b""
         while len(data) <= LARGEST_FILE:
-            left = max(status.st_size - len(data), SMALLEST_READ)
+            left = max(size - len(data), SMALLEST_READ)
             piece = os.read(descriptor, min(left, LARGEST_FILE) + 1)
             if not piece:
                 return data

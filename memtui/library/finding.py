@@ -43,7 +43,7 @@ from memtui.search.ranking import DEFAULTS, RankedHits, ScorePart, Weights, scor
 from memtui.search.row_filters import read_conditions
 from memtui.search.salience import ScoreConstants
 from memtui.stores.base import LimitUse
-from memtui.text import and_more, counted, one_line
+from memtui.text import and_more, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
 """Possible beginnings of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
@@ -100,18 +100,18 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def hint(self) -> str:
-        """For the person: bad syntax, another spelling, the filter that hides matches."""
-        if found := self.remark or _word_hint(self.hits.match):
-            return found
-        if self.hidden:
-            return ""
+        """For the person: bad syntax, another spelling, a value that no memory has."""
         unknown = filters.describe_unknown_value(self.columns, self.query)
-        return _hint(self) or unknown
+        return self.remark or "; ".join(filter(None, (_word_hint(self.hits.match), unknown)))
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """All notes for the person: `hint`, then what each filter hides."""
-        return tuple(filter(None, (self.hint, *(hidden.advice for hidden in self.hidden))))
+        """All notes for the person: `hint`, then what each filter hides of what is found.
+
+        Where nothing is found, `memtui.query.relax` gives the ways to find something.
+        """
+        hidden = self.hidden if self.total else ()
+        return tuple(filter(None, (self.hint, *(each.advice for each in hidden))))
 
     @cached_property
     def facets(self) -> Facets:
@@ -386,21 +386,6 @@ def _match_ids(query: Query, scope: Searchable) -> list[int]:
         for ref, slot in scope.slot_of.items()
         if term.text in ref and (ref == term.text or ref.partition(":")[2].startswith(term.text))
     )
-
-
-_FACET_NAMES = ("status", "type", "importance", "entity", "store", "kind")
-
-
-def _hint(found: SearchResult) -> str:
-    """Name the filter that hides all matches, when nothing is shown."""
-    for name in () if found.slots else _FACET_NAMES:
-        hidden: Mapping[str, int] = getattr(found.facets, name)
-        if hidden and (name == "status" or any(c.field == name for c in found.query.conditions)):
-            count = sum(hidden.values())
-            if name == "entity":
-                count -= sum(found.facets.entity_repeats.values())
-            return f"{name} hides {counted(count, 'match')}"
-    return ""
 
 
 def statistics(

@@ -244,6 +244,11 @@ class Store(Protocol):
         """When the program reads a change of this file, relative to the root."""
         return self.reads
 
+    def reader(self, path: str) -> str:  # noqa: ARG002
+        """The program that reads this file, relative to the root, where it is not the one that the
+        store is named after; several begin with `each of`."""
+        return ""
+
     def as_loaded(self, path: str, text: str) -> LoadedText | None:  # noqa: ARG002
         """What a session would load of this file if it had this text; None: there is no limit."""
         return None
@@ -325,6 +330,8 @@ class LoadedText(NamedTuple):
     """For people: by which rule the program loads this, with the place in its source."""
     lines: tuple[int, ...] = ()
     """1-based number, in the file, of each line of the text; (): they are the same."""
+    entity: str = ""
+    """The entity whose sessions get it, as in `Memory.entity`; empty: every session does."""
 
     @property
     def cut(self) -> int:

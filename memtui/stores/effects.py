@@ -37,6 +37,7 @@ _PHRASES: dict[Act | None, tuple[str, str]] = {
 """What the program does after an act, and after it is undone."""
 
 _ENDING = "no longer "
+_EACH = "each of "
 _SOON = frozenset({ReadTime.OPENED, ReadTime.SEARCHED, ReadTime.AT_ONCE})
 """Times that are not worth naming where something is no longer read."""
 _HIDING = ("retired", "superseded")
@@ -83,6 +84,14 @@ def describe_effect(
     Returns:
         One sentence without a full stop; "" without edits, or where the store does not know.
     """
+    program = next((reader for edit in edits if (reader := _reader(edit, store))), program)
+    found = _describe(act, edits, store, program, is_undo=is_undo)
+    return f"E{found[1:]}" if found.startswith(_EACH) else found
+
+
+def _describe(
+    act: Act | None, edits: Sequence[Edit], store: Store, program: str, *, is_undo: bool
+) -> str:
     native = [edit for edit in edits if edit.kind is not Kind.SIDECAR]
     if not native:
         return _in_sidecar(edits, program)
@@ -133,6 +142,13 @@ def _time(edit: Edit, store: Store) -> ReadTime | None:
     if edit.kind is Kind.SIDECAR:
         return None
     return store.read_time(_relative(edit, store))
+
+
+def _reader(edit: Edit, store: Store) -> str:
+    """The program that reads the file of an edit, see `Store.reader`."""
+    if edit.kind is not Kind.SIDECAR:
+        return store.reader(_relative(edit, store))
+    return store.reader(str({**(edit.before or {}), **(edit.after or {})}.get("shard") or ""))
 
 
 def _relative(edit: Edit, store: Store) -> str:

@@ -9,6 +9,7 @@ is done. Controllers carry it out by its id.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from memtui.acts import Act
@@ -33,11 +34,15 @@ class ActionContext(NamedTuple):
     openable: bool = True
     """The focused pane has something that can be opened or chosen."""
     marked: int = 0
+    is_marking: bool = False
+    """A range is being marked."""
     filtered: bool = False
-    searching: bool = False
-    """There are words in the search line."""
+    has_match: bool = False
+    """The detail is in view and shows a match of the search."""
     ranked: bool = False
     """The list is ordered by relevance, and the cursor stands on a hit."""
+    offers: int = 0
+    """Ways to find something that the list shows, where nothing matches."""
     fresh: int = 0
     """Memories that are new since the last look."""
     targets: int = 0
@@ -96,6 +101,8 @@ class Action(NamedTuple):
     """The command of `memtui` that does the same."""
     command_help: str = ""
     """Its line in `memtui --help`."""
+    yields: bool = False
+    """Where it is not allowed, its keys do what else they stand for."""
 
 
 def _needs(field: str, reason: str) -> Allowed:
@@ -111,11 +118,17 @@ def _is_present(now: ActionContext) -> str:
     return now.past or _HAS_MEMORY(now)
 
 
-def _has_match(now: ActionContext) -> str:
-    return _HAS_MEMORY(now) or ("" if now.searching else "nothing is searched for")
-
-
+_HAS_MATCH = _needs("has_match", "the detail shows no match of a search")
 _IS_DATED = _needs("is_dated", "none of these memories has a date")
+
+
+OFFER_KEYS = ("f2", "f3", "f4", "f6", "f7")
+"""Keys for what a list without matches offers. Function keys, because the search line may have the
+focus: of alt and a digit Textual makes a letter (`¡`), and terminals send no ctrl and digit."""
+
+
+def _has_offer(number: int, now: ActionContext) -> str:
+    return "" if number <= now.offers else "this key drops a filter or a word where nothing matches"
 
 
 def _has_pair(now: ActionContext) -> str:
@@ -158,10 +171,11 @@ ACTIONS: tuple[Action, ...] = (
     _action("open", "enter", "open",
         "Open the memory, or filter by the value under the cursor", _PANES,
         _PANES, _needs("openable", "there is nothing to open here"), palette=False),
-    _action("match.next", ")", "next match", "Go to the next match inside the text",
-        _ON_MEMORY, (Pane.DETAIL,), _has_match),
-    _action("match.previous", "(", "previous match", "Go to the previous match inside the text",
-        _ON_MEMORY, (), _has_match),
+    _action("match.next", "n", "next match", "Next match, if the detail shows one", _ON_MEMORY,
+        _ON_MEMORY, _HAS_MATCH, yields=True),
+    _action("match.previous", "N", "previous match",
+        "Previous match, if the detail shows one",
+        _ON_MEMORY, (), _HAS_MATCH, yields=True),
     _change("again", "W", "reapply", "Reapply my overwritten change", _PANES, (ANYWHERE,),
         done="Reapplied"),
     _change("drafts", "K", "draft", "Open an unsaved draft", _PANES, (ANYWHERE,)),
@@ -169,8 +183,9 @@ ACTIONS: tuple[Action, ...] = (
         command="edit",
         command_help="Edit a memory's text, title, type, entity, importance or tags."),
     _change("edit.outside", "E", "$EDITOR", "Edit in $EDITOR", act=Act.EDIT, single=True),
-    _change("new", "n", "new", "Add a memory", _ON_MEMORY, (ANYWHERE,), act=Act.ADD, done="Added",
-        command="add", command_help="Add a memory by the rules of its store."),
+    _change("new", "n insert", "new", "Add a memory", _ON_MEMORY, (ANYWHERE,), act=Act.ADD,
+        done="Added", command="add",
+        command_help="Add a memory by the rules of its store."),
     _change("supersede", "S", "supersede", "Supersede with a new version", _ON_MEMORY,
         act=Act.SUPERSEDE, done="Superseded", single=True, command="supersede",
         command_help="Supersede a memory with a new version."),
@@ -212,10 +227,18 @@ ACTIONS: tuple[Action, ...] = (
     _action("filter.saved", "f", "saved", "Saved filters: apply one, save the current one"),
     _action("filter.clear", "F", "clear", "Clear all filters", footer=_PANES,
         allowed=_needs("filtered", "no filter is set")),
-    _action("order", "v", "order", "Choose the order of the list", footer=_PANES),
+    *(
+        _action(f"relax.{number}", key, "drop",
+            f"Where nothing matches: drop what line {number} of the list names",
+            allowed=partial(_has_offer, number))
+        for number, key in enumerate(OFFER_KEYS, 1)
+    ),
+    _action("order", "b", "order", "Choose the order of the list", footer=_PANES),
     _action("order.then", "ctrl+v", "then by", "Sort by a further key"),
     _action("mark", "space", "mark", "Mark / unmark", (Pane.MEMORIES,), (Pane.MEMORIES,),
         _HAS_MEMORY),
+    _action("mark.range", "v", "range", "Mark a range with the cursor; again to end it",
+        (Pane.MEMORIES,), (Pane.MEMORIES,), _HAS_MEMORY),
     _action("mark.down", "shift+down", "mark down", "Mark a range downwards", (Pane.MEMORIES,), (),
         _HAS_MEMORY),
     _action("mark.up", "shift+up", "mark up", "Mark a range upwards", (Pane.MEMORIES,), (),
@@ -336,6 +359,7 @@ ACTIONS: tuple[Action, ...] = (
         "Page in: the whole text of this memory / one line", (PACK,), palette=False),
     _action("pack.less", "- left h", "less", "Smaller budget", (PACK,), palette=False),
     _action("pack.more", "+ = right l", "more", "Larger budget", (PACK,), palette=False),
+    _action("pack.recipe", "m", "more", "Choose another recipe", (PACK,), palette=False),
     _action("pack.recipe.next", "]", "next recipe", "Next recipe", (PACK,), palette=False),
     _action("pack.recipe.previous", "[", "previous recipe", "Previous recipe", (PACK,),
         palette=False),
@@ -357,7 +381,7 @@ ACTIONS: tuple[Action, ...] = (
     _action("move.page_up", "pageup ctrl+b", "page up", "Page up", (MOVING,), palette=False),
     _action("move.half_down", "ctrl+d", "half down", "Half page down", (MOVING,), palette=False),
     _action("move.half_up", "ctrl+u", "half up", "Half page up", (MOVING,), palette=False),
-    _action("move.first", "home g", "first", "First", (MOVING,), palette=False),
+    _action("move.first", "home g", "first", "First (gg too)", (MOVING,), palette=False),
     _action("move.last", "end G", "last", "Last", (MOVING,), palette=False),
 )
 # fmt: on

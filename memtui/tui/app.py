@@ -6,7 +6,7 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -450,10 +450,10 @@ class MemtuiApp(App[None]):
         """Say in a toast what failed."""
         self.notify(str(error), severity="error", timeout=8)
 
-    def key_of(self, action_id: str) -> str:
-        """The key of an action as the footer shows it; empty when it has none."""
-        keys = self.key_overrides[action_id]
-        return key_bindings.show_key(keys[0]) if keys else ""
+    def key_of(self, action_id: str, taken: Collection[str] = ()) -> str:
+        """The first key of an action but those `taken`, as the footer shows it; empty for none."""
+        keys = (key for key in self.key_overrides[action_id] if key not in taken)
+        return key_bindings.show_key(next(keys, ""))
 
     def hint(self, action_id: str) -> str:
         """The end of a toast that names a key: ` · u undo`; empty if the action has none."""

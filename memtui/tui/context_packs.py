@@ -20,9 +20,11 @@ from memtui.context import (
     Section,
     draft_pack,
     find_recipe,
+    list_projects,
     list_recipes,
 )
 from memtui.library import Library, SearchResult
+from memtui.library.store_names import StoreNames
 from memtui.model import Memory
 from memtui.progress import Cancelled
 from memtui.query import Query
@@ -36,7 +38,7 @@ class PackRequest(Struct, frozen=True):
     recipe: str
     task: str = ""
     entity: str = ""
-    """The project or branch, for recipes that take one; empty: the newest."""
+    """The project or branch, for recipes that take one; empty: all, or the newest."""
     budget: int | None = None
     """Tokens; None: the recipe's own, which most have not."""
     page_in: frozenset[str] = frozenset()
@@ -62,8 +64,8 @@ class BuiltPack(Struct, frozen=True):
     """Revision of the library's snapshot that it was built from."""
     types: Mapping[str, int]
     """The types of all memories in use, with their number."""
-    entities: Mapping[str, int]
-    """The same for entities."""
+    projects: Mapping[str, tuple[str, ...]]
+    """The projects and branches to choose from, each with the programs that know it."""
 
 
 class PackHost(Protocol):
@@ -95,6 +97,10 @@ class _CancellableSource:
     @property
     def stores(self) -> Sequence[Store]:
         return self._library.stores
+
+    @property
+    def names(self) -> StoreNames:
+        return self._library.names
 
     def _go_on(self) -> None:
         if self._job.is_cancelled():
@@ -146,18 +152,18 @@ def build_requested(
         )
 
     if former is not None and former.revision == revision:
-        types, entities = former.types, former.entities
+        types, projects = former.types, former.projects
         is_same = _unbudgeted(former.request) == _unbudgeted(request)
         chosen = former.draft if is_same else choose(request.recipe)
     else:
-        facets, chosen = source.find(Query()).facets, choose(request.recipe)
-        types, entities = dict(facets.type), dict(facets.entity)
+        types, projects = dict(source.find(Query()).facets.type), list_projects(source, now)
+        chosen = choose(request.recipe)
     is_recipe = request.other in {recipe.name for recipe in list_recipes(settings)}
     other = choose(request.other).pack(request.budget) if is_recipe else None
     if job.is_cancelled():
         raise Cancelled("stopped; nothing was built")
     pack, unlimited = chosen.pack(request.budget), chosen.fit(None)
-    return BuiltPack(request, pack, unlimited, chosen, other, revision, types, entities)
+    return BuiltPack(request, pack, unlimited, chosen, other, revision, types, projects)
 
 
 def _unbudgeted(request: PackRequest) -> PackRequest:

@@ -183,7 +183,8 @@ def key_scopes() -> dict[str, str]:
         (ANYWHERE,): ALL_PANES,
         (PACK,): DIALOG + PACK,
     }
-    return {action.id: known.get(action.scopes, "+".join(action.scopes)) for action in ACTIONS}
+    scopes = {action.id: known.get(action.scopes, "+".join(action.scopes)) for action in ACTIONS}
+    return scopes | {action.id: DIALOG + action.id for action in ACTIONS if action.yields}
 
 
 def bindings(*scopes: str) -> list[Binding]:
@@ -212,23 +213,39 @@ def _textual_action(action: Action) -> str:
     """Return the Textual action that a key of the action calls."""
     if MOVING in action.scopes:
         return f"move('{action.id}')"
+    if action.yields:
+        return f"screen.act_if_allowed('{action.id}')"
     return f"{'app' if EVERYWHERE in action.scopes else 'screen'}.act('{action.id}')"
 
 
 def for_footer(pane: Pane, now: ActionContext) -> list[Action]:
     """Return the actions that the footer of a pane shows: those that are possible now.
 
-    First what belongs to the pane, then what works everywhere, and the filters last.
+    First what belongs to the pane, then what works everywhere, and the ways to filter last.
     """
     shown = [action for action in ACTIONS if pane in action.footer and not action.allowed(now)]
     if pane not in (Pane.MEMORIES, Pane.DETAIL):  # enter filters by what the cursor is on
         shown = [one._replace(label="filter") if one.id == "open" else one for one in shown]
+    if now.is_marking:
+        shown = [
+            one._replace(label="end range") if one.id == "mark.range" else one for one in shown
+        ]
     return sorted(shown, key=lambda action: _footer_rank(action, pane))
+
+
+def taken_keys(
+    pane: Pane, now: ActionContext, overrides: Mapping[str, Sequence[str]]
+) -> frozenset[str]:
+    """The keys that do something else in a pane now than they usually do."""
+    yielding = (action for action in ACTIONS if action.yields and pane in action.scopes)
+    return frozenset(
+        key for action in yielding if not action.allowed(now) for key in overrides[action.id]
+    )
 
 
 def _footer_rank(action: Action, pane: Pane) -> int:
     if action.id.startswith("filter.") or action.id == "order":
-        return 2
+        return 2 if action.id != "filter.clear" else 1
     return 0 if pane in action.scopes or action.id == "search" else 1
 
 
@@ -245,6 +262,9 @@ _SHOWN_KEYS = {
     "shift+tab": "⇧tab",
     "shift+left": "⇧←",
     "shift+right": "⇧→",
+    "shift+up": "⇧↑",
+    "shift+down": "⇧↓",
+    "insert": "ins",
 }
 _CHARACTERS = {key_name(character): character for character in string.punctuation}
 

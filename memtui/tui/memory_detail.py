@@ -72,6 +72,15 @@ class DetailLine(NamedTuple):
         return "".join(segment.text for segment in self.segments)
 
 
+class Match(NamedTuple):
+    """A searched word in the text."""
+
+    line: int
+    start: int
+    """Its first character."""
+    end: int
+
+
 class DetailLines:
     """The lines of the detail: a head, the text and the rest.
 
@@ -157,17 +166,14 @@ class DetailLines:
         first += passage.line
         return first, first + shown.count("\n", passage.start, passage.end)
 
-    def find_match(self, words: Sequence[str], start: int, step: int) -> int:
-        """The next line of the text below (1) or above (-1) `start` with a word; -1 for none."""
-        at = max(self._starts[0], start + step)
-        while self._starts[0] <= at:
-            self.draw_to(at)
-            if at < self._starts[-1] and text.count_words(self._lines[at].words, words):
-                return at
-            if at >= self._starts[-1] and step > 0:
-                break
-            at += step
-        return -1
+    def find_matches(self, words: Sequence[str]) -> list[Match]:
+        """Each place in the text that has one of the words; draws it to its end."""
+        self.draw_all()
+        return [
+            Match(line, start, end)
+            for line in range(self._starts[0], self._starts[-1])
+            for start, end in text.highlights(self._lines[line].words, words)
+        ]
 
     def place_of(self, line: int) -> tuple[int, float]:
         """The part of the text that a line belongs to, and its place in it from 0 to 1.

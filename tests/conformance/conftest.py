@@ -6,7 +6,7 @@ import pytest
 
 from memtui.changes import Act
 from memtui.testing.unreadable_tests import DAMAGE, NO_FILE
-from tests.formats import FORMATS
+from tests.formats import EVERY_FORMAT
 from tests.long_run import count
 
 SLOW = (
@@ -31,7 +31,7 @@ def _is_left_out(item: pytest.Item) -> bool:
     if given is None or "known" not in given.params or not item.name.startswith(OF_EVERY_DAMAGE):
         return False
     damage = [*DAMAGE, *NO_FILE].index(given.params["damage"])
-    return bool((FORMATS.index(given.params["known"]) + damage) % EVERY_DAMAGE)
+    return bool((EVERY_FORMAT.index(given.params["known"]) + damage) % EVERY_DAMAGE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from memtui.changes import Act, Change
+from memtui.errors import Refused
 from memtui.stores.format import Format
-from memtui.testing import WritableStoreConformance
+from memtui.testing import StoreConformance, WritableStoreConformance
 from memtui.testing.fixtures import memories, open_library, sample
 from memtui.testing.hostile_text_tests import MIN_EDITABLE, editable
 from memtui.testing.hostile_values import ALL
-from tests.formats import FORMATS
+from tests.formats import EVERY_FORMAT, FORMATS, READ_ONLY
 from tests.long_run import count
 
 SHARE = count(12, 1)
@@ -37,3 +39,25 @@ class TestFormats(WritableStoreConformance):
         assert len(memories(library)) > 20
         wanted = MIN_EDITABLE if known.name in ONLY_NOTES else len(ALL)
         assert len(editable(library, len(ALL))) >= wanted
+
+
+ONLY_READ = [known for known in EVERY_FORMAT if known.name in READ_ONLY]
+
+
+@pytest.mark.parametrize("known", ONLY_READ, ids=READ_ONLY)
+class TestReadOnlyFormats(StoreConformance):
+    """Formats that memtui does not write."""
+
+    def copy_sample(self, known: Format, place: Path) -> Path:
+        return sample(known, place)
+
+    def test_every_act_is_refused_in_one_line(self, known: Format, place: Path) -> None:
+        library = open_library(place)
+        every = memories(library)
+        assert len(every) > 20
+        reasons = {library.refusal(act, memory) for act in Act for memory in every.values()}
+        assert reasons == {library.stores[0].read_only}
+        memory = next(iter(every.values()))
+        for act in Act:
+            with pytest.raises(Refused):
+                library.plan([Change(act, memory.store, memory.ref, {"content": "x"})])

@@ -57,7 +57,22 @@ DIALOGS = {
     "import": ("I", "Import"),
 }
 """The keys that open each, in one write too, and what comes up."""
-KEYS = [*"yynsxzejk /?tCHe", ESC, ESC, "\r", "\t", "\x13", "\x1bOQ", "\x7f", " ", "\x1b[B", "\x0c"]
+KEYS = [
+    *"yynNvbgGsxzejk /?tCHe",
+    "\x04",
+    "\x15",
+    "\x1b[1;2B",
+    ESC,
+    ESC,
+    "\r",
+    "\t",
+    "\x13",
+    "\x1bOQ",
+    "\x7f",
+    " ",
+    "\x1b[B",
+    "\x0c",
+]
 
 
 def _home(on: Any) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memtui.config import Settings
 from memtui.library import Library
 from memtui.query import parse_query
 from memtui.tui.actions import BY_ID
@@ -198,9 +199,9 @@ def shown_times(on: Stage) -> list[object]:
 async def test_the_order_is_chosen_and_the_one_in_use_is_marked(root: Path) -> None:
     async with stage(root) as on:
         first, times = on.headlines(), shown_times(on)
-        await on.press("v", "down", "enter")
+        await on.press("b", "down", "enter")
         assert shown_times(on) == times[::-1] != times
-        await on.press("v")
+        await on.press("b")
         lines = on.text().split("\n")
         assert any("✓ oldest first" in line for line in lines)
         await on.press("up", "enter")
@@ -237,6 +238,49 @@ async def test_shift_and_arrows_mark_a_range(root: Path) -> None:
         assert (memories.cursor, memories.marked) == (1, set(slots[:2]))
         await on.press("home", "shift+up")
         assert (memories.cursor, memories.marked) == (0, set(slots[:2]))
+        await on.press("j", "j", "shift+up")
+        assert memories.marked == set(slots[:3]), "a range adds to what is marked"
+
+
+async def test_v_marks_what_the_cursor_passes_until_it_ends(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        memories = on.browse.memories
+        slots = [int(slot) for slot in memories.slots]
+        await on.press("space", "j", "j", "v")
+        await on.sees("marking a range · 2 marked")
+        await on.sees("v end range")
+        await on.press("G")
+        assert memories.marked == {slots[0], *slots[3:]}
+        await on.press("k", "shift+up")
+        assert memories.marked == {slots[0], *slots[3:-2]}
+        await on.press("g", "g")
+        assert memories.marked == set(slots[:4]), "it is turned round where it began"
+        await on.press("v", "G")
+        assert memories.marked == set(slots[:4])
+        await on.press("v", "escape", "k")
+        assert memories.marked == {*slots[:4], slots[-1]}, "what was marked stays"
+        await on.press("escape")
+        assert not memories.marked
+
+
+async def test_a_range_ends_with_its_list(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        memories = on.browse.memories
+        await on.press("v", "j", "b", "down", "enter")
+        assert (memories.is_marking, len(memories.marked)) == (False, 2)
+        await on.press("escape", "v", "j", "space", "j")
+        assert (memories.is_marking, len(memories.marked)) == (False, 2)
+
+
+async def test_settings_give_the_order_its_former_key(root: Path) -> None:
+    keys = {"order": ("v",), "mark.range": ("b",)}
+    async with stage(root, (120, 35), settings=Settings(keys=keys), toasts=True) as on:
+        assert not on.app._notifications
+        await on.press("v")
+        await on.sees("✓ as usual")
+        await on.press("escape", "b", "j")
+        assert len(on.browse.memories.marked) == 2
+        await on.sees("b end range")
 
 
 async def test_marks(root: Path) -> None:

@@ -64,7 +64,7 @@ async def test_a_key_after_a_filter_is_for_a_row_that_it_shows(root: Path) -> No
 async def test_a_key_after_another_order_is_for_the_list_in_that_order(root: Path) -> None:
     async with slow_stage(root) as on:
         await on.ready()
-        await on.burst("v", "down", "enter", "g", "space")
+        await on.burst("b", "down", "enter", "g", "space")
         assert marked(on) == on.headlines()[:1]
 
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from textual import events
 
 from memtui.changes import Act, Change
 from memtui.library import Library
@@ -71,6 +72,22 @@ async def test_an_edit_changes_only_its_value_and_undo_gives_the_same_bytes(
         assert re.fullmatch('Undone: edit "[^"]+"\n[^\n]+ · ctrl\\+r redo', on.toasts[-1])
         await on.keys("ctrl+r")
         assert on.files() == after
+
+
+async def test_the_ends_of_a_text_and_a_paste_as_one_step(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("e")
+        await write(on, "one\ntwo\nthree")
+        await on.keys("ctrl+end", "!", "ctrl+home", "?")
+        assert prose(on).raw == "?one\ntwo\nthree!"
+        await on.keys("ctrl+shift+end", "q")
+        assert prose(on).raw == "?q"
+        on.app.post_message(events.Paste("d\rd\r\x1bq"))
+        await on.rest()
+        assert prose(on).raw == "?qd\nd\n\x1bq"
+        await on.keys("ctrl+z")
+        assert prose(on).raw == "?q"
 
 
 async def test_the_form_asks_only_when_something_would_be_lost(tmp_path: Path) -> None:
@@ -180,12 +197,14 @@ async def test_marks_are_changed_with_one_question_and_one_undo(tmp_path: Path) 
     async with changing(tmp_path, AGENT) as on:
         before = on.files()
         await on.show("kind:fact")
-        await on.keys("space", "space", "space")
+        await on.keys("v", "j", "j")
         refs = [memory.ref for memory in on.browse.marked_memories()]
         assert len(refs) == 3
         await on.keys("d")
         assert "Retire 3 memories" in on.text()
+        assert on.browse.memories.is_marking
         await on.keys("enter")
+        assert not on.browse.memories.is_marking
         assert {on.memory(ref).status for ref in refs} <= {"retired", "superseded"}
         assert not on.browse.memories.marked
         await on.keys("u")

@@ -76,7 +76,7 @@ async def test_what_is_typed_at_once_is_the_task_though_a_search_stands(tmp_path
 @pytest.mark.slow
 async def test_blanks_between_memories_have_no_tokens_of_their_own(tmp_path: Path) -> None:
     async with changing(tmp_path, "ambient", size=(160, 90)) as on:
-        await on.press("P")
+        await on.press("P", "enter")
         await on.sees("[Project: ")
         lines = [line.split("│")[1].strip(" ▐▌") for line in on.text().split("\n") if "│" in line]
         assert not [line for line in lines if line.isdigit()]
@@ -363,6 +363,10 @@ async def test_recipes_are_those_of_the_open_programs(tmp_path: Path) -> None:
         await on.press("P")
         assert list(screen_of(on)._recipes) == ["loaded", "tiers", "session", "typed", "prime"]
         assert screen_of(on).request.recipe == "loaded"
+        await on.press("m")
+        await on.sees("Summaries, facts and daily notes, in turn (agent-memory)")
+        await on.press("j", "enter")
+        assert screen_of(on).request.recipe == "tiers"
 
 
 @pytest.mark.slow
@@ -371,7 +375,7 @@ async def test_a_project_is_chosen_and_the_words_of_the_search_are_no_project(
 ) -> None:
     async with changing(tmp_path, "ambient", size=(120, 35)) as on:
         await on.press("P")
-        await on.sees("the newest of each program")
+        await on.sees("all projects")
         await on.press("/")
         await on.sees("Project or branch")
         await on.type("towerd")
@@ -389,6 +393,12 @@ async def test_a_project_is_chosen_and_the_words_of_the_search_are_no_project(
 async def test_the_screen_begins_with_what_programs_load_and_how_much_of_the_limit(
     tmp_path: Path,
 ) -> None:
-    async with changing(tmp_path, "claude-code", size=(120, 35)) as on:
+    async with changing(tmp_path, "claude-code", size=(160, 35)) as on:
         await on.press("P")
         assert screen_of(on).request.recipe == "loaded"
+        shown = on.text()
+        assert "▸ Claude Code · chime-control · MEMORY.md · ▰▰▰▰▰ 218 of 200 lines" in shown
+        await on.press("enter")
+        assert "▾ Claude Code" in on.text()
+        await on.press("enter")
+        assert on.text() == shown

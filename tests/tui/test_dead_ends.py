@@ -100,7 +100,7 @@ async def test_saved_filters_are_renamed_and_deleted_in_place(root: Path, tmp_pa
 async def test_clearing_filters_clears_the_order_too(root: Path) -> None:
     async with stage(root) as on:
         before = on.headlines()
-        await on.press("v", "down", "enter", "/")
+        await on.press("b", "down", "enter", "/")
         await on.type("type:decision sort:importance")
         await on.press("enter", "F")
         assert on.headlines() == before

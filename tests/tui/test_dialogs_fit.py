@@ -136,7 +136,7 @@ async def test_a_small_screen_shows_the_filter_and_several_commands(root: Path) 
     async with stage(root, (40, 12)) as on:
         await on.press(":")
         await on.sees("Filter by recency")
-        await on.press("escape", "v", "down", "down", "enter", "ctrl+v", "enter")
+        await on.press("escape", "b", "down", "down", "enter", "ctrl+v", "enter")
         await on.sees("by importance, then newe… ×")
 
 
@@ -190,7 +190,7 @@ async def test_an_address_that_fits_is_on_one_line(root: Path) -> None:
 
 async def test_clearing_the_filters_clears_the_order_too(root: Path) -> None:
     async with stage(root, (80, 24)) as on:
-        await on.press("v", "down", "enter")
+        await on.press("b", "down", "enter")
         await on.sees("oldest first ×")
         await on.press("F")
         await on.sees("newest first")
@@ -280,7 +280,7 @@ async def test_ctrl_c_leaves_a_dialog_as_escape_does(root: Path) -> None:
 async def test_help_is_searched_and_names_the_actions(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         await on.press("?")
-        await on.sees("detail.raw")
+        await on.sees("forward")
         await on.press("/")
         await on.type("undo")
         await on.sees("Undo the last change")

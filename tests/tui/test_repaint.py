@@ -30,9 +30,9 @@ pytestmark = pytest.mark.slow
 COLUMNS, LINES = 100, 28
 STEPS = 25
 KEYS = (
-    *("j", "k", "g", "G", "ctrl+d", "ctrl+u", "pagedown", "pageup"),
+    *("j", "k", "g", "G", "ctrl+d", "ctrl+u", "pagedown", "pageup", "v", "shift+down", "shift+up"),
     *("1", "2", "3", "4", "5", "tab", "shift+tab", "enter", "escape", "z"),
-    *("]", "[", "backspace", "h", "l", "space", "a", "p", "u", "ctrl+r", "v", "F", "T", "U", "H"),
+    *("]", "[", "backspace", "h", "l", "space", "a", "p", "u", "ctrl+r", "b", "F", "T", "U", "H"),
 )
 CONSOLE = Console(color_system="truecolor", force_terminal=True)
 

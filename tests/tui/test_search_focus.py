@@ -33,7 +33,7 @@ async def test_leaving_a_search_keeps_the_selected_memory_selected(root: Path) -
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "keys",
-    [("v", "down", "enter"), ("v", "down", "down", "enter"), ("s", "space", "enter"), ("F",)],
+    [("b", "down", "enter"), ("b", "down", "down", "enter"), ("s", "space", "enter"), ("F",)],
 )
 async def test_orders_and_filters_leave_the_cursor_on_its_memory(
     root: Path, keys: tuple[str, ...]

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from memtui.tui.controllers.viewing import find_urls
+from memtui.tui.dialogs.comparison import ComparisonScreen
 
-from .stage import Stage, fact, stage, write_store
+from .stage import fact, stage, write_store
 
 LONG = "\n\n".join(
     f"Paragraph {number} speaks of {'harbour' if number % 40 == 7 else 'other'} things."
@@ -95,30 +96,51 @@ async def test_bookmarks_and_back_reach_a_row_far_below(tmp_path: Path) -> None:
         assert on.browse.memories.memory == last
 
 
-def position(on: Stage) -> int:
-    return on.browse.detail._match
-
-
 async def test_matches_inside_a_long_text_are_gone_through(tmp_path: Path) -> None:
     root = write_store(tmp_path, {"port": [fact(1, LONG, "2026-03-02")]})
-    async with stage(root, (80, 24)) as on:
-        assert on.browse.refusal("match.next") == "nothing is searched for"
+    async with stage(root, (80, 24), state=tmp_path / "state") as on:
         await on.press("/")
         await on.type("harbour")
         await on.press("enter", "3")
-        down = []
-        for _ in range(5):
-            await on.press(")")
+        for key, number in zip("nnnnnnNN", (1, 2, 3, 4, 5, 1, 5, 4), strict=True):
+            await on.press(key)
+            await on.sees(f"match {number} of 5")
             assert "▸Paragraph" in on.text()
-            down.append(position(on))
-        assert down == sorted(set(down)), "each further down"
-        await on.press(")")
-        assert position(on) == down[-1]
-        up = []
-        for _ in range(4):
-            await on.press("(")
-            up.append(position(on))
-        assert up == down[-2::-1]
+        await on.press("j", "=")
+        assert "match" not in on.text().split("\n")[-2], "another drawing has other matches"
+        await on.press("=", "g", "n", "/")
+        await on.type(" paragraph")
+        assert "match" not in on.text().split("\n")[-2]
+
+
+async def test_n_and_shift_n_mean_matches_only_while_the_detail_shows_them(tmp_path: Path) -> None:
+    facts = [fact(1, "A ship in the harbour, a harbour for ships", "2026-03-02")]
+    root = write_store(tmp_path, {"port": facts})
+    async with stage(root, (200, 30), state=tmp_path / "state") as on:
+        assert on.browse.refusal("match.next") == "the detail shows no match of a search"
+        footer = on.text().rpartition("\n")[2]
+        assert "n new" in footer
+        assert "next match" not in footer
+        await on.press("/")
+        await on.type("harbour")
+        await on.press("enter")
+        footer = on.text().rpartition("\n")[2]
+        assert "n next match" in footer
+        assert "ins new" in footer
+        await on.press("n", "n")
+        await on.sees("match 2 of 2")
+        await on.press("N")
+        await on.sees("match 1 of 2")
+        await on.press("insert")
+        await on.sees("New memory")
+        await on.press("escape", "1", "n")
+        await on.sees("New memory")  # in other panes it keeps its meaning
+        await on.press("escape", "2", "z", "n")
+        await on.sees("New memory")  # the detail is not in view
+        await on.press("escape", "z", "escape", "n")
+        await on.sees("New memory")  # nothing is searched for
+        await on.press("escape", "N")
+        assert isinstance(on.app.screen, ComparisonScreen)
 
 
 @pytest.mark.slow
@@ -133,14 +155,14 @@ async def test_the_mark_of_a_match_stands_on_its_line_in_a_text_not_drawn_before
         await on.press("/")
         await on.type("needle")
         await on.press("enter", "3")
-        for key in "))))(()(":
+        for key in "nnnnNNnN":
             await on.press(key)
             assert "▸The needle" in on.text()
         await on.press("k", "k", "k", "j")
-        if "▸" in on.text():
-            assert "▸The needle" in on.text()
-        await on.resize(70, 24)
-        assert "▸" not in on.text()
+        for width in (80, 70):
+            await on.resize(width, 24)
+            if "▸" in on.text():
+                assert "▸The needle" in on.text()
 
 
 def test_addresses_are_found_whole_and_nothing_else() -> None:
@@ -183,7 +205,7 @@ async def test_an_address_is_shown_whole_before_it_is_opened(
 
 async def test_the_order_has_several_keys(root: Path) -> None:
     async with stage(root, (80, 24)) as on:
-        await on.press("v", "down", "down", "enter")
+        await on.press("b", "down", "down", "enter")
         await on.sees("by importance")
         await on.press("ctrl+v")
         await on.sees("Order: by importance, then")

@@ -927,7 +927,8 @@ def _block(
     if not block.text:
         return None
     title = project.path if branch is None else f"{project.path}/{branch.branch}"
-    return block.loaded(title, str(own.file.path) if own else "", is_of_entity=True, note=LOADED)
+    file = str(own.file.path) if own else ""
+    return block.loaded(title, file, is_of_entity=True, note=LOADED, entity=title)
 
 
 def _is_unexpired(file: EventFile, now: datetime) -> bool:

@@ -27,16 +27,18 @@ _MARKS = ('"_type":"memory"', '"issue_type"', '"priority"', '"_schema":"beads-js
 
 @Detection
 def detect(path: Path) -> Iterator[Candidate]:
-    """The folder of the issues, if this is it, holds it as `.beads`, or is the file itself."""
+    """The folder of the issues: this one, its `.beads`, or that of the file itself."""
     folders = [path, path / FOLDER]
     if path.name in NAMES and not os.path.isdir(path):
         folders = [path.parent]
     for folder in folders:
         file = issues_file(folder)
         if _holds_issues(file):
-            yield Candidate(folder, f"{file.name} begins with an issue")
-        elif os.path.lexists(file):
-            yield Candidate(folder, file.name, "an issue in its first line")
+            yield Candidate(folder, f"issues in {file.name}")
+        elif os.path.isfile(file):
+            yield Candidate(folder, file.name, "an issue of Beads in its first line")
+        elif folder.name == FOLDER and os.path.isdir(folder):
+            yield Candidate(folder, FOLDER, f"{NAMES[0]}, which `bd export -o` writes")
 
 
 def issues_file(root: Path) -> Path:

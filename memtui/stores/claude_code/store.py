@@ -298,6 +298,7 @@ def _index_text(entity: str, file: str, text: str, memories: Sequence[Memory]) -
         entries=tuple(entries),
         note=note,
         lines=tuple(offsets),
+        entity=entity,
     )
 
 

@@ -34,19 +34,15 @@ from memtui.errors import BundleError, Refused
 from memtui.model import Memory
 from memtui.stores.base import Store
 from memtui.stores.engram import NAME, database_file, rules
-from memtui.stores.engram.connection import read_or_raise
-from memtui.stores.engram.rebuild import lines_of
 from memtui.stores.engram.records import PROMPT as PROMPT_PREFIX
 from memtui.stores.engram.records import SESSION as SESSION_PREFIX
 from memtui.stores.engram.records import (
     DatabasePlace,
     Relation,
-    is_valid_text,
     observation,
     prompt,
     relation_of,
     session,
-    text,
 )
 from memtui.stores.engram.rows import (
     OWNERSHIP_MODES,
@@ -57,6 +53,9 @@ from memtui.stores.engram.rows import (
 )
 from memtui.stores.engram.schema import Schema, column_names, inspect
 from memtui.stores.format import ExportedDocument, ExportRequest, IncomingStore
+from memtui.stores.sqlite.columns import is_valid_text, text
+from memtui.stores.sqlite.connection import read_or_raise
+from memtui.stores.sqlite.rebuild import lines_of
 from memtui.text import number
 
 T = TypeVar("T")

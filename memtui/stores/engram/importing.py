@@ -17,20 +17,13 @@ from memtui.changes import Change, Edit, Outcome, Plan, row_edit
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.engram import rules
-from memtui.stores.engram.records import (
-    PROMPT,
-    SESSION,
-    count_of,
-    from_json_value,
-    importance,
-    is_valid_text,
-    text,
-)
+from memtui.stores.engram.records import PROMPT, SESSION, count_of, importance
 from memtui.stores.engram.rows import OpenDatabase, imported_session_row, session_edits
 from memtui.stores.engram.schema import OBSERVATION_COLUMNS
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import entity_parts, extra_in, kind_change, lost_names, short_hash
 from memtui.stores.plans import plan_duplicate
+from memtui.stores.sqlite.columns import from_json_value, is_valid_text, text
 from memtui.stores.values import created_of, from_iso
 
 _FROM_EXTRA = OBSERVATION_COLUMNS - {"id", "type", "title", "content", "pinned", "normalized_hash"}

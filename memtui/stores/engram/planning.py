@@ -44,20 +44,18 @@ from memtui.stores.base import StoreView
 from memtui.stores.engram import rules
 from memtui.stores.engram.importing import ImportPlanner
 from memtui.stores.engram.records import (
-    DAMAGED,
     OPEN_STATUSES,
     PROMPT,
     Relation,
     count_of,
     relations,
     row_key,
-    text,
-    to_json_value,
 )
 from memtui.stores.engram.rows import session_edits
 from memtui.stores.engram.rules import plan_nothing
 from memtui.stores.engram.schema import Schema
 from memtui.stores.importing import is_import
+from memtui.stores.sqlite.columns import DAMAGED, text, to_json_value
 from memtui.text import counted
 
 _OVERWRITTEN = ("type", "title", "content", "tool_name", "last_seen_at")

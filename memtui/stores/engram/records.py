@@ -30,12 +30,10 @@ newest first, each text cut by bytes.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import sqlite3
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -46,6 +44,20 @@ from memtui.stores.base import LoadedBlock, LoadedText
 from memtui.stores.engram.schema import Schema
 from memtui.stores.format import UpkeepRules
 from memtui.stores.sidecar import link_to_json
+from memtui.stores.sqlite.columns import (
+    remaining_columns,
+    text,
+    to_json_value,
+)
+from memtui.stores.sqlite.spans import (
+    SPAN,
+    bounded,
+    bucket_of,
+    span_bounds,
+    span_digest,
+    span_key,
+    span_marks,
+)
 from memtui.stores.values import from_iso, memory_name
 
 PROMPT = "prompts/"
@@ -54,9 +66,6 @@ SESSION = "sessions/"
 HIGH_TYPES = frozenset({"decision", "architecture", "policy"})
 LOW_TYPES = frozenset({"passive"})
 OPEN_STATUSES = frozenset({"judged", "pending"})
-
-DAMAGED = "invalid_utf8"
-"""Key in `extra` that names the columns whose bytes are not UTF-8."""
 
 _FIELDS = frozenset({"id", "type", "title", "content", "pinned"})
 _PROMPT_FIELDS = frozenset({"id", "content"})
@@ -210,22 +219,6 @@ def entity_of(row: Row) -> str:
     return f"{project}/{tail}" if project else tail
 
 
-def text(value: object) -> str:
-    """A text column for display: invalid UTF-8 replaced, NULL empty."""
-    if value is None:
-        return ""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if not isinstance(value, str):
-        return str(value)
-    if is_valid_text(value):
-        return value
-    try:
-        return encode(value).decode("utf-8", "replace")
-    except UnicodeEncodeError:  # half a character that stands for no byte: it is not from a column
-        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-
-
 def is_blank(value: object) -> bool:
     """Whether Engram regards a column as empty."""
     return value is None or not str(value).strip()
@@ -236,54 +229,10 @@ def count_of(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def is_valid_text(value: str) -> bool:
-    """Whether the column's bytes were UTF-8 (invalid ones are read as lone surrogates)."""
-    if value.isascii():
-        return True
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def encode(value: str) -> bytes:
-    return value.encode("utf-8", "surrogateescape")
-
-
-def to_json_value(value: object) -> object:
-    """Convert a column value to JSON; bytes become {"base64": ...}."""
-    if isinstance(value, bytes):
-        return {"base64": base64.b64encode(value).decode("ascii")}
-    if isinstance(value, str):
-        return text(value)
-    return value
-
-
-def from_json_value(value: object) -> object:
-    """The inverse of `to_json_value`."""
-    if isinstance(value, Mapping) and set(value) == {"base64"}:
-        return base64.b64decode(value["base64"])
-    return value
-
-
 def row_key(row: Row) -> dict[str, Any]:
     """The key of a row: its number, and its sync_id if it has one, as a number may be reused."""
     sync_id = row.get("sync_id")
     return {"id": row["id"], **({"sync_id": sync_id} if sync_id else {})}
-
-
-def remaining_columns(row: Row, used: frozenset[str]) -> dict[str, Any]:
-    """Every column without a field of its own, except NULLs."""
-    extra = {
-        name: to_json_value(row[name]) for name in row if name not in used and row[name] is not None
-    }
-    damaged = [
-        name for name, value in row.items() if isinstance(value, str) and not is_valid_text(value)
-    ]
-    if damaged:
-        extra[DAMAGED] = damaged
-    return extra
 
 
 def _link(relation: Relation) -> Link:
@@ -314,13 +263,6 @@ def upkeep_rules() -> UpkeepRules:
     )
 
 
-SPAN = 256
-"""Rows in a shard: about 1 ms to read, and few enough shards at 100,000 rows."""
-
-MAX_SHARD_BYTES = 256 << 20
-"""Rows of one shard that hold more are refused: pages that are part of several values can make a
-small file hold any amount."""
-
 FORM = "5"
 """Part of every stamp; raise it when rows are turned into memories differently."""
 
@@ -332,18 +274,17 @@ Stamps = dict[str, str]
 
 def stamps(connection: sqlite3.Connection, schema: Schema) -> Stamps:
     """The stamp of each shard by its key, in reading order. Raises sqlite3.Error."""
-    connection.create_function("memtui_sum", -1, _sum, deterministic=True)
     found: Stamps = {}
     touching = _relation_marks(connection, schema)
     versions = _version_marks(connection, schema)
     for bucket, marks in _marks(connection, schema, "observations", "id"):
         joined = (marks, touching.get(bucket, 0), versions.get(bucket))
-        found[_key("observations", bucket)] = _digest(joined)
+        found[span_key("observations", bucket)] = span_digest((FORM, joined))
     if schema.has("user_prompts"):
         for bucket, marks in _marks(connection, schema, "user_prompts", "id"):
-            found[_key("prompts", bucket)] = _digest(marks)
+            found[span_key("prompts", bucket)] = span_digest((FORM, marks))
     for bucket, marks in _marks(connection, schema, "sessions", "rowid"):
-        found[_key("sessions", bucket)] = _digest(marks)
+        found[span_key("sessions", bucket)] = span_digest((FORM, marks))
     return found
 
 
@@ -352,7 +293,7 @@ def memories(
 ) -> tuple[Memory, ...]:
     """The memories of one shard, by row number. Raises sqlite3.Error, ValueError on a bad key."""
     table, _, bucket = key.partition("/")
-    low, high = _bounds(int(bucket))
+    low, high = span_bounds(int(bucket))
     if table == "observations":
         return _observations(connection, schema, home, low, high)
     if table == "prompts":
@@ -402,7 +343,7 @@ def relations(
         values,
     )
     found = []
-    for row in map(dict, _bounded(cursor)):
+    for row in map(dict, bounded(cursor)):
         ends = row.pop("source_row"), row.pop("target_row")
         found.append(relation_of(row, ends, source_alive=bool(row.pop("source_alive"))))
     return found
@@ -421,7 +362,7 @@ def _versions(
         (low, high),
     )
     found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for row in _bounded(cursor):
+    for row in bounded(cursor):
         columns = {
             name: to_json_value(row[name])
             for name in row.keys()  # noqa: SIM118 - a sqlite3.Row iterates over its values
@@ -437,30 +378,13 @@ def _rows(
     cursor = connection.execute(
         f"SELECT * FROM {table} WHERE {number} BETWEEN ? AND ? ORDER BY {number}", (low, high)
     )
-    return map(dict, _bounded(cursor))
-
-
-def _bounded(rows: Iterable[sqlite3.Row]) -> Iterator[sqlite3.Row]:
-    """The rows, as long as they hold no more than a shard can."""
-    left = MAX_SHARD_BYTES
-    for row in rows:
-        left -= sum(len(value) for value in row if isinstance(value, str | bytes))
-        if left < 0:
-            raise sqlite3.DataError(f"{SPAN} rows hold more than {MAX_SHARD_BYTES >> 20} MiB")
-        yield row
+    return map(dict, bounded(cursor))
 
 
 def _marks(
     connection: sqlite3.Connection, schema: Schema, table: str, number: str
 ) -> list[tuple[int, tuple[Any, ...]]]:
-    """Count, highest number and checksum of the rows of each shard."""
-    shown = sorted(schema.tables.get(table, frozenset()) - _NOT_SHOWN)
-    columns = "".join(f', CAST("{name}" AS BLOB)' for name in shown)
-    cursor = connection.execute(
-        f"SELECT {number} / {SPAN} AS bucket, count(*), max({number}),"
-        f" total(memtui_sum({number}{columns})) FROM {table} GROUP BY 1 ORDER BY 1"
-    )
-    return [(row[0], tuple(row)[1:]) for row in cursor]
+    return span_marks(connection, table, schema.tables.get(table, frozenset()) - _NOT_SHOWN, number)
 
 
 def _relation_marks(connection: sqlite3.Connection, schema: Schema) -> dict[int, int]:
@@ -473,7 +397,7 @@ def _relation_marks(connection: sqlite3.Connection, schema: Schema) -> dict[int,
             "utf-8", "surrogatepass"
         )
         for number in {each.source_row, each.target_row} - {None}:
-            bucket = _bucket(number or 0)
+            bucket = bucket_of(number or 0)
             sums[bucket] = zlib.crc32(state, sums[bucket])
     return sums
 
@@ -488,36 +412,9 @@ def _version_marks(connection: sqlite3.Connection, schema: Schema) -> dict[int, 
     return {row[0]: tuple(row)[1:] for row in cursor}
 
 
-def _sum(number: int, *values: bytes | None) -> int:
-    """Checksum of a row; NULL differs from "", as in edits."""
-    crc = number & 0xFFFFFFFF
-    for value in values:
-        crc = zlib.crc32(value or b"", zlib.crc32(b"\0" if value is None else b"\1", crc))
-    return crc
-
-
-def _bucket(number: int) -> int:
-    """Integer division towards zero, as SQLite divides."""
-    return number // SPAN if number >= 0 else -(-number // SPAN)
-
-
 def shard_of_observation(number: int) -> str:
     """Key of the shard that holds the observation with this row number, above 0."""
-    return _key("observations", number // SPAN)
-
-
-def _bounds(bucket: int) -> tuple[int, int]:
-    low, high = bucket * SPAN, bucket * SPAN
-    return low - (SPAN - 1) * (bucket <= 0), high + (SPAN - 1) * (bucket >= 0)
-
-
-def _key(table: str, bucket: int) -> str:
-    return f"{table}/{bucket:06d}"
-
-
-def _digest(value: object) -> str:
-    state = repr((FORM, SPAN, value)).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(state).hexdigest()[:32]
+    return span_key("observations", number // SPAN)
 
 
 # ---- the context of a session -------------------------------------------------------------------
@@ -535,30 +432,30 @@ LOADED = (
 _SESSIONS = """
 SELECT s.id, s.project, s.started_at, s.summary, COUNT(o.id) AS observations
 FROM sessions s LEFT JOIN observations o ON o.session_id = s.id AND o.deleted_at IS NULL
-WHERE (? = '' OR s.project = ?)
+WHERE s.project = ?
 GROUP BY s.id ORDER BY MAX(COALESCE(o.created_at, s.started_at)) DESC LIMIT ?
 """
 _PROMPTS = """
 SELECT id, content, created_at FROM user_prompts
-WHERE (? = '' OR project = ?) ORDER BY created_at DESC LIMIT ?
+WHERE project = ? ORDER BY created_at DESC LIMIT ?
 """
 _OBSERVATIONS = """
 SELECT id, type, title, content FROM observations
-WHERE deleted_at IS NULL AND (? = '' OR project = ?) ORDER BY created_at DESC LIMIT ?
+WHERE deleted_at IS NULL AND project = ? ORDER BY created_at DESC LIMIT ?
 """
 
 
 def session_context(
     connection: sqlite3.Connection, schema: Schema, label: str, file: str, project: str
 ) -> LoadedText | None:
-    """Build the context of a project's session; of all projects if it is empty.
+    """Build the context of a project's session.
 
     Returns:
         None if there is nothing to give. Raises sqlite3.Error.
     """
 
     def rows(statement: str, limit: int) -> Sequence[Any]:
-        return connection.execute(statement, (project, project, limit)).fetchall()
+        return connection.execute(statement, (project, limit)).fetchall()
 
     sessions = rows(_SESSIONS, SESSIONS)
     observations = rows(_OBSERVATIONS, OBSERVATIONS)
@@ -590,7 +487,13 @@ def session_context(
         for number, kind, title, content in observations
     ]
     add("Recent Observations", observation_lines)
-    return block.loaded(project or "all projects", file, note=LOADED)
+    return block.loaded(project, file, note=LOADED, entity=project)
+
+
+def project_names(connection: sqlite3.Connection) -> list[str]:
+    """The projects that have a session or an observation. Raises sqlite3.Error."""
+    statement = "SELECT project FROM sessions UNION SELECT project FROM observations ORDER BY 1"
+    return [text(name) for (name,) in connection.execute(statement) if text(name)]
 
 
 def _cut(value: object, most: int) -> str:

@@ -17,8 +17,7 @@ Triggers of the database keep its full-text index; `schema` made sure that they 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -26,25 +25,24 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memtui.changes import Edit, Kind, invert_edits
-from memtui.errors import Conflict, MemtuiError, Refused, SaveError
+from memtui.changes import Edit, Kind
+from memtui.errors import Conflict, Refused, SaveError
 from memtui.files.save_hooks import failpoint
 from memtui.stores.base import WriteRecorder
-from memtui.stores.engram.connection import commit, transaction
-from memtui.stores.engram.records import count_of, from_json_value, is_blank, is_valid_text, text
-from memtui.stores.engram.rows import (
-    DERIVED,
-    TABLES,
+from memtui.stores.engram.records import count_of, is_blank
+from memtui.stores.engram.rows import DERIVED, TABLES, find_row, insert_row
+from memtui.stores.engram.rules import content_hash, timestamp
+from memtui.stores.engram.schema import KNOWN_TRIGGERS, Schema, inspect
+from memtui.stores.engram.sync_log import SyncLog
+from memtui.stores.sqlite.columns import from_json_value, is_valid_text, text
+from memtui.stores.sqlite.connection import commit, database_error_text, transaction
+from memtui.stores.sqlite.rows import (
     describe_columns,
-    find_row,
-    insert_row,
     refuse_damaged,
     row_digest,
     row_name,
+    saved_beside,
 )
-from memtui.stores.engram.rules import content_hash, timestamp
-from memtui.stores.engram.schema import Schema, database_error_text, inspect
-from memtui.stores.engram.sync_log import SyncLog
 
 REVISED = frozenset({"type", "title", "content", "project", "scope", "topic_key"})
 """Columns whose change counts as a revision (UpdateObservation)."""
@@ -79,7 +77,7 @@ def apply(
     """
     rows = [_checked(edit, path) for edit in edits]
     try:
-        with transaction(path) as connection:
+        with transaction(path, KNOWN_TRIGGERS) as connection:
             schema = inspect(connection)
             if schema.refusal:
                 raise Refused(f"nothing can be written: {schema.refusal}", where=str(path))
@@ -87,7 +85,7 @@ def apply(
                 path, connection, schema, SyncLog(connection, schema, timestamp(clock()))
             )
             name, written = writer.run(rows, recorder)
-            with _saved_beside(tuple(beside), recorder):
+            with saved_beside(tuple(beside), recorder):
                 commit(connection)
             failpoint("done")
             recorder.done(name)
@@ -95,29 +93,6 @@ def apply(
         why = database_error_text(error, path)
         raise SaveError(f"SQLite: {why}", where=str(path), do="nothing was changed") from error
     return written
-
-
-@contextmanager
-def _saved_beside(edits: tuple[Edit, ...], recorder: WriteRecorder) -> Iterator[None]:
-    """Save these edits of files, and take them back if the block raises an exception."""
-    if not edits:
-        yield
-        return
-    from memtui.files import save_transaction
-
-    try:
-        save_transaction.commit(edits, recorder)
-        yield
-    except BaseException as error:
-        try:
-            save_transaction.commit(invert_edits(edits), recorder)
-        except Conflict:
-            raise error from None  # they are not in the file: `commit` had taken them back
-        except MemtuiError as failure:
-            raise SaveError(
-                f"only a part was saved: {error}", where=failure.where, do="undo reverts it"
-            ) from error
-        raise
 
 
 def _with_counted(edit: Edit, old: Row, new: Row) -> Edit:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sqlite3
@@ -16,20 +15,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memtui.changes import Edit, Kind, row_edit
-from memtui.errors import Conflict, MemtuiError, Refused
+from memtui.errors import MemtuiError
 from memtui.files.revert_detection import CHANGED, HELD, EditSequence, EditState, EditStatus
-from memtui.stores.engram.connection import run_read
-from memtui.stores.engram.rebuild import dump
-from memtui.stores.engram.records import (
-    from_json_value,
-    is_blank,
-    is_valid_text,
-    text,
-    to_json_value,
-)
+from memtui.stores.engram.records import is_blank
 from memtui.stores.engram.rules import MANUAL_SESSION, timestamp
 from memtui.stores.engram.schema import Schema, inspect
 from memtui.stores.format import WHOLE, rows_digest
+from memtui.stores.sqlite import rows
+from memtui.stores.sqlite.columns import from_json_value, text, to_json_value
+from memtui.stores.sqlite.connection import run_read
+from memtui.stores.sqlite.rebuild import dump
+from memtui.stores.sqlite.rows import row_digest
 
 TABLES = ("observations", "memory_relations", "sessions", "user_prompts", "observation_versions")
 """The tables whose rows an edit may name."""
@@ -67,19 +63,6 @@ class OpenDatabase(Struct, frozen=True):
         return None if row is None else dict(row)
 
 
-def row_name(edit: Edit) -> str:
-    """The name of a row for the recorder: `/x/engram.db#observations{"id": 7}`."""
-    return f"{edit.path}#{edit.table}{json.dumps(edit.row, sort_keys=True)}"
-
-
-def row_digest(row: Row | None) -> str:
-    """SHA-256 of a row's columns; '' for no row."""
-    if row is None:
-        return ""
-    values = {name: to_json_value(value) for name, value in row.items()}
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
-
-
 def current_digest(name: str) -> str | None:
     """The digest of the row with this name as it is now; None if it names no Engram row."""
     if name.endswith(WHOLE):
@@ -105,60 +88,15 @@ def _database_digest(file: Path) -> str | None:
 
 
 def find_row(connection: sqlite3.Connection, schema: Schema, edit: Edit) -> dict[str, Any] | None:
-    """Find the row of an edit. Raises Conflict if its key matches several, Refused, sqlite3.Error.
-
-    Column names go into SQL as they are, so only those of the table itself may pass.
-    """
-    known = schema.tables.get(edit.table, frozenset())
-    strange = (set(edit.row) | set(edit.before or ()) | set(edit.after or ())) - known
-    if strange or not edit.row:
-        problem = f"no column {min(strange)!r}" if strange else "no row without a key"
-        raise Refused(f"{edit.table} has {problem}", where=edit.path)
-    where = " AND ".join(f'"{name}" IS ?' for name in edit.row)
-    found = connection.execute(
-        f"SELECT * FROM {edit.table} WHERE {where}", tuple(map(from_json_value, edit.row.values()))
-    ).fetchall()
-    if len(found) > 1:
-        raise Conflict("several rows have this key", where=row_name(edit))
-    return dict(found[0]) if found else None
+    """Find the row of an edit, see `sqlite.rows.find_row`."""
+    return rows.find_row(connection, schema.tables.get(edit.table, frozenset()), edit)
 
 
 def insert_row(
     connection: sqlite3.Connection, schema: Schema, table: str, columns: Mapping[str, Any]
 ) -> int:
     """Insert the columns that the table has; returns the row number. Raises sqlite3.Error."""
-    known = schema.known(table, columns)
-    names = ", ".join(f'"{name}"' for name in known)
-    cursor = connection.execute(
-        f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(known))})",
-        tuple(known.values()),
-    )
-    return cursor.lastrowid or 0
-
-
-def refuse_damaged(row: Row) -> None:
-    if any(isinstance(value, str) and not is_valid_text(value) for value in row.values()):
-        raise Refused(
-            "the row holds text that is not UTF-8 (Engram cut it in mid-character);"
-            " writing it back would change it"
-        )
-
-
-def describe_columns(columns: Row | None, edit: Edit, row: Row | None) -> str | None:
-    """The changed columns for display: the content alone, or `name: value` lines."""
-    if columns is None:
-        return None
-    before, after = edit.before or {}, edit.after or {}
-    names = [
-        name
-        for name in {**before, **after}
-        if before.get(name) != after.get(name)
-        or (row is not None and name in before and row[name] != from_json_value(before[name]))
-    ]
-    if names == ["content"]:
-        return text(columns.get("content"))
-    ordered = sorted(names, key=lambda name: (name == "content", name))
-    return "\n".join(f"{name}: {text(columns.get(name))}" for name in ordered)
+    return rows.insert_row(connection, table, schema.known(table, columns))
 
 
 # ---- edits that other programs have reverted -----------------------------------------------------

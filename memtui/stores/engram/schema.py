@@ -8,22 +8,15 @@ with the reason. Sources of the constants: Engram 1.19 (July 2026) and the v3 de
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import sqlite3
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 NEWEST_VERSION = 1
 """Highest `PRAGMA user_version` known: 0 is the July 2026 schema, 1 is v3."""
-
-
-SMALLEST_ROOM = 1 << 16
-"""Free bytes below which an I/O error comes from a full disk: a `-shm` grows by 32 KiB."""
 
 
 def column_names(text: str) -> tuple[str, ...]:
@@ -200,18 +193,3 @@ def _search_index(connection: sqlite3.Connection, names: set[str]) -> str:
     except sqlite3.Error as error:
         return f"its full-text index cannot be used by this Python's SQLite ({error})"
     return ""
-
-
-def database_error_text(error: sqlite3.Error, path: Path) -> str:
-    """Say why the database could not be written.
-
-    On a full disk SQLite reports SQLITE_FULL, or SQLITE_IOERR where it cannot enlarge the `-shm`
-    (https://www.sqlite.org/rescode.html).
-    """
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    is_full = code == sqlite3.SQLITE_FULL
-    if code == sqlite3.SQLITE_IOERR:
-        with contextlib.suppress(OSError):
-            room = os.statvfs(path.parent)
-            is_full = room.f_bavail * room.f_frsize < SMALLEST_ROOM
-    return "the disk is full" if is_full else str(error)

@@ -38,7 +38,22 @@ from memtui.stores.base import (
 )
 from memtui.stores.engram import DATABASE, NAME, SUFFIXES, database_file, rules
 from memtui.stores.engram import records as read
-from memtui.stores.engram.connection import (
+from memtui.stores.engram.importing import convert
+from memtui.stores.engram.planning import Planner, refusal, why_beside
+from memtui.stores.engram.records import (
+    DatabasePlace,
+    project_names,
+    session_context,
+    upkeep_rules,
+)
+from memtui.stores.engram.row_writing import apply, number_of
+from memtui.stores.engram.rows import current_digest, find_row_statuses
+from memtui.stores.engram.schema import Schema, inspect, is_engram
+from memtui.stores.format import DatabaseSupport, FormatSupport, TransferSupport
+from memtui.stores.plans import SidecarEntry, plan_sidecar_act, planned_before, requested_link
+from memtui.stores.scanning import SidecarReader, sidecar_faults
+from memtui.stores.sidecar import apply_overlay, entry_links
+from memtui.stores.sqlite.connection import (
     SMALLEST_DATABASE,
     FileStamps,
     copy_database,
@@ -49,17 +64,7 @@ from memtui.stores.engram.connection import (
     read_or_raise,
     run_read,
 )
-from memtui.stores.engram.importing import convert
-from memtui.stores.engram.planning import Planner, refusal, why_beside
-from memtui.stores.engram.rebuild import alone_with, dump, rebuild
-from memtui.stores.engram.records import DatabasePlace, session_context, upkeep_rules
-from memtui.stores.engram.row_writing import apply, number_of
-from memtui.stores.engram.rows import current_digest, find_row_statuses
-from memtui.stores.engram.schema import Schema, inspect, is_engram
-from memtui.stores.format import DatabaseSupport, FormatSupport, TransferSupport
-from memtui.stores.plans import SidecarEntry, plan_sidecar_act, planned_before, requested_link
-from memtui.stores.scanning import SidecarReader, sidecar_faults
-from memtui.stores.sidecar import apply_overlay, entry_links
+from memtui.stores.sqlite.rebuild import alone_with, dump, rebuild
 from memtui.stores.values import utc_now
 
 COMMIT_NANOSECONDS = 1_000_000_000
@@ -223,14 +228,17 @@ class EngramStore(Store):
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """What the SessionStart hook asks for: the context of the project that the entity is in."""
         project, file = entity.partition("/")[0], str(self.file)
-        try:
+
+        def read(connection: sqlite3.Connection) -> tuple[LoadedText, ...]:
             schema = self.schema()
-            found = run_read(
-                self.file, lambda c: session_context(c, schema, self.label, file, project)
-            )
+            names = [project] if project else project_names(connection)
+            found = (session_context(connection, schema, self.label, file, name) for name in names)
+            return tuple(text for text in found if text is not None)
+
+        try:
+            return run_read(self.file, read)
         except (sqlite3.Error, ValueError):
             return ()
-        return () if found is None else (found,)
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
         """Why this act cannot be done on this memory; empty when it can."""

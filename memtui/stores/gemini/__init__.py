@@ -125,5 +125,6 @@ FORMAT = Format(
     product=Product("Gemini CLI", "GM", 5),
     places=("~/.gemini",),
     detect=detect,
+    claims=(GLOBAL,),
     load=f"{__name__}.store",
 )

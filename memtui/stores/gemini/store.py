@@ -245,8 +245,9 @@ class GeminiStore(MarkdownListStore):
         for path in memory_files(self.root, []):
             if is_patch(path) or (path != GLOBAL and entity not in ("", entity_of(path))):
                 continue
-            note = "every session" if path == GLOBAL else "sessions of this project"
-            texts += self.loaded_file(path, view, f"given to {note}")
+            own = "" if path == GLOBAL else entity_of(path)
+            note = "sessions of this project" if own else "every session"
+            texts += self.loaded_file(path, view, f"given to {note}", own)
         return texts
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from memtui.tui.screens.browse import BrowseScreen
 
 
-LOADED = "loaded"
-"""The recipe of what each program loads by itself, which suits every store too."""
 ANY_STORE = ("typed", "prime")
 """Recipes that suit every store."""
 
@@ -45,7 +43,7 @@ class ContextActions:
         """Show what programs load by themselves, or what they give for the words of the search."""
         from memtui.context import list_recipes, read_settings
         from memtui.tui.context_packs import PackRequest
-        from memtui.tui.dialogs.context import PackScreen
+        from memtui.tui.dialogs.context import LOADED, PackScreen
 
         screen = self._screen
         settings = screen.app.settings
@@ -75,6 +73,8 @@ class ContextActions:
     def _offered_recipes(self, recipes: Sequence[Recipe]) -> list[Recipe]:
         """The recipes of the programs whose stores are open, those for every store and a person's
         own; first what each program loads by itself."""
+
+        from memtui.tui.dialogs.context import LOADED
 
         def rank(recipe: Recipe) -> int:
             is_yours = recipe.source == "yours"

@@ -27,6 +27,7 @@ class NavigationActions:
         screen = self._screen
         return {
             "mark": screen.memories.toggle_mark,
+            "mark.range": screen.memories.toggle_range,
             "mark.down": partial(screen.memories.mark_towards, 1),
             "mark.up": partial(screen.memories.mark_towards, -1),
             "mark.all": screen.memories.mark_all,
@@ -52,7 +53,7 @@ class NavigationActions:
         """Record in the jump list that the list's cursor is on this memory."""
         screen = self._screen
         if memory is not None:
-            is_typing = screen.search_bar.line.has_focus
+            is_typing = screen.is_typing
             self.jumps.visit(memory.ref, screen.view, screen.memories.cursor, is_typing=is_typing)
         self._show_trail()
 

@@ -39,11 +39,13 @@ from memtui.tui.pack_explanation import (
     explain_compared,
     explain_item,
 )
-from memtui.tui.widgets.inputs import ChoiceInput, LineInput
+from memtui.tui.widgets.inputs import LineInput
 from memtui.tui.widgets.pack_view import PackComparisonList, PackList
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import TextWindow
 
+LOADED = "loaded"
+"""The recipe of what each program loads by itself, which suits every store."""
 TYPED = "typed"
 """The recipe with preferred types."""
 BEFORE_CHANGE = "before the change"
@@ -84,7 +86,7 @@ class PackScreen(FittingDialog[str]):
         self._take: Callable[[Pack], None] | None = None
         """What the pack that is being built is to be passed to."""
         self._release_keys: Callable[[], None] = lambda: None
-        self._recipe = ChoiceInput(list(self._recipes), request.recipe, name="recipe")
+        self._recipe = Static("", classes="note", markup=False)
         self._task_line = LineInput(request.task, name="task")
         self._entity = Static("", classes="note", markup=False)
         self._budget = Static("", classes="note", markup=False)
@@ -135,9 +137,17 @@ class PackScreen(FittingDialog[str]):
             row = field.parent
             if isinstance(row, Widget):
                 row.display = shown if field is self._task_line else not self._takes_task
-        name = self.request.entity or "the newest of each program"
-        key = self.app.press(("search", "to choose"))
-        self._entity.update(Content(f"{text.one_line(name)}   {key}"))
+        room = max(8, self.inner_width - LABEL_COLUMNS)
+        for line, chosen, key in (
+            (self._entity, self.request.entity or self._all, ("search", "to choose")),
+            (self._recipe, self.request.recipe, ("pack.recipe", "for more recipes")),
+        ):
+            line.update(Content(text.cut_line(f"{chosen}   {self.app.press(key)}", room)))
+
+    @property
+    def _all(self) -> str:
+        """What is shown where no project is chosen."""
+        return "all projects" if self.request.recipe == LOADED else "the newest"
 
     # Building
 
@@ -192,7 +202,8 @@ class PackScreen(FittingDialog[str]):
         advice = self._error or describe_empty(recipe, self.request, built, self.app.press)
         if built is not None and items and not any(item.ref for item in items):
             items = [PackItem(ItemKind.NOTE, advice), *items]
-        self._list.show(items, advice, is_other=is_other)
+        is_folded = self.request.recipe == LOADED
+        self._list.show(items, advice, is_other=is_other, is_folded=is_folded)
         if built is not None:
             out = sum(1 for item in items if item.entry and item.is_over_budget)
             self._say_budget(describe_budget(built.pack, built.whole, out))
@@ -227,7 +238,7 @@ class PackScreen(FittingDialog[str]):
         recipe = self._recipes[self.request.recipe]
         box = self.query_one(".box")
         when = f" as of {at}" if (at := self._host.as_of()) else ""
-        about = f"Context{when} · {recipe.name}: {recipe.description} ({recipe.source})"
+        about = f"Context{when} · {recipe.name}: {recipe.description}"
         room = max(8, self.app.size.width - 8)
         box.border_title = Content(text.cut_line(about, room))
         self._task_line.placeholder = "what the agent is asked to do"
@@ -268,6 +279,12 @@ class PackScreen(FittingDialog[str]):
         item: PackItem | None = self._list.item
         return item.entry if item else None
 
+    @property
+    def _section(self) -> str:
+        """Title of the section whose heading the cursor is on; else empty."""
+        item = None if self.is_comparing else self._list.item
+        return item.text if item and item.kind is ItemKind.SECTION else ""
+
     # Keys
 
     def update_keys(self) -> None:
@@ -275,9 +292,6 @@ class PackScreen(FittingDialog[str]):
         back = [("esc", "stop" if self.working and self.built is None else "back", "escape")]
         if self._task_line.has_focus:
             keys.show([("enter", "to the pack", ""), ("⇥", "next field", "")], back)
-            return
-        if self._recipe.has_focus:
-            keys.show([("←→", "choose", ""), ("⇥", "next field", "")], back)
             return
         shown = [name for name in _FOOTER if not self.refusal(name)]
         if self._before is None:
@@ -289,6 +303,8 @@ class PackScreen(FittingDialog[str]):
         }
         if self.is_comparing:
             labels["pack.compare"] = "end comparison"
+        elif self._section and self._section not in self._list.folded:
+            labels["pack.open"] = "fold"
         keys.show(
             [(key, labels[name], name) for name in shown if (key := self.app.key_of(name))],
             [(self.app.key_of("help"), "help", "help"), *back],
@@ -297,6 +313,8 @@ class PackScreen(FittingDialog[str]):
     def refusal(self, action_id: str) -> str:
         """Return why the action is not possible now; empty if it is."""
         entry = self.entry
+        if action_id == "pack.open" and self._section:
+            return ""
         if action_id in _ON_ENTRY and (entry is None or not entry.ref):
             return "this line is not a memory"
         if action_id in CHANGES:
@@ -324,12 +342,13 @@ class PackScreen(FittingDialog[str]):
             "escape": self._leave,
             "search": self._task_line.focus if self._takes_task else self._choose_entity,
             "help": self._help,
-            "pack.open": lambda: self.dismiss(self.entry.ref if self.entry else None),
+            "pack.open": self._open,
             "pack.page_in": lambda: self._page_in(self.entry.ref if self.entry else ""),
             "pack.less": lambda: self._step_budget(-1),
             "pack.more": lambda: self._step_budget(1),
-            "pack.recipe.next": lambda: self._recipe.action_step(1),
-            "pack.recipe.previous": lambda: self._recipe.action_step(-1),
+            "pack.recipe": self._choose_recipe,
+            "pack.recipe.next": lambda: self._step_recipe(1),
+            "pack.recipe.previous": lambda: self._step_recipe(-1),
             "pack.compare": self._compare,
             "pack.types": self._choose_types,
             "pack.copy": lambda: self._pass_pack(partial(self._host.copy, exact=False)),
@@ -371,9 +390,31 @@ class PackScreen(FittingDialog[str]):
             self._release_keys()
             self._release_keys = self.app.key_queue.hold()
 
-    @on(ChoiceInput.Changed)
-    def _recipe_chosen(self) -> None:
-        self.ask(replace(self.request, recipe=self._recipe.raw))
+    @on(PackList.Opened)
+    def _opened(self) -> None:
+        self.action_act("pack.open")
+
+    def _open(self) -> None:
+        """Go to the memory; open or fold the section whose heading the cursor is on."""
+        if self._section:
+            self._list.fold(self._section)
+            self.update_keys()
+        else:
+            self.dismiss(self.entry.ref if self.entry else None)
+
+    def _choose_recipe(self) -> None:
+        choices = [
+            Choice(name, name, note=f"{recipe.description} ({recipe.source})")
+            for name, recipe in self._recipes.items()
+        ]
+        self.app.pick("Recipes", choices, self._recipe_chosen)
+
+    def _step_recipe(self, step: int) -> None:
+        names = list(self._recipes)
+        self._recipe_chosen(names[(names.index(self.request.recipe) + step) % len(names)])
+
+    def _recipe_chosen(self, name: str) -> None:
+        self.ask(replace(self.request, recipe=name))
 
     def _step_budget(self, step: int) -> None:
         if self.built is not None and self.built.whole.tokens:
@@ -397,11 +438,13 @@ class PackScreen(FittingDialog[str]):
             self.app.ask(picker, lambda types: self.ask(replace(self.request, types=types)))
 
     def _choose_entity(self) -> None:
-        """Choose the project, branch or other entity."""
+        """Choose the project or branch."""
         if self.built is not None:
-            counts = sorted(self.built.entities.items())
-            choices = [Choice("", "the newest of each program")]
-            choices += [Choice(name, name, count, field="entity") for name, count in counts if name]
+            choices = [Choice("", self._all)]
+            choices += [
+                Choice(name, name, note=", ".join(programs), field="entity")
+                for name, programs in self.built.projects.items()
+            ]
             self.app.pick("Project or branch", choices, self._entity_chosen, accept="choose")
 
     def _entity_chosen(self, name: str) -> None:
@@ -440,7 +483,7 @@ def _asked(request: PackRequest) -> tuple[str, str, str]:
 _FOOTER = (
     *("pack.less", "pack.more", "pack.compare", "pack.types", "edit", "pin", "retire", "restore"),
     *("pack.page_in", "pack.open", "undo", "pack.copy", "pack.save", "search"),
-    *("redo", "pack.recipe.next"),
+    *("redo", "pack.recipe"),
 )
 _ON_ENTRY = {*CHANGES, "pack.open", "pack.page_in"} - {"undo", "redo"}
 _WIDE_ONLY = frozenset({"restore", "redo"})

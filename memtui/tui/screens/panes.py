@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from textual import events, on
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -204,21 +205,37 @@ class PaneScreen(SelectingScreen[None]):
             self.handlers[action_id]()
         self.update_keys()
 
+    def action_act_if_allowed(self, action_id: str) -> None:
+        """Run the action; where it is not possible, leave its key to another."""
+        if self.refusal(action_id):
+            raise SkipAction
+        self.action_act(action_id)
+
     def update_keys(self) -> None:
         """Show the keys that work now."""
-        if self.search_bar.line.has_focus:
+        if self.is_typing:
             self.keys.show(self.search_bar.line.keys(self.app.key_of("complete")))
             return
-        pane_actions = key_bindings.for_footer(self.pane, self.action_context())
+        now = self.action_context()
+        pane_actions = key_bindings.for_footer(self.pane, now)
+        taken = key_bindings.taken_keys(self.pane, now, self.app.key_overrides)
         if self.zoomed or (self.is_single and self.pane is not Pane.MEMORIES):
             pane_actions.insert(0, BY_ID["escape"])
         keys, always = (
-            [(self.app.key_of(action.id), action.label, action.id) for action in some]
+            [
+                (self.app.key_of(one.id, () if one.yields else taken), one.label, one.id)
+                for one in some
+            ]
             for some in (pane_actions, (BY_ID["help"], BY_ID["quit"]))
         )
         self.keys.show(keys, always)
 
     # Layout
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether the search line has the focus."""
+        return self.search_bar.line.has_focus
 
     @property
     def is_tiny(self) -> bool:
@@ -257,7 +274,7 @@ class PaneScreen(SelectingScreen[None]):
         was_tiny = self.is_tiny
         self._layout, self.shown_panes = layout, layout.panes
         if self.is_tiny:  # which hides the search line, and takes its focus away
-            self._was_typing = self.search_bar.line.has_focus
+            self._was_typing = self.is_typing
         for shape in Shape:
             self.set_class(shape is layout.shape, f"-{shape}")
         self.set_class(len(layout.panes) == 1, "-alone")
@@ -271,7 +288,7 @@ class PaneScreen(SelectingScreen[None]):
         focused = self.pane_widget(self.pane)
         if was_tiny and self._was_typing:
             self.call_after_refresh(self.search_bar.line.focus)
-        elif not self.search_bar.line.has_focus and focused.display and not focused.has_focus:
+        elif not self.is_typing and focused.display and not focused.has_focus:
             focused.focus(scroll_visible=False)
 
     def _set_sizes(self, layout: Layout, sizes: Sizes) -> None:

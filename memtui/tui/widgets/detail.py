@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
-from textual.geometry import Region
+from textual.geometry import Offset, Region
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -17,8 +17,9 @@ from memtui import text
 from memtui.model import Memory
 from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
-from memtui.tui.memory_detail import DetailLine, DetailLines, MemoryDetail, Reference
+from memtui.tui.memory_detail import DetailLine, DetailLines, Match, MemoryDetail, Reference
 from memtui.tui.messages import RefChosen
+from memtui.tui.widgets.line_api import mark_selected
 from memtui.tui.widgets.list_window import ListWindow
 
 LINES_ABOVE = 2
@@ -49,8 +50,11 @@ class Detail(ListWindow):
         """Ref of the memory that the lines, scroll and selected reference belong to."""
         self._target = -1
         """Number of the selected reference among those that can be selected; -1 = none."""
+        self._matches: Sequence[Match] = ()
+        """Where the searched words are, once they are gone through."""
         self._match = -1
-        """Line of the match that was gone to last; -1 = none."""
+        """Number of the match that was gone to last; -1 = none."""
+        self._has_match = False
         self._is_behind = False
         """The lines are still those of the previous memory."""
         self._trail: Sequence[str] = ()
@@ -114,7 +118,6 @@ class Detail(ListWindow):
     def toggle_raw(self) -> None:
         """Show the text as it is written, or with its Markdown rendered."""
         self._raw, self._match = not self._raw, -1
-        self.border_subtitle = Content("raw") if self._raw else Content("")
         self._lay_out()
 
     def render_markdown(self, *, ready: bool = True) -> None:
@@ -159,20 +162,39 @@ class Detail(ListWindow):
             self._settle()
         self.redraw()
 
-    def step_match(self, step: int) -> None:
-        """Go to the next line of the text with a searched word (1) or to the previous one (-1)."""
+    @property
+    def has_match(self) -> bool:
+        """Whether the text has a searched word."""
         self.catch_up()
-        is_visible = self.top <= self._match < self.top + self.page
-        start = self._match if is_visible else self.top - 1 if step > 0 else self.top + self.page
-        line = self._lines.find_match(self._words, start, step)
-        if line < 0:
-            self.app.notify(f"No {'further' if step > 0 else 'earlier'} match.", timeout=2)
+        return self._has_match
+
+    def step_match(self, step: int) -> None:
+        """Go to the next searched word (1) or the previous one (-1), from the last to the first."""
+        self.catch_up()
+        self._matches = self._matches or self._lines.find_matches(self._words)
+        if not self._matches:
             return
-        self._match = line
-        if not self.top <= line < self.top + self.page:
+        view = range(self.top, self.top + self.page)
+        if (current := self._current_match) is None or current.line not in view:
+            start = view.start if step > 0 else view.stop
+            before = sum(match.line < start for match in self._matches)
+            self._match = before - (step > 0)
+        self._match = (self._match + step) % len(self._matches)
+        line = self._matches[self._match].line
+        if line not in view:
             self.top = max(0, line - self.page // 3)
             self._settle()
+        self._update_subtitle()
         self.redraw()
+
+    @property
+    def _current_match(self) -> Match | None:
+        return self._matches[self._match] if 0 <= self._match < len(self._matches) else None
+
+    def _update_subtitle(self) -> None:
+        place = f"match {self._match + 1} of {text.number(len(self._matches))}"
+        parts = ["raw"] * self._raw + [place] * (self._match >= 0)
+        self.say_below(Content(" · ".join(parts)))
 
     def choose(self) -> None:
         """Follow the selected reference, or the only one."""
@@ -214,13 +236,13 @@ class Detail(ListWindow):
             self._laid_out_ref = _ref(self.memory)
             self.top, self._target, self._match, chosen = 0, -1, -1, None
             self._searched = ()
-        elif is_resized:
-            self._match = -1
-            if self.top and len(before):
-                self.top = self._lines.line_at(before.place_of(self.top))
+        elif is_resized and self.top and len(before):
+            self.top = self._lines.line_at(before.place_of(self.top))
         if chosen is not None:
             self._select_again(chosen.ref)
         self._go_to_passage()
+        self._matches = self._lines.find_matches(self._words) if self._match >= 0 else ()
+        self._update_subtitle()
         self._settle()
         self.redraw()
 
@@ -232,11 +254,12 @@ class Detail(ListWindow):
 
     def _go_to_passage(self) -> None:
         """Scroll to the passage that a new search has found, if it is further down."""
-        if self._searched == self._words or not self._words:
-            return
-        self._searched = self._words
-        first, last = self._lines.find_passage(self._words)
-        self.top = max(0, first - LINES_ABOVE) if last >= self.page else 0
+        first, last = self._lines.find_passage(self._words) if self._words else (0, 0)
+        self._has_match = last > 0
+        if self._searched != self._words:
+            self._searched, self._match = self._words, -1
+            if self._words:
+                self.top = max(0, first - LINES_ABOVE) if last >= self.page else 0
 
     def _settle(self) -> None:
         """Draw the text as far as it is in view."""
@@ -259,18 +282,21 @@ class Detail(ListWindow):
         return len(self._lines)
 
     def draw_key(self, index: int) -> Hashable:
-        return index, self._is_selected(index), index == self._match
+        match = self._current_match
+        return index, self._is_selected(index), match if match and match.line == index else None
 
     def _is_selected(self, index: int) -> bool:
         return self._target >= 0 and index in self._lines.target_lines[self._target :][:1]
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         line = self._lines[index]
-        if index == self._match and line.segments:
+        if (match := self._current_match) is not None and match.line == index:
             first, *rest = line.segments
             if first.text.startswith(" "):
                 sign = Segment("▸", self.palette.match)
-                return Strip([sign, Segment(first.text[1:], first.style), *rest])
+                line = DetailLine((sign, Segment(first.text[1:], first.style), *rest))
+            place = Selection(Offset(match.start, index), Offset(match.end, index))
+            return mark_selected(Strip(line.segments), place, index)
         if not self._is_selected(index):
             return Strip(line.segments)
         ground = self.palette.cursor(focused=self.has_focus)

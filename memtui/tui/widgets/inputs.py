@@ -28,6 +28,12 @@ class TextInput(TextArea):
     """A text of several lines; tab moves to the next field."""
 
     ALLOW_SELECT = False
+    BINDINGS = [
+        ("ctrl+home", "go_to_end(False)"),
+        ("ctrl+end", "go_to_end(True)"),
+        ("ctrl+shift+home", "go_to_end(False, True)"),
+        ("ctrl+shift+end", "go_to_end(True, True)"),
+    ]
 
     def __init__(self, raw: str, *, name: str) -> None:
         self._sanitizer = InputSanitizer()
@@ -50,6 +56,10 @@ class TextInput(TextArea):
         """Replace the text."""
         self._sanitizer = InputSanitizer()
         self.text = self._sanitizer.encode(raw)
+
+    def action_go_to_end(self, last: bool, select: bool = False) -> None:
+        """Go to the end of the text, or to its beginning."""
+        self.move_cursor(self.document.end if last else (0, 0), select=select)
 
     def _rewrap_and_refresh_virtual_size(self) -> None:
         # Textual draws anew only if the number of lines has changed, not if their words have.

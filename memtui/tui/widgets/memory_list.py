@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -50,6 +50,26 @@ MAX_READ = 400
 """Characters of a text that are read: more than a row can show."""
 
 
+class Offer(NamedTuple):
+    """A line below the explanation of an empty list, for an action."""
+
+    action_id: str
+    words: str
+    found: str
+    """How many memories it finds."""
+
+
+class MarkedRange(NamedTuple):
+    """Rows that are marked from one of them to the cursor."""
+
+    first: int
+    """Serial of the row where it began."""
+    before: frozenset[int]
+    """Serials of what was marked already."""
+    end: int | None = None
+    """Line that it reaches, where each step is asked for; None: it follows the cursor."""
+
+
 class MemoryList(ListWindow):
     """Shows each memory with its program, marks, time, type, headline and entity."""
 
@@ -69,8 +89,10 @@ class MemoryList(ListWindow):
         self._names: Mapping[str, StoreName] = {}
         self._entity_name: Callable[[Memory], str] = attrgetter("entity")
         self._empty: tuple[str, ...] = ()
+        self._offers: Sequence[Offer] = ()
         self.marked: set[int] = set()
         """Serials of marked rows; unlike slots they are the same in later lists."""
+        self._range: MarkedRange | None = None
         self.fresh: set[int] = set()
         """Serials of new rows."""
         self._findings: Collection[str] = ()
@@ -114,6 +136,8 @@ class MemoryList(ListWindow):
         """
         self._approximate = approximate
         self._names, self._entity_name = names or {}, entity_name
+        if not self.is_chosen:  # another list
+            self._range = None
         self._rows, self.slots, self._words = rows, slots, words
         self._passages.clear()
         self._types, self._entities = types, entities
@@ -125,9 +149,10 @@ class MemoryList(ListWindow):
         self._findings = refs
         self.redraw()
 
-    def explain(self, *lines: str) -> None:
-        """Set the lines to show while the list is empty."""
-        self._empty = lines
+    def explain(self, *lines: str, offers: Sequence[Offer] = ()) -> None:
+        """Set the lines to show while the list is empty, and below them what a key or a click does
+        about it."""
+        self._empty, self._offers = lines, offers
         if not self.line_count():
             self.redraw()
 
@@ -147,8 +172,10 @@ class MemoryList(ListWindow):
         return CursorPosition(self.slot, self.memory, self.cursor, self.top)
 
     def toggle_mark(self) -> None:
-        """Mark or unmark the memory under the cursor, then move to the next."""
-        if self.slot >= 0:
+        """Mark or unmark the memory under the cursor, then move to the next; or end a range."""
+        if self.is_marking:
+            self.toggle_range()
+        elif self.slot >= 0:
             self.marked ^= {self.slot}
             self.is_chosen = True
             self.redraw()
@@ -156,19 +183,41 @@ class MemoryList(ListWindow):
             self._update_subtitle()
 
     def mark_towards(self, step: int) -> None:
-        """Move the cursor and mark what it passes; going back over marked memories unmarks them."""
-        at = self.cursor + step
-        if self.slot < 0 or not 0 <= at < len(self.slots):
-            return
-        here, there = self.slot, int(self.slots[at])
-        self.marked = self.marked - {here} if there in self.marked else self.marked | {here, there}
-        self.is_chosen = True
-        self.go(at)
+        """Move the cursor, and mark from where the first of such steps began to where it is."""
+        begun = self._range
+        if begun is None or begun.end not in (None, self.cursor):
+            begun = MarkedRange(self.slot, frozenset(self.marked), self.cursor)
+        self.go(self.cursor + step)
+        self._range = begun if begun.end is None else begun._replace(end=self.cursor)
+        self._mark_range()
+
+    def toggle_range(self) -> None:
+        """Mark all from here to where the cursor goes, or end that; the marks stay."""
+        begun = MarkedRange(self.slot, frozenset(self.marked))
+        self._range = None if self.is_marking else begun
+        self._mark_range()
+
+    @property
+    def is_marking(self) -> bool:
+        """Whether every move of the cursor marks."""
+        return self._range is not None and self._range.end is None
+
+    def _mark_range(self) -> None:
+        if self._range is not None:
+            try:
+                ends = sorted((self.slots.index(self._range.first), self.cursor))
+            except ValueError:  # it has gone
+                self._range = None
+            else:
+                passed = self.slots[ends[0] : ends[1] + 1]
+                self.marked = {*self._range.before, *map(int, passed)}
+                self.is_chosen = True
         self.redraw()
         self._update_subtitle()
 
     def mark_all(self) -> None:
         """Mark all shown memories, or unmark all if they are marked already."""
+        self._range = None
         shown = {int(slot) for slot in self.slots}
         self.marked = set() if shown <= self.marked else self.marked | shown
         self.redraw()
@@ -178,9 +227,13 @@ class MemoryList(ListWindow):
         """Move marks to the rows of memories that were read again; see `RowsChanged.again`."""
         self.marked = follow_slots(self.marked, again)
         self.fresh = follow_slots(self.fresh, again)
+        if (now := self._range) is not None:
+            before = frozenset(follow_slots(now.before, again))
+            self._range = now._replace(first=again.get(now.first, now.first), before=before)
 
     def unmark(self) -> None:
         """Remove all marks."""
+        self._range = None
         self.marked = set()
         self.redraw()
         self._update_subtitle()
@@ -227,6 +280,8 @@ class MemoryList(ListWindow):
 
     def cursor_moved(self) -> None:
         self.is_chosen = True
+        if self.is_marking:
+            self._mark_range()
         self._post_shown()
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
@@ -245,7 +300,8 @@ class MemoryList(ListWindow):
         above = len(self.fresh.intersection(self.slots[: self.top])) if self.fresh else 0
         key = key_bindings.spell_first_key("fresh", self.app.key_overrides)
         new = f"{text.number(above)} new above, {key}".rstrip(", ") if above else ""
-        self.say_below(Content(" · ".join(filter(None, (new, marks, place)))))
+        mode = "marking a range" if self.is_marking else ""
+        self.say_below(Content(" · ".join(filter(None, (mode, new, marks, place)))))
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         slot = int(self.slots[index])
@@ -390,11 +446,39 @@ class MemoryList(ListWindow):
         return passage
 
     def draw_empty(self, y: int, width: int) -> Strip:
-        lines = text.wrap(text.visible("\n".join(self._empty)), width)
-        first = max(0, (self.size.height - len(lines)) // 2 - 1)
-        if not first <= y < first + len(lines):
+        lines, offers, first = self._place_empty(width)
+        y -= first
+        if 0 <= y < len(lines):
+            style = self.palette.dim if y else self.palette.text
+            left = max(0, (width - text.width(lines[y])) // 2)
+            return Strip([Segment(" " * left), Segment(lines[y], style)])
+        if not 0 <= (y := y - len(lines) - 1) < len(offers):
             return Strip.blank(width)
-        line = lines[y - first]
-        style = self.palette.text if y == first else self.palette.dim
-        left = max(0, (width - text.width(line)) // 2)
-        return Strip([Segment(" " * left), Segment(line, style)])
+        keys = [self.app.key_of(offer.action_id) for offer in offers]
+        key_width, count_width = (
+            max(map(text.width, words)) for words in (keys, [offer.found for offer in offers])
+        )
+        longest = max(text.width(offer.words) for offer in offers)
+        room = max(1, min(longest, width - key_width - count_width - 4))
+        left = max(0, (width - key_width - room - count_width - 4) // 2)
+        offer = offers[y]
+        return Strip(
+            [
+                Segment(f"{' ' * left}{text.pad(keys[y], key_width)}  ", self.palette.key),
+                Segment(text.column(offer.words, room), self.palette.text),
+                Segment(f"  {offer.found:>{count_width}}", self.palette.dim),
+            ]
+        )
+
+    def _place_empty(self, width: int) -> tuple[list[str], Sequence[Offer], int]:
+        """The lines of an empty list, what it offers below them, and the row of the first line."""
+        height = self.size.height
+        lines = text.wrap(text.visible("\n".join(self._empty)), width)
+        offers = self._offers[: max(0, height - len(lines) - 1)]
+        rows = len(lines) + len(offers) + bool(offers)
+        return lines, offers, max(0, (height - rows) // 2 - 1)
+
+    def clicked_empty(self, y: int) -> None:
+        lines, offers, first = self._place_empty(self.size.width)
+        if 0 <= (number := y - first - len(lines) - 1) < len(offers):
+            self.call_later(self.run_action, f"screen.act('{offers[number].action_id}')")

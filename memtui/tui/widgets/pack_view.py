@@ -41,6 +41,8 @@ class PackList(RowList[PackRow]):
     def __init__(self) -> None:
         super().__init__(id="pack")
         self.items: Sequence[PackItem] = ()
+        self.folded: frozenset[str] = frozenset()
+        """Titles of the sections of which only the heading is shown."""
         self._laid_out = 0
         self._current = -1
 
@@ -53,21 +55,33 @@ class PackList(RowList[PackRow]):
     def item(self) -> PackItem | None:
         return self.items[self.at] if self.at >= 0 else None
 
-    def show(self, items: Sequence[PackItem], empty: str, *, is_other: bool = False) -> None:
+    def show(
+        self,
+        items: Sequence[PackItem],
+        empty: str,
+        *,
+        is_other: bool = False,
+        is_folded: bool = False,
+    ) -> None:
         """Show these items, or the words `empty`; the cursor stays on its memory, or in its place.
 
-        `is_other`: they are of another task or recipe: the cursor goes to the first entry.
+        `is_other`: they are of another task or recipe: the cursor goes to the first entry, and if
+        `is_folded`, only the headings are shown where there are several.
         """
         before, row = self.item, self.cursor
         is_first = not self.items or is_other
         self.items, self.empty = items, empty
+        if is_first:
+            titles = [item.text for item in items if item.kind is ItemKind.SECTION]
+            self.folded = frozenset(titles if is_folded and len(titles) > 1 else ())
+            self.top = row = 0
         self._lay_out()
         at = None if is_first else _find_item(items, before)
-        if is_first:
-            at = next((n for n, item in enumerate(items) if item.entry and item.is_in), None)
-        if at is not None:
-            row = next(n for n, one in enumerate(self.rows) if one.item == at)
-        self.top = 0 if is_first else self.top
+        for number, one in enumerate(self.rows):
+            item = items[one.item]
+            if one.item == at or (is_first and item.entry and item.is_in):
+                row = number
+                break
         self.show_rows(self.rows, cursor=row)
         self._current = self.at
         self.post_message(self.Moved())
@@ -78,7 +92,12 @@ class PackList(RowList[PackRow]):
         tokens = TOKENS_WIDTH if width >= TOKENS_FROM else 0
         room = max(8, width - 3 - tokens)
         self.rows = []
+        title = ""
         for number, item in enumerate(self.items):
+            if item.kind is ItemKind.SECTION:
+                title = item.text
+            elif item.section is not None and title in self.folded:
+                continue
             shown = text.visible(item.text[:LONGEST].removesuffix("\n"))
             if item.kind in (ItemKind.SECTION, ItemKind.NOTE):
                 shown = text.one_line(item.text)
@@ -89,13 +108,21 @@ class PackList(RowList[PackRow]):
                 lines.append(f"… {text.number(len(item.text) - LONGEST)} more characters")
             self.rows += [PackRow(number, line, at) for at, line in enumerate(lines)]
 
+    def fold(self, title: str) -> None:
+        """Hide what is in this section, or show it again."""
+        self.folded ^= {title}
+        self._lay_out_again()
+
     def on_resize(self) -> None:
-        at = self.at
         if self._laid_out != self.size.width:
-            self._lay_out()
-            if at >= 0:
-                self.cursor = next(n for n, one in enumerate(self.rows) if one.item == at)
+            self._lay_out_again()
         self.reset(cursor=self.cursor, top=self.top)
+
+    def _lay_out_again(self) -> None:
+        at = self.at
+        self._lay_out()
+        row = next((n for n, one in enumerate(self.rows) if one.item == at), self.cursor)
+        self.show_rows(self.rows, cursor=row)
 
     def cursor_moved(self) -> None:
         if self.at != self._current:
@@ -138,10 +165,13 @@ class PackList(RowList[PackRow]):
         if item.is_in:
             memories, tokens = (len(section.refs), section.tokens) if section else (0, 0)
             counts = f" {text.number(memories)} · {text.number(tokens)} tokens "
+            if text.width(words) > width - text.width(counts) - 5:
+                counts = f" {text.number(tokens)} t "
         title = text.cut(words, max(4, width - text.width(counts) - 5))
         rule = "─" * max(1, width - text.width(title) - text.width(counts) - 4)
+        sign = "▸" if item.text in self.folded else "▾"
         return [
-            ("─ ", palette.rule),
+            (f"{sign} ", palette.dim),
             (title, palette.heading if item.is_in else palette.faint),
             (f" {rule}", palette.rule),
             (counts, palette.dim),

@@ -15,7 +15,7 @@ from hypothesis.stateful import invariant, precondition, rule
 
 from memtui.changes import Edit, Kind
 from memtui.library.planning import Planned
-from memtui.stores.engram.connection import FAILPOINTS
+from memtui.stores.sqlite.connection import FAILPOINTS
 from tests.torture.life.acts import ACTS
 from tests.torture.life.machine import NUMBER, PAIR, WORD, Life
 from tests.torture.life.model import Done, Expected, FileChange

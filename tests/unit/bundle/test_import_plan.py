@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +19,8 @@ from memtui.bundle.bundle_reader import read_document
 from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.exporting import encode_jsonl, export_memories
 from memtui.bundle.import_plan import ImportPlan, plan_import
-from memtui.errors import BundleError, Refused
+from memtui.changes import Act, Change
+from memtui.errors import BundleError, RefError, Refused
 from memtui.library import Library
 from memtui.library.planning import planned_import
 from memtui.model import Memory, to_record
@@ -32,6 +33,7 @@ from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 NAMES = (
     *("agent-memory", "ambient", "engram", "simple-memory", "workspace"),
     *("claude-code", "codex", "gemini", "hermes", "mcp-memory", "openclaw", "beads"),
+    "project-instructions",
     *("markdown-folder", "serena"),
 )
 
@@ -453,3 +455,38 @@ def test_a_part_of_an_engram_is_imported_memory_by_memory(tmp_path: Path) -> Non
     assert [(c.memory.id, c.differs) for c in part.conflicts] == [
         (m.id, ("title",)) for m in chosen
     ]
+
+
+FOLLOWS = {"place", "origin", "also", "extra", "updated"}
+"""Fields that say where a memory lies, or when its file was written."""
+FOLLOWS_ALL = {
+    "claude-code": {"kind", "importance", "links"},  # an index line without its file is a fact
+    "mcp-memory": {"kind", "links"},
+    "beads": {"source"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_deleted_since_comes_back_as_it_was(tmp_path: Path, name: str) -> None:
+    file = bundle(tmp_path, sample(tmp_path, name, "source"), part=True)
+    library = sample(tmp_path, name)
+    label = library.stores[0].label
+    before = {memory.id: memory for memory in library.memories(label)}
+    for memory in before.values():
+        with suppress(RefError, Refused):
+            library.apply(library.plan([Change(Act.DELETE, label, memory.ref, {})]))
+            library.refresh()
+    left = {memory.id for memory in library.memories(label)}
+    counts = merged(library, file).counts
+    library.refresh()
+    assert counts["refused"] == 0
+    assert counts["new"] + counts["same"] + counts["conflicts"] == len(before)
+    came = {memory.id: memory for memory in library.memories(label)}
+    assert len(came.keys() - left) >= (15 if name != "engram" else 0)
+    follows = FOLLOWS | FOLLOWS_ALL.get(name, set())
+    for id in came.keys() & before.keys():
+        was, now = (to_record(each[id]) for each in (before, came))
+        assert {k: v for k, v in now.items() if k not in follows} == {
+            k: v for k, v in was.items() if k not in follows
+        }

@@ -26,7 +26,7 @@ from memtui.journal import ActionState, Journal
 from memtui.library import Library
 from memtui.model import Memory, to_record
 from memtui.progress import Cancelled, Progress
-from memtui.stores.engram.rebuild import dump
+from memtui.stores.sqlite.rebuild import dump
 from tests.samples import SAMPLES
 from tests.torture.processes import KILLED, in_child
 from tests.unit.bundle.hostile import sealed

@@ -20,14 +20,18 @@ from memtui.errors import BundleError, Refused
 from memtui.journal import ActionState
 from memtui.library import Library
 from memtui.search.salience import count_accesses
-from memtui.stores.engram.rebuild import dump, rebuild
+from memtui.stores.sqlite.rebuild import dump, rebuild
 from tests.samples import SAMPLES
 
 NAMES = (
-    *("agent-memory", "ambient", "engram", "simple-memory", "workspace"),
-    *("claude-code", "codex", "gemini", "hermes", "mcp-memory", "openclaw", "beads"),
+    *("agent-memory", "ambient", "engram", "simple-memory", "workspace", "beads"),
+    *("claude-code", "codex", "gemini", "hermes", "mcp-memory", "openclaw"),
+    "project-instructions",
     *("markdown-folder", "memfs", "memory-bank", "serena", "vault"),
+    *("engram-export", "claude-mem", "mem0"),
 )
+DATABASES = ("engram", "claude-mem", "mem0")
+"""Bundled as rows, so the files differ in their pages."""
 
 
 def opened(*roots: Path) -> Library:
@@ -68,12 +72,13 @@ def test_a_sample_store_comes_back_exactly(tmp_path: Path, name: str) -> None:
     assert exported(tmp_path / "b.zip", tmp_path / "elsewhere" / "deep") == first
     assert document.count == opened(source).snapshot.count
     assert verify_document(document)
-    if name != "engram":
+    if name not in DATABASES:
         there = files(opened(tmp_path / "elsewhere" / "deep").stores[0].root)
         there.pop(PLACE_FACTS, None)
         here = files(opened(source).stores[0].root)
         for transcript in source.glob("projects/*/*.jsonl"):  # Claude Code's are no memories
             here.pop(str(transcript.relative_to(source)))
+        here.pop(".claude/settings.json", None)  # the sign of an agent in the vault
         assert there == here
 
 
@@ -116,7 +121,9 @@ def test_a_folder_known_by_its_place_is_recognised_elsewhere(tmp_path: Path, kin
         path.mkdir() if name.endswith("/") else path.write_text(text)
     inner = {"settings with agents only": ".claude", "one memory folder": "projects/-x/memory"}
     source = tmp_path / "here" / inner.get(kind, "")
-    assert opened(source).stores[0].format == "claude-code"
+    is_alone = kind == "a repository with instructions only"
+    wanted = "project-instructions" if is_alone else "claude-code"
+    assert opened(source).stores[0].format == wanted
     first = exported(tmp_path / "a.zip", source)
     restored(tmp_path / "a.zip", tmp_path / "there", tmp_path / "state")
     assert exported(tmp_path / "b.zip", tmp_path / "there") == first

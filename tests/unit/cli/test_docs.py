@@ -9,7 +9,7 @@ from memtui.cli.commands import COMMANDS
 from memtui.cli.group import memtui
 from memtui.paths import bundled_folder
 from tests import commands_page, keys_page
-from tests.formats import FORMATS
+from tests.formats import EVERY_FORMAT
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -39,7 +39,7 @@ def test_the_readme_names_every_command_and_every_command_has_help() -> None:
 def test_the_readme_names_every_theme_and_every_format() -> None:
     for name in themes.load_all([bundled_folder("themes")]).by_name:
         assert name == themes.MONO or f"`{name}`" in README, name
-    for known in FORMATS:
+    for known in EVERY_FORMAT:
         assert known.name.split("-")[0] in README.lower(), known.name
 
 

@@ -211,7 +211,7 @@ def _search_page(heading: str) -> str:
 
 SHOWN = {
     'no "carilon"; showing "carillon"': "carilon",
-    "2 more with status:all (superseded)": "carilon",
+    "3 more with status:all (superseded, deleted)": "carilon",
 }
 """What the page shows of the line under a search -> the search."""
 NO_QUERIES = ("memtui search", "o", "--json", "score", "passage")

@@ -128,15 +128,15 @@ def test_what_is_past_the_limit_is_cut_and_named() -> None:
         ("s:four", "past the limit"),
     ]
     assert pack.notes == (
-        "INDEX.md: at start",
-        "INDEX.md: cut in line 4; the limit is 3 lines or 1,000 bytes (its manual)",
+        "list · INDEX.md · ▰▰▰▰▰ 5 of 3 lines: cut in line 4; the limit is 3 lines or "
+        "1,000 bytes (its manual)",
     )
 
 
 def test_a_store_whose_program_loads_nothing_says_so() -> None:
     pack = pack_of(library_of(memory("1", "x")), "loaded")
     assert pack.sections == ()
-    assert pack.notes == ("s: its program loads nothing by itself that memtui knows of",)
+    assert pack.notes == ("list: memtui knows of nothing that it loads by itself",)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pytest
 from memtui.errors import SaveError
 from memtui.files import atomic_replace, backups, drafts
 from memtui.library import Library
-from memtui.stores.engram import rebuild
+from memtui.stores.sqlite import rebuild
 from tests.bench import corpus
 from tests.samples import SAMPLES
 from tests.torture.processes import in_child

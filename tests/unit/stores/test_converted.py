@@ -75,6 +75,8 @@ LOST_OF_FULL = {
     " supersedes, links, type, extra.own",
     "openclaw": "entity (becomes a heading), confidence, source, supersedes, links, type,"
     " extra.own",
+    "project-instructions": "entity (becomes a heading), confidence, source, supersedes, links,"
+    " type, extra.own",
     "markdown-folder": "kind fact (becomes document), entity (becomes a folder),"
     " importance (stands in the frontmatter, if the notes have one), confidence, source,"
     " supersedes, links, extra.own",
@@ -86,6 +88,7 @@ LOST_OF_PLAIN = {
     "workspace": "kind fact (becomes document)",
     "claude-code": "kind fact (becomes document)",
     "codex": "kind fact (becomes note)",
+    "project-instructions": "importance (follows from the scope of the file)",
     "markdown-folder": "kind fact (becomes document)",
 }
 LOST_OF_DELETED = {
@@ -110,6 +113,8 @@ LOST_OF_DELETED = {
     "hermes": "entity (becomes memory; it stands in the text), status deleted (becomes retired),"
     " kind document (becomes fact), superseded_by",
     "openclaw": "entity (becomes a heading), status deleted (becomes retired),"
+    " kind document (becomes fact), superseded_by",
+    "project-instructions": "entity (becomes a heading), status deleted (becomes retired),"
     " kind document (becomes fact), superseded_by",
     "markdown-folder": "status deleted (stands in the frontmatter, if the notes have one),"
     " entity (becomes a folder), importance (stands in the frontmatter, if the notes have one),"
@@ -157,6 +162,7 @@ BODY = "Grind it coarse.\n\nAlways."
         ("gemini", "b2", "global", f"mill/Stones/rye: {WHOLE}"),
         ("hermes", "b2", "memory", f"mill/Stones/rye: {WHOLE}"),
         ("openclaw", "b2", "memory/mill/Stones/rye", WHOLE),
+        ("project-instructions", "b2", "", WHOLE),
     ],
 )
 def test_a_memory_gets_a_name_and_a_place_in_the_other_format(

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.formats import FORMATS
+from tests.formats import EVERY_FORMAT
 
-BY_NAME = {known.name: known for known in FORMATS}
+BY_NAME = {known.name: known for known in EVERY_FORMAT}
 KEY = "0123456789abcdef"
 NOTE = "- a\n"
 ENTITY = '{"type":"entity","name":"a","entityType":"t","observations":[]}\n'
 ISSUE = '{"id":"a-1","title":"b","priority":2,"issue_type":"bug"}'
+CHUNKS = '{"version":1,"chunks":[]}'
 LINKED = "---\npermalink: {}\n---\nx\n"
 DESCRIBED = "---\ndescription: who I am\n---\nx\n"
 
@@ -70,6 +71,23 @@ ROWS: Mapping[str, list[tuple[str, str, str | None]]] = {
         ('p/issues.jsonl={"id": 7, "title": "from a web API"}', "p", None),
         ("p/issues.jsonl=", "p", None),
         ("p/.beads/beads.db", "p", None),
+    ],
+    "engram-export": [
+        (f"p/.engram/chunks/x & p/.engram/manifest.json={CHUNKS}", "p", "p/.engram"),
+        (f"p/.engram/chunks/x & p/.engram/manifest.json={CHUNKS}", "p/.engram", "p/.engram"),
+        (f"e/chunks/x & e/manifest.json={CHUNKS}", "e", "e"),
+        (f"e/chunks/x & e/engram.db & e/manifest.json={CHUNKS}", "e", None),
+        (f"e/manifest.json={CHUNKS}", "e", None),
+        ('e/chunks/x & e/manifest.json={"name":"an app"}', "e", None),
+        ("e/chunks/x & e/manifest.json=[]", "e", None),
+    ],
+    "claude-mem": [
+        ("c/claude-mem.db", "c", None),
+        ("c/claude-mem.db/x", "c", None),
+    ],
+    "mem0": [
+        ("m/history.db", "m", None),
+        ("m/other.db", "m/other.db", None),
     ],
     "openclaw": [
         ("w/SOUL.md & w/USER.md & w/MEMORY.md", "w", "w"),
@@ -207,20 +225,38 @@ ROWS: Mapping[str, list[tuple[str, str, str | None]]] = {
         (f"basic-memory/top/a.md={LINKED.format('else/a')}", "basic-memory", "basic-memory"),
         ("n/a.md=---\ntitle: a\n---\n", "n", None),
     ],
+    "project-instructions": [
+        ("p/AGENTS.md", "p", "p"),
+        ("p/CLAUDE.md & p/.git", "p", "p"),
+        ("p/.cursor/rules/a.mdc", "p", "p"),
+        ("p/.cursor/rules/deep/a.mdc", "p", "p"),
+        ("p/.cursor/rules/a.md", "p", None),
+        ("p/.github/instructions/a.instructions.md", "p", "p"),
+        ("p/.github/instructions/a.md", "p", None),
+        ("p/.clinerules=- a", "p", "p"),
+        ("p/.clinerules/a.md", "p", "p"),
+        ("p/docs/AGENTS.md", "p", None),
+        ("node_modules/x/AGENTS.md", "node_modules/x", None),
+        ("p/CLAUDE.md & p/.claude/memory/x.md", "p", None),
+        ("p/CLAUDE.md & p/.claude/memory/x.md & p/GEMINI.md", "p", "p"),
+        ("w/SOUL.md & w/AGENTS.md & w/MEMORY.md", "w", None),
+        ("v/.obsidian/x & v/AGENTS.md", "v", None),
+        ("v/.obsidian/x & v/AGENTS.md & v/.cursorrules", "v", "v"),
+    ],
     "claude-code": [
         ("c/projects/-a/memory/x.md", "c", "c"),
         (".claude/projects/-a/memory/x.md", "", ".claude"),
         ("c/projects/-a/memory/x.txt", "c", None),
         (".claude/CLAUDE.md & .claude/projects/x", "", ".claude"),
-        (".claude/CLAUDE.md & .claude/projects/x & .git", "", ""),
+        (".claude/CLAUDE.md & .claude/projects/x & .git", "", None),
         ("c/CLAUDE.md & c/projects/x", "c", None),
         (".claude/agent-memory/r/x.md & .claude/projects/x", "", ".claude"),
         ("p/.claude/memory/x.md", "p", "p"),
         ("p/.claude/memory/x.md", "p/.claude", "p"),
         ("p/.claude/agent-memory-local/r/x.md", "p", "p"),
         ("p/.claude/agent-memory/r/x.txt", "p", None),
-        ("p/.git & p/.claude/CLAUDE.md", "p", "p"),
-        ("p/.git & p/CLAUDE.md", "p", "p"),
+        ("p/.git & p/.claude/CLAUDE.md", "p", None),
+        ("p/.git & p/CLAUDE.md", "p", None),
         ("p/.git & p/AGENTS.md", "p", None),
         ("projects/-a/memory/x.md", "projects/-a/memory", "projects/-a/memory"),
         ("projects/-a/other/x.md", "projects/-a/other", None),

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from tests.formats import FORMATS
+from tests.formats import EVERY_FORMAT
 from tests.source_trees import walk_sources
 
 NAMES = re.compile(
-    "|".join(re.escape(form) for n in FORMATS for form in {n.name, n.name.replace("-", "_")})
+    "|".join(re.escape(form) for n in EVERY_FORMAT for form in {n.name, n.name.replace("-", "_")})
     + "|Simple Memory|gptme",
     re.IGNORECASE,
 )

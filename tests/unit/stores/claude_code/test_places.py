@@ -27,7 +27,7 @@ def config(home: Path) -> Path:
 
 
 def opened(root: Path) -> Library:
-    library = Library.open([root])
+    library = Library.open([root], formats=["claude-code"])
     library.load()
     return library
 
@@ -52,6 +52,7 @@ def test_a_repository_with_instructions_only(tmp_path: Path) -> None:
     write(tmp_path / "AGENTS.md", "Short commits.\n")
     write(tmp_path / "docs" / "style.md", "Plain words, see @deeper.md.\n")
     write(tmp_path / "docs" / "deeper.md", "`@not/imported.md`\n")
+    assert detect(tmp_path) is None, "its rules are read as instructions"
     library = opened(tmp_path)
     found = {memory.id for memory in library.memories("claude-code")}
     assert found == {"CLAUDE.md", "AGENTS.md", "docs/style.md", "docs/deeper.md"}

@@ -11,7 +11,9 @@ from memtui.changes import Act, Change
 from memtui.errors import MemtuiError, Refused
 from memtui.library import Library
 from memtui.model import Link, Memory
+from memtui.stores import registry
 from memtui.stores.claude_code import rules
+from memtui.upkeep import checks
 
 LABEL = "claude-code"
 FOLDER = "projects/-src-mill/memory"
@@ -237,3 +239,13 @@ def test_a_new_topic_is_laid_out_as_claude_does() -> None:
 )
 def test_a_line_of_the_index(title: str, hook: str, line: str) -> None:
     assert rules.index_line(title, "f.md", hook) == line
+
+
+def test_only_a_name_in_double_brackets_may_lead_to_a_topic_that_is_not_written_yet(
+    library: Library,
+) -> None:
+    do(library, Act.EDIT, f"{FOLDER}/wheat.md", content="See [[barley]] and [rice](rice.md).\n")
+    library.refresh()
+    rules_of = {LABEL: registry.upkeep_rules_of(library.stores[0])}
+    found = checks.check_dangling_references(list(library.memories(LABEL)), rules_of)
+    assert {each.target for each in found} == {f"{FOLDER}/gone away.md", f"{FOLDER}/rice.md"}

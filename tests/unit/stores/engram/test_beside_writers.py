@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from memtui.changes import Act
 from memtui.errors import Refused
-from memtui.stores.engram.connection import run_read
 from memtui.stores.engram.rules import redacted
 from memtui.stores.engram.store import EngramStore
+from memtui.stores.sqlite.connection import run_read
 from tests.long_run import count
 
 from .invented import SCHEMAS, Told, build, change, everything, open_store, sql

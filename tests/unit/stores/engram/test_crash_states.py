@@ -19,7 +19,7 @@ import pytest
 
 from memtui.changes import Act
 from memtui.stores.engram import FORMAT
-from memtui.stores.engram.connection import has_frames
+from memtui.stores.sqlite.connection import has_frames
 
 from .invented import SCHEMAS, Told, build, change, connect, everything, folder_state, open_store
 
@@ -186,3 +186,11 @@ def test_reading_a_log_drops_no_lock(tmp_path: Path) -> None:
         other = subprocess.run(command, capture_output=True, text=True)
         assert sqlite3.OperationalError.__name__ in other.stderr
         assert "locked" in other.stderr
+
+
+def test_where_the_log_cannot_be_shared_a_copy_is_read(tmp_path: Path) -> None:
+    """SQLite does not open a `-shm` that is a link, as on a file system without shared memory."""
+    folder = crashed(tmp_path, "v3", shm=True)
+    shared = (folder / "engram.db-shm").rename(tmp_path / "shared")
+    (folder / "engram.db-shm").symlink_to(shared)
+    reads_at_once(folder, LOGGED)

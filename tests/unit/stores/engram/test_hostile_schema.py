@@ -11,8 +11,9 @@ import pytest
 
 from memtui.changes import Act
 from memtui.errors import MemtuiError
-from memtui.stores.engram import FORMAT, connection
+from memtui.stores.engram import FORMAT
 from memtui.stores.engram.store import EngramStore
+from memtui.stores.sqlite import connection
 from tests.torture.processes import in_child
 
 from .invented import Seen, Told, build, change, connect, everything, open_store, sql

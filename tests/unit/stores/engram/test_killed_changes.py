@@ -17,7 +17,7 @@ from memtui.journal import ActionState
 from memtui.library import Library
 from memtui.library.planning import Planned, planned_import
 from memtui.model import Memory, to_record
-from memtui.stores.engram.connection import FAILPOINTS
+from memtui.stores.sqlite.connection import FAILPOINTS
 from tests.samples import SAMPLES
 from tests.torture.processes import KILLED, in_child
 

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtui.changes import Act
-from memtui.stores.engram.connection import run_read
+from memtui.stores.sqlite.connection import run_read
 from tests.long_run import count
 
 from .invented import Told, build, change, everything, open_store, sql

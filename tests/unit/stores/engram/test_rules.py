@@ -19,6 +19,7 @@ from memtui.stores.engram import records, rules
 from memtui.stores.engram.planning import refusal
 from memtui.stores.engram.records import entity_of
 from memtui.stores.engram.schema import Schema
+from memtui.stores.sqlite import columns
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,7 @@ def _with(**values: Any) -> Memory:
         (Act.EDIT, _with(kind="episode"), "session summaries"),
         (Act.EDIT, _with(kind="note"), "as they were typed"),
         (Act.DELETE, _with(kind="note"), ""),
-        (Act.EDIT, _with(extra={records.DAMAGED: ["content"]}), "not UTF-8"),
+        (Act.EDIT, _with(extra={columns.DAMAGED: ["content"]}), "not UTF-8"),
         (Act.EDIT, _with(status="deleted"), "restore it first"),
         (Act.PIN, _with(status="deleted"), "restore it first"),
         (Act.DELETE, _with(status="deleted"), ""),
@@ -238,10 +239,10 @@ def test_an_older_database_lacks_columns(act: Act, reason: str) -> None:
     ],
 )
 def test_a_column_of_any_type_is_shown(value: object, shown: str, as_json: object) -> None:
-    assert records.text(value) == shown
-    assert records.to_json_value(value) == as_json
+    assert columns.text(value) == shown
+    assert columns.to_json_value(value) == as_json
     if isinstance(value, bytes | int):
-        assert records.from_json_value(as_json) == value
+        assert columns.from_json_value(as_json) == value
 
 
 def test_blank_and_count_columns() -> None:

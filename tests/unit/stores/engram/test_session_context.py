@@ -74,13 +74,12 @@ def test_each_line_of_the_context_names_its_memory(folder: Path) -> None:
     assert len(lines) == 35
 
 
-def test_without_an_entity_the_context_is_of_all_projects(folder: Path) -> None:
+def test_without_an_entity_there_is_a_context_for_each_project(folder: Path) -> None:
     sql(folder, "DELETE FROM observations WHERE project = 'mill'")
-    text = given(folder, "")
-    assert text.title == "all projects"
-    assert {"bells:sessions/mill-6", "bells:prompts/12", "bells:8", "bells:6"} <= {
-        entry.ref for entry in text.entries
-    }
+    texts = open_store(folder).session_start(Seen({}), "", NOW)
+    assert "mill" in {text.entity for text in texts}
+    assert [text.title for text in texts] == sorted(text.entity for text in texts)
+    assert all(text == given(folder, text.entity) for text in texts)
 
 
 @pytest.mark.parametrize("kind", ["sessions", "prompts", "observations"])

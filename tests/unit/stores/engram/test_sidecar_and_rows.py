@@ -19,7 +19,7 @@ from memtui.files.sidecar_lines import sidecar_path
 from memtui.journal import ActionState
 from memtui.library import Library
 from memtui.library.planning import Planned
-from memtui.stores.engram import connection
+from memtui.stores.sqlite import connection
 from tests.long_run import share
 from tests.torture.processes import KILLED, in_child
 

@@ -13,8 +13,8 @@ from memtui.bundle.bundle_reader import ImportDocument, read_document
 from memtui.changes import Act, Outcome, invert_edits
 from memtui.errors import BundleError
 from memtui.stores.engram.exchange import left_out, plan_import
-from memtui.stores.engram.rebuild import rebuild
 from memtui.stores.engram.store import EngramStore
+from memtui.stores.sqlite.rebuild import rebuild
 from tests.unit.stores.engram.invented import export_of
 
 from .invented import DDL, SCHEMAS, Told, build, change, connect, everything, open_store, sql

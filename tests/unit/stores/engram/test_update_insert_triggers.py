@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Act, invert_edits
-from memtui.stores.engram.rebuild import dump, rebuild
+from memtui.stores.sqlite.rebuild import dump, rebuild
 
 from .invented import Told, build, change, connect, everything, open_store
 

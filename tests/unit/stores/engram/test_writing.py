@@ -15,10 +15,10 @@ import pytest
 from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, invert_edits, row_edit
 from memtui.errors import Conflict, Refused, SaveError
 from memtui.stores import registry
-from memtui.stores.engram import connection as connecting
 from memtui.stores.engram.rules import content_hash
-from memtui.stores.engram.schema import database_error_text
 from memtui.stores.engram.store import EngramStore
+from memtui.stores.sqlite import connection as connecting
+from memtui.stores.sqlite.connection import database_error_text
 from tests.long_run import count
 
 from .invented import (

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from memtui.errors import BundleError, Refused, SaveError
-from memtui.stores.engram.connection import exclusive_access, read_or_raise
-from memtui.stores.engram.records import encode, is_valid_text
-from memtui.stores.engram.schema import UPDATE_INSERT_TRIGGERS
+from memtui.stores.sqlite.columns import encode, is_valid_text
+from memtui.stores.sqlite.connection import exclusive_access, read_or_raise, result_code
 
 _SETTINGS = ("application_id", "encoding", "page_size", "user_version")
 _KINDS = ("table", "virtual", "view", "index", "trigger")
@@ -30,6 +29,9 @@ _KINDS = ("table", "virtual", "view", "index", "trigger")
 _SEQUENCE = "sqlite_sequence"
 _ENCODINGS = frozenset({"UTF-8", "UTF-16le", "UTF-16be"})
 _LARGEST_PAGE = 65_536
+
+_CREATED_FIRST = "_fts_update_insert"
+"""End of the names of Engram's triggers that must run last, see `_build`."""
 
 Row = dict[str, Any]
 
@@ -161,7 +163,7 @@ def rebuild(lines: Iterable[str], file: Path) -> None:
     except BaseException as error:
         for suffix in ("", "-wal", "-shm", "-journal"):
             Path(f"{file}{suffix}").unlink(missing_ok=True)
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK:
+        if result_code(error) in _OF_THE_DISK:
             raise SaveError(f"SQLite: {error}", where=str(file)) from error
         if isinstance(error, sqlite3.Error | ValueError | KeyError | TypeError | StopIteration):
             raise BundleError(f"its rows make no database ({error})", where=str(file)) from error
@@ -205,7 +207,7 @@ def _build(connection: sqlite3.Connection, lines: Iterator[str]) -> None:
     # SQLite runs the trigger that was created last first: of the pair on an update the one that
     # takes the former text out of the index. The other way round, words of both would be lost.
     for record in sorted(
-        later, key=lambda r: (_KINDS.index(r["kind"]), r["name"] not in UPDATE_INSERT_TRIGGERS)
+        later, key=lambda r: (_KINDS.index(r["kind"]), not str(r["name"]).endswith(_CREATED_FIRST))
     ):
         _create(connection, record)
     connection.execute("COMMIT")
@@ -217,7 +219,7 @@ def _build(connection: sqlite3.Connection, lines: Iterator[str]) -> None:
 def _fill_index(connection: sqlite3.Connection, index: str, triggers: Collection[str]) -> None:
     """Index the rows of the table behind a full-text index, as the database's own triggers do."""
     name = _quoted(index)
-    if index != "observations_fts" or "obs_fts_update_insert" not in triggers:
+    if index != "observations_fts" or f"obs{_CREATED_FIRST}" not in triggers:
         connection.execute(f"INSERT INTO {name}({name}) VALUES ('rebuild')")
         return
     # These triggers index no deleted row: restoring one would index it a second time.

@@ -1,4 +1,4 @@
-"""Open an Engram database for reading without changing a file, or for one transaction.
+"""Open a database of another program for reading without changing a file, or for one transaction.
 
 A reader must change nothing in the folder, and must never have a `-wal` that another program may be
 using opened without locks: SQLite checkpoints and deletes the log when the last connection closes,
@@ -22,8 +22,8 @@ alone is `immutable=1`, which never opens a `-wal`.
 Closing any handle of a file drops all POSIX locks that this process holds on it. So one connection
 to a database may be open in a process (`_database_lock`), and none while files are copied.
 
-The schema may come from a stranger. Engram's statements, and memtui's, need no view, no recursion
-and few functions; whatever else a schema would have computed is refused (`_authorize`).
+The schema may come from a stranger. The programs' statements, and memtui's, need no view, no
+recursion and few functions; whatever else a schema would have computed is refused (`_authorizer`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ import struct
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -43,10 +43,9 @@ from urllib.parse import quote
 
 from memtui.errors import Refused, SaveError, StoreError
 from memtui.files.save_hooks import failpoint
-from memtui.stores.engram.schema import KNOWN_TRIGGERS, column_names, database_error_text
 
 BUSY_SECONDS = 5.0
-"""How long SQLite itself waits for a lock; Engram's own busy_timeout. A read waits as long for a
+"""How long SQLite itself waits for a lock, as Engram and claude-mem do. A read waits as long for a
 database that keeps changing to be still."""
 BUSY_ROUNDS = 4
 """How often a whole transaction is begun again after that."""
@@ -55,7 +54,7 @@ EXCLUSIVE_WAIT_MS = 1000
 READ_LIMIT_SECONDS = 20.0
 """A single read that takes longer than this is stopped: a hostile file may never end."""
 MAX_VALUE_BYTES = 8 << 20
-"""A longer text, blob or row is refused. Engram cuts its texts at 50,000 bytes."""
+"""A longer text, blob or row is refused."""
 MAX_SQL_BYTES = 1 << 20
 """A longer statement in the schema is refused."""
 MAX_PATTERN_BYTES = 1000
@@ -64,6 +63,8 @@ TICK_NANOSECONDS = 20_000_000
 """Above the step of file times on Linux (at most 10 ms) and of clocks elsewhere (16 ms)."""
 FAILPOINTS = ("begin", "lock", "commit", "done")
 """Where a test may kill a transaction (see `files.save_hooks`)."""
+SMALLEST_ROOM = 1 << 16
+"""Free bytes below which an I/O error comes from a full disk: a `-shm` grows by 32 KiB."""
 SMALLEST_DATABASE = 512
 """Bytes: the smallest SQLite page; a shorter file holds no table."""
 _STEPS = 100_000
@@ -179,8 +180,11 @@ def _is_in_use(path: Path, stamps: FileStamps) -> bool:
 
 def _is_mode_unsupported(error: sqlite3.Error) -> bool:
     """Whether SQLite cannot read with locks here, as opposed to a damaged database."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY)
+    return result_code(error) in (
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_READONLY,
+    )
 
 
 def _read(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -223,7 +227,7 @@ def _read_copy(path: Path, stamps: FileStamps, work: Callable[[sqlite3.Connectio
 
 def _copied(real: str) -> sqlite3.Connection:
     """A connection to a copy that has no name any more, so nothing is left of it after a kill."""
-    with tempfile.TemporaryDirectory(prefix="memtui-engram-") as folder:
+    with tempfile.TemporaryDirectory(prefix="memtui-copy-") as folder:
         copy = Path(folder).resolve() / "copy.db"
         try:
             for suffix in ("", "-wal", "-journal"):
@@ -246,15 +250,20 @@ def _copied(real: str) -> sqlite3.Connection:
 
 
 @contextmanager
-def transaction(path: Path) -> Iterator[sqlite3.Connection]:
+def transaction(path: Path, triggers: Collection[str] = ()) -> Iterator[sqlite3.Connection]:
     """Run one BEGIN IMMEDIATE transaction, which `commit` ends; else it is rolled back.
 
-    Waits for other writers as Engram does. Raises SaveError when the database stays locked.
+    `triggers`: names of those that may keep a full-text index; any other makes the write fail.
+    Waits for other writers as the programs do. Raises SaveError when the database stays locked.
     The journal mode, the page size and the schema are left as they are, and a `-wal` that was
     there stays the same file: Engram v3 stops when it is replaced.
     """
     failpoint("begin")
-    with _database_lock(path), _preserved_wal(path), closing(_connect(path, _WRITE)) as connection:
+    with (
+        _database_lock(path),
+        _preserved_wal(path),
+        closing(_connect(path, _WRITE, triggers)) as connection,
+    ):
         connection.execute("PRAGMA foreign_keys = ON")
         failpoint("lock")
         _begin(connection, path)
@@ -330,15 +339,20 @@ def _begin(connection: sqlite3.Connection, path: Path) -> None:
                 raise SaveError(why, where=str(path), do=do) from error
 
 
+def result_code(error: BaseException) -> int:
+    """SQLite's primary result code; that of success for an error that is not SQLite's."""
+    extended: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    return extended & 0xFF
+
+
 def is_busy(error: sqlite3.Error) -> bool:
-    code: int = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return result_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 # ---- connecting ----------------------------------------------------------------------------------
 
 
-def _connect(path: Path, query: str) -> sqlite3.Connection:
+def _connect(path: Path, query: str, triggers: Collection[str] = ()) -> sqlite3.Connection:
     """Open the database. Raises sqlite3.Error also for a file of one byte or none: SQLite would
     delete its `-wal`, and somebody may be copying both."""
     database = file_stamps(path)[0]
@@ -354,7 +368,7 @@ def _connect(path: Path, query: str) -> sqlite3.Connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
         connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, MAX_SQL_BYTES)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN_BYTES)
-        connection.set_authorizer(_authorize)
+        connection.set_authorizer(_authorizer(triggers))
         if query != _WRITE:
             # Not for writing: SQLite before 3.44 then lets no trigger write to an FTS5 table.
             connection.execute("PRAGMA trusted_schema = OFF")
@@ -366,51 +380,72 @@ def _connect(path: Path, query: str) -> sqlite3.Connection:
 
 
 def _text(raw: bytes) -> str:
-    """Decode a column; July's Engram cuts texts by bytes, so it may hold half a character."""
+    """Decode a column; where a program cuts texts by bytes, it may hold half a character."""
     return raw.decode("utf-8", "surrogateescape")
 
 
 _FUNCTIONS = frozenset(
-    column_names(
-        """char coalesce count datetime ifnull length like match max memtui_sum nullif total trim"""
-    )
+    {"char", "coalesce", "count", "datetime", "ifnull", "length", "like", "match"}
 )
-"""The functions in memtui's statements and in Engram's default values."""
+_FUNCTIONS |= {"max", "memtui_sum", "nullif", "total", "trim"}
+"""The functions in memtui's statements and in the programs' default values."""
 _TRIGGER_WRITES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_DELETE})
 _REFUSED = frozenset({sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_RECURSIVE})
 
 
-def _authorize(
-    action: int, first: str | None, second: str | None, _database: str | None, source: str | None
-) -> int:
-    """Refuse what a schema would compute. `source` is the view or trigger that asks."""
-    if source is not None:
-        is_index = action in _TRIGGER_WRITES and str(first).endswith("_fts")
-        is_known = is_index or action in (sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
-        if source not in KNOWN_TRIGGERS or not is_known:
+def _authorizer(
+    triggers: Collection[str],
+) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
+    """Refuses what a schema would compute, but for triggers of these names that keep an index."""
+
+    def authorize(
+        action: int, first: str | None, second: str | None, _: str | None, source: str | None
+    ) -> int:
+        """`source` is the view or trigger that asks."""
+        if source is not None:
+            is_index = action in _TRIGGER_WRITES and str(first).endswith("_fts")
+            is_known = is_index or action in (sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
+            if source not in triggers or not is_known:
+                return sqlite3.SQLITE_DENY
+        if action == sqlite3.SQLITE_FUNCTION and str(second).lower() not in _FUNCTIONS:
             return sqlite3.SQLITE_DENY
-    if action == sqlite3.SQLITE_FUNCTION and str(second).lower() not in _FUNCTIONS:
-        return sqlite3.SQLITE_DENY
-    return sqlite3.SQLITE_DENY if action in _REFUSED else sqlite3.SQLITE_OK
+        return sqlite3.SQLITE_DENY if action in _REFUSED else sqlite3.SQLITE_OK
+
+    return authorize
 
 
 _LIMITS = {
-    sqlite3.SQLITE_AUTH: "its schema computes something, which Engram's does not",
+    sqlite3.SQLITE_AUTH: "its schema computes something, which its program's does not",
     sqlite3.SQLITE_INTERRUPT: f"reading it takes longer than {READ_LIMIT_SECONDS:.0f} seconds",
     sqlite3.SQLITE_TOOBIG: f"it holds a value of more than {MAX_VALUE_BYTES >> 20} MiB",
 }
-"""By the code of SQLite's error: what a database did that no Engram does."""
+"""By the code of SQLite's error: what a database did that none of a known program does."""
 
 
 def is_over_limit(error: sqlite3.Error) -> bool:
     """Whether reading the same files again would end the same way."""
-    return getattr(error, "sqlite_errorcode", 0) in _LIMITS
+    return result_code(error) in _LIMITS
 
 
 def describe_error(error: sqlite3.Error) -> str:
     """SQLite's message, and what it means where one of memtui's limits was reached."""
-    reason = _LIMITS.get(getattr(error, "sqlite_errorcode", 0))
+    reason = _LIMITS.get(result_code(error))
     return f"{reason} ({error})" if reason else str(error)
+
+
+def database_error_text(error: sqlite3.Error, path: Path) -> str:
+    """Say why the database could not be written.
+
+    On a full disk SQLite reports SQLITE_FULL, or SQLITE_IOERR where it cannot enlarge the `-shm`
+    (https://www.sqlite.org/rescode.html).
+    """
+    code = result_code(error)
+    is_full = code == sqlite3.SQLITE_FULL
+    if code == sqlite3.SQLITE_IOERR:
+        with suppress(OSError):
+            room = os.statvfs(path.parent)
+            is_full = room.f_bavail * room.f_frsize < SMALLEST_ROOM
+    return "the disk is full" if is_full else str(error)
 
 
 # ---- the log -------------------------------------------------------------------------------------

@@ -1,0 +1,309 @@
+"""Commands about the sessions of agents: `sessions` and `origin`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memtui.cli.options import argument, command, option
+from memtui.cli.output import columns, print_json
+from memtui.cli.store_selection import load_settings, note_incomplete, print_unread, read_library
+from memtui.errors import RefError, Refused
+from memtui.model import format_time
+from memtui.text import column, counted, cut, date, one_line, pad, short_ago, size, visible
+
+if TYPE_CHECKING:
+    from memtui.sessions import Message, Reading, Session
+    from memtui.sessions.base import Transcripts
+    from memtui.sessions.origin import Origin
+    from memtui.sessions.programs import Found, Holdings
+
+_VERBS = ("list", "programs", "show", "on", "off")
+ID_CELLS, AGE_CELLS, PROGRAM_CELLS, PROJECT_CELLS = 10, 4, 8, 16
+"""Widths of the columns of a printed session."""
+
+
+@command
+def sessions(
+    arguments: Sequence[str] = argument(metavar="[VERB] [PROGRAM | ID]"),
+    project: str = option(default="", metavar="NAME", help="Only sessions of this project."),
+    tools: bool = option(help="With show: print calls of tools and their results too."),
+    yes: bool = option(help="With on: do not ask."),
+    *,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """List or show the sessions of agents, which memtui only reads.
+
+    \b
+    memtui sessions                 list the sessions of the programs that are on
+    memtui sessions programs        list the programs, and what each keeps
+    memtui sessions show ID         print what was said in a session
+    memtui sessions on PROGRAM      read the sessions of this program from now on
+    memtui sessions off PROGRAM     stop reading them
+
+    No word of a session is read before its program is on. The settings are [sessions] in
+    config.toml, where `exclude` leaves out projects.
+    """
+    verb, names = (arguments[0], arguments[1:]) if arguments else ("list", ())
+    if verb not in _VERBS:
+        raise click.UsageError(f"there is no verb {verb!r}: {', '.join(_VERBS)}")
+    if verb in ("show", "on", "off") and len(names) != 1:
+        raise click.UsageError(
+            f"sessions {verb} needs {'an ID' if verb == 'show' else 'a program'}"
+        )
+    if verb == "programs":
+        _print_programs(as_json)
+    elif verb == "on":
+        _turn_on(names[0], yes=yes)
+    elif verb == "off":
+        _turn_off(names[0])
+    elif verb == "show":
+        _show(_find(names[0]), tools=tools, as_json=as_json)
+    else:
+        _list(project, limit, as_json)
+
+
+def _found() -> Found:
+    """The sessions of the programs that are on; what cannot be read is said on standard error."""
+    from memtui.sessions import find_sessions
+
+    settings = load_settings()
+    if not settings.session_programs:
+        raise Refused(
+            "no program's sessions are read",
+            do="`memtui sessions programs` lists them, `memtui sessions on PROGRAM` reads one's",
+        )
+    found = find_sessions(
+        settings.session_programs, settings.session_exclude, Path.home(), os.environ
+    )
+    if found.unreadable:
+        note_incomplete()
+        print_unread(one_line(str(error)) for error in found.unreadable)
+    return found
+
+
+def _find(id: str) -> Session:
+    """The session whose id begins so. Raises RefError."""
+    sessions = [each for each in _found().sessions if each.id.startswith(id)]
+    exact = [each for each in sessions if each.id == id] or sessions
+    if len(exact) != 1:
+        names = ", ".join(one_line(each.id) for each in exact[:4])
+        what = f"several sessions begin so: {names}" if exact else "there is no such session"
+        raise RefError(what, where=one_line(id), do="`memtui sessions` lists them")
+    return exact[0]
+
+
+def _list(project: str, limit: int, as_json: bool) -> None:
+    sessions = [
+        each for each in _found().sessions if not project or project in (each.project, each.cwd)
+    ][:limit]
+    if as_json:
+        print_json([_record(each) for each in sessions])
+        return
+    now, width = datetime.now(UTC), columns()
+    for each in sessions:
+        cells = (
+            pad(one_line(each.id)[:ID_CELLS], ID_CELLS),
+            pad(short_ago(each.changed, now), AGE_CELLS),
+            column(each.program, PROGRAM_CELLS),
+            column(each.project, PROJECT_CELLS),
+        )
+        title = one_line(each.title) or ("a subagent" if each.is_sidechain else "")
+        print(cut(f"{'  '.join(cells)}  {title}", width).rstrip())
+
+
+def _record(session: Session) -> dict[str, Any]:
+    return {
+        "program": session.program,
+        "id": session.id,
+        "path": str(session.path),
+        "cwd": session.cwd,
+        "title": session.title,
+        "started": format_time(session.started),
+        "changed": format_time(session.changed),
+        "parent": session.parent,
+        "subagent": session.is_sidechain,
+        "bytes": session.size,
+    }
+
+
+def _show(session: Session, *, tools: bool, as_json: bool) -> None:
+    from memtui.sessions import Kind, Reading, find_program
+
+    reading = Reading()
+    messages = find_program(session.program).messages(session, reading)
+    shown = (m for m in messages if tools or m.kind not in (Kind.CALL, Kind.RESULT))
+    if as_json:
+        records = [_message_record(message) for message in shown]
+        print_json({**_record(session), "messages": records, "not_understood": reading.skipped})
+    else:
+        _print_messages(shown)
+    if reading.skipped:
+        print(f"memtui: {_describe_skipped(reading)}", file=sys.stderr)
+
+
+def _describe_skipped(reading: Reading) -> str:
+    types = ", ".join(f"{count} of {one_line(name)}" for name, count in reading.unknown.items())
+    return f"{counted(reading.skipped, 'line')} not understood{f' ({types})' if types else ''}"
+
+
+def _print_messages(messages: Iterable[Message]) -> None:
+    from memtui.sessions import Kind
+
+    for message in messages:
+        who = "summary" if message.kind is Kind.SUMMARY else str(message.role)
+        name = one_line(message.call.name) if message.call else ""
+        print("  ".join(filter(None, (who, name, date(message.time)))))
+        for line in visible(message.text).split("\n"):
+            print(f"  {line}".rstrip())
+        if message.is_cut:
+            print("  (cut)")
+        print()
+
+
+def _message_record(message: Message) -> dict[str, Any]:
+    return {
+        "role": str(message.role),
+        "kind": str(message.kind),
+        "text": message.text,
+        "time": format_time(message.time),
+        "id": message.id,
+        "parent": message.parent,
+        "cwd": message.cwd,
+        "subagent": message.is_sidechain,
+        "call": {"name": message.call.name, "id": message.call.id} if message.call else None,
+        "file": message.place.path,
+        "offset": message.place.offset,
+        "length": message.place.length,
+    }
+
+
+def _print_programs(as_json: bool) -> None:
+    from memtui.sessions import PROGRAMS, survey
+
+    on = load_settings().session_programs
+    kept = {name: survey(each, Path.home(), os.environ) for name, each in PROGRAMS.items()}
+    if as_json:
+        print_json(
+            [
+                {
+                    "program": name,
+                    "title": PROGRAMS[name].title,
+                    "on": name in on,
+                    "paths": [str(root) for root in holdings.roots],
+                    "files": holdings.files,
+                    "bytes": holdings.size,
+                    "deleted": PROGRAMS[name].retention,
+                }
+                for name, holdings in kept.items()
+            ]
+        )
+        return
+    for name, holdings in kept.items():
+        state = "on " if name in on else "off"
+        print(f"{name:<{PROGRAM_CELLS}}  {state}  {_describe(PROGRAMS[name], holdings)}".rstrip())
+
+
+def _describe(program: Transcripts, holdings: Holdings) -> str:
+    if not holdings.roots:
+        return f"{program.title}: none here"
+    where = ", ".join(one_line(str(root)) for root in holdings.roots)
+    return f"{program.title}: {counted(holdings.files, 'file')}, {size(holdings.size)}, in {where}"
+
+
+def _turn_on(name: str, *, yes: bool) -> None:
+    from memtui.sessions import find_program, survey
+
+    program = find_program(name)
+    print(_describe(program, survey(program, Path.home(), os.environ)))
+    print("memtui reads these files and changes none of them.")
+    if program.retention:
+        print(f"{program.retention}.")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise Refused("confirmation required", do="use --yes when not running interactively")
+        if not click.confirm(f"Read the sessions of {program.title}?"):
+            raise Refused("nothing was changed")
+    _save(tuple(dict.fromkeys((*load_settings().session_programs, name))))
+    print(f"Sessions of {program.title} are read from now on.")
+
+
+def _turn_off(name: str) -> None:
+    from memtui.sessions import PROGRAMS, find_program
+
+    left = tuple(each for each in load_settings().session_programs if each != name)
+    if name not in load_settings().session_programs:
+        find_program(name)
+        raise Refused(f"sessions of {PROGRAMS[name].title} are not read")
+    _save(left)
+    print(f"Sessions of {name} are no longer read.")
+
+
+def _save(programs: tuple[str, ...]) -> None:
+    from memtui import config, paths
+
+    config.save_value(paths.config_file(), "sessions.programs", programs or None)
+
+
+@command
+def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
+    """Show the sessions that taught a memory.
+
+    "recorded": the memory names the session. "written here": a call in the session wrote its text;
+    what a person said before the call is shown. Only sessions of programs that are on are read.
+    """
+    from memtui.sessions.origin import find_origins, recorded_ids
+
+    memory = read_library(stores).resolve(ref)
+    found = list(find_origins(memory, _found().sessions))
+    known = {each.session.id for each in found} | {each.session.path.stem for each in found}
+    gone = [id for id in recorded_ids(memory) if id not in known]
+    if as_json:
+        print_json(
+            {
+                "ref": memory.ref,
+                "origins": [_origin_record(each) for each in found],
+                "not_found": gone,
+            }
+        )
+        return 0 if found else 1
+    print(visible(memory.headline))
+    for each in found:
+        _print_origin(each)
+    for id in gone:
+        print(f"\nrecorded  {one_line(id)}, which no session that is read has")
+    if not found and not gone:
+        programs = ", ".join(load_settings().session_programs)
+        print(f"\nNo session of {programs} wrote it, and it names none.")
+    return 0 if found else 1
+
+
+def _print_origin(origin: Origin) -> None:
+    from memtui.sessions import PROGRAMS
+
+    session = origin.session
+    where = f"{PROGRAMS[session.program].title} session {one_line(session.id)}"
+    project = f" in {one_line(session.project)}" if session.project else ""
+    time = origin.call.time if origin.call else session.started
+    print(f"\n{origin.kind}  {where}{project}, {date(time)}")
+    if origin.words is not None:
+        print(f"  you: {one_line(origin.words.text)}")
+    if origin.call is not None and origin.call.call is not None:
+        print(f"  call: {one_line(origin.call.call.name)}")
+    print(f"  memtui sessions show {one_line(session.id)}")
+
+
+def _origin_record(origin: Origin) -> dict[str, Any]:
+    return {
+        "kind": str(origin.kind),
+        "session": _record(origin.session),
+        "words": _message_record(origin.words) if origin.words else None,
+        "call": _message_record(origin.call) if origin.call else None,
+    }

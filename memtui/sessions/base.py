@@ -1,0 +1,221 @@
+"""What the transcripts of every program offer, and what their readers share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memtui.errors import UnreadableFile
+from memtui.files.reading import error_text
+from memtui.sessions.json_lines import Line, read_lines
+from memtui.sessions.message import LONGEST_TEXT, Call, Kind, Message, Place, Reading, Role, Session
+
+HEAD_LINES = 200
+"""Lines of a transcript that are read to say what session it is."""
+TITLE_CHARS = 120
+
+
+class Transcripts(ABC):
+    """The sessions of one program. Nothing of them is ever written, locked or created."""
+
+    name: str
+    """As in the settings and on the command line."""
+    title: str
+    retention: str = ""
+    """When the program deletes its sessions, with the name of the setting; empty: never."""
+    retention_days: int | None = None
+    """Days after which it does so by default."""
+
+    @abstractmethod
+    def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:
+        """The folders and databases where the program keeps its sessions; they may not exist."""
+
+    @abstractmethod
+    def files(self, root: Path) -> Iterator[Path]:
+        """The transcripts of a root, or the database itself."""
+
+    @abstractmethod
+    def sessions(self, file: Path) -> Iterator[Session]:
+        """The sessions in a file. Raises UnreadableFile."""
+
+    @abstractmethod
+    def messages(self, session: Session, reading: Reading, start: int = 0) -> Iterator[Message]:
+        """The messages of a session in the order of the file.
+
+        Context that the program injects is left out. `start` is the `end` of an earlier reading of
+        a file that has only grown since. Raises UnreadableFile.
+        """
+
+
+class Part(Struct, frozen=True):
+    """One message of a line, before it has a place."""
+
+    role: Role
+    kind: Kind
+    text: str
+    call: Call | None = None
+
+
+class JsonLineTranscripts(Transcripts):
+    """A program that appends a line to a file for each message; a file is one session."""
+
+    @abstractmethod
+    def reader(self, session: Session) -> LineReader:
+        """What reads the lines of a session from its beginning."""
+
+    def sessions(self, file: Path) -> Iterator[Session]:
+        """The session of the file, from its first lines."""
+        changed, size = _status(file)
+        session = Session(self.name, file.stem, file, changed=changed, size=size)
+        reader, reading = self.reader(session), Reading()
+        title = ""
+        for number, line in enumerate(read_lines(file, reading), 1):
+            title = title or title_of(reader.read(line, reading))
+            if number >= HEAD_LINES or (title and reader.session.cwd):
+                break
+        yield replace(reader.session, title=reader.session.title or title)
+
+    def messages(self, session: Session, reading: Reading, start: int = 0) -> Iterator[Message]:
+        """See `Transcripts.messages`."""
+        reader = self.reader(session)
+        for line in read_lines(session.path, reading, start):
+            yield from reader.read(line, reading)
+        yield from reader.rest()
+
+
+class WholeTranscripts(Transcripts):
+    """A program whose sessions are files that can only be read as a whole."""
+
+    @abstractmethod
+    def read(self, session: Session, reading: Reading) -> tuple[Session, list[Message]]:
+        """The session as its file tells it, and all its messages. Raises UnreadableFile."""
+
+    def sessions(self, file: Path) -> Iterator[Session]:
+        """The session of the file."""
+        changed, size = _status(file)
+        head, messages = self.read(
+            Session(self.name, file.stem, file, changed=changed, size=size), Reading()
+        )
+        if messages:
+            yield replace(head, title=head.title or title_of(messages))
+
+    def messages(self, session: Session, reading: Reading, start: int = 0) -> Iterator[Message]:  # noqa: ARG002
+        """See `Transcripts.messages`; it is read from its beginning whatever `start` says."""
+        return iter(self.read(session, reading)[1])
+
+
+def title_of(messages: Iterable[Message]) -> str:
+    """The first words of a person."""
+    first = next((each.text for each in messages if each.is_from_person), "")
+    return " ".join(first.split())[:TITLE_CHARS]
+
+
+class LineReader:
+    """Makes messages of the lines of one session, one after the other."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        """What is known of the session from the lines that were read."""
+
+    def read(self, line: Line, reading: Reading) -> Iterator[Message]:
+        """The messages of a line. A type that is not known is counted in `reading`."""
+        raise NotImplementedError
+
+    def rest(self) -> Iterator[Message]:
+        """What was held back at the end of the file."""
+        return iter(())
+
+    def note(self, **fields: Any) -> None:
+        """Note what a line says of the session, unless an earlier one has said it."""
+        new = {name: value for name, value in fields.items() if value}
+        known = {name for name in new if getattr(self.session, name)}
+        if fresh := {name: value for name, value in new.items() if name not in known}:
+            self.session = replace(self.session, **fresh)
+
+    def make(
+        self,
+        part: Part,
+        line: Line,
+        *,
+        id: str = "",
+        parent: str = "",
+        time: datetime | None = None,
+        cwd: str = "",
+    ) -> Message:
+        """The message of a part of a line."""
+        place = Place(str(self.session.path), line.offset, line.length)
+        return make_message(self.session, part, place, id=id, parent=parent, time=time, cwd=cwd)
+
+
+def make_message(
+    session: Session,
+    part: Part,
+    place: Place,
+    *,
+    id: str = "",
+    parent: str = "",
+    time: datetime | None = None,
+    cwd: str = "",
+) -> Message:
+    """The message of a part that lies at this place; a long text is cut."""
+    return Message(
+        session=session.id,
+        role=part.role,
+        kind=part.kind,
+        text=part.text[:LONGEST_TEXT],
+        place=place,
+        id=id,
+        parent=parent,
+        time=time,
+        cwd=cwd or session.cwd,
+        is_sidechain=session.is_sidechain,
+        call=part.call,
+        is_cut=len(part.text) > LONGEST_TEXT,
+    )
+
+
+def _status(file: Path) -> tuple[datetime, int]:
+    """When a file was last written to, and its size. Raises UnreadableFile."""
+    try:
+        status = file.stat()
+    except OSError as error:
+        raise UnreadableFile(error_text(error), where=str(file)) from None
+    return datetime.fromtimestamp(status.st_mtime, UTC), status.st_size
+
+
+def text_of(value: object) -> str:
+    """A field's text; empty if it is no text."""
+    return value if isinstance(value, str) else ""
+
+
+def object_of(value: object) -> Mapping[str, Any]:
+    """A field's object; empty if it is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: object) -> list[Any]:
+    """A field's list; empty if it is none."""
+    return value if isinstance(value, list) else []
+
+
+def joined_texts(blocks: object, *types: str) -> str:
+    """The texts of the blocks of these types (of any, if none is given); a string is its text."""
+    if isinstance(blocks, str):
+        return blocks
+    texts = (
+        text_of(block.get("text"))
+        for block in list_of(blocks)
+        if isinstance(block, dict) and (not types or block.get("type") in types)
+    )
+    return "\n".join(filter(None, texts))
+
+
+def describe_call(arguments: Mapping[str, Any]) -> str:
+    """The texts among the arguments of a call, in their order: what is shown and searched of it."""
+    return "\n".join(value for value in arguments.values() if isinstance(value, str))

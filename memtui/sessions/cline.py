@@ -1,0 +1,114 @@
+"""Transcripts of Cline and Roo Code, extensions of VS Code that rewrite one JSON file a task.
+
+Source: formats page of sessions, 6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from memtui.errors import UnreadableFile
+from memtui.files.reading import read_bytes, walk
+from memtui.sessions.base import (
+    LineReader,
+    Part,
+    WholeTranscripts,
+    describe_call,
+    joined_texts,
+    list_of,
+    object_of,
+    text_of,
+)
+from memtui.sessions.injected import without_injected
+from memtui.sessions.json_lines import Line, decode_value
+from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
+
+_HISTORY = "api_conversation_history.json"
+_EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline")
+_EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
+_TASK = re.compile(
+    r"^\s*<(?:task|feedback|user_message)>(.*?)</(?:task|feedback|user_message)>", re.DOTALL
+)
+_RESULT = re.compile(r"^\[(\w+)[^\]\n]{0,500}\] Result:")
+_FOLDER = re.compile(r"# Current Working Directory \(([^)\n]+)\)")
+
+
+class Cline(WholeTranscripts):
+    """`tasks/<id>/api_conversation_history.json` in the extension's folder of each editor."""
+
+    name = "cline"
+    title = "Cline"
+
+    def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:
+        """The tasks of the extensions, in every editor, and of Cline's own folder."""
+        configs = [
+            Path(variables.get("XDG_CONFIG_HOME") or home / ".config"),
+            home / "Library" / "Application Support",
+            home / ".vscode-server" / "data",
+        ]
+        users = [config / editor / "User" for config in configs[:2] for editor in _EDITORS]
+        storages = [user / "globalStorage" for user in (*users, configs[2] / "User")]
+        own = Path(variables.get("CLINE_DIR") or home / ".cline") / "data" / "tasks"
+        return [*(each / name / "tasks" for each in storages for name in _EXTENSIONS), own]
+
+    def files(self, root: Path) -> Iterator[Path]:
+        """The histories of all tasks."""
+        return (Path(entry.path) for entry in walk(root, (_HISTORY,)))
+
+    def read(self, session: Session, reading: Reading) -> tuple[Session, list[Message]]:
+        """See `WholeTranscripts.read`."""
+        history = decode_value(read_bytes(session.path))
+        if not isinstance(history, list):
+            raise UnreadableFile("it is not a JSON list", where=str(session.path))
+        reader = _Reader(replace(session, id=session.path.parent.name))
+        messages: list[Message] = []
+        for number, value in enumerate(history, 1):
+            if isinstance(value, dict):
+                messages += reader.read(Line(value, number, 0), reading)
+            else:
+                reading.damaged += 1
+        return reader.session, messages
+
+
+class _Reader(LineReader):
+    def read(self, line: Line, reading: Reading) -> Iterator[Message]:
+        role = text_of(line.value.get("role"))
+        time = parse_time(line.value.get("ts"))
+        if role not in ("user", "assistant"):
+            reading.unknown[role or "without a role"] += 1
+            return
+        content = line.value.get("content")
+        if found := _FOLDER.search(joined_texts(content)):
+            self.note(cwd=found[1])
+        self.note(started=time)
+        blocks = (
+            [{"type": "text", "text": content}] if isinstance(content, str) else list_of(content)
+        )
+        for block in map(object_of, blocks):
+            for part in _parts(block, role):
+                yield self.make(part, line, time=time)
+
+
+def _parts(block: Mapping[str, Any], role: str) -> Iterator[Part]:
+    text = text_of(block.get("text")).strip()
+    match block.get("type"):
+        case "tool_use":
+            arguments = object_of(block.get("input"))
+            call = Call(text_of(block.get("name")), arguments, text_of(block.get("id")))
+            yield Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
+        case "tool_result":
+            call = Call("", {}, text_of(block.get("tool_use_id")))
+            yield Part(Role.TOOL, Kind.RESULT, joined_texts(block.get("content")), call)
+        case "text" if role == "assistant" and text:
+            yield Part(Role.ASSISTANT, Kind.TEXT, text)
+        case "text" if _RESULT.match(text):
+            yield Part(Role.TOOL, Kind.RESULT, text)
+        case "text":
+            found = _TASK.match(text)
+            if text := without_injected(found[1] if found else text):
+                yield Part(Role.USER, Kind.TEXT, text)

@@ -1,0 +1,171 @@
+"""Transcripts of Codex.
+
+Source: formats page of sessions, 2 (openai/codex, `rollout/src`): one family of lines is read,
+`response_item`, since `event_msg` repeats its texts; `compacted` holds copies of the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from memtui.files.reading import walk
+from memtui.sessions.base import (
+    JsonLineTranscripts,
+    LineReader,
+    Part,
+    describe_call,
+    joined_texts,
+    object_of,
+    text_of,
+)
+from memtui.sessions.injected import without_injected
+from memtui.sessions.json_lines import Line, decode_value
+from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
+
+_CALLS = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "local_shell_call": "action",
+}
+"""Type of a call -> the field with its arguments."""
+_WITHOUT_MESSAGES = frozenset(
+    {
+        "reasoning",
+        "web_search_call",
+        "ghost_snapshot",
+        "other",
+        "compaction",
+        "image_generation_call",
+        "tool_search_call",
+        "tool_search_output",
+    }
+)
+_OTHER_LINES = frozenset(
+    {
+        "event_msg",
+        "inter_agent_communication",
+        "inter_agent_communication_metadata",
+        "world_state",
+    }
+)
+
+
+class Codex(JsonLineTranscripts):
+    """`sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl` and `archived_sessions/`."""
+
+    name = "codex"
+    title = "Codex"
+
+    def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:
+        """Running and archived sessions."""
+        folder = Path(variables.get("CODEX_HOME") or home / ".codex")
+        return [folder / "sessions", folder / "archived_sessions"]
+
+    def files(self, root: Path) -> Iterator[Path]:
+        """All rollouts that are not compressed."""
+        return (Path(entry.path) for entry in walk(root, (".jsonl",)))
+
+    def reader(self, session: Session) -> LineReader:
+        """See `JsonLineTranscripts.reader`."""
+        return _Reader(session)
+
+
+class _Reader(LineReader):
+    """A message is named by its turn and its number in it: a fork copies turns with their ids."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._turn = self._cwd = ""
+        self._number = 0
+        self._has_meta = False
+
+    def read(self, line: Line, reading: Reading) -> Iterator[Message]:
+        kind, payload = text_of(line.value.get("type")), line.value.get("payload")
+        if payload is None:  # rollouts of 2025 have the item itself as the line
+            kind, payload = "response_item", line.value
+        item = object_of(payload)
+        match kind:
+            case "session_meta":
+                self._note_meta(item)
+            case "turn_context":
+                self._turn, self._number = text_of(item.get("turn_id")), 0
+                self._cwd = text_of(item.get("cwd"))
+                self.note(cwd=self._cwd)
+            case "compacted":
+                if text := text_of(item.get("message")).strip():
+                    yield self._make(Part(Role.SYSTEM, Kind.SUMMARY, text), line)
+            case "response_item":
+                yield from self._item(item, line, reading)
+            case _ if kind not in _OTHER_LINES:
+                reading.unknown[kind or "without a type"] += 1
+
+    def _note_meta(self, meta: Mapping[str, Any]) -> None:
+        if self._has_meta:  # a fork repeats the line of the session that it was copied from
+            return
+        self._has_meta = True
+        above = text_of(meta.get("forked_from_id")) or text_of(meta.get("parent_thread_id"))
+        id = text_of(meta.get("id")) or text_of(meta.get("session_id"))
+        self.session = replace(self.session, id=id or self.session.id)
+        self.note(
+            cwd=text_of(meta.get("cwd")), started=parse_time(meta.get("timestamp")), parent=above
+        )
+
+    def _item(self, item: Mapping[str, Any], line: Line, reading: Reading) -> Iterator[Message]:
+        kind = text_of(item.get("type"))
+        if kind == "message":
+            role, text = text_of(item.get("role")), joined_texts(item.get("content"))
+            if role == "user" and (text := without_injected(text)):
+                yield self._make(Part(Role.USER, Kind.TEXT, text), line)
+            elif role == "assistant" and (text := text.strip()):
+                yield self._make(Part(Role.ASSISTANT, Kind.TEXT, text), line)
+        elif kind in _CALLS:
+            yield self._make(_call(item, _CALLS[kind]), line)
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            call = Call("", {}, text_of(item.get("call_id")))
+            yield self._make(Part(Role.TOOL, Kind.RESULT, _output(item.get("output")), call), line)
+        elif kind and kind not in _WITHOUT_MESSAGES:
+            reading.unknown[f"response_item {kind}"] += 1
+        elif not kind:
+            self._note_old(item, reading)
+
+    def _note_old(self, item: Mapping[str, Any], reading: Reading) -> None:
+        """The first line and the states of a rollout of 2025."""
+        if "id" in item and "timestamp" in item:
+            self._note_meta(item)
+        elif "record_type" not in item:
+            reading.unknown["without a type"] += 1
+
+    def _make(self, part: Part, line: Line) -> Message:
+        self._number += 1
+        time = parse_time(line.value.get("timestamp"))
+        self.note(started=time)
+        id = f"{self._turn}#{self._number}" if self._turn else ""
+        return self.make(part, line, id=id, time=time, cwd=self._cwd)
+
+
+def _call(item: Mapping[str, Any], field: str) -> Part:
+    given, arguments = item.get(field), {}
+    if isinstance(given, str):
+        arguments = dict(object_of(decode_value(given.encode("utf-8", "replace"))))
+        arguments = arguments or {"input": given}
+    else:
+        arguments = dict(object_of(given))
+    name = text_of(item.get("name")) or "shell"
+    call = Call(name, arguments, text_of(item.get("call_id")))
+    return Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
+
+
+def _output(value: object) -> str:
+    """A result: a text, blocks of text, or an object with the text in `content` or `output`."""
+    if isinstance(value, dict):
+        return text_of(value.get("content")) or text_of(value.get("output"))
+    text = joined_texts(value)
+    if text.startswith('{"output":'):
+        return (
+            text_of(object_of(decode_value(text.encode("utf-8", "replace"))).get("output")) or text
+        )
+    return text

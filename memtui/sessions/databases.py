@@ -1,0 +1,232 @@
+"""Sessions in the SQLite databases of Hermes and OpenCode.
+
+A database is read with its program's locks and left as it is (`stores.sqlite.connection`).
+
+Source: formats page of sessions, 3 (Hermes, `hermes_state.py`); OpenCode
+`packages/opencode/src/session/session.sql.ts` and `message-v2.ts`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from memtui.errors import StoreError, UnreadableFile
+from memtui.sessions.base import (
+    TITLE_CHARS,
+    Part,
+    Transcripts,
+    describe_call,
+    joined_texts,
+    list_of,
+    make_message,
+    object_of,
+    text_of,
+)
+from memtui.sessions.injected import without_injected
+from memtui.sessions.json_lines import decode_value
+from memtui.sessions.message import (
+    Call,
+    Kind,
+    Message,
+    Place,
+    Reading,
+    Role,
+    Session,
+    parse_time,
+)
+from memtui.stores.sqlite.connection import read_or_raise
+
+
+class DatabaseTranscripts(Transcripts):
+    """A program whose sessions are rows of a database."""
+
+    session_columns: Sequence[str]
+    """Columns of the table of sessions, `id` first; those that are missing are NULL."""
+    session_table: str
+
+    def files(self, root: Path) -> Iterator[Path]:
+        """The database, if it is there."""
+        return iter((root,) if root.is_file() else ())
+
+    @abstractmethod
+    def describe(self, row: Mapping[str, Any], file: Path) -> Session:
+        """The session of a row."""
+
+    @abstractmethod
+    def read(self, session: Session, connection: sqlite3.Connection) -> Iterator[Message]:
+        """The messages of a session."""
+
+    def sessions(self, file: Path) -> Iterator[Session]:
+        """The sessions in the database."""
+        rows = _read(file, lambda c: select(c, self.session_table, self.session_columns))
+        return (self.describe(row, file) for row in rows)
+
+    def messages(self, session: Session, reading: Reading, start: int = 0) -> Iterator[Message]:
+        """See `Transcripts.messages`; `start` is the id of the last row that was read."""
+        found = _read(session.path, lambda connection: list(self.read(session, connection)))
+        for message in found:
+            reading.end = max(reading.end, message.place.offset)
+            if message.place.offset > start:
+                yield message
+
+
+def _read(file: Path, work: Any) -> Any:
+    try:
+        return read_or_raise(file, work)
+    except StoreError as error:
+        raise UnreadableFile(error.what, where=str(file)) from None
+
+
+def select(
+    connection: sqlite3.Connection,
+    table: str,
+    columns: Sequence[str],
+    where: str = "",
+    parameters: Sequence[Any] = (),
+) -> list[dict[str, Any]]:
+    """Rows of a table as mappings; a column that this version of the program lacks is None."""
+    known = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+    named = [column if column in known else f"NULL AS {column}" for column in columns]
+    rows = connection.execute(f"SELECT {', '.join(named)} FROM {table} {where}", parameters)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+class Hermes(DatabaseTranscripts):
+    """`state.db` of Hermes and of each profile. A compaction opens a session below the old one."""
+
+    name = "hermes"
+    title = "Hermes"
+    session_table = "sessions"
+    session_columns = (
+        "id",
+        "source",
+        "title",
+        "parent_session_id",
+        "started_at",
+        "ended_at",
+        "cwd",
+    )
+
+    def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:
+        """The databases of the home and its profiles."""
+        folder = Path(variables.get("HERMES_HOME") or home / ".hermes")
+        profiles = sorted(folder.glob("profiles/*/state.db"))
+        return [folder / "state.db", *profiles]
+
+    def describe(self, row: Mapping[str, Any], file: Path) -> Session:
+        """See `DatabaseTranscripts.describe`; without a folder the source stands for it."""
+        return Session(
+            self.name,
+            str(row["id"]),
+            file,
+            cwd=text_of(row["cwd"]) or text_of(row["source"]),
+            title=text_of(row["title"])[:TITLE_CHARS],
+            started=parse_time(row["started_at"]),
+            changed=parse_time(row["ended_at"] or row["started_at"]),
+            parent=text_of(row["parent_session_id"]),
+        )
+
+    def read(self, session: Session, connection: sqlite3.Connection) -> Iterator[Message]:
+        """See `DatabaseTranscripts.read`."""
+        columns = ("id", "role", "content", "tool_call_id", "tool_calls", "timestamp", "active")
+        where = "WHERE session_id = ? ORDER BY id"
+        for row in select(connection, "messages", columns, where, (session.id,)):
+            if row["active"] == 0:  # taken back by /undo or /rewind
+                continue
+            time = parse_time(row["timestamp"])
+            for number, part in enumerate(_hermes_parts(row)):
+                id = f"{row['id']}#{number}" if number else str(row["id"])
+                place = Place(str(session.path), int(row["id"]))
+                yield make_message(session, part, place, id=id, time=time)
+
+
+def _hermes_parts(row: Mapping[str, Any]) -> Iterator[Part]:
+    role, text = text_of(row["role"]), joined_texts(row["content"])
+    if role == "user" and (text := without_injected(text)):
+        yield Part(Role.USER, Kind.TEXT, text)
+    elif role == "assistant":
+        if text := text.strip():
+            yield Part(Role.ASSISTANT, Kind.TEXT, text)
+        calls = decode_value(text_of(row["tool_calls"]).encode("utf-8", "replace"))
+        for called in map(object_of, list_of(calls)):
+            function = object_of(called.get("function"))
+            arguments = _arguments(function.get("arguments"))
+            call = Call(text_of(function.get("name")), arguments, text_of(called.get("id")))
+            yield Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
+    elif role == "tool":
+        yield Part(Role.TOOL, Kind.RESULT, text, Call("", {}, text_of(row["tool_call_id"])))
+
+
+def _arguments(value: object) -> Mapping[str, Any]:
+    if isinstance(value, str):
+        return object_of(decode_value(value.encode("utf-8", "replace")))
+    return object_of(value)
+
+
+class OpenCode(DatabaseTranscripts):
+    """`opencode.db`: messages with their parts."""
+
+    name = "opencode"
+    title = "OpenCode"
+    session_table = "session"
+    session_columns = ("id", "parent_id", "directory", "title", "time_created", "time_updated")
+
+    def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:
+        """The database in the folder of data."""
+        data = Path(variables.get("XDG_DATA_HOME") or home / ".local" / "share")
+        return [data / "opencode" / "opencode.db"]
+
+    def describe(self, row: Mapping[str, Any], file: Path) -> Session:
+        """See `DatabaseTranscripts.describe`. A session below another is a subagent's."""
+        parent = text_of(row["parent_id"])
+        return Session(
+            self.name,
+            str(row["id"]),
+            file,
+            cwd=text_of(row["directory"]),
+            title=text_of(row["title"])[:TITLE_CHARS],
+            started=parse_time(row["time_created"]),
+            changed=parse_time(row["time_updated"]),
+            parent=parent,
+            is_sidechain=bool(parent),
+        )
+
+    def read(self, session: Session, connection: sqlite3.Connection) -> Iterator[Message]:
+        """See `DatabaseTranscripts.read`."""
+        where = "WHERE session_id = ?"
+        messages = select(connection, "message", ("id", "data"), where, (session.id,))
+        roles = {row["id"]: _role(row["data"]) for row in messages}
+        columns = ("rowid", "id", "message_id", "time_created", "data")
+        rows = connection.execute(
+            f"SELECT {', '.join(columns)} FROM part {where} ORDER BY message_id, id", (session.id,)
+        )
+        for row, id, message, created, data in rows:
+            role, part = roles.get(message, ""), _arguments(data)
+            for number, made in enumerate(_opencode_parts(part, role)):
+                named = f"{id}#{number}" if number else str(id)
+                place = Place(str(session.path), int(row))
+                yield make_message(session, made, place, id=named, time=parse_time(created))
+
+
+def _role(data: object) -> str:
+    return text_of(_arguments(data).get("role"))
+
+
+def _opencode_parts(part: Mapping[str, Any], role: str) -> Iterator[Part]:
+    text, kind = text_of(part.get("text")).strip(), part.get("type")
+    if kind == "text" and part.get("synthetic") is not True:
+        if role == "user" and (text := without_injected(text)):
+            yield Part(Role.USER, Kind.TEXT, text)
+        elif role == "assistant" and text:
+            yield Part(Role.ASSISTANT, Kind.TEXT, text)
+    elif kind == "tool":
+        state, id = object_of(part.get("state")), text_of(part.get("callID"))
+        arguments = object_of(state.get("input"))
+        call = Call(text_of(part.get("tool")), arguments, id)
+        yield Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
+        if output := text_of(state.get("output")) or text_of(state.get("error")):
+            yield Part(Role.TOOL, Kind.RESULT, output, Call("", {}, id))

@@ -1,0 +1,183 @@
+"""Find the session that taught a memory: by an id that the memory keeps, or by the call that wrote
+it.
+
+Source: formats page of sessions, 7 (calls that write memory, and what of them must match), and the
+links of each program in 1 to 5.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from memtui.errors import UnreadableFile
+from memtui.model import Memory
+from memtui.progress import Cancelled, IsCancelled, never
+from memtui.sessions.message import Call, Kind, Message, Reading, Session
+from memtui.sessions.programs import PROGRAMS
+
+FILE_TOOLS = frozenset(
+    {
+        "write",
+        "edit",
+        "multiedit",
+        "write_file",
+        "replace",
+        "write_to_file",
+        "replace_in_file",
+        "apply_patch",
+        "create",
+        "str_replace",
+        "insert",
+        "save",
+        "append",
+        "patch",
+        "shell",
+        "bash",
+        "terminal",
+        "execute_command",
+        "run_shell_command",
+        "exec_command",
+    }
+)
+"""Tools that write a file, which must be the memory's."""
+MEMORY_TOOLS = frozenset(
+    {
+        "memory",
+        "save_memory",
+        "write_memory",
+        "edit_memory",
+        "create_entities",
+        "add_observations",
+        "write_note",
+        "edit_note",
+        "mem_save",
+        "mem_update",
+    }
+)
+"""Tools of memory servers and of Hermes: the text alone must match."""
+SHORTEST_PART = 16
+"""Characters from which a text counts as written when it is a part of what a call wrote."""
+_ID_KEYS = ("originSessionId", "session_id", "sessionId", "thread_id", "rollout_path", "transcript")
+_REFUSED = ("error", "<tool_use_error>", "failed", "refused", "permission denied")
+_LEADS = ("session ", "thread ")
+
+
+class OriginKind(StrEnum):
+    """How sure an origin is."""
+
+    RECORDED = "recorded"
+    """The memory names the session."""
+    WRITTEN = "written here"
+    """A call in the session wrote the memory's text."""
+
+
+class Origin(Struct, frozen=True):
+    """One session that a memory came from."""
+
+    kind: OriginKind
+    session: Session
+    words: Message | None = None
+    """What a person said last before it was written."""
+    call: Message | None = None
+    """The call that wrote it."""
+
+
+def recorded_ids(memory: Memory) -> tuple[str, ...]:
+    """Ids of sessions that the memory keeps, without their paths."""
+    named = [memory.source]
+    nested = memory.extra.get("metadata")
+    for values in (memory.extra, nested if isinstance(nested, Mapping) else {}):
+        named += [value for key in _ID_KEYS if isinstance(value := values.get(key), str)]
+    return tuple(dict.fromkeys(filter(None, map(_id_of, named))))
+
+
+def _id_of(name: str) -> str:
+    for lead in _LEADS:
+        name = name.removeprefix(lead)
+    return name.rpartition("/")[2].removesuffix(".zst").removesuffix(".jsonl").strip()
+
+
+def find_origins(
+    memory: Memory, sessions: Iterable[Session], cancelled: IsCancelled = never
+) -> Iterator[Origin]:
+    """The sessions that taught a memory: those it names, then those that wrote it, oldest first.
+
+    A copy of a call that a fork begins with is not told again. A session that cannot be read is
+    passed over. Raises Cancelled.
+    """
+    ids = set(recorded_ids(memory))
+    found = sorted(sessions, key=lambda each: each.started.timestamp() if each.started else 0.0)
+    for session in found:
+        if session.id in ids or session.path.stem in ids:
+            yield Origin(OriginKind.RECORDED, session)
+    text = _plain(memory.content or memory.title)
+    seen: set[str] = set()
+    for session in found:
+        if cancelled():
+            raise Cancelled
+        try:
+            for words, call in _writes(memory, text, session):
+                if call.id and call.id in seen:
+                    continue
+                seen.add(call.id)
+                yield Origin(OriginKind.WRITTEN, session, words, call)
+                break
+        except UnreadableFile:
+            continue
+
+
+def _writes(
+    memory: Memory, text: str, session: Session
+) -> Iterator[tuple[Message | None, Message]]:
+    """The calls of a session that wrote the text and were not refused."""
+    words: Message | None = None
+    waiting: dict[str, tuple[Message | None, Message]] = {}
+    for message in PROGRAMS[session.program].messages(session, Reading()):
+        if message.is_from_person:
+            words = message
+        elif message.call is None:
+            continue
+        elif message.kind is Kind.CALL and does_write(message.call, memory.origin.file, text):
+            waiting[message.call.id] = words, message
+        elif message.kind is Kind.RESULT and message.call.id in waiting:
+            written = waiting.pop(message.call.id)
+            if not message.text.lstrip().lower().startswith(_REFUSED):
+                yield written
+    yield from waiting.values()
+
+
+def does_write(call: Call, file: str, text: str) -> bool:
+    """Whether a call writes the text, `_plain`, to the memory at this file."""
+    name = call.name.rpartition("__")[2].lower()
+    if not text or name not in FILE_TOOLS | MEMORY_TOOLS:
+        return False
+    given = list(_texts(call.arguments))
+    if name in FILE_TOOLS and not any(_names_file(each, file) for each in given):
+        return False
+    plain = [_plain(each) for each in given]
+    return any(each == text or (len(text) >= SHORTEST_PART and text in each) for each in plain)
+
+
+def _names_file(text: str, file: str) -> bool:
+    """Whether an argument is the path, or a command or a patch that holds it."""
+    return bool(file) and (os.path.normpath(text) == file or file in text)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

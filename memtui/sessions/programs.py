@@ -1,0 +1,126 @@
+"""The programs whose sessions can be read, and what of them a person has turned on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+
+from msgspec import Struct
+
+from memtui.errors import Refused, UnreadableFile, did_you_mean
+from memtui.sessions.base import Transcripts
+from memtui.sessions.claude_code import ClaudeCode
+from memtui.sessions.cline import Cline
+from memtui.sessions.codex import Codex
+from memtui.sessions.copilot import Copilot
+from memtui.sessions.databases import Hermes, OpenCode
+from memtui.sessions.gemini import Gemini
+from memtui.sessions.gptme import Gptme, Qwen
+from memtui.sessions.message import Session
+from memtui.sessions.openclaw import OpenClaw, Pi
+
+PROGRAMS: Mapping[str, Transcripts] = {
+    each.name: each
+    for each in (
+        ClaudeCode(),
+        Codex(),
+        Hermes(),
+        OpenClaw(),
+        Gemini(),
+        OpenCode(),
+        Gptme(),
+        Copilot(),
+        Cline(),
+        Qwen(),
+        Pi(),
+    )
+}
+"""Name -> the transcripts of a program."""
+
+
+class Holdings(Struct, frozen=True):
+    """What a program keeps, told without reading a word of it."""
+
+    roots: tuple[Path, ...]
+    """The folders and databases that exist."""
+    files: int
+    size: int
+    """Bytes."""
+
+
+def find_program(name: str) -> Transcripts:
+    """The transcripts of the program of this name. Raises Refused."""
+    if name not in PROGRAMS:
+        advice = did_you_mean(name, PROGRAMS, f"known are {', '.join(PROGRAMS)}")
+        raise Refused(f"sessions of {name!r} cannot be read", do=advice)
+    return PROGRAMS[name]
+
+
+def survey(program: Transcripts, home: Path, variables: Mapping[str, str]) -> Holdings:
+    """What a program keeps. Opens no file."""
+    roots = tuple(root for root in program.roots(home, variables) if os.path.exists(root))
+    files = [file for root in roots for file in program.files(root)]
+    return Holdings(roots, len(files), sum(_size(file) for file in files))
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+class Found(Struct):
+    """The sessions that were found, and the files that cannot be read."""
+
+    sessions: list[Session]
+    unreadable: list[UnreadableFile]
+
+
+def find_sessions(
+    names: Iterable[str], exclude: Iterable[str], home: Path, variables: Mapping[str, str]
+) -> Found:
+    """The sessions of these programs, the one that was changed last first.
+
+    Args:
+        names: programs that are turned on; a name that is not known is passed over.
+        exclude: patterns (`fnmatch`) of working folders, or names of projects, to leave out.
+        home: the person's home.
+        variables: the environment, which may name other places.
+    """
+    left_out = tuple(exclude)
+    found = Found([], [])
+    for name in names:
+        if (program := PROGRAMS.get(name)) is None:
+            continue
+        for file in _files(program, home, variables):
+            try:
+                sessions = list(program.sessions(file))
+            except UnreadableFile as error:
+                found.unreadable.append(error)
+                continue
+            found.sessions += [each for each in sessions if not is_excluded(each, left_out)]
+    found.sessions.sort(key=lambda each: each.changed.timestamp() if each.changed else 0.0)
+    found.sessions.reverse()
+    return found
+
+
+def _files(program: Transcripts, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:
+    """The files of all roots; one that two roots lead to comes once."""
+    seen: set[str] = set()
+    for root in program.roots(home, variables):
+        for file in program.files(root):
+            real = os.path.realpath(file)
+            if real not in seen:
+                seen.add(real)
+                yield file
+
+
+def is_excluded(session: Session, patterns: Iterable[str]) -> bool:
+    """Whether the session's project is left out."""
+    return any(
+        fnmatch(session.cwd, os.path.expanduser(pattern)) or pattern == session.project
+        for pattern in patterns
+    )

@@ -1,0 +1,49 @@
+"""claude-mem: what it observed in sessions of Claude Code, in one SQLite database, read only.
+
+`claude-mem.db` lies in `~/.claude-mem`, in `$CLAUDE_MEM_DATA_DIR`, or where `settings.json` there
+says (`resolveDataDir` in src/shared/paths.ts, claude-mem 13.15.3).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from memtui.stores.format import Candidate, Detection, Format, Product
+from memtui.stores.scanning import read_object
+
+DATABASE = "claude-mem.db"
+FOLDER = ".claude-mem"
+
+
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
+    """The folder of a `claude-mem.db`: this one, or that of the file itself."""
+    folder = path.parent if path.name == DATABASE and os.path.isfile(path) else path
+    if os.path.isfile(folder / DATABASE):
+        from memtui.stores.claude_mem.store import is_claude_mem
+
+        missing = "" if is_claude_mem(folder / DATABASE) else "the tables of claude-mem"
+        yield Candidate(folder, DATABASE, missing)
+
+
+def configured(_folder: Path, home: Path, _variables: Mapping[str, str]) -> Iterator[Path]:
+    """The folder that claude-mem's settings name."""
+    settings = read_object(home / FOLDER / "settings.json", 1 << 20)
+    env = settings.get("env")
+    named = (env if isinstance(env, dict) else settings).get("CLAUDE_MEM_DATA_DIR")
+    if isinstance(named, str) and "\0" not in named and named.startswith(("/", "~/")):
+        yield home / named[2:] if named.startswith("~/") else Path(named)
+
+
+FORMAT = Format(
+    name="claude-mem",
+    title="claude-mem: observations of Claude Code's sessions (SQLite)",
+    product=Product("claude-mem", "CM", 1),
+    places=("$CLAUDE_MEM_DATA_DIR", f"~/{FOLDER}"),
+    detect=detect,
+    load=f"{__name__}.store",
+    configured=configured,
+    is_database=True,
+)

@@ -1,0 +1,109 @@
+"""The tables of claude-mem 13.15.3 (src/services/sqlite/SessionStore.ts; types.ts for the columns).
+
+| table | memory |
+| --- | --- |
+| `observations` | an observation: subtitle, narrative, facts; `text` before schema 8 |
+| `session_summaries` | an episode: what was asked, looked at, learned and done |
+| `user_prompts` | a note; its project is that of its session |
+
+The entity is the project. `concepts` are tags. Nothing is written: a change of a row must also be
+entered into the queues of its synchronisation (`sync_content_outbox`, schema 42 and later), and the
+worker keeps a vector index (Chroma) beside the database that only it can update.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from memtui.stores.claude_mem import DATABASE
+from memtui.stores.format import FormatSupport, TransferSupport
+from memtui.stores.sqlite.tables import (
+    Table,
+    TableStore,
+    database_support,
+    existing_file,
+    holds_tables,
+)
+from memtui.stores.values import list_of, parse_json, text_of
+
+IMPORTANT = frozenset({"decision", "bugfix"})
+"""Types of observations that are of high importance: a rule of memtui's own."""
+NEEDED = {
+    "observations": "id memory_session_id project type created_at",
+    "session_summaries": "id memory_session_id project request learned",
+}
+
+
+def is_claude_mem(file: Path) -> bool:
+    """Whether the tables of claude-mem are in this file."""
+    return holds_tables(file, NEEDED, by_name=True)
+
+
+def _observation(row: dict[str, Any]) -> dict[str, Any]:
+    """Facts, a JSON list of sentences, as bullets."""
+    facts = list_of(parse_json(text_of(row.get("facts"))))
+    return {**row, "facts": "\n".join(f"- {text_of(each)}" for each in facts)}
+
+
+_COMMON = {"entity": "project", "source": "memory_session_id", "created": "created_at"}
+
+TABLES = (
+    Table(
+        "observations",
+        "observations/",
+        "observation",
+        {**_COMMON, "title": "title", "type": "type"},
+        {"text": "", "subtitle": "", "narrative": "", "facts": ""},
+        tags="concepts",
+        prepare=_observation,
+        more=lambda row: {"importance": "high" if row.get("type") in IMPORTANT else "medium"},
+    ),
+    Table(
+        "session_summaries",
+        "sessions/",
+        "episode",
+        {**_COMMON, "title": "request"},
+        {
+            "investigated": "Investigated",
+            "learned": "Learned",
+            "completed": "Completed",
+            "next_steps": "Next steps",
+            "notes": "Notes",
+        },
+        type="session",
+    ),
+    Table(
+        "user_prompts",
+        "prompts/",
+        "note",
+        {"entity": "project", "source": "content_session_id", "created": "created_at"},
+        {"prompt_text": ""},
+        type="prompt",
+        lookups={
+            "project": "(SELECT s.project FROM sdk_sessions s"
+            " WHERE s.content_session_id = t.content_session_id LIMIT 1)"
+        },
+        more=lambda _: {"importance": "low"},
+    ),
+)
+
+
+class ClaudeMem(TableStore):
+    """One database of claude-mem."""
+
+    format = "claude-mem"
+    tables = TABLES
+    why_read_only = "claude-mem keeps indexes and a sync queue that only its worker can update"
+
+
+def open_store(root: Path, label: str) -> ClaudeMem:
+    """Open the database in this folder. Raises StoreError when there is none."""
+    return ClaudeMem(root, label, existing_file(root / DATABASE))
+
+
+SUPPORT = FormatSupport(
+    open_store,
+    transfer=TransferSupport(),
+    database=database_support(DATABASE, lambda root: root / DATABASE),
+)

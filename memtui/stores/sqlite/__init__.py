@@ -1,0 +1,1 @@
+"""What stores in one SQLite file have in common."""

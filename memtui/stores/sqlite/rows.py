@@ -1,0 +1,106 @@
+"""Name, find, compare and insert single rows, and save files inside a transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from memtui.changes import Edit, invert_edits
+from memtui.errors import Conflict, MemtuiError, Refused, SaveError
+from memtui.files.save_hooks import WriteRecorder
+from memtui.stores.sqlite.columns import Row, from_json_value, is_valid_text, text, to_json_value
+
+
+def row_name(edit: Edit) -> str:
+    """The name of a row for the recorder: `/x/engram.db#observations{"id": 7}`."""
+    return f"{edit.path}#{edit.table}{json.dumps(edit.row, sort_keys=True)}"
+
+
+def row_digest(row: Row | None) -> str:
+    """SHA-256 of a row's columns; '' for no row."""
+    if row is None:
+        return ""
+    values = {name: to_json_value(value) for name, value in row.items()}
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def find_row(
+    connection: sqlite3.Connection, known: Collection[str], edit: Edit
+) -> dict[str, Any] | None:
+    """Find the row of an edit. Raises Conflict if its key matches several, Refused, sqlite3.Error.
+
+    Column names go into SQL as they are, so only those of the table itself (`known`) may pass.
+    """
+    strange = (set(edit.row) | set(edit.before or ()) | set(edit.after or ())) - set(known)
+    if strange or not edit.row:
+        problem = f"no column {min(strange)!r}" if strange else "no row without a key"
+        raise Refused(f"{edit.table} has {problem}", where=edit.path)
+    where = " AND ".join(f'"{name}" IS ?' for name in edit.row)
+    found = connection.execute(
+        f"SELECT * FROM {edit.table} WHERE {where}", tuple(map(from_json_value, edit.row.values()))
+    ).fetchall()
+    if len(found) > 1:
+        raise Conflict("several rows have this key", where=row_name(edit))
+    return dict(found[0]) if found else None
+
+
+def insert_row(connection: sqlite3.Connection, table: str, columns: Mapping[str, Any]) -> int:
+    """Insert a row; returns its number. Raises sqlite3.Error."""
+    names = ", ".join(f'"{name}"' for name in columns)
+    cursor = connection.execute(
+        f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})",
+        tuple(columns.values()),
+    )
+    return cursor.lastrowid or 0
+
+
+def refuse_damaged(row: Row) -> None:
+    if any(isinstance(value, str) and not is_valid_text(value) for value in row.values()):
+        raise Refused(
+            "the row holds text that is not UTF-8 (its program cut it in mid-character);"
+            " writing it back would change it"
+        )
+
+
+def describe_columns(columns: Row | None, edit: Edit, row: Row | None) -> str | None:
+    """The changed columns for display: the content alone, or `name: value` lines."""
+    if columns is None:
+        return None
+    before, after = edit.before or {}, edit.after or {}
+    names = [
+        name
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+        or (row is not None and name in before and row[name] != from_json_value(before[name]))
+    ]
+    if names == ["content"]:
+        return text(columns.get("content"))
+    ordered = sorted(names, key=lambda name: (name == "content", name))
+    return "\n".join(f"{name}: {text(columns.get(name))}" for name in ordered)
+
+
+@contextmanager
+def saved_beside(edits: tuple[Edit, ...], recorder: WriteRecorder) -> Iterator[None]:
+    """Save these edits of files, and take them back if the block raises an exception."""
+    if not edits:
+        yield
+        return
+    from memtui.files import save_transaction
+
+    try:
+        save_transaction.commit(edits, recorder)
+        yield
+    except BaseException as error:
+        try:
+            save_transaction.commit(invert_edits(edits), recorder)
+        except Conflict:
+            raise error from None  # they are not in the file: `commit` had taken them back
+        except MemtuiError as failure:
+            raise SaveError(
+                f"only a part was saved: {error}", where=failure.where, do="undo reverts it"
+            ) from error
+        raise

@@ -1,0 +1,259 @@
+"""The engine of stores in one SQLite file: a table of columns for each kind of memory.
+
+A format declares its tables (`Table`) and names its database; rows become memories by the
+declaration, and what no field holds stands in `extra`. The file is opened as `connection` says,
+never without its program's locks. A shard is a run of rows (`spans`), or a table that is read as a
+whole because its rows belong together.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from msgspec import Struct
+from msgspec import field as option
+
+from memtui.errors import StoreError
+from memtui.files.revert_detection import EditSequence, EditStatus
+from memtui.model import Memory, Place
+from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
+from memtui.stores.format import DatabaseSupport
+from memtui.stores.sections import join_sections
+from memtui.stores.sqlite.columns import remaining_columns, text
+from memtui.stores.sqlite.connection import (
+    SMALLEST_DATABASE,
+    FileStamps,
+    copy_database,
+    describe_error,
+    file_stamps,
+    is_over_limit,
+    is_settled,
+    run_read,
+)
+from memtui.stores.sqlite.rebuild import alone_with, dump, rebuild
+from memtui.stores.sqlite.spans import bounded, span_bounds, span_digest, span_key, span_marks
+from memtui.stores.values import from_iso, memory_name, parse_json, texts_of
+
+FORM = "1"
+"""Part of every stamp; raise it when rows are turned into memories differently."""
+COMMIT_NANOSECONDS = 1_000_000_000
+"""Longer than a commit takes after its last write: it may wait for the disk."""
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+_TIMES = frozenset({"created", "updated"})
+_GENERATED = (2, 3)
+"""`hidden` of a virtual and of a stored column in `PRAGMA table_xinfo`."""
+
+Rows = list[dict[str, Any]]
+
+
+class Table(Struct, frozen=True):
+    """How the rows of one table become memories."""
+
+    name: str
+    prefix: str
+    """Of the ids, before the row's key: `decisions/`."""
+    kind: str
+    fields: Mapping[str, str]
+    """Field of `Memory` -> the column that gives it."""
+    sections: Mapping[str, str]
+    """Columns that make up the content, each with its heading; the first has none."""
+    type: str = ""
+    """The type of all rows, where no column gives one."""
+    tags: str = ""
+    """Column that holds a JSON list of words."""
+    key: str = "id"
+    lookups: Mapping[str, str] = NOTHING
+    """Further values of a row: name -> SQL over the table `t`; left out where it cannot be run."""
+    prepare: Callable[[dict[str, Any]], dict[str, Any]] = option(default=lambda row: row)
+    """What is shown of a row's columns, such as a JSON list as lines."""
+    more: Callable[[Mapping[str, Any]], Mapping[str, Any]] = option(default=lambda _: NOTHING)
+    """Fields that are worked out from a row."""
+    is_shown: Callable[[Mapping[str, Any]], bool] = option(default=lambda _: True)
+    """Whether a row is a memory at all."""
+    relate: Callable[[Rows], None] | None = None
+    """Adds to the rows what they say together; the table is then one shard."""
+
+    def memory(self, label: str, file: str, row: dict[str, Any]) -> Memory:
+        """The memory of one row, which is prepared."""
+        id = text(row[self.key])
+        values: dict[str, Any] = {
+            name: from_iso(row.get(column)) if name in _TIMES else text(row.get(column))
+            for name, column in self.fields.items()
+        }
+        in_fields = {column for name, column in self.fields.items() if name not in _TIMES}
+        used = {self.key, self.tags, *in_fields, *self.sections, *self.lookups}
+        return Memory(
+            **memory_name(label, f"{self.prefix}{id}"),
+            **{
+                "kind": self.kind,
+                "type": self.type,
+                "content": join_sections(
+                    {n: text(row.get(n)) for n in self.sections}, self.sections
+                ),
+                "tags": texts_of(parse_json(text(row.get(self.tags)))) if self.tags else (),
+                "origin": Place(file, key=f"{self.name}.{self.key}={id}"),
+                "extra": remaining_columns(row, used),
+                **values,
+                **self.more(row),
+            },
+        )
+
+
+def columns_of(connection: sqlite3.Connection, tables: Sequence[str]) -> dict[str, frozenset[str]]:
+    """The columns of those of these tables that exist. Raises sqlite3.Error."""
+    found = {}
+    for table in tables:
+        rows = connection.execute(f"PRAGMA table_xinfo({table})").fetchall()
+        if any(row[6] in _GENERATED for row in rows):
+            raise sqlite3.DatabaseError(
+                f"{table} has a generated column: computing it may take any time"
+            )
+        if rows:
+            found[table] = frozenset(str(row[1]) for row in rows)
+    return found
+
+
+@dataclass
+class TableStore(Store):
+    """One database, read only unless a format says more."""
+
+    root: Path
+    label: str
+    file: Path
+    tables: ClassVar[Sequence[Table]]
+    why_read_only: ClassVar[str] = ""
+    _stamps: FileStamps = ()
+    _scan: Scan = field(default=Scan(()))
+
+    @property
+    def read_only(self) -> str:
+        return self.why_read_only
+
+    def scan(self) -> Scan:
+        """Shards with stamps; no SQL while the files' stamps are the same."""
+        stamps = file_stamps(self.file)[:3]
+        if stamps == self._stamps:
+            return self._scan
+        try:
+            found = run_read(self.file, self._marks)
+        except sqlite3.Error as error:
+            scan = Scan(self._scan.shards, (self._unreadable(error),))
+            if is_over_limit(error) and is_settled(stamps):
+                self._scan, self._stamps = scan, stamps
+            return scan
+        files = (str(self.file), f"{self.file}-wal")
+        self._scan = Scan(tuple(Shard(key, files, mark) for key, mark in found.items()))
+        # A commit that was under way when the files were written becomes visible later.
+        self._stamps = stamps if is_settled(stamps, COMMIT_NANOSECONDS) else ()
+        return self._scan
+
+    def read(self, shard: Shard) -> Reading:
+        """Read the rows of one shard in one short transaction."""
+        try:
+            return Reading(run_read(self.file, lambda c: self.memories(c, shard.key)))
+        except (sqlite3.Error, ValueError) as error:
+            return Reading((), (self._unreadable(error),))
+
+    def memories(self, connection: sqlite3.Connection, key: str) -> tuple[Memory, ...]:
+        """The memories of one shard. Raises sqlite3.Error, ValueError on a bad key."""
+        name, _, bucket = key.partition("/")
+        table = next((each for each in self.tables if each.name == name), None)
+        if table is None:
+            raise ValueError(key)
+        rows = [table.prepare(row) for row in self._rows(connection, table, bucket)]
+        if table.relate is not None:
+            table.relate(rows)
+        return tuple(
+            table.memory(self.label, str(self.file), row) for row in rows if table.is_shown(row)
+        )
+
+    def _rows(
+        self, connection: sqlite3.Connection, table: Table, bucket: str
+    ) -> Iterator[dict[str, Any]]:
+        selected = ["t.*"]
+        for name, sql in table.lookups.items():
+            try:
+                connection.execute(f"SELECT {sql} FROM {table.name} t LIMIT 0")
+            except sqlite3.OperationalError:
+                continue  # an older schema
+            selected.append(f"{sql} AS {name}")
+        where, values = "", ()
+        if bucket:
+            where, values = "WHERE t.rowid BETWEEN ? AND ?", span_bounds(int(bucket))  # type: ignore[assignment]
+        sql = f"SELECT {', '.join(selected)} FROM {table.name} t {where} ORDER BY t.rowid"
+        return map(dict, bounded(connection.execute(sql, values)))
+
+    def _marks(self, connection: sqlite3.Connection) -> dict[str, str]:
+        columns = columns_of(connection, [table.name for table in self.tables])
+        if not columns:
+            raise sqlite3.DatabaseError("it holds none of its program's tables")
+        also = self.depends_on(connection)
+        found = {}
+        for table in self.tables:
+            if table.name not in columns:
+                continue
+            marks = span_marks(connection, table.name, columns[table.name], "rowid")
+            if table.relate is not None:
+                found[table.name] = span_digest((FORM, marks, also))
+                continue
+            for bucket, mark in marks:
+                found[span_key(table.name, bucket)] = span_digest((FORM, mark, also))
+        return found
+
+    def depends_on(self, connection: sqlite3.Connection) -> Any:  # noqa: ARG002
+        """A mark of what every memory depends on beside its own row."""
+        return ""
+
+    def _unreadable(self, error: Exception) -> Unreadable:
+        reason = describe_error(error) if isinstance(error, sqlite3.Error) else str(error)
+        return Unreadable(str(self.file), f"SQLite: {reason}")
+
+
+def holds_tables(file: Path, needed: Mapping[str, str], *, by_name: bool) -> bool:
+    """Whether a file is a database with these tables: name -> columns that it has at least.
+
+    One that cannot be read, because it is locked or damaged, is taken for it `by_name`.
+    """
+    try:
+        if not file.is_file() or file.stat().st_size < SMALLEST_DATABASE:
+            return False
+        found = run_read(file, lambda connection: columns_of(connection, list(needed)))
+    except (OSError, ValueError):
+        return False
+    except sqlite3.Error:
+        return by_name
+    return all(set(columns.split()) <= found.get(n, set()) for n, columns in needed.items())
+
+
+def database_support(
+    name: str,
+    find: Callable[[Path], Path],
+    row_digest: Callable[[str], str | None] = lambda _: None,
+) -> DatabaseSupport:
+    """What bundles need of a database: `name` of the file, and where it lies below a root."""
+
+    def statuses(_: Sequence[EditSequence]) -> list[tuple[EditSequence, EditStatus]]:
+        return []
+
+    return DatabaseSupport(
+        name,
+        lambda root: dump(find(root)),
+        rebuild,
+        row_digest,
+        statuses,
+        alone_with,
+        copy_database,
+    )
+
+
+def existing_file(file: Path) -> Path:
+    """The file, if it is there. Raises StoreError."""
+    if not os.path.isfile(file):
+        raise StoreError("there is no database", where=str(file))
+    return file

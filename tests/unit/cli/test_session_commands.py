@@ -1,0 +1,97 @@
+"""`memtui sessions`: nothing is read before a person says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from memtui import paths
+from memtui.cli.group import memtui
+from memtui.cli.store_selection import INCOMPLETE
+from tests.secrets_for_tests import TOKEN
+from tests.unit.sessions.transcripts import ANSWER, SAID, WRITERS, claude_line, write_lines
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("MEMTUI_CONFIG", "MEMTUI_STATE", "MEMTUI_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    WRITERS["claude"](tmp_path / "home")
+    return tmp_path / "home"
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(memtui, ["sessions", *arguments])
+
+
+def test_no_session_is_listed_before_its_program_is_on(home: Path) -> None:
+    result = run()
+    assert isinstance(result.exception, Exception)
+    assert "no program's sessions are read" in str(result.exception)
+    assert SAID not in result.output
+
+
+def test_turning_a_program_on_says_what_is_read_and_asks(home: Path) -> None:
+    refused = run("on", "claude")
+    assert "1 file" in refused.output
+    assert "cleanupPeriodDays" in refused.output
+    assert not paths.config_file().exists()
+    assert run("on", "claude", "--yes").exit_code == 0
+    assert 'programs = ["claude"]' in paths.config_file().read_text("utf-8")
+    assert SAID in run("list").output
+
+
+def test_off_is_off(home: Path) -> None:
+    run("on", "claude", "--yes")
+    assert run("off", "claude").exit_code == 0
+    assert SAID not in run("list").output
+
+
+def test_a_session_is_shown_by_the_beginning_of_its_id(home: Path) -> None:
+    run("on", "claude", "--yes")
+    shown = run("show", "5c")
+    assert SAID in shown.output
+    assert ANSWER in shown.output
+    assert "git diff" not in shown.output
+    assert "git diff" in run("show", "5c", "--tools").output
+    assert "no such session" in str(run("show", "7").exception)
+
+
+def test_lines_of_a_new_kind_are_counted(home: Path) -> None:
+    file = home / ".claude" / "projects" / "-srv-shop" / "5c0f.jsonl"
+    write_lines(file, [claude_line("user", SAID, "u1"), {"type": "hologram"}])
+    run("on", "claude", "--yes")
+    result = run("show", "5c0f", "--json")
+    record = json.loads(result.stdout)
+    assert record["not_understood"] == 1
+    assert [message["text"] for message in record["messages"]] == [SAID]
+    assert "1 line not understood (1 of hologram)" in result.stderr
+
+
+def test_secrets_and_control_characters_do_not_reach_the_terminal(home: Path) -> None:
+    file = home / ".claude" / "projects" / "-srv-shop" / "5c0f.jsonl"
+    text = f"Use {TOKEN} \x1b]0;owned\x07 now"
+    write_lines(file, [claude_line("user", text, "u1"), claude_line("assistant", text, "a1")])
+    run("on", "claude", "--yes")
+    for arguments in (("list",), ("list", "--json"), ("show", "5c0f"), ("show", "5c0f", "--json")):
+        output = run(*arguments).output
+        assert "Use" in output
+        assert TOKEN not in output
+        assert "\x1b" not in output
+
+
+def test_a_session_that_cannot_be_read_is_named_and_the_others_listed(home: Path) -> None:
+    bad = home / ".claude" / "projects" / "-srv-shop" / "ffff.jsonl"
+    bad.symlink_to(home / "nowhere")
+    run("on", "claude", "--yes")
+    result = run("list")
+    assert SAID in result.output
+    assert "not read" in result.stderr
+    code = CliRunner().invoke(memtui, ["sessions"], standalone_mode=False).return_value
+    assert code == INCOMPLETE

@@ -1,0 +1,183 @@
+"""Each program's sessions are read as one stream, and are not touched."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memtui.errors import UnreadableFile
+from memtui.sessions import PROGRAMS, Kind, Message, Reading, Role, find_sessions, survey
+from tests.unit.sessions.transcripts import (
+    ANSWER,
+    PROJECT,
+    RESULT,
+    SAID,
+    WITHOUT_CALLS,
+    WITHOUT_FOLDER,
+    WRITERS,
+    claude_line,
+    write_lines,
+)
+
+every_program = pytest.mark.parametrize("name", WRITERS)
+
+
+def read(home: Path, name: str) -> tuple[list[Message], Reading]:
+    session = find_sessions([name], [], home, {}).sessions[0]
+    reading = Reading()
+    return list(PROGRAMS[name].messages(session, reading)), reading
+
+
+def test_every_program_has_an_invented_session() -> None:
+    assert set(WRITERS) == set(PROGRAMS)
+
+
+@every_program
+def test_a_session_is_one_stream_of_messages(tmp_path: Path, name: str) -> None:
+    WRITERS[name](tmp_path)
+    messages, reading = read(tmp_path, name)
+    told = [(message.role, message.kind, message.text) for message in messages]
+    expected = [(Role.USER, Kind.TEXT, SAID), (Role.ASSISTANT, Kind.TEXT, ANSWER)]
+    if name not in WITHOUT_CALLS:
+        expected.append((Role.ASSISTANT, Kind.CALL, "git diff"))
+    assert told == [*expected, (Role.TOOL, Kind.RESULT, RESULT)]
+    assert [message.is_from_person for message in messages] == [True, *[False] * len(told[1:])]
+    assert reading.skipped == 0
+
+
+@every_program
+def test_a_result_names_its_call(tmp_path: Path, name: str) -> None:
+    WRITERS[name](tmp_path)
+    calls = [message.call for message in read(tmp_path, name)[0] if message.call]
+    if name not in WITHOUT_CALLS:
+        assert [call.id for call in calls] == ["t1", "t1"]
+        assert calls[0].arguments == {"command": "git diff"}
+
+
+@every_program
+def test_the_list_says_project_and_first_words(tmp_path: Path, name: str) -> None:
+    WRITERS[name](tmp_path)
+    session = find_sessions([name], [], tmp_path, {}).sessions[0]
+    if name not in WITHOUT_FOLDER:
+        assert (session.cwd, session.project) == (PROJECT, "shop")
+    assert session.title == SAID or name in ("hermes", "opencode")
+    if name != "cline":  # its messages carry no time
+        assert session.started is not None
+
+
+@every_program
+def test_reading_changes_no_file_and_makes_none(tmp_path: Path, name: str) -> None:
+    def state() -> dict[str, tuple[int, bytes]]:
+        files = (file for file in tmp_path.rglob("*") if file.is_file())
+        return {str(file): (file.stat().st_mtime_ns, file.read_bytes()) for file in files}
+
+    WRITERS[name](tmp_path)
+    before = state()
+    read(tmp_path, name)
+    assert state() == before
+
+
+@every_program
+def test_a_survey_counts_without_reading(tmp_path: Path, name: str) -> None:
+    file = WRITERS[name](tmp_path)
+    size = file.stat().st_size
+    file.chmod(0)
+    held = survey(PROGRAMS[name], tmp_path, {})
+    assert (held.files, held.size) == (1, size)
+
+
+@every_program
+def test_a_link_to_itself_and_a_second_root_change_nothing(tmp_path: Path, name: str) -> None:
+    file = WRITERS[name](tmp_path)
+    (file.parent / "circle").symlink_to(file.parent)
+    assert len(find_sessions([name, name], [], tmp_path, {}).sessions) in (1, 2)
+    assert len(find_sessions([name], [], tmp_path, {}).sessions) == 1
+
+
+def test_only_what_is_turned_on_is_read_and_a_project_is_left_out(tmp_path: Path) -> None:
+    for name in ("claude", "codex"):
+        WRITERS[name](tmp_path)
+    assert find_sessions([], [], tmp_path, {}).sessions == []
+    assert [s.program for s in find_sessions(["codex"], [], tmp_path, {}).sessions] == ["codex"]
+    for pattern in ("shop", "/srv/*", PROJECT):
+        assert find_sessions(["claude", "codex"], [pattern], tmp_path, {}).sessions == []
+
+
+def test_a_pipe_in_place_of_a_session_is_named_and_never_waited_for(tmp_path: Path) -> None:
+    file = WRITERS["claude"](tmp_path)
+    file.unlink()
+    os.mkfifo(file)
+    found = find_sessions(["claude"], [], tmp_path, {})
+    assert found.sessions == []
+    assert isinstance(found.unreadable[0], UnreadableFile)
+
+
+# ---- Claude Code --------------------------------------------------------------------------------
+
+
+def claude_messages(home: Path, lines: list[object]) -> list[Message]:
+    write_lines(home / ".claude" / "projects" / "-srv-shop" / "5c0f.jsonl", lines)
+    return read(home, "claude")[0]
+
+
+def test_a_streamed_text_counts_once_in_its_longest_form(tmp_path: Path) -> None:
+    def streamed(text: str, uuid: str) -> dict[str, object]:
+        content = [{"type": "text", "text": text}]
+        return claude_line("assistant", content, uuid, message={"id": "msg_1"})
+
+    lines = [streamed("No", "a"), streamed("Noted", "b"), streamed("Noted.", "c")]
+    messages = claude_messages(tmp_path, lines)
+    assert [(message.text, message.id) for message in messages] == [("Noted.", "a")]
+
+
+def test_a_summary_is_never_what_a_person_said(tmp_path: Path) -> None:
+    lines = [
+        claude_line("user", SAID, "u1"),
+        {"type": "system", "subtype": "compact_boundary", "uuid": "s"},
+        claude_line("user", "The person wants cents.", "u2", isCompactSummary=True),
+    ]
+    messages = claude_messages(tmp_path, lines)
+    assert [message.kind for message in messages] == [Kind.TEXT, Kind.SUMMARY]
+    assert [message.text for message in messages if message.is_from_person] == [SAID]
+
+
+def test_the_user_of_a_subagent_is_no_person(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "projects" / "-srv-shop" / "5c0f" / "subagents"
+    write_lines(folder / "agent-1.jsonl", [claude_line("user", "Look.", "u", isSidechain=True)])
+    session = find_sessions(["claude"], [], tmp_path, {}).sessions[0]
+    assert (session.parent, session.is_sidechain) == ("5c0f", True)
+    assert not next(iter(PROGRAMS["claude"].messages(session, Reading()))).is_from_person
+
+
+# ---- Codex ---------------------------------------------------------------------------------------
+
+
+def test_the_copy_that_a_fork_begins_with_has_the_same_ids(tmp_path: Path) -> None:
+    original = WRITERS["codex"](tmp_path)
+    lines = original.read_text("utf-8").splitlines(keepends=True)
+    fork = original.with_name("rollout-2026-05-05T08-15-00-0200.jsonl")
+    meta = lines[0].replace('"0199"', '"0200", "forked_from_id": "0199"')
+    fork.write_text("".join((meta, *lines)), "utf-8")
+    found = {each.id: each for each in find_sessions(["codex"], [], tmp_path, {}).sessions}
+    assert found["0200"].parent == "0199"
+    ids = [
+        [message.id for message in PROGRAMS["codex"].messages(session, Reading())]
+        for session in found.values()
+    ]
+    assert ids[0] == ids[1]
+    assert all(ids[0])
+
+
+def test_the_copied_history_of_a_compaction_is_not_read(tmp_path: Path) -> None:
+    file = WRITERS["codex"](tmp_path)
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(
+            '{"type": "compacted", "payload": {"message": "They want cents.", '
+            '"replacement_history": [{"type": "message", "role": "user", "content": "No"}]}}\n'
+        )
+    assert [(m.kind, m.text) for m in read(tmp_path, "codex")[0]][-1] == (
+        Kind.SUMMARY,
+        "They want cents.",
+    )

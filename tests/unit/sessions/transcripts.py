@@ -1,0 +1,333 @@
+"""Sessions as each program writes them, invented: one person, one memory, one project."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+PROJECT = "/srv/shop"
+SAID = "Please keep invoices in euro cents."
+ANSWER = "Noted, amounts are integers of cents."
+RESULT = "3 files changed"
+
+
+def write_lines(path: Path, lines: list[Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return path
+
+
+def _time(second: int) -> str:
+    return f"2026-05-04T08:15:{second:02}.000Z"
+
+
+def claude_line(kind: str, content: Any, uuid: str, second: int = 0, **more: Any) -> dict[str, Any]:
+    message = {"role": kind, "content": content, **more.pop("message", {})}
+    return {
+        "type": kind,
+        "uuid": uuid,
+        "parentUuid": None,
+        "sessionId": "5c0f",
+        "timestamp": _time(second),
+        "cwd": PROJECT,
+        "isSidechain": False,
+        "message": message,
+        **more,
+    }
+
+
+def claude(home: Path) -> Path:
+    use = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "git diff"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": RESULT}
+    return write_lines(
+        home / ".claude" / "projects" / "-srv-shop" / "5c0f.jsonl",
+        [
+            {"type": "file-history-snapshot", "messageId": "x", "snapshot": {}},
+            claude_line("user", "<system-reminder>be brief</system-reminder>", "u0", isMeta=True),
+            claude_line("user", f"<ide_opened_file>a.py</ide_opened_file>{SAID}", "u1", 1),
+            claude_line("assistant", [{"type": "text", "text": ANSWER}], "a1", 2),
+            claude_line("assistant", [use], "a2", 3),
+            claude_line("user", [result], "u2", 4),
+        ],
+    )
+
+
+def codex(home: Path) -> Path:
+    def item(second: int, **payload: Any) -> dict[str, Any]:
+        return {"timestamp": _time(second), "type": "response_item", "payload": payload}
+
+    def message(role: str, text: str, second: int) -> dict[str, Any]:
+        kind = "output_text" if role == "assistant" else "input_text"
+        content = [{"type": kind, "text": text}]
+        return item(second, type="message", role=role, content=content)
+
+    name = "rollout-2026-05-04T08-15-00-0199.jsonl"
+    return write_lines(
+        home / ".codex" / "sessions" / "2026" / "05" / "04" / name,
+        [
+            {
+                "timestamp": _time(0),
+                "type": "session_meta",
+                "payload": {"id": "0199", "cwd": PROJECT, "timestamp": _time(0)},
+            },
+            message("developer", "You are a coding agent.", 0),
+            message("user", "<environment_context>sh</environment_context>", 0),
+            {"timestamp": _time(1), "type": "turn_context", "payload": {"turn_id": "n1"}},
+            message("user", SAID, 1),
+            {
+                "timestamp": _time(1),
+                "type": "event_msg",
+                "payload": {"type": "user_message", "message": SAID},
+            },
+            message("assistant", ANSWER, 2),
+            item(
+                3,
+                type="function_call",
+                name="shell",
+                arguments='{"command": "git diff"}',
+                call_id="t1",
+            ),
+            item(4, type="function_call_output", call_id="t1", output=RESULT),
+        ],
+    )
+
+
+def openclaw(home: Path) -> Path:
+    def message(id: str, second: int, role: str, **message: Any) -> dict[str, Any]:
+        content = {"role": role, **message}
+        return {"type": "message", "id": id, "timestamp": _time(second), "message": content}
+
+    def text(words: str) -> list[Any]:
+        return [{"type": "text", "text": words}]
+
+    call = {"type": "toolCall", "id": "t1", "name": "bash", "arguments": {"command": "git diff"}}
+    return write_lines(
+        home / ".openclaw" / "agents" / "main" / "sessions" / "oc1.jsonl",
+        [
+            {"type": "session", "id": "oc1", "cwd": PROJECT, "timestamp": _time(0)},
+            message("m1", 1, "user", content=text(SAID)),
+            message("m2", 2, "assistant", content=[*text(ANSWER), call]),
+            message("m3", 4, "toolResult", content=text(RESULT), toolCallId="t1"),
+        ],
+    )
+
+
+def gemini(home: Path) -> Path:
+    folder = home / ".gemini" / "tmp" / "shop"
+    call = {
+        "id": "t1",
+        "name": "run_shell_command",
+        "args": {"command": "git diff"},
+        "result": [{"functionResponse": {"response": {"output": RESULT}}}],
+    }
+    path = write_lines(
+        folder / "chats" / "session-2026-05-04T08-15-g1.jsonl",
+        [
+            {"sessionId": "g1", "startTime": _time(0), "kind": "main"},
+            {"id": "m0", "type": "user", "timestamp": _time(0), "content": [{"text": "Wrong."}]},
+            {"$rewindTo": "m0"},
+            {"id": "m1", "type": "user", "timestamp": _time(1), "content": [{"text": SAID}]},
+            {"id": "m2", "type": "gemini", "timestamp": _time(2), "content": "Not"},
+            {
+                "id": "m2",
+                "type": "gemini",
+                "timestamp": _time(2),
+                "content": [{"text": ANSWER}],
+                "toolCalls": [call],
+            },
+            {"$set": {"lastUpdated": _time(5)}},
+        ],
+    )
+    (folder / ".project_root").write_text(PROJECT, "utf-8")
+    return path
+
+
+def copilot(home: Path) -> Path:
+    def event(kind: str, second: int, **data: Any) -> dict[str, Any]:
+        return {"type": kind, "id": f"e{second}", "timestamp": _time(second), "data": data}
+
+    return write_lines(
+        home / ".copilot" / "session-state" / "cp1" / "events.jsonl",
+        [
+            event("session.start", 0, sessionId="cp1", context={"cwd": PROJECT}),
+            event("user.message", 1, content=SAID),
+            event("assistant.message", 2, content=ANSWER),
+            event(
+                "tool.execution_start",
+                3,
+                toolCallId="t1",
+                toolName="bash",
+                arguments={"command": "git diff"},
+            ),
+            event("tool.execution_complete", 4, toolCallId="t1", result={"content": RESULT}),
+        ],
+    )
+
+
+def qwen(home: Path) -> Path:
+    def line(kind: str, part: dict[str, Any], second: int) -> dict[str, Any]:
+        return {
+            "type": kind,
+            "uuid": f"q{second}",
+            "timestamp": _time(second),
+            "cwd": PROJECT,
+            "message": {"parts": [part]},
+        }
+
+    return write_lines(
+        home / ".qwen" / "projects" / "srv-shop" / "chats" / "qw1.jsonl",
+        [
+            line("user", {"text": SAID}, 1),
+            line("assistant", {"text": "thinking", "thought": True}, 2),
+            line("assistant", {"text": ANSWER}, 2),
+            line(
+                "assistant",
+                {"functionCall": {"id": "t1", "name": "shell", "args": {"command": "git diff"}}},
+                3,
+            ),
+            line(
+                "tool_result",
+                {"functionResponse": {"id": "t1", "response": {"output": RESULT}}},
+                4,
+            ),
+        ],
+    )
+
+
+def cline(home: Path) -> Path:
+    storage = home / ".config" / "Code" / "User" / "globalStorage" / "saoudrizwan.claude-dev"
+    path = storage / "tasks" / "1777882500000" / "api_conversation_history.json"
+    folder = f"# Current Working Directory ({PROJECT}) Files\n"
+    details = f"<environment_details>{folder}</environment_details>"
+    use = {
+        "type": "tool_use",
+        "id": "t1",
+        "name": "execute_command",
+        "input": {"command": "git diff"},
+    }
+    history = [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": f"<task>\n{SAID}\n</task>"},
+                {"type": "text", "text": details},
+            ],
+        },
+        {"role": "assistant", "content": [{"type": "text", "text": ANSWER}, use]},
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "t1", "content": RESULT}],
+        },
+    ]
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(history), "utf-8")
+    return path
+
+
+def hermes(home: Path) -> Path:
+    path = home / ".hermes" / "state.db"
+    path.parent.mkdir(parents=True)
+    calls = [{"id": "t1", "function": {"name": "terminal", "arguments": '{"command": "git diff"}'}}]
+    with sqlite3.connect(path) as database:
+        database.executescript(
+            "PRAGMA journal_mode = WAL;"
+            "CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT, title TEXT, cwd TEXT,"
+            " parent_session_id TEXT, started_at REAL, ended_at REAL);"
+            "CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT,"
+            " content TEXT, tool_call_id TEXT, tool_calls TEXT, timestamp REAL);"
+        )
+        database.execute(
+            "INSERT INTO sessions VALUES ('h1', 'cli', NULL, ?, NULL, 1777882500.0, NULL)",
+            (PROJECT,),
+        )
+        database.executemany(
+            "INSERT INTO messages (session_id, role, content, tool_call_id, tool_calls, timestamp)"
+            " VALUES ('h1', ?, ?, ?, ?, ?)",
+            [
+                ("user", "Review the conversation above and save.", None, None, 1777882500.0),
+                ("user", SAID, None, None, 1777882501.0),
+                ("assistant", ANSWER, None, json.dumps(calls), 1777882502.0),
+                ("tool", RESULT, "t1", None, 1777882504.0),
+            ],
+        )
+    database.close()
+    return path
+
+
+def opencode(home: Path) -> Path:
+    path = home / ".local" / "share" / "opencode" / "opencode.db"
+    path.parent.mkdir(parents=True)
+    tool = {
+        "type": "tool",
+        "tool": "bash",
+        "callID": "t1",
+        "state": {"status": "completed", "input": {"command": "git diff"}, "output": RESULT},
+    }
+    with sqlite3.connect(path) as database:
+        database.executescript(
+            "PRAGMA journal_mode = WAL;"
+            "CREATE TABLE session (id TEXT PRIMARY KEY, parent_id TEXT, directory TEXT,"
+            " title TEXT, time_created INTEGER, time_updated INTEGER);"
+            "CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, data TEXT);"
+            "CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT,"
+            " time_created INTEGER, data TEXT);"
+        )
+        database.execute(
+            "INSERT INTO session VALUES ('o1', NULL, ?, '', 1777882500000, 1777882504000)",
+            (PROJECT,),
+        )
+        for message, role, parts in (
+            ("m1", "user", [{"type": "text", "text": SAID}]),
+            ("m2", "assistant", [{"type": "text", "text": ANSWER}, tool]),
+        ):
+            data = json.dumps({"role": role})
+            database.execute("INSERT INTO message VALUES (?, 'o1', ?)", (message, data))
+            for number, part in enumerate(parts):
+                database.execute(
+                    "INSERT INTO part VALUES (?, ?, 'o1', 1777882501000, ?)",
+                    (f"{message}p{number}", message, json.dumps(part)),
+                )
+    database.close()
+    return path
+
+
+def gptme(home: Path) -> Path:
+    folder = home / ".local" / "share" / "gptme" / "logs" / "2026-05-04-shop"
+    return write_lines(
+        folder / "conversation.jsonl",
+        [
+            {"role": "system", "content": "You are gptme.", "timestamp": _time(0), "hide": True},
+            {"role": "user", "content": SAID, "timestamp": _time(1)},
+            {"role": "assistant", "content": ANSWER, "timestamp": _time(2)},
+            {"role": "system", "content": RESULT, "timestamp": _time(4)},
+        ],
+    )
+
+
+def pi(home: Path) -> Path:
+    path = openclaw(home)
+    target = home / ".pi" / "agent" / "sessions" / "--srv-shop--" / "2026-05-04_pi1.jsonl"
+    target.parent.mkdir(parents=True)
+    path.rename(target)
+    return target
+
+
+WRITERS: Mapping[str, Callable[[Path], Path]] = {
+    "claude": claude,
+    "codex": codex,
+    "openclaw": openclaw,
+    "gemini": gemini,
+    "copilot": copilot,
+    "qwen": qwen,
+    "cline": cline,
+    "hermes": hermes,
+    "opencode": opencode,
+    "gptme": gptme,
+    "pi": pi,
+}
+"""Name of a program -> writes one session below a home, and returns its file."""
+WITHOUT_CALLS = frozenset({"gptme"})
+WITHOUT_FOLDER = frozenset({"gptme"})

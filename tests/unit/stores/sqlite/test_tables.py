@@ -1,0 +1,154 @@
+"""Databases that are only read: what their rows say, and that nothing of them is run or locked."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memtui.changes import Act
+from memtui.model import Memory
+from memtui.stores.base import Reading
+from memtui.stores.claude_mem import FORMAT as CLAUDE_MEM
+from memtui.stores.format import Format
+from memtui.stores.mem0 import FORMAT as MEM0
+from memtui.stores.mem0.points import point
+from tests.samples import SAMPLES
+
+POINT = """
+gASVbQEAAAAAAACMIHFkcmFudF9jbGllbnQuaHR0cC5tb2RlbHMubW9kZWxzlIwLUG9pbnRTdHJ1Y3SUk5QpgZR9lCiMCF9f
+ZGljdF9flH2UKIwCaWSUjCQ5YjI5NDc0My00ZjRjLTQxMzEtOGNkOC01M2JmZWJjMWQ4NzeUjAZ2ZWN0b3KUfZSMAJRdlChH
+P7mZmZmZmZpHP8mZmZmZmZpHP9MzMzMzMzNHP9mZmZmZmZplc4wHcGF5bG9hZJR9lCiMBGRhdGGUjA9MaWtlcyBibGFjayB0
+ZWGUjARoYXNolIwBeJSMCmNyZWF0ZWRfYXSUjBkyMDI2LTAxLTAyVDAzOjA0OjA1KzAwOjAwlIwHdXNlcl9pZJSMBW1hcml0
+lHV1jBJfX3B5ZGFudGljX2V4dHJhX1+UTowXX19weWRhbnRpY19maWVsZHNfc2V0X1+Uj5QoaAloB2gNkIwUX19weWRhbnRp
+Y19wcml2YXRlX1+UTnViLg==
+"""
+"""What qdrant-client 1.20 wrote for mem0 2.0.18: one memory of marit."""
+
+
+def read(known: Format, place: Path) -> list[Memory]:
+    root = known.detect(place)
+    assert root is not None
+    store = known.open(root, "s")
+    scan = store.scan()
+    assert scan.unreadable == ()
+    readings: list[Reading] = [store.read(shard) for shard in scan.shards]
+    assert [fault for reading in readings for fault in reading.unreadable] == []
+    return [memory for reading in readings for memory in reading.memories]
+
+
+def copied(name: str, place: Path) -> Path:
+    return Path(shutil.copytree(SAMPLES / name, place))
+
+
+# ---- claude-mem ----------------------------------------------------------------------------------
+
+
+def test_an_observation_of_claude_mem(tmp_path: Path) -> None:
+    found = {m.id: m for m in read(CLAUDE_MEM, copied("claude-mem", tmp_path / "c"))}
+    observed = found["observations/1"]
+    assert (observed.title, observed.type) == ("Keys of the plan are local times", "discovery")
+    assert observed.content.endswith(
+        "- plan.py builds keys with strftime\n- tests cover the spring only"
+    )
+    assert (observed.entity, observed.tags) == ("towerd", ("how-it-works", "gotcha"))
+    assert observed.extra["files_read"] == '["src/plan.py", "tests/test_plan.py"]'
+    summary = found["sessions/1"]
+    assert summary.content.startswith("## Investigated\n\nRead plan.py")
+    assert found["prompts/1"].entity == "towerd", "the project of its session"
+
+
+def test_what_a_running_worker_has_not_checkpointed_is_read(tmp_path: Path) -> None:
+    place = copied("claude-mem", tmp_path / "c")
+    with closing(sqlite3.connect(place / "claude-mem.db")) as worker:
+        worker.execute("UPDATE observations SET title = 'Written a moment ago' WHERE id = 1")
+        worker.commit()
+        assert (place / "claude-mem.db-wal").stat().st_size
+        before = [(place / f"claude-mem.db{end}").read_bytes() for end in ("", "-wal")]
+        assert "Written a moment ago" in {m.title for m in read(CLAUDE_MEM, place)}
+        assert [(place / f"claude-mem.db{end}").read_bytes() for end in ("", "-wal")] == before
+
+
+def test_a_schema_that_computes_is_not_run(tmp_path: Path) -> None:
+    place = copied("claude-mem", tmp_path / "c")
+    with closing(sqlite3.connect(place / "claude-mem.db")) as made, made:
+        made.execute("ALTER TABLE observations RENAME TO o")
+        made.execute("CREATE VIEW observations AS SELECT * FROM o")
+    root = CLAUDE_MEM.detect(place)
+    assert root is not None
+    store = CLAUDE_MEM.open(root, "s")
+    assert "computes something" in store.scan().unreadable[0].reason
+
+
+def test_every_act_is_refused_with_the_reason(tmp_path: Path) -> None:
+    for known, name in ((CLAUDE_MEM, "claude-mem"), (MEM0, "mem0")):
+        root = known.detect(copied(name, tmp_path / name))
+        assert root is not None
+        store = known.open(root, "s")
+        assert {store.refusal(act, None) for act in Act} == {store.read_only}
+        assert "only" in store.read_only
+
+
+# ---- mem0 ----------------------------------------------------------------------------------------
+
+
+def test_the_versions_of_a_memory_of_mem0_are_its_lineage(tmp_path: Path) -> None:
+    found = read(MEM0, copied("mem0", tmp_path / "m"))
+    by_text = {memory.content: memory for memory in found}
+    old, new = by_text["Lives in Altenau"], by_text["Lives in Brinsel since May"]
+    assert (old.status, old.superseded_by) == ("superseded", (new.id,))
+    assert (new.status, new.supersedes) == ("active", (old.id,))
+    assert new.updated is not None
+    assert old.when is not None
+    assert new.updated > old.when
+    gone = [m for m in found if m.content == "Gave the key of the attic to Dayo"]
+    assert [memory.status for memory in gone] == ["superseded", "deleted"]
+
+
+def qdrant(folder: Path, data: bytes) -> Path:
+    place = folder / "collection" / "mem0"
+    place.mkdir(parents=True)
+    with closing(sqlite3.connect(place / "storage.sqlite")) as made, made:
+        made.execute("CREATE TABLE points (id TEXT PRIMARY KEY, point BLOB)")
+        made.execute("INSERT INTO points VALUES ('pickled', ?)", (data,))
+    return place
+
+
+def test_a_point_of_a_local_qdrant(tmp_path: Path) -> None:
+    place = qdrant(tmp_path, base64.b64decode(POINT))
+    (memory,) = read(MEM0, place)
+    assert memory.id == "points/9b294743-4f4c-4131-8cd8-53bfebc1d877"
+    assert (memory.content, memory.entity) == ("Likes black tea", "users/marit")
+    assert memory.extra == {"hash": "x", "user_id": "marit"}
+    named = MEM0.configured
+    assert named is not None
+    assert place in list(named(tmp_path, tmp_path, {"MEM0_DIR": str(tmp_path)}))
+
+
+class _Runs:
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return Path.touch, (str(self.mark),)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_point_that_runs_something_is_no_memory(tmp_path: Path, protocol: int) -> None:
+    mark = tmp_path / "ran"
+    hostile = pickle.dumps({"payload": {"data": "x"}, "id": _Runs(mark)}, protocol)
+    assert read(MEM0, qdrant(tmp_path, hostile)) == []
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [None, "text", b"", b"(", b"cos\nsystem\n(S'true'\ntR.", b"cbuiltins\neval\n(S'1'\ntR.", b"N."],
+)
+def test_what_is_no_point(data: object) -> None:
+    assert point(data) == ("", {})
