@@ -18,6 +18,10 @@ FILE_TIME_KEY = "updated_from"
 """Key of `extra`: `updated` is not the memory's own time; one of the two that follow."""
 FILE_TIME = "file time"
 """The modification time of its file, which a checkout or a copy makes new."""
+CREATED_FROM = "created_from"
+"""Key of `extra`: where `created` is from; `FILE_TIME` if it is the file's time."""
+CHANGE_KEYS = ("updated", "modified", "last_updated", "last_modified")
+"""Keys of the frontmatter that programs give the time of a change under."""
 GIT_TIME = "git"
 """The time of the last commit that changed its file."""
 LATER_TEXT = "text_of"
@@ -145,14 +149,28 @@ class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
         The record's own time of change, else of creation or the day that names its file; last the
         time of its file, which a checkout or a copy makes new.
         """
-        if self.created is not None and FILE_TIME_KEY in self.extra:
+        if self.created is not None and self.updated is not None and self._updated_from:
             return self.created
         return self.updated or self.created
 
     @property
+    def _updated_from(self) -> str:
+        """`FILE_TIME` or `GIT_TIME` if `updated` is not the memory's own."""
+        extra = self.extra
+        if not extra:
+            return ""
+        if CREATED_FROM in extra and FILE_TIME_KEY not in extra:  # as typed workspaces note it
+            return "" if any(key in extra for key in CHANGE_KEYS) else FILE_TIME
+        return str(extra.get(FILE_TIME_KEY) or "")
+
+    @property
+    def _has_own_creation(self) -> bool:
+        return self.created is not None and self.extra.get(CREATED_FROM) != FILE_TIME
+
+    @property
     def is_dated_by_file(self) -> bool:
         """Whether `when` is the time of its file, for want of a better one."""
-        return self.created is None and self.extra.get(FILE_TIME_KEY) == FILE_TIME
+        return self._updated_from == FILE_TIME and not self._has_own_creation
 
     @property
     def later_text(self) -> str:
@@ -168,11 +186,11 @@ class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
         """What `when` was taken from, in words; "" if the memory has no time."""
         if self.when is None:
             return ""
-        source = self.extra.get(FILE_TIME_KEY)
-        if self.created is None and source in (FILE_TIME, GIT_TIME):
+        source = self._updated_from
+        if source and not self._has_own_creation:
             return "git" if source == GIT_TIME else "the file's time"
-        if source is not None or self.updated is None:
-            if known := self.extra.get("created_from"):
+        if source or self.updated is None:
+            if known := self.extra.get(CREATED_FROM):
                 return f"the {known}"
             if self.when.time() == datetime.min.time():
                 return "the day that it names"

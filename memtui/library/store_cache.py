@@ -17,7 +17,7 @@ from memtui.errors import UnreadableFile
 from memtui.files import backups
 from memtui.files.reading import read_bytes, real_path
 from memtui.library.slots import SlotTable, plain_ref
-from memtui.model import FILE_TIME_KEY, GIT_TIME, Memory
+from memtui.model import CREATED_FROM, FILE_TIME, FILE_TIME_KEY, GIT_TIME, Memory
 from memtui.paths import private_folder, write_private
 from memtui.progress import IsCancelled
 from memtui.search import saved_rows
@@ -321,7 +321,9 @@ class StoreCache:
                 path = os.path.relpath(os.path.realpath(memory.origin.file), top)
                 if (time := changes.get(path)) is not None:
                     extra = {**memory.extra, FILE_TIME_KEY: GIT_TIME}
-                    dated[slot] = replace(memory, updated=time, extra=extra)
+                    is_of_file = memory.extra.get(CREATED_FROM) == FILE_TIME
+                    created = None if is_of_file else memory.created
+                    dated[slot] = replace(memory, created=created, updated=time, extra=extra)
                     self._saved.pop(loaded.key, None)
         if dated:
             table.redate(dated)

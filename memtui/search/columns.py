@@ -166,11 +166,12 @@ class Columns(Struct, frozen=True, eq=False, dict=True):
         return replace(self, position=position)
 
     def with_times(self, slots: Sequence[int], times: Sequence[float]) -> Columns:
-        """Return columns in which these slots have these times of change, by git."""
+        """Return columns in which these slots, which had the time of their file, have these."""
         at = np.asarray(slots, np.int64)
-        when, by_file = self.when.copy(), self.by_file.copy()
+        when, by_file, created = self.when.copy(), self.by_file.copy(), self.created.copy()
+        created[at] = math.nan
         when[at], by_file[at] = times, False
-        return replace(self, when=when, by_file=by_file)
+        return replace(self, when=when, by_file=by_file, created=created)
 
     def with_places(self, shards: Iterable[tuple[Sequence[int], Sequence[int]]]) -> Columns:
         """Return columns in which the slots of each pair come, in their order, where its second

@@ -11,7 +11,7 @@ What the format has no word for is derived by these rules:
   other), else the file's name. A heading that only names a part of a template (`TEMPLATE_HEADINGS`)
   is passed over for the file's name.
 * created: the frontmatter's `created` or `date`, else a date in the file's name or its folder's,
-  else none. `extra["created_from"]` says which.
+  else the file's time of change. `extra["created_from"]` says which.
 * updated: the frontmatter's `updated` (or one of `UPDATED_KEYS`); else nothing for a document whose
   name carries a date, because a journal entry belongs to its day; else the file's time of change.
 * status: under `tasks`, done, cancelled and expired are retired; under `lessons`, archived and
@@ -41,7 +41,7 @@ from msgspec.structs import asdict, replace
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import RefError, Refused
-from memtui.model import CURRENT, FILE_TIME, FILE_TIME_KEY, Link, Memory
+from memtui.model import CURRENT, Link, Memory
 from memtui.stores import workspace
 from memtui.stores.base import LoadedText, ReadTime, StoreView, Unreadable, loaded_whole
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
@@ -164,7 +164,7 @@ def memory_of(
         title=_title(document, found),
         entity=posixpath.dirname(document.path),
         created=created,
-        updated=_updated(document, extra),
+        updated=_updated(document),
         importance=_importance(document, status, rating),
         status=status,
         tags=words_of(document.frontmatter.get("tags")),
@@ -212,15 +212,12 @@ def _created(document: MarkdownFile) -> tuple[datetime | None, str]:
     if time:
         return time, f"frontmatter {key}"
     time = date_in_path(document.path)
-    return (time, "file name") if time else (None, FILE_TIME)
+    return (time, "file name") if time else (document.changed, "file time")
 
 
-def _updated(document: MarkdownFile, extra: dict[str, Any]) -> datetime | None:
-    updated = document.time(UPDATED_KEYS)[0]
-    if updated or date_in_path(document.path) is not None:
-        return updated
-    extra[FILE_TIME_KEY] = FILE_TIME
-    return document.changed
+def _updated(document: MarkdownFile) -> datetime | None:
+    is_dated = date_in_path(document.path) is not None
+    return document.time(UPDATED_KEYS)[0] or (None if is_dated else document.changed)
 
 
 def _extra(document: MarkdownFile) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def test_created_is_the_best_date_there_is(
     os.utime(put(root, path, text), (changed, changed))
     found = memory(root, path)
     assert found.when == datetime.fromisoformat(created).replace(tzinfo=UTC)
-    assert (found.created is None) == found.is_dated_by_file == (how == "file time")
+    assert found.is_dated_by_file == (how == "file time")
     assert str(found.extra["created_from"]).endswith(how)
 
 
