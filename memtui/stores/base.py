@@ -277,6 +277,17 @@ class Store(Protocol):
         `memtui.stores.scanning.read_place_facts` finds it."""
         return {}
 
+    def texts_of_row(
+        self,
+        memory: Memory,  # noqa: ARG002
+        table: str,  # noqa: ARG002
+        columns: Mapping[str, Any],
+    ) -> Mapping[str, str]:
+        """What a memory would say if its row had these columns: its title, content and type, as
+        far as they give them."""
+        names = ("title", "content", "type")
+        return {name: columns[name] for name in names if isinstance(columns.get(name), str)}
+
     def take_rules(self, other: Any) -> None:  # noqa: ARG002
         """Read as this other store of the format is read; for a copy of some of its files."""
         return

@@ -47,6 +47,7 @@ PACKAGES = (
         "engram_export",
         "claude_mem",
         "mem0",
+        "conport",
         "simple_memory",
         "workspace",
     ),

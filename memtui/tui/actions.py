@@ -29,6 +29,8 @@ _ON_MEMORY = (Pane.MEMORIES, Pane.DETAIL)
 class ActionContext(NamedTuple):
     """What an action may ask about the moment it is pressed in. Values only."""
 
+    has_memories: bool = True
+    """The open stores hold a memory, whether it is shown or not."""
     has_memory: bool = False
     """The cursor of the list stands on a memory."""
     openable: bool = True
@@ -110,6 +112,7 @@ def _needs(field: str, reason: str) -> Allowed:
     return lambda now: "" if getattr(now, field) else reason
 
 
+_HAS_MEMORIES = _needs("has_memories", "there are no memories yet")
 _HAS_MEMORY = _needs("has_memory", "no memory is selected")
 _HAS_TARGETS = _needs("targets", "this memory refers to no other")
 
@@ -220,10 +223,14 @@ ACTIONS: tuple[Action, ...] = (
     _change("delete", "delete", "delete", "Delete (undo restores it)", act=Act.DELETE,
         done="Deleted", confirm="delete", command="delete",
         command_help="Delete a memory from its store."),
-    _action("filter.type", "t", "type", "Filter by type", footer=_PANES),
-    _action("filter.importance", "i", "importance", "Filter by importance", footer=_PANES),
-    _action("filter.recency", "r", "recency", "Filter by recency", footer=_PANES),
-    _action("filter.status", "s", "status", "Filter by status", footer=_PANES),
+    _action("filter.type", "t", "type", "Filter by type", footer=_PANES,
+        allowed=_HAS_MEMORIES),
+    _action("filter.importance", "i", "importance", "Filter by importance", footer=_PANES,
+        allowed=_HAS_MEMORIES),
+    _action("filter.recency", "r", "recency", "Filter by recency", footer=_PANES,
+        allowed=_HAS_MEMORIES),
+    _action("filter.status", "s", "status", "Filter by status", footer=_PANES,
+        allowed=_HAS_MEMORIES),
     _action("filter.saved", "f", "saved", "Saved filters: apply one, save the current one"),
     _action("filter.clear", "F", "clear", "Clear all filters", footer=_PANES,
         allowed=_needs("filtered", "no filter is set")),
@@ -233,7 +240,8 @@ ACTIONS: tuple[Action, ...] = (
             allowed=partial(_has_offer, number))
         for number, key in enumerate(OFFER_KEYS, 1)
     ),
-    _action("order", "b", "order", "Choose the order of the list", footer=_PANES),
+    _action("order", "b", "order", "Choose the order of the list", footer=_PANES,
+        allowed=_HAS_MEMORIES),
     _action("order.then", "ctrl+v", "then by", "Sort by a further key"),
     _action("mark", "space", "mark", "Mark / unmark", (Pane.MEMORIES,), (Pane.MEMORIES,),
         _HAS_MEMORY),

@@ -83,6 +83,11 @@ class StatusText:
     def _explain_no_memories(self) -> tuple[str, ...]:
         if not self.complete:
             return ("Reading stores…",)
+        library = self._screen.worker.library
+        if library is not None and not library.stores:
+            return self._with_keys(
+                "No memory stores were found.", ("stores", "to open a path or the demo")
+            )
         if self._count_unreadable():
             return self._with_keys("No readable memories.", _LIST_UNREADABLE)
         return self._with_keys("No memories yet.", ("new", "to add one"))

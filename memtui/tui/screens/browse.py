@@ -175,7 +175,9 @@ class BrowseScreen(PaneScreen):
             # An export and the context screen write no store.
             free = ("export", "context") if self._editing is not None else ()
             refused = lambda id: "" if id in free else past.refused  # noqa: E731
+        library = self.worker.library
         return ActionContext(
+            has_memories=library is None or library.snapshot.count > 0,
             has_memory=self.detail.memory is not None,
             openable={
                 Pane.MEMORIES: self.memories.memory is not None,
@@ -195,7 +197,7 @@ class BrowseScreen(PaneScreen):
             can_go_back=self._reading.jumps.can_go_back,
             can_go_forward=self._reading.jumps.can_go_forward,
             is_dated=self.timeline.is_dated,
-            several_stores=self.worker.library is not None and len(self.worker.library.stores) > 1,
+            several_stores=library is not None and len(library.stores) > 1,
             past=past.refused if past else "",
             refused=refused,
         )

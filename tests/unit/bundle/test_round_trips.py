@@ -28,9 +28,9 @@ NAMES = (
     *("claude-code", "codex", "gemini", "hermes", "mcp-memory", "openclaw"),
     "project-instructions",
     *("markdown-folder", "memfs", "memory-bank", "serena", "vault"),
-    *("engram-export", "claude-mem", "mem0"),
+    *("engram-export", "claude-mem", "mem0", "conport"),
 )
-DATABASES = ("engram", "claude-mem", "mem0")
+DATABASES = ("engram", "claude-mem", "mem0", "conport")
 """Bundled as rows, so the files differ in their pages."""
 
 

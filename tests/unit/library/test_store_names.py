@@ -18,6 +18,7 @@ PRODUCTS = {
     "beads": ("Beads", "BD"),
     "claude-code": ("Claude Code", "CC"),
     "claude-mem": ("claude-mem", "CM"),
+    "conport": ("ConPort", "CP"),
     "codex": ("Codex", "CX"),
     "engram": ("Engram", "EN"),
     "engram-export": ("Engram export", "EX"),

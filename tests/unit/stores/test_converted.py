@@ -65,6 +65,8 @@ LOST_OF_FULL = {
     "claude-code": "type (becomes feedback), created (stands in the text),"
     " kind fact (becomes document), importance (medium, as the index names it), updated,"
     " confidence, source, supersedes, links, extra.own",
+    "conport": "type (becomes decision), entity (becomes decisions), updated, confidence, source,"
+    " supersedes, links, extra.own",
     "beads": "entity (becomes a label), updated, confidence, source, supersedes, links, extra.own",
     "mcp-memory": "confidence, source, supersedes, links, extra.own",
     "codex": "entity (stands in the text), kind fact (becomes note), type, updated,"
@@ -103,6 +105,8 @@ LOST_OF_DELETED = {
     " superseded_by",
     "claude-code": "status deleted (stands in the text),"
     " importance (medium, as the index names it), superseded_by",
+    "conport": "entity (becomes decisions), status deleted (becomes active),"
+    " kind document (becomes fact), superseded_by",
     "beads": "entity (becomes a label), status deleted (becomes retired),"
     " kind document (becomes fact), superseded_by",
     "mcp-memory": "status deleted (becomes retired), kind document (becomes fact), superseded_by",
@@ -151,6 +155,7 @@ BODY = "Grind it coarse.\n\nAlways."
             "mill/Stones/rye",
             f"{BODY}\n\n(created: 2026-11-01T00:00:00Z)\n",
         ),
+        ("conport", "b2", "", BODY),
         ("beads", "bd-ce3a18e4", "", BODY),
         ("mcp-memory", "b2", "mill/Stones/rye", WHOLE),
         (

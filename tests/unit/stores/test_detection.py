@@ -81,6 +81,10 @@ ROWS: Mapping[str, list[tuple[str, str, str | None]]] = {
         ('e/chunks/x & e/manifest.json={"name":"an app"}', "e", None),
         ("e/chunks/x & e/manifest.json=[]", "e", None),
     ],
+    "conport": [
+        ("p/context_portal/context.db", "p", None),
+        ("p/other/context.db/x", "p/other", None),
+    ],
     "claude-mem": [
         ("c/claude-mem.db", "c", None),
         ("c/claude-mem.db/x", "c", None),

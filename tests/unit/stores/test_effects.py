@@ -113,6 +113,8 @@ EXPECTED: dict[str, tuple[str, list[Reads]]] = {
             asked_for("*", "when it next opens the file"),
         ],
     ),
+    # An MCP server that asks SQLite for every call. It hides nothing that is DONE.
+    "conport": ("ConPort", [asked_for("*", "at once")]),
     # Since 0.56 bd has a database of its own; `bd import` takes what is new or has a later
     # `updated_at`, and removes nothing.
     "beads": (
@@ -235,7 +237,7 @@ def _planned(library: Library, act: Act) -> Iterator[tuple[Memory, str, str]]:
                 change, planned, _ = first_plan(library, act, [memory])
             except LookupError:
                 continue
-            if not (effect := planned.plans[0].effect):
+            if not (effect := next(iter(planned.effects), "")):
                 assert planned.outcome in (Outcome.DEDUPE, Outcome.REJECTED), change
                 continue
             new = planned.refs[0].partition(":")[2]
