@@ -67,13 +67,13 @@ class GitHistory(Struct):
 
     @classmethod
     def of(
-        cls, path: Path, cancelled: IsCancelled = never, seconds: float = TIME_LIMIT
+        cls, path: Path, cancelled: IsCancelled = never, seconds: float | None = None
     ) -> GitHistory | None:
         """The history of the repository that a path lies in; None without git or repository."""
         top = find_repository(path)
         if top is None or find_git() is None:
             return None
-        return cls(top, cancelled, time.monotonic() + seconds)
+        return cls(top, cancelled, time.monotonic() + (TIME_LIMIT if seconds is None else seconds))
 
     def versions(self, path: Path, most: int = MAX_COMMITS) -> Iterator[FileVersion]:
         """Each different version of a file, newest first, under its former names too.
