@@ -30,7 +30,7 @@ from memtui.search import (
 from memtui.search.aggregates import Facets
 from memtui.search.array_types import Doubles, Longs, Mask, slots_in
 from memtui.search.columns import Columns, build, to_array
-from memtui.search.context import add_context
+from memtui.search.context import score_context
 from memtui.search.date_matches import DateHits, find_date_hits
 from memtui.search.documents import to_document
 from memtui.search.filters import Filters, HiddenMatches
@@ -79,7 +79,7 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
     """Columns of these rows."""
     filters: Filters | None = None
     matching: Longs | None = None
-    """The slots that match the text or may join them, before filters; None if it has no text."""
+    """The slots that match the text, before filters; None if it has no text."""
     complete: Longs = field(default_factory=lambda: NO_SLOTS)
     """The slots with all words, before filters."""
     ranked_at: datetime = datetime.max
@@ -153,6 +153,8 @@ class Searchable(NamedTuple):
     exact: ExactLookup | None = None
     weights: Weights = DEFAULTS
     semantic: SemanticSearch | None = None
+    outdated: Callable[[IsCancelled], Collection[str]] = lambda _: ()
+    """Gives the refs of the memories that name what their project no longer has."""
     linked_to: Callable[[str], Collection[str] | None] = lambda _: None
     """Gives the refs of the memories linked to or from what a folded name means; None: nothing has
     that name."""
@@ -176,23 +178,21 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
     read, remarks = _read_filters(query, scope, index)
     passed = filters.evaluate(columns, query, read)
     match, terms, dates = _match(query, scope, index, passed)
-    complete = matching = None
+    complete = matching = shown = None
     if match is not None:
         complete = match.slots[match.all_words]
         ids = _match_ids(query, scope)
         match = match.with_slots(slots_in(ids, passed.joining))
         matching = match.slots
-    if match is None or query.order is not Sort.RELEVANCE:
-        shown = match and match.narrowed(passed.passing)
+        shown = match.narrowed(passed.passing)
+    if match is None or shown is None or query.order is not Sort.RELEVANCE:
         found = passed.passing if shown is None else shown.found
         slots = ordering.order_slots(columns, found, query.order, now, query.then, weights.scores)
         hits = RankedHits(slots.tolist(), None, shown, (), tuple(ids) if match else ())
     else:
-        around = add_context(match, passed.passing, columns, segments, query.words, now, weights)
-        shown = around.match
-        matching = around.matching
+        around = score_context(match, shown, columns, segments, query.words, now, weights)
         bonuses = score_complete_matches(shown, terms, segments, columns.when, literals, dates)
-        added = (*around.parts, *bonuses)
+        added = (*around, *bonuses)
         types = _preferred(query)
         scores = ranking.score_matches(shown, columns, now, weights, types, ids, added)
         slots, scores = ordering.order_by_score(columns, shown.slots, scores)
@@ -239,6 +239,8 @@ def _read_filters(
         for value in part.values
         if part.field == "linked"
     }
+    if any(part.field == "has" and "outdated" in part.values for part in conditions):
+        linked["has:outdated"] = scope.outdated(index.cancelled)
     alive = scope.columns.alive
     rows = read_conditions(conditions, scope.rows, alive, scope.slot_of, linked, index.cancelled)
     masks: dict[Node, Mask] = dict(rows.masks.items())

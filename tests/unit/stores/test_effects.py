@@ -65,8 +65,8 @@ LAST_DAYS = [(TODAY - timedelta(days=back)).isoformat() for back in range(7)]
 HIDDEN = "Only memtui hides this; {} still reads it"
 STILL_READ = ", and still reads the old one, which only memtui hides"
 
-CLOSED = "{} reads its new status at its next import"
-IS_DONE = "{} reads its new status at once"
+CLOSED = "{} reads the new status at its next import"
+IS_DONE = "{} reads the new status at once"
 
 EXPECTED: dict[str, tuple[str, list[Reads]]] = {
     # retrieve-memory.sh reads facts, summaries and the notes of today and six days back at each
@@ -240,7 +240,7 @@ def _planned(library: Library, act: Act) -> Iterator[tuple[Memory, str, str]]:
                 change, planned, _ = first_plan(library, act, [memory])
             except LookupError:
                 continue
-            if not (effect := planned.plans[0].effect):
+            if not (effect := next(iter(planned.effects), "")):
                 assert planned.outcome in (Outcome.DEDUPE, Outcome.REJECTED), change
                 continue
             new = planned.refs[0].partition(":")[2]
