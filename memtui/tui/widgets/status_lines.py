@@ -202,26 +202,43 @@ class Banner(ThemedWidget):
         return Strip([Segment(line, self.palette.badge + Style(bold=True))])
 
 
+NO_BREAK = "\N{NO-BREAK SPACE}"
+WRAPPED_FROM = 20
+"""Lines of the screen from which the legend is wrapped; on lower ones the list needs them."""
+
+
 class Legend(ThemedWidget):
     """Lines that explain the screen; each begins with a word that stands out."""
 
     def __init__(self) -> None:
         super().__init__(id="legend")
         self._lines: Sequence[tuple[str, str]] = ()
+        self._drawn: Sequence[tuple[str, str]] = ()
+        """The lines as they are wrapped, or cut where the screen is low."""
         self.display = False
 
     def show(self, lines: Sequence[tuple[str, str]]) -> None:
         """Show heads and texts; none hides the lines."""
         self._lines = lines
         self.display = bool(lines)
-        self.styles.height = max(1, len(lines))
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        width, height = self.app.size
+        room = max(1, width - LEGEND_CELLS - 1)
+        drawn: list[tuple[str, str]] = []
+        for head, words in self._lines:
+            whole = "  ".join(each.replace(" ", NO_BREAK) for each in words.split("  "))
+            parts = text.wrap(whole, room) if height >= WRAPPED_FROM else [text.cut(words, room)]
+            drawn += [("" if at else head, p.replace(NO_BREAK, " ")) for at, p in enumerate(parts)]
+        self._drawn = drawn
+        self.styles.height = max(1, len(drawn))
 
     def render_line(self, y: int) -> Strip:
-        head, words = self._lines[y]
-        cut = text.cut(words, max(1, self.size.width - LEGEND_CELLS - 1))
+        head, words = self._drawn[y] if y < len(self._drawn) else ("", "")
         segments = [
             Segment(f" {text.pad(head, LEGEND_CELLS)}", self.palette.key),
-            Segment(cut, self.palette.text),
+            Segment(words, self.palette.text),
         ]
         return Strip(segments).adjust_cell_length(self.size.width, self.palette.text)
 
