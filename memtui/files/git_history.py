@@ -142,6 +142,31 @@ class GitHistory(Struct):
                 found[file] = FileVersion(commit, seconds, by, content)
         return found
 
+    def removed_files(self) -> dict[str, str] | None:
+        """Files that commits removed or renamed: path -> where it was moved to, through several
+        renames; "" if it was removed. None: there is no commit, or not the whole history."""
+        if not self._has_commits():
+            return None
+        if self._repository is not None and (self._repository.common / "shallow").exists():
+            return None
+        found = self._run(
+            "log", "-z", "-M", "--name-status", "--diff-filter=DR", "--format=",
+            "--no-ext-diff", "--no-textconv", "--no-show-signature",
+            f"--max-count={MAX_COMMITS}", "HEAD",
+        )  # fmt: skip
+        if found is None:
+            return None
+        moved: dict[str, str] = {}
+        tokens = iter(found.split(b"\0"))
+        for token in tokens:
+            status = token.strip(b"\n")
+            if status[:1] not in (b"D", b"R"):
+                continue
+            old = os.fsdecode(next(tokens, b""))
+            new = os.fsdecode(next(tokens, b"")) if status[:1] == b"R" else ""
+            moved.setdefault(old, moved.get(new, new))  # newest first
+        return moved
+
     def remote(self) -> str:
         """The address of the remote `origin`, as the config has it; "" if there is none."""
         try:

@@ -153,6 +153,8 @@ class Searchable(NamedTuple):
     exact: ExactLookup | None = None
     weights: Weights = DEFAULTS
     semantic: SemanticSearch | None = None
+    outdated: Callable[[IsCancelled], Collection[str]] = lambda _: ()
+    """Gives the refs of the memories that name what their project no longer has."""
     linked_to: Callable[[str], Collection[str] | None] = lambda _: None
     """Gives the refs of the memories linked to or from what a folded name means; None: nothing has
     that name."""
@@ -237,6 +239,8 @@ def _read_filters(
         for value in part.values
         if part.field == "linked"
     }
+    if any(part.field == "has" and "outdated" in part.values for part in conditions):
+        linked["has:outdated"] = scope.outdated(index.cancelled)
     alive = scope.columns.alive
     rows = read_conditions(conditions, scope.rows, alive, scope.slot_of, linked, index.cancelled)
     masks: dict[Node, Mask] = dict(rows.masks.items())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from memtui.changes import TEXTS, Act, Edit, Effect, Kind, Outcome, Plan
+from memtui.changes import TEXTS, Act, Edit, Effect, Kind, Outcome, Plan, count_common
 from memtui.stores.base import LoadedText, ReadTime, Store
 from memtui.text import number
 
@@ -184,9 +184,7 @@ def _beyond_limit(
 def _first_change(edit: Edit) -> int:
     """1-based number of the first line that differs."""
     before, after = ((text or "").split("\n") for text in (edit.before, edit.after))
-    pairs = zip(before, after, strict=False)
-    same = next((at for at, (old, new) in enumerate(pairs) if old != new), None)
-    return 1 + (min(len(before), len(after)) if same is None else same)
+    return 1 + count_common(before, after)
 
 
 def _limit_words(loaded: LoadedText) -> str:

@@ -42,7 +42,9 @@ def native_keys(change: Change, handled: Collection[str]) -> dict[str, Any]:
 
 
 def links_in(change: Change) -> list[Link]:
-    return [link for link in change.fields.get("links") or () if isinstance(link, Link)]
+    """The links of a change; one may be written as a pair of relation and target."""
+    given = change.fields.get("links") or ()
+    return [link if isinstance(link, Link) else Link(str(link[0]), str(link[1])) for link in given]
 
 
 def texts_in(change: Change, name: str) -> list[str]:
