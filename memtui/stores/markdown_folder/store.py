@@ -73,6 +73,13 @@ from memtui.stores.markdown.documents import (
     words_of,
 )
 from memtui.stores.markdown_folder import SETTINGS, profile_of
+from memtui.stores.markdown_folder.entries import (
+    ENTRY,
+    entry_memories,
+    parse_entries,
+    plan_delete_entry,
+    plan_edit_entry,
+)
 from memtui.stores.markdown_folder.observation_lines import (
     named_observations,
     plan_delete_line,
@@ -158,6 +165,8 @@ def note_memories(
         links=_links(document, profile, find),
         extra=extra,
     )
+    if profile.entries:
+        yield from entry_memories(document, label)
     if profile.observations:
         for id, each in named_observations(document.path, document.body, sidecar):
             yield _fact(id, each, document, label, updated or document.changed)
@@ -240,20 +249,26 @@ def _not_on(act: Act, memory: Memory) -> str:
     if act in _IN_SIDECAR:
         return ""
     if memory.kind == "fact":
-        return ""
+        is_entry = ENTRY in memory.extra and act is Act.RETYPE
+        return "its type stands in its heading: edit the note" if is_entry else ""
     if memory.extra.get("read_only") and act is not Act.TAG:
         return "its program has marked it read-only"
-    if act is Act.RETYPE and memory.extra.get("profile") in ("serena", "memory-bank", "memfs"):
+    untyped = ("serena", "memory-bank", "memfs", "kilo", "learnings")
+    if act is Act.RETYPE and memory.extra.get("profile") in untyped:
         return "notes of this program have no type"
     return ""
 
 
 def _edit(change: Change, memory: Memory, context: DocumentContext) -> Plan:
+    if ENTRY in memory.extra:
+        return plan_edit_entry(change, memory, context)
     plan = plan_edit_line if memory.kind == "fact" else plan_edit
     return plan(change, memory, context)
 
 
 def _delete(change: Change, memory: Memory, context: DocumentContext) -> Plan:
+    if ENTRY in memory.extra:
+        return plan_delete_entry(change, memory, context)
     plan = plan_delete_line if memory.kind == "fact" else plan_delete
     return plan(change, memory, context)
 
@@ -464,12 +479,15 @@ class MarkdownFolder(DocumentStore):
         may_write = self.profile.tags and not page.memory.extra.get("read_only")
         return self.profile.frontmatter, may_write
 
-    def parts(self, path: str, text: str) -> list[str]:
-        """Ids of the observations in a note, if its program has some."""
-        if not self.profile.observations:
-            return []
+    def parts(self, path: str, text: str) -> Mapping[str, str]:
+        """Id and text of the observations or entries in a note, if its program has some."""
         body = parse_document(path, "", text, None).body
-        return [id for id, _ in named_observations(path, body, self.sidecar.current())]
+        if self.profile.entries:
+            return {f"{path}#{each.name}": each.text for each in parse_entries(body) if each.text}
+        if not self.profile.observations:
+            return {}
+        found = named_observations(path, body, self.sidecar.current())
+        return {id: each.text for id, each in found}
 
     def new_text(self, change: Change, path: str, title: str, now: datetime) -> str:
         """As the folder's program writes one."""
