@@ -7,6 +7,8 @@ or table row, and what to tell the person. Each edit holds the text before and a
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
@@ -176,6 +178,22 @@ def folder_edit(
     return Edit(Kind.FOLDER, path, ("existed",) if existed else (), before, after)
 
 
+class Effect(Struct, frozen=True):
+    """What a change means for the program that owns the store; see `memtui.stores.effects`."""
+
+    form: str
+    """One sentence; `{it|them}` is what it says of one memory and of several."""
+    is_warning: bool = False
+    """The program does not read what a person may think that it reads, or still reads it."""
+
+    def words(self, count: int = 1) -> str:
+        """The sentence for a change of so many memories."""
+        return _FORMS.sub(lambda found: found[1 if count < 2 else 2], self.form)
+
+
+_FORMS = re.compile(r"\{([^|}]*)\|([^}]*)\}")
+
+
 class Plan(Struct, frozen=True):
     """Everything that some changes would do, before anything is written."""
 
@@ -189,9 +207,8 @@ class Plan(Struct, frozen=True):
     supersedes: tuple[str, ...] = ()
     """Refs of the memories that would no longer be current."""
     warnings: tuple[str, ...] = ()
-    effect: str = ""
-    """What it means for the program that owns the store, in one sentence; see
-    `memtui.stores.effects`."""
+    effect: Effect | None = None
+    """None where nothing changes, or where the store does not know."""
     lost: tuple[str, ...] = ()
     """What an imported memory loses because the store cannot keep it; see `ConvertedMemory`."""
 
@@ -207,9 +224,13 @@ class Plan(Struct, frozen=True):
         return hiding and self.has_edits and all(e.kind is Kind.SIDECAR for e in self.edits)
 
 
-def effects_of(plans: Iterable[Plan]) -> tuple[str, ...]:
-    """What plans mean for each program, without repetitions."""
-    return tuple(dict.fromkeys(plan.effect for plan in plans if plan.effect))
+def effects_of(plans: Iterable[Plan]) -> dict[str, bool]:
+    """What plans mean for each program, a sentence for equal ones; and whether it is a warning."""
+    counts: Counter[Effect] = Counter()
+    for plan in plans:
+        if plan.effect is not None:
+            counts[plan.effect] += max(1, len(plan.changes))
+    return {effect.words(count): effect.is_warning for effect, count in counts.items()}
 
 
 class StoreEdits(Struct, frozen=True):

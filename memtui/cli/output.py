@@ -209,7 +209,7 @@ def _to_records(planned: Planned, dry_run: bool) -> list[dict[str, Any]]:
             "reason": plan.reason,
             "refs": list(plan.refs),
             "supersedes": list(plan.supersedes),
-            "effect": plan.effect,
+            "effect": plan.effect.words() if plan.effect else "",
             "warnings": list(plan.warnings),
             "done": bool(plan.edits) and not dry_run,
         }

@@ -21,6 +21,7 @@ from memtui.cli.session_commands import search_sessions
 from memtui.cli.store_selection import read_library
 from memtui.errors import QueryError
 from memtui.model import Memory, to_record
+from memtui.query import count_first, relax
 from memtui.stores.base import LimitUse
 from memtui.text import (
     Passage,
@@ -132,7 +133,9 @@ def search(
     for hint in found.hints:
         click.echo(one_line(hint), err=True)
     if not found.total and not everywhere:
-        click.echo("no matches", err=True)
+        ways = count_first(relax(query), lambda weaker: library.find(weaker).total)
+        counted_ways = [f"{what}: {number(count)}" for what, count in ways.items()]
+        click.echo(one_line("; ".join(["no matches", *counted_ways])), err=True)
         raise click.exceptions.Exit(1)
 
 

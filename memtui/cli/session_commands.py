@@ -372,7 +372,7 @@ def search_sessions(query: Query, limit: int, as_json: bool) -> list[dict[str, A
 def _hit_record(hit: Hit, message: Message | None) -> dict[str, Any]:
     record = {"program": hit.program, "session": hit.session, "score": hit.score}
     if message is None:
-        return {**record, "file": hit.place.path, "offset": hit.place.offset, "changed": True}
+        return {**record, "offset": hit.offset, "changed": True}
     return {**record, **_message_record(message)}
 
 
@@ -382,8 +382,8 @@ def _print_hit(hit: Hit, message: Message | None, words: Sequence[str]) -> None:
         pad(one_line(hit.session)[:ID_CELLS], ID_CELLS),
         pad(short_ago(hit.time, now), AGE_CELLS),
         column(hit.program, PROGRAM_CELLS),
-        column(hit.cwd.rstrip("/").rpartition("/")[2], PROJECT_CELLS),
-        pad("you" if hit.role == "user" else "agent", 5),
+        column(message.cwd.rstrip("/").rpartition("/")[2] if message else "", PROJECT_CELLS),
+        pad("you" if hit.is_user else "agent", 5),
     )
     text = "(the session changed since it was indexed)"
     if message is not None:

@@ -81,8 +81,10 @@ def _target(path: Path, root: Path | None) -> Path:
             return target
     except OSError as error:
         raise _failed(path, error) from None
-    except (RuntimeError, ValueError):  # a circle of links (3.11), a NUL in the name
+    except RuntimeError:  # a circle of links (3.11)
         raise _unreadable(path, _REASONS[errno.ELOOP]) from None
+    except ValueError:
+        raise _unreadable(path, "its name holds a NUL") from None
     raise _unreadable(path, "it is a symbolic link to a place outside the store")
 
 
@@ -99,8 +101,6 @@ def open_regular(path: Path, root: Path | None = None) -> tuple[int, int]:
         descriptor = os.open(_target(path, root), _OPEN_FLAGS)
     except OSError as error:
         raise _failed(path, error) from None
-    except ValueError:
-        raise _unreadable(path, "its name holds a NUL") from None
     try:
         status = os.fstat(descriptor)
         for is_kind, why in _KINDS:

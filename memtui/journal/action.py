@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
@@ -82,6 +83,11 @@ class JournalAction(Struct, frozen=True):
         """What it does, by its title; None where that names no act."""
         verb = self.title.partition(" ")[0].removesuffix(":")
         return Act(verb) if verb in Act.__members__.values() else None
+
+    @property
+    def is_of_several(self) -> bool:
+        """Whether it changes several memories, by its title: `retire 3 memories`."""
+        return re.match(r"[\w-]+ \d", self.title) is not None
 
     @property
     def parts(self) -> tuple[StoreEdits, ...]:
@@ -219,7 +225,8 @@ def _possible_ids(edit: Edit, root: str) -> Iterator[str]:
         yield edit.id
     elif edit.kind is Kind.ROW:
         for row in (edit.row, edit.after or {}, edit.before or {}):
-            yield from (str(row[name]) for name in ("id", "rowid") if name in row)
+            numbers = [str(row[name]) for name in ("id", "rowid") if name in row]
+            yield from (each for n in numbers for each in (n, f"{edit.table}/{n}"))
     else:
         path = os.path.relpath(edit.path, root)
         yield path

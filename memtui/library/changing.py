@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from memtui.changes import TEXTS, Act, Edit, Kind, StoreEdits
+from memtui.changes import TEXTS, Edit, Kind, StoreEdits
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError, StoreError
 from memtui.files.reading import decode, read_bytes
 from memtui.files.save_hooks import NullRecorder
@@ -80,7 +80,7 @@ class ChangeWriter:
         with self._journal.undoing(action.id) as recording:
             recording.report_to(report, action.parts)
             written = [self._apply_part(each, recording) for each in parts]
-        effects = self._effects(action.act, parts, is_undo=True)
+        effects = self._effects(action, parts, is_undo=True)
         return replace(self._action(action.id), warnings=_warnings(written), effects=effects)
 
     def redo(
@@ -91,20 +91,21 @@ class ChangeWriter:
         with self._journal.redoing(action.id) as recording:
             recording.report_to(report, action.parts)
             refs, warnings = self._apply_parts(action.parts, recording)
-        effects = self._effects(action.act, action.parts)
+        effects = self._effects(action, action.parts)
         done = self._action(action.id)
         return replace(done, refs=refs, warnings=warnings, effects=effects)
 
     def _effects(
-        self, act: Act | None, parts: Sequence[StoreEdits], *, is_undo: bool = False
+        self, action: JournalAction, parts: Sequence[StoreEdits], *, is_undo: bool = False
     ) -> tuple[str, ...]:
         """What the edits of each store mean for its program."""
         found: dict[str, None] = {}
         for part in parts:
             with suppress(StoreError):  # its last file may be gone
                 store = self._store(part.store)
-                found[effect_of(act, part.edits, store, is_undo=is_undo)] = None
-        return tuple(filter(None, found))
+                if effect := effect_of(action.act, part.edits, store, is_undo=is_undo):
+                    found[effect.words(1 + action.is_of_several)] = None
+        return tuple(found)
 
     def log(self, limit: int, *, anywhere: bool = False, void: bool = True) -> list[JournalAction]:
         """The newest actions of the open stores (`anywhere`: of any store), newest first; without

@@ -30,7 +30,7 @@ from memtui.search import (
 from memtui.search.aggregates import Facets
 from memtui.search.array_types import Doubles, Longs, Mask, slots_in
 from memtui.search.columns import Columns, build, to_array
-from memtui.search.context import add_context
+from memtui.search.context import score_context
 from memtui.search.date_matches import DateHits, find_date_hits
 from memtui.search.documents import to_document
 from memtui.search.filters import Filters, HiddenMatches
@@ -43,7 +43,7 @@ from memtui.search.ranking import DEFAULTS, RankedHits, ScorePart, Weights, scor
 from memtui.search.row_filters import read_conditions
 from memtui.search.salience import ScoreConstants
 from memtui.stores.base import LimitUse
-from memtui.text import and_more, counted, one_line
+from memtui.text import and_more, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
 """Possible beginnings of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
@@ -79,7 +79,7 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
     """Columns of these rows."""
     filters: Filters | None = None
     matching: Longs | None = None
-    """The slots that match the text or may join them, before filters; None if it has no text."""
+    """The slots that match the text, before filters; None if it has no text."""
     complete: Longs = field(default_factory=lambda: NO_SLOTS)
     """The slots with all words, before filters."""
     ranked_at: datetime = datetime.max
@@ -96,18 +96,18 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def hint(self) -> str:
-        """For the person: bad syntax, another spelling, the filter that hides matches."""
-        if found := self.remark or _word_hint(self.hits.match):
-            return found
-        if self.hidden:
-            return ""
+        """For the person: bad syntax, another spelling, a value that no memory has."""
         unknown = filters.describe_unknown_value(self.columns, self.query)
-        return _hint(self) or unknown
+        return self.remark or "; ".join(filter(None, (_word_hint(self.hits.match), unknown)))
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """All notes for the person: `hint`, then what each filter hides."""
-        return tuple(filter(None, (self.hint, *(hidden.advice for hidden in self.hidden))))
+        """All notes for the person: `hint`, then what each filter hides of what is found.
+
+        Where nothing is found, `memtui.query.relax` gives the ways to find something.
+        """
+        hidden = self.hidden if self.total else ()
+        return tuple(filter(None, (self.hint, *(each.advice for each in hidden))))
 
     @cached_property
     def facets(self) -> Facets:
@@ -176,23 +176,21 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
     read, remarks = _read_filters(query, scope, index)
     passed = filters.evaluate(columns, query, read)
     match, terms, dates = _match(query, scope, index, passed)
-    complete = matching = None
+    complete = matching = shown = None
     if match is not None:
         complete = match.slots[match.all_words]
         ids = _match_ids(query, scope)
         match = match.with_slots(slots_in(ids, passed.joining))
         matching = match.slots
-    if match is None or query.order is not Sort.RELEVANCE:
-        shown = match and match.narrowed(passed.passing)
+        shown = match.narrowed(passed.passing)
+    if match is None or shown is None or query.order is not Sort.RELEVANCE:
         found = passed.passing if shown is None else shown.found
         slots = ordering.order_slots(columns, found, query.order, now, query.then, weights.scores)
         hits = RankedHits(slots.tolist(), None, shown, (), tuple(ids) if match else ())
     else:
-        around = add_context(match, passed.passing, columns, segments, query.words, now, weights)
-        shown = around.match
-        matching = around.matching
+        around = score_context(match, shown, columns, segments, query.words, now, weights)
         bonuses = score_complete_matches(shown, terms, segments, columns.when, literals, dates)
-        added = (*around.parts, *bonuses)
+        added = (*around, *bonuses)
         types = _preferred(query)
         scores = ranking.score_matches(shown, columns, now, weights, types, ids, added)
         slots, scores = ordering.order_by_score(columns, shown.slots, scores)
@@ -382,21 +380,6 @@ def _match_ids(query: Query, scope: Searchable) -> list[int]:
         for ref, slot in scope.slot_of.items()
         if term.text in ref and (ref == term.text or ref.partition(":")[2].startswith(term.text))
     )
-
-
-_FACET_NAMES = ("status", "type", "importance", "entity", "store", "kind")
-
-
-def _hint(found: SearchResult) -> str:
-    """Name the filter that hides all matches, when nothing is shown."""
-    for name in () if found.slots else _FACET_NAMES:
-        hidden: Mapping[str, int] = getattr(found.facets, name)
-        if hidden and (name == "status" or any(c.field == name for c in found.query.conditions)):
-            count = sum(hidden.values())
-            if name == "entity":
-                count -= sum(found.facets.entity_repeats.values())
-            return f"{name} hides {counted(count, 'match')}"
-    return ""
 
 
 def statistics(

@@ -58,6 +58,11 @@ class FormerReader:
         is_text = self._format is not None and self._format.database is None
         return is_text and (self._is_file or self._root.is_dir())
 
+    def read_row(self, memory: Memory, table: str, columns: Mapping[str, Any]) -> Memory | None:
+        """A memory with the texts of these columns of its row; None if they hold none of them."""
+        texts = self._store.texts_of_row(memory, table, columns)
+        return replace(memory, **texts) if "content" in texts or "title" in texts else None
+
     def read(self, files: Iterable[tuple[str, bytes]]) -> dict[str, Memory]:
         """Read these files (absolute path, content) as a store: id -> memory, as of then.
 
@@ -391,12 +396,7 @@ def former_memory(memory: Memory, edit: Edit, side: str, reader: FormerReader) -
     if value is None:
         return None
     if edit.kind is Kind.ROW:
-        texts = {
-            name: value[name]
-            for name in ("title", "content", "type")
-            if isinstance(value.get(name), str)
-        }
-        return replace(memory, **texts) if "content" in texts or "title" in texts else None
+        return reader.read_row(memory, edit.table, value)
     if edit.kind is Kind.RECORD:
         former = reader.read([(edit.path, record_file(edit, value))]).get(memory.id)
     elif edit.kind in TEXTS:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from memtui.changes import Act, Change, Edit, Plan
+from memtui.changes import Act, Change, Edit, Effect, Plan
 from memtui.errors import MemtuiError, Refused
 from memtui.files.reading import NO_MEMORY
 from memtui.model import Memory, find_defect
@@ -150,14 +150,14 @@ def guarded(store: Store) -> Store:
 
 def effect_of(
     act: Act | None, edits: Sequence[Edit], store: Store, *, is_undo: bool = False
-) -> str:
-    """What these edits mean for the store's program, see `describe_effect`; "" where it fails."""
+) -> Effect | None:
+    """What these edits mean for the store's program, see `describe_effect`; None where it fails."""
     program = registry.product_of(store.format, store.root).name
     try:
         return describe_effect(act, edits, store, program, is_undo=is_undo)
     except Exception as error:
         log.error("the effect in %s is not known", store.label, exc_info=error)
-        return ""
+        return None
 
 
 def _defect(memory: Memory) -> str:

@@ -76,7 +76,7 @@ class Planned(Struct, frozen=True):
     @property
     def effects(self) -> tuple[str, ...]:
         """What it means for each program."""
-        return effects_of(self.plans)
+        return tuple(effects_of(self.plans))
 
     @property
     def only_hides(self) -> bool:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         parse_condition,
         parse_sort,
     )
+    from memtui.query.relaxing import Relaxed, count_first, relax
     from memtui.query.tokens import (
         Token,
         TokenKind,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
         tokenize,
     )
 
-_PARSING = ("periods", "query_fields", "tokens", "parser")
+_PARSING = ("periods", "query_fields", "tokens", "parser", "relaxing")
 """Modules that are imported on first use of a name, each after those that it imports: the first
 paint only needs the values."""
 

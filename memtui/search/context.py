@@ -13,9 +13,8 @@ parts, each 0..1 before its weight (`memtui.search.ranking.Weights`):
     question    its text ends with a question
 
 Only the `MAX_SCORED` best matches by text are scored, so that a keystroke over many memories costs
-no more than one over few. A memory with none of the words is found too, by the words around it, if
-the query has at least `MIN_TERMS_TO_JOIN` terms, not counting one that is still being typed, and
-its window `MIN_TERMS_AROUND` of them.
+no more than one over few. The context ranks memories and finds none: one with no word of the query
+is not shown for the words around it.
 """
 
 from __future__ import annotations
@@ -24,13 +23,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
 
 from memtui.search import analysis, hits
-from memtui.search.array_types import Floats, Ints, Longs, Mask, sort_unique, to_mask
+from memtui.search.array_types import Floats, Ints, Longs, Mask, to_mask
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.date_matches import Span, find_dates
 from memtui.search.matching import K1, Match, ScoredTerm
@@ -119,11 +117,6 @@ MIN_TERMS = 2
 """Terms from which context is scored: one word says nothing about a session that it does not say
 about its memories."""
 MAX_SCORED = 100
-MIN_TERMS_TO_JOIN = 3
-MIN_TERMS_AROUND = 2
-MAX_LEADS = 50
-"""The best matches beside which other memories may join."""
-MAX_JOINED = 100
 DATE_DECAY_DAYS = 7.0
 """Days after a date until it counts 1/e: people tell on Sunday what they did on Saturday. Before a
 date it fades four times as fast."""
@@ -143,86 +136,55 @@ def asks_when(words: Iterable[str]) -> bool:
     return not _ASK_WHEN.isdisjoint([word.casefold().strip("?,") for word in words])
 
 
-class Context(NamedTuple):
-    """The matches with what their context adds."""
-
-    match: Match
-    """The matches that pass the filters, and the memories that only their context finds."""
-    matching: Longs
-    """The slots that match or that their context finds, whether they pass the filters or not."""
-    parts: tuple[AddedScore, ...] = ()
-
-
-def add_context(
+def score_context(
     match: Match,
-    passing: Mask,
+    shown: Match,
     columns: Columns,
     segments: Sequence[Segment],
     words: Sequence[str],
     now: datetime,
     weights: Weights,
-) -> Context:
-    """Score the context of the best matches, and add memories that only their context finds.
+) -> tuple[AddedScore, ...]:
+    """Score the context of the best matches.
 
     Args:
         match: All matches by text.
-        passing: For each slot whether it passes the filters.
+        shown: Those of them that pass the filters.
         words: The words of the query, as they were typed.
         now: What `yesterday` is counted from.
 
     Returns:
-        Only the matches that pass, for a query of fewer than `MIN_TERMS` terms.
+        Nothing for a query of fewer than `MIN_TERMS` terms.
     """
-    shown = match.narrowed(passing)
-    terms, found = shown.terms, len(shown.slots)
-    if len(terms) < MIN_TERMS or not len(match.slots):
-        return Context(shown, match.slots)
+    terms = shown.terms
+    if len(terms) < MIN_TERMS or not len(shown.slots):
+        return ()
     groups = find_groups(columns)
     spans = find_dates(" ".join(words), now)
     by_session = _score_sessions(terms, groups, weights.session)
-    session = by_session.take(groups.of_slot.take(shown.slots))
-    worth = session + shown.text + shown.all_words
+    worth = by_session.take(groups.of_slot.take(shown.slots)) + shown.text + shown.all_words
     if spans:
         worth += np.float32(weights.date) * _near_dates(columns, spans, shown.slots)
     at = _find_best(worth, MAX_SCORED)
     slots = shown.slots.take(at)
-    count = len(slots)
     near = groups.windows(slots)
-    whole_terms = sum(not term.is_open for term in terms)
-    if shown.is_plain and whole_terms >= MIN_TERMS_TO_JOIN:
-        leads = near.take(_find_best(worth.take(at), MAX_LEADS), axis=1)
-        beside = _find_beside(match, leads)
-        slots = np.concatenate([slots, beside])
-        near = np.concatenate([near, groups.windows(beside)], axis=1)
-    session = by_session.take(groups.of_slot.take(slots))
-    window, around = _score_windows(terms, match.size, near)
     text = np.zeros(match.size + 1, np.float32)
     text[match.slots] = match.text
     beside_text = np.maximum(text.take(near[REACH - 1]), text.take(near[REACH + 1]))
     parts = [
-        ("session", 1.0, session),
-        ("window", weights.window, window),
+        ("session", 1.0, by_session.take(groups.of_slot.take(slots))),
+        ("window", weights.window, _score_windows(terms, match.size, near)),
         ("neighbours", weights.neighbours, beside_text),
         ("question", weights.asks, columns.asks.take(slots)),
         ("subject", weights.subject, _are_subjects(groups, words, slots)),
         ("date", weights.date, _near_dates(columns, spans, slots) if spans else None),
         ("time words", weights.time_words, _have_time_words(segments, words, match.size, slots)),
     ]
-    weighted = {
-        name: values * np.float32(weight) for name, weight, values in parts if values is not None
-    }
-    joining = (around[count:] >= MIN_TERMS_AROUND).nonzero()[0] + count
-    if len(joining) > MAX_JOINED:
-        total = sum(values.take(joining) for values in weighted.values())
-        joining = joining[np.argsort(-total, kind="stable")[:MAX_JOINED]]
-    joined = joining[passing.take(slots.take(joining))]
-    kept = np.concatenate([np.arange(count), joined])
-    fresh = slots.take(joined)
-    order = np.argsort(fresh)  # as `with_slots` adds them
-    at = np.concatenate([at, found + np.argsort(order)])
-    added = (AddedScore(name, at, values.take(kept)) for name, values in weighted.items())
-    matching = np.concatenate([match.slots, slots.take(joining)])
-    return Context(shown.with_slots(fresh), matching, tuple(added))
+    return tuple(
+        AddedScore(name, at, values * np.float32(weight))
+        for name, weight, values in parts
+        if values is not None
+    )
 
 
 def _find_best(worth: Floats, limit: int) -> Longs:
@@ -231,24 +193,16 @@ def _find_best(worth: Floats, limit: int) -> Longs:
     return positions_of_highest(worth, limit)[: 2 * limit]
 
 
-def _find_beside(match: Match, near: Ints) -> Longs:
-    """Slots that do not match and stand in these windows."""
-    near = near[near < match.size]  # no slot where a group ends
-    return sort_unique(near[~match.found.take(near)].astype(np.int64))
-
-
-def _score_windows(terms: Sequence[ScoredTerm], size: int, near: Ints) -> tuple[Floats, Ints]:
-    """BM25 of each window, 0..1, and how many terms each has."""
+def _score_windows(terms: Sequence[ScoredTerm], size: int, near: Ints) -> Floats:
+    """BM25 of each window, 0..1."""
     scores = np.zeros(near.shape[1], np.float32)
-    around = np.zeros(near.shape[1], np.int32)
     whole = sum([term.highest for term in terms])
     for term in terms:
         by_slot = np.zeros(size + 1, np.float32)
         by_slot[term.hits.slots] = term.hits.weights
         times = by_slot.take(near).sum(axis=0)
-        around += times > 0
         scores += times / (times + np.float32(_half(term))) * np.float32(term.highest / whole)
-    return scores, around
+    return scores
 
 
 def _score_sessions(terms: Sequence[ScoredTerm], groups: Groups, weight: float) -> Floats:

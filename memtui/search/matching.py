@@ -71,8 +71,6 @@ class ScoredTerm(NamedTuple):
     """The weights are scores, before the sum is divided by the best."""
     highest: float
     """The highest score that a slot could have for this term."""
-    is_open: bool = False
-    """Its last letter is still being typed."""
 
 
 class Match(Struct, frozen=True, dict=True):
@@ -94,9 +92,6 @@ class Match(Struct, frozen=True, dict=True):
     """Terms that match nothing, as they were typed."""
     terms: tuple[ScoredTerm, ...] = ()
     """The terms that are looked for, for the scores of what stands around a memory."""
-    is_plain: bool = False
-    """All terms are words, none is excluded or required, so that memories with none of them may
-    join (`memtui.search.context`)."""
     meaning: Floats | None = None
     """The score that the vectors add to each of `slots`; None without vectors
     (`memtui.search.fusion`)."""
@@ -198,7 +193,7 @@ def match_terms(
             ways += [count_once(dates.written), count_once(dates.timed)]
         if not as_written and not any(len(way.slots) for way in ways):
             ways = list(search.find_substitutes(term, words))
-        scored.append(ScoredTerm(*_score(ways, size, count), is_open=term.last_is_prefix))
+        scored.append(ScoredTerm(*_score(ways, size, count)))
     share = np.float32(1 / sum(each.highest for each in scored))
     text, held = np.zeros(size, np.float32), np.zeros(size, np.uint16)
     for each in scored:
@@ -217,7 +212,6 @@ def match_terms(
         terms=tuple(
             [each for term, each in zip(positive, scored, strict=True) if not has_just_begun(term)]
         ),
-        is_plain=not query_terms.required and not query_terms.excluded,
     )
     required = scored[len(query_terms.optional) :]
     found = _exclude(found, [*(~to_mask(each.hits.slots, size) for each in required), *excluded])

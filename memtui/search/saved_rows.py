@@ -37,7 +37,7 @@ from memtui.text import secrets
 
 log = logging.getLogger(__name__)
 
-FORMAT_VERSION = 13
+FORMAT_VERSION = 14
 """Incremented when the files or the meaning of a row change."""
 
 _HEADER, _ROWS, _COLUMNS = "header.json", "rows.jsonl", "columns.npy"

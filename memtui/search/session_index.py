@@ -16,7 +16,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -31,7 +31,7 @@ from memtui.query import Query, TermKind
 from memtui.search import analysis, cache_files, expansion
 from memtui.search.query_terms import QueryTerm
 from memtui.search.whoosh_index import fields, formats, index, scoring, whoosh3, whoosh_query
-from memtui.sessions import PROGRAMS, Kind, Message, Place, Reading, Session
+from memtui.sessions import PROGRAMS, Kind, Message, Reading, Role, Session
 from memtui.text import mask_secrets, masked_always
 
 log = logging.getLogger(__name__)
@@ -92,14 +92,14 @@ class Hit(Struct, frozen=True):
 
     program: str
     session: str
-    role: str
-    place: Place
+    is_user: bool
+    offset: int
+    length: int
     number: int
     """Of several messages of one line, which."""
-    digest: str
+    digest: int
     """Of the text, when it was indexed."""
     time: datetime | None
-    cwd: str
     score: float
 
 
@@ -169,7 +169,7 @@ class SessionIndex:
             for name in by_file
             if (state := _state(name)) and _is_due(name, state, known)
         ]
-        seen = _ids_of_copies(opened, {name for name, _ in due}) if due else set()
+        seen = _known_ids(opened) if due else set()
         for at, (name, state) in enumerate(due):
             if cancelled():
                 batch.cancel()
@@ -185,12 +185,12 @@ class SessionIndex:
         return Indexed(read, batch.added, tuple(unreadable))
 
     def _read_file(
-        self, name: str, state: _File, sessions: list[Session], batch: _Batch, seen: set[str]
+        self, name: str, state: _File, sessions: list[Session], batch: _Batch, seen: set[int]
     ) -> None:
         before = batch.known.get(name)
         start = before.end if before and _has_grown(name, before, state) else 0
-        if not start:
-            batch.remove({name})
+        if before and not start:
+            seen -= batch.remove({name})
         end = start
         for session in sessions:
             reading = Reading()
@@ -198,10 +198,8 @@ class SessionIndex:
             for message in PROGRAMS[self.program].messages(session, reading, start):
                 number = number + 1 if message.place.offset == line else 0
                 line = message.place.offset
-                if message.kind is not Kind.TEXT or (message.id and message.id in seen):
-                    continue
-                seen.add(message.id)
-                batch.add(message, number)
+                if message.kind is Kind.TEXT and _is_new(message, seen):
+                    batch.add(message, number)
             end = max(end, reading.end)
         batch.note(name, state._replace(end=end, edges=_edges(name, end)))
 
@@ -239,7 +237,7 @@ class SessionIndex:
             return
         with cache_files.try_lock(self.home / "lock"):
             opened, known = self._open_or_make()
-            writer = opened.writer(codec=whoosh3.W3Codec(compression=0), limitmb=MEMORY_MB)
+            writer = opened.writer(codec=whoosh3.W3Codec(), limitmb=MEMORY_MB)
             writer.delete_by_term(SESSION, session)
             _write_notes(self.home, opened.latest_generation() + 1, known)
             writer.commit(optimize=True)
@@ -258,7 +256,10 @@ class SessionIndex:
                 return []
             opened = index.open_dir(str(self._folder), schema=_schema())
             with opened.searcher(weighting=scoring.BM25F(B=0.0)) as searcher:
-                asked = whoosh_query.And([_query(term) for term in terms])
+                reader = searcher.reader()
+                asked = whoosh_query.And(
+                    [_query(term, lambda word: (TEXT, word) in reader) for term in terms]
+                )
                 is_timed = within.since is not None or within.until is not None
                 found = searcher.search(asked, limit=None if is_timed else limit)
                 hits = (self._hit(each.fields()[PLACE], each.score) for each in found)
@@ -268,10 +269,9 @@ class SessionIndex:
             return []
 
     def _hit(self, stored: Sequence[Any], score: float) -> Hit:
-        session, role, path, offset, length, number, digest, time, cwd, _ = stored
+        session, is_user, offset, length, number, digest, time, _ = stored
         when = None if time is None else datetime.fromtimestamp(time, UTC)
-        place = Place(path, offset, length)
-        return Hit(self.program, session, role, place, number, digest, when, cwd, score)
+        return Hit(self.program, session, is_user, offset, length, number, digest, when, score)
 
 
 class _Batch:
@@ -288,16 +288,21 @@ class _Batch:
 
     def _open(self) -> Any:
         if self._writer is None:
-            codec = whoosh3.W3Codec(compression=0)
+            codec = whoosh3.W3Codec()
             self._writer = self._opened.writer(codec=codec, limitmb=MEMORY_MB)
         return self._writer
 
-    def remove(self, names: Collection[str]) -> None:
-        """Take out what is of these files."""
+    def remove(self, names: Collection[str]) -> set[int]:
+        """Take out what is of these files; returns the digests of the ids that went."""
+        gone: set[int] = set()
         for name in names:
             if self.known.pop(name, None) is not None:
+                with self._opened.searcher() as searcher:
+                    for number in searcher.docs_for_query(whoosh_query.Term(FILE, name)):
+                        gone.add(searcher.stored_fields(number)[PLACE][-1])
                 self._open().delete_by_term(FILE, name)
                 self._is_changed = True
+        return gone
 
     def note(self, name: str, state: _File) -> None:
         """Note what was read of a file."""
@@ -310,15 +315,13 @@ class _Batch:
         text = mask_secrets(message.text)
         stored = (
             message.session,
-            str(message.role),
-            place.path,
+            message.role is Role.USER,
             place.offset,
             place.length,
             number,
             digest_text(message.text),
-            time.timestamp() if time else None,
-            message.cwd,
-            message.id,
+            int(time.timestamp()) if time else None,
+            digest_text(message.id) if message.id else 0,
         )
         self._open().add_document(
             **{FILE: place.path, SESSION: message.session, PLACE: stored, TEXT: text}
@@ -363,11 +366,10 @@ def _write_notes(home: Path, generation: int, known: dict[str, _File]) -> None:
     cache_files.write_text(_notes(home, generation), json.dumps(known))
 
 
-def _ids_of_copies(opened: Any, without: Collection[str]) -> set[str]:
-    """Ids of the messages that the index has of other files: a copy of them is not added."""
+def _known_ids(opened: Any) -> set[int]:
+    """Digests of the ids of all messages in the index: a copy of one is not added."""
     with opened.searcher() as searcher:
-        stored = (values[PLACE] for _, values in searcher.reader().iter_docs())
-        return {each[-1] for each in stored if each[-1] and each[2] not in without}
+        return {values[PLACE][-1] for _, values in searcher.reader().iter_docs()}
 
 
 def _state(name: str) -> _File | None:
@@ -414,12 +416,24 @@ def _is_within(time: datetime | None, query: Query) -> bool:
     return (since is None or time >= since.time) and (until is None or time <= until.time)
 
 
-def digest_text(text: str) -> str:
-    """What tells whether a message is still the one that was indexed."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def _is_new(message: Message, seen: set[int]) -> bool:
+    """Whether it is no copy of a message that is there; one without an id never is."""
+    if not message.id:
+        return True
+    id = digest_text(message.id)
+    is_new = id not in seen
+    seen.add(id)
+    return is_new
 
 
-def _query(term: QueryTerm) -> Any:
+def digest_text(text: str) -> int:
+    """What tells whether a message is still the one that was indexed: six bytes."""
+    whole = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(whole[:6], "big")
+
+
+def _query(term: QueryTerm, known: Callable[[str], bool]) -> Any:
+    """`known`: whether a stem is in the index; a last word that is none is a beginning."""
     if not term.parts:  # no word, only signs, which the index does not have
         return whoosh_query.NullQuery
     last = term.parts[-1]
@@ -428,8 +442,8 @@ def _query(term: QueryTerm) -> Any:
     if term.kind is TermKind.FUZZY and (most := expansion.max_edit_distance(last)):
         return whoosh_query.FuzzyTerm(TEXT, last, maxdist=most, prefixlength=1)
     words = [whoosh_query.Term(TEXT, analysis.stem(word)) for word in term.parts]
-    if term.last_is_prefix:
-        words[-1] = whoosh_query.Or([words[-1], whoosh_query.Prefix(TEXT, last)])
+    if term.last_is_prefix and not known(words[-1].text):
+        words[-1] = whoosh_query.Prefix(TEXT, last)
     if term.compound:
         return whoosh_query.Or([whoosh_query.And(words), whoosh_query.Term(TEXT, term.compound)])
     return whoosh_query.And(words)
@@ -438,16 +452,18 @@ def _query(term: QueryTerm) -> Any:
 def read_message(hit: Hit, sessions: Iterable[Session]) -> Message | None:
     """The message of a hit, from its file as it is now; None if it changed or went."""
     for session in sessions:
-        if session.id != hit.session or str(session.path) != hit.place.path:
+        if session.id != hit.session or session.program != hit.program:
             continue
-        start = hit.place.offset - 1 if not hit.place.length else hit.place.offset
+        start = hit.offset if hit.length else max(0, hit.offset - 1)
+        line, number = -1, 0
         try:
-            line, number = -1, 0
-            for message in PROGRAMS[hit.program].messages(session, Reading(), max(0, start)):
+            for message in PROGRAMS[hit.program].messages(session, Reading(), start):
                 number = number + 1 if message.place.offset == line else 0
                 line = message.place.offset
-                if (line, number) == (hit.place.offset, hit.number):
-                    return message if digest_text(message.text) == hit.digest else None
+                if (line, number) == (hit.offset, hit.number):
+                    if digest_text(message.text) == hit.digest:
+                        return message
+                    break
         except UnreadableFile:
-            return None
+            continue
     return None

@@ -244,6 +244,11 @@ class Store(Protocol):
         """When the program reads a change of this file, relative to the root."""
         return self.reads
 
+    def reader(self, path: str) -> str:  # noqa: ARG002
+        """The program that reads this file, relative to the root, where it is not the one that the
+        store is named after; several begin with `each of`."""
+        return ""
+
     def as_loaded(self, path: str, text: str) -> LoadedText | None:  # noqa: ARG002
         """What a session would load of this file if it had this text; None: there is no limit."""
         return None
@@ -271,6 +276,17 @@ class Store(Protocol):
         name: a bundle stores them as JSON in `.memtui/place.json` of the restored store, where
         `memtui.stores.scanning.read_place_facts` finds it."""
         return {}
+
+    def texts_of_row(
+        self,
+        memory: Memory,  # noqa: ARG002
+        table: str,  # noqa: ARG002
+        columns: Mapping[str, Any],
+    ) -> Mapping[str, str]:
+        """What a memory would say if its row had these columns: its title, content and type, as
+        far as they give them."""
+        names = ("title", "content", "type")
+        return {name: columns[name] for name in names if isinstance(columns.get(name), str)}
 
     def take_rules(self, other: Any) -> None:  # noqa: ARG002
         """Read as this other store of the format is read; for a copy of some of its files."""

@@ -10,57 +10,56 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from memtui.changes import TEXTS, Act, Edit, Kind, Outcome, Plan
+from memtui.changes import TEXTS, Act, Edit, Effect, Kind, Outcome, Plan
 from memtui.stores.base import LoadedText, ReadTime, Store
 from memtui.text import number
 
 _PHRASES: dict[Act | None, tuple[str, str]] = {
-    Act.ADD: ("reads it", "no longer reads it"),
-    Act.EDIT: ("reads the new text", "reads it as it was"),
+    Act.ADD: ("reads {it|them}", "no longer reads {it|them}"),
+    Act.EDIT: ("reads the new {text|texts}", "reads {it|them} as {it was|they were}"),
     Act.SUPERSEDE: ("reads the new text", "reads it as it was"),
-    Act.RETIRE: ("no longer reads it", "reads it again"),
-    Act.RESTORE: ("reads it again", "no longer reads it"),
-    Act.DELETE: ("no longer reads it", "reads it again"),
-    Act.PIN: ("sees the pin", "no longer sees the pin"),
-    Act.UNPIN: ("no longer sees the pin", "sees the pin again"),
+    Act.RETIRE: ("no longer reads {it|them}", "reads {it|them} again"),
+    Act.RESTORE: ("reads {it|them} again", "no longer reads {it|them}"),
+    Act.DELETE: ("no longer reads {it|them}", "reads {it|them} again"),
+    Act.PIN: ("sees the {pin|pins}", "no longer sees the {pin|pins}"),
+    Act.UNPIN: ("no longer sees the {pin|pins}", "sees the {pin|pins} again"),
     Act.TAG: ("reads the new tags", "reads the former tags"),
     Act.LINK: ("reads the link", "no longer reads the link"),
     Act.UNLINK: ("no longer reads the link", "reads the link again"),
     Act.RETYPE: ("reads the new type", "reads the former type"),
     Act.MERGE: ("reads one in place of all", "reads all of them again"),
-    Act.REVIEW: ("sees that it was reviewed", "sees its former review date"),
-    Act.ACCEPT: ("reads it", "no longer reads it"),
-    Act.DECLINE: ("no longer offers it", "offers it again"),
+    Act.REVIEW: ("sees that {it was|they were} reviewed", "sees the former review {date|dates}"),
+    Act.ACCEPT: ("reads {it|them}", "no longer reads {it|them}"),
+    Act.DECLINE: ("no longer offers {it|them}", "offers {it|them} again"),
     Act.ARCHIVE: ("no longer reads the branch", "reads the branch again"),
-    None: ("reads the change", "reads it as it was"),
+    None: ("reads the {change|changes}", "reads {it|them} as {it was|they were}"),
 }
 """What the program does after an act, and after it is undone."""
 
+IT = "{it|them}"
 _ENDING = "no longer "
+_EACH = "each of "
 _SOON = frozenset({ReadTime.OPENED, ReadTime.SEARCHED, ReadTime.AT_ONCE})
 """Times that are not worth naming where something is no longer read."""
 _HIDING = ("retired", "superseded")
 
 
-def plan_effect(plan: Plan, store: Store, program: str) -> str:
-    """The effect of a plan, see `describe_effect`; "" where nothing changes."""
+def plan_effect(plan: Plan, store: Store, program: str) -> Effect | None:
+    """The effect of a plan, see `describe_effect`; None where nothing changes."""
     if not plan.changes or plan.outcome in (Outcome.DEDUPE, Outcome.REJECTED):
-        return ""
+        return None
     change = plan.changes[0]
     is_other_field = change.act is Act.EDIT and "content" not in change.fields
     act = None if is_other_field else change.act
     found = describe_effect(act, plan.edits, store, program)
-    if change.act not in (Act.ADD, Act.SUPERSEDE, Act.LINK) or not plan.supersedes:
+    if found is None or not plan.supersedes:
+        return found
+    if change.act not in (Act.ADD, Act.SUPERSEDE, Act.LINK):
         return found
     is_read = store.reads_superseded or any(_hides(edit) for edit in plan.edits)
     if not is_read or any(_time(edit, store) is ReadTime.ASKED for edit in plan.edits):
         return found
-    return f"{found}, and still reads the old one, which only memtui hides"
-
-
-def is_warning(effect: str) -> bool:
-    """Whether the program does not read what a person may think that it reads."""
-    return effect.startswith("Over ") or "only memtui hides" in effect.lower()
+    return Effect(f"{found.form}, and still reads the old one, which only memtui hides", True)
 
 
 def describe_effect(
@@ -70,7 +69,7 @@ def describe_effect(
     program: str,
     *,
     is_undo: bool = False,
-) -> str:
+) -> Effect | None:
     """Say what these edits of one store mean for its program.
 
     Args:
@@ -81,8 +80,18 @@ def describe_effect(
         is_undo: whether they undo an act.
 
     Returns:
-        One sentence without a full stop; "" without edits, or where the store does not know.
+        One sentence without a full stop; None without edits, or where the store does not know.
     """
+    program = next((reader for edit in edits if (reader := _reader(edit, store))), program)
+    found = _describe(act, edits, store, program, is_undo=is_undo)
+    if found is not None and found.form.startswith(_EACH):
+        return Effect(f"E{found.form[1:]}", found.is_warning)
+    return found
+
+
+def _describe(
+    act: Act | None, edits: Sequence[Edit], store: Store, program: str, *, is_undo: bool
+) -> Effect | None:
     native = [edit for edit in edits if edit.kind is not Kind.SIDECAR]
     if not native:
         return _in_sidecar(edits, program)
@@ -91,31 +100,33 @@ def describe_effect(
         return cut
     times = [time for edit in native if (time := _time(edit, store)) is not None]
     if not times:
-        return ""
+        return None
     if ReadTime.ASKED in times:
         is_asked = any(edit.after is not None for edit in native)
         asked = f"{program} is asked by a note and decides itself"
-        return asked if is_asked else f"{program} is no longer asked; it may have read the note"
+        ended = f"{program} is no longer asked; it may have read the note"
+        return Effect(asked if is_asked else ended)
     time = min(times, key=list(ReadTime).index)
     if time is ReadTime.NEVER:
-        return f"{program} does not read this file"
+        return Effect(f"{program} does not read this file")
     if time is ReadTime.IMPORTED and act is (Act.ADD if is_undo else Act.DELETE):
-        return f"{program} keeps it where it has imported it already"
+        return Effect(f"{program} keeps {IT} where it has imported {IT} already")
     if phrase.startswith(_ENDING) and time in _SOON:
-        return f"{program} {phrase}"
-    return f"{program} {phrase} {time}"
+        return Effect(f"{program} {phrase}")
+    return Effect(f"{program} {phrase} {time}")
 
 
-def _in_sidecar(edits: Sequence[Edit], program: str) -> str:
+def _in_sidecar(edits: Sequence[Edit], program: str) -> Effect | None:
     if not edits:
-        return ""
+        return None
+    this, it = "{this|these}", IT
     if any(_hides(edit) for edit in edits):
-        return f"Only memtui hides this; {program} still reads it"
+        return Effect(f"Only memtui hides {this}; {program} still reads {it}", True)
     if any(_hides(edit, shows=True) for edit in edits):
-        return f"Only memtui hid this; {program} has read it all the time"
+        return Effect(f"Only memtui hid {this}; {program} has read {it} all the time")
     if any("kept" in {**(edit.before or {}), **(edit.after or {})} for edit in edits):
-        return f"Only memtui has this; {program} does not read it"
-    return f"Only memtui keeps this; nothing changes for {program}"
+        return Effect(f"Only memtui has {this}; {program} does not read {it}")
+    return Effect(f"Only memtui keeps {this}; nothing changes for {program}")
 
 
 def _hides(edit: Edit, *, shows: bool = False) -> bool:
@@ -135,6 +146,13 @@ def _time(edit: Edit, store: Store) -> ReadTime | None:
     return store.read_time(_relative(edit, store))
 
 
+def _reader(edit: Edit, store: Store) -> str:
+    """The program that reads the file of an edit, see `Store.reader`."""
+    if edit.kind is not Kind.SIDECAR:
+        return store.reader(_relative(edit, store))
+    return store.reader(str({**(edit.before or {}), **(edit.after or {})}.get("shard") or ""))
+
+
 def _relative(edit: Edit, store: Store) -> str:
     return os.path.relpath(edit.path, store.root).replace(os.sep, "/")
 
@@ -142,8 +160,10 @@ def _relative(edit: Edit, store: Store) -> str:
 # ---- what is not loaded --------------------------------------------------------------------------
 
 
-def _beyond_limit(edits: Iterable[Edit], store: Store, program: str, *, ends: bool) -> str:
-    """The effect of a change of lines that are not loaded; "" if they are, or have no limit."""
+def _beyond_limit(
+    edits: Iterable[Edit], store: Store, program: str, *, ends: bool
+) -> Effect | None:
+    """The effect of a change of lines that are not loaded; None if they are, or have no limit."""
     for edit in edits:
         text = edit.before if ends else edit.after
         if edit.kind not in TEXTS or not isinstance(text, str):
@@ -154,9 +174,11 @@ def _beyond_limit(edits: Iterable[Edit], store: Store, program: str, *, ends: bo
             continue
         limit = _limit_words(loaded)
         if ends:
-            return f"{program} did not load this line, which is over its {limit}"
-        return f"Over {program}'s {limit}: this line will not be loaded"
-    return ""
+            lines = "{this line, which is|these lines, which are}"
+            return Effect(f"{program} did not load {lines} over its {limit}")
+        lines = "{this line|these lines}"
+        return Effect(f"Over {program}'s {limit}: {lines} will not be loaded", True)
+    return None
 
 
 def _first_change(edit: Edit) -> int:

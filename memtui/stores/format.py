@@ -85,6 +85,9 @@ class Format(Struct, frozen=True):
     fallback: Callable[[Path], Path | None] | None = None
     """The root if a person names this path and no format recognises it; never used in a search for
     stores. None: there is none."""
+    claims: tuple[str, ...] = ()
+    """Patterns (`fnmatch`, relative to the root) of the files with instructions for agents that a
+    store reads itself, so that they are not those of its project."""
     is_whole: bool = True
     """Whether a store's folder is its own, so that no other store is looked for in its folders."""
     product: Product | Callable[[Path, str], Product] | None = None

@@ -47,11 +47,13 @@ PACKAGES = (
         "engram_export",
         "claude_mem",
         "mem0",
+        "conport",
         "simple_memory",
         "workspace",
     ),
     *("claude_code", "beads", "mcp_memory", "codex", "gemini", "hermes", "openclaw"),
     "markdown_folder",
+    "project_instructions",
 )
 """memtui's own formats in the order in which they are tried, the least ambiguous first."""
 
@@ -228,6 +230,16 @@ def detect_all(path: Path) -> Iterator[tuple[Format, Path]]:
         root = _detected(known, path)
         if root is not None:
             yield known, root
+
+
+def claims_at(path: Path) -> tuple[str, ...]:
+    """Patterns of the instructions of a project that stores at this place read themselves."""
+    return tuple(
+        pattern
+        for known in formats()
+        if known.claims and _detected(known, path) == path
+        for pattern in known.claims
+    )
 
 
 def detect_within(path: Path) -> list[tuple[Format, Path]]:

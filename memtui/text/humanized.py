@@ -69,14 +69,16 @@ def short_ago(time: datetime | None, now: datetime) -> str:
 def date(time: datetime | None, *, zoned: bool = False) -> str:
     """ "2026-11-21 14:03" in the zone of this machine; `zoned` adds the zone's name: "... CET".
 
-    A store that keeps only a day gives midnight in UTC; this is shown as that day in every zone.
+    A store that keeps only a day gives midnight in UTC; this is shown as that day in every zone,
+    without the name of one.
     """
     if time is None:
         return NO_TIME
     try:
         utc = time.astimezone(UTC)
-        local = utc if utc.time() == _MIDNIGHT else time.astimezone()
-        name = local.tzname() if zoned and local.utcoffset() else ""
+        is_day = utc.time() == _MIDNIGHT
+        local = utc if is_day else time.astimezone()
+        name = local.tzname() if zoned and not is_day else ""
         shown = local.isoformat(sep=" ", timespec="minutes")[:16]
         return f"{shown} {one_line(name)}" if name else shown
     except (OverflowError, ValueError, OSError):  # year 1 or 9999 shifted over the edge

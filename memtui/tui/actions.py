@@ -9,6 +9,7 @@ is done. Controllers carry it out by its id.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from memtui.acts import Act
@@ -28,6 +29,8 @@ _ON_MEMORY = (Pane.MEMORIES, Pane.DETAIL)
 class ActionContext(NamedTuple):
     """What an action may ask about the moment it is pressed in. Values only."""
 
+    has_memories: bool = True
+    """The open stores hold a memory, whether it is shown or not."""
     has_memory: bool = False
     """The cursor of the list stands on a memory."""
     openable: bool = True
@@ -40,6 +43,8 @@ class ActionContext(NamedTuple):
     """The detail is in view and shows a match of the search."""
     ranked: bool = False
     """The list is ordered by relevance, and the cursor stands on a hit."""
+    offers: int = 0
+    """Ways to find something that the list shows, where nothing matches."""
     fresh: int = 0
     """Memories that are new since the last look."""
     targets: int = 0
@@ -107,6 +112,7 @@ def _needs(field: str, reason: str) -> Allowed:
     return lambda now: "" if getattr(now, field) else reason
 
 
+_HAS_MEMORIES = _needs("has_memories", "there are no memories yet")
 _HAS_MEMORY = _needs("has_memory", "no memory is selected")
 _HAS_TARGETS = _needs("targets", "this memory refers to no other")
 
@@ -117,6 +123,15 @@ def _is_present(now: ActionContext) -> str:
 
 _HAS_MATCH = _needs("has_match", "the detail shows no match of a search")
 _IS_DATED = _needs("is_dated", "none of these memories has a date")
+
+
+OFFER_KEYS = ("f2", "f3", "f4", "f6", "f7")
+"""Keys for what a list without matches offers. Function keys, because the search line may have the
+focus: of alt and a digit Textual makes a letter (`¡`), and terminals send no ctrl and digit."""
+
+
+def _has_offer(number: int, now: ActionContext) -> str:
+    return "" if number <= now.offers else "this key drops a filter or a word where nothing matches"
 
 
 def _has_pair(now: ActionContext) -> str:
@@ -208,14 +223,25 @@ ACTIONS: tuple[Action, ...] = (
     _change("delete", "delete", "delete", "Delete (undo restores it)", act=Act.DELETE,
         done="Deleted", confirm="delete", command="delete",
         command_help="Delete a memory from its store."),
-    _action("filter.type", "t", "type", "Filter by type", footer=_PANES),
-    _action("filter.importance", "i", "importance", "Filter by importance", footer=_PANES),
-    _action("filter.recency", "r", "recency", "Filter by recency", footer=_PANES),
-    _action("filter.status", "s", "status", "Filter by status", footer=_PANES),
+    _action("filter.type", "t", "type", "Filter by type", footer=_PANES,
+        allowed=_HAS_MEMORIES),
+    _action("filter.importance", "i", "importance", "Filter by importance", footer=_PANES,
+        allowed=_HAS_MEMORIES),
+    _action("filter.recency", "r", "recency", "Filter by recency", footer=_PANES,
+        allowed=_HAS_MEMORIES),
+    _action("filter.status", "s", "status", "Filter by status", footer=_PANES,
+        allowed=_HAS_MEMORIES),
     _action("filter.saved", "f", "saved", "Saved filters: apply one, save the current one"),
     _action("filter.clear", "F", "clear", "Clear all filters", footer=_PANES,
         allowed=_needs("filtered", "no filter is set")),
-    _action("order", "b", "order", "Choose the order of the list", footer=_PANES),
+    *(
+        _action(f"relax.{number}", key, "drop",
+            f"Where nothing matches: drop what line {number} of the list names",
+            allowed=partial(_has_offer, number))
+        for number, key in enumerate(OFFER_KEYS, 1)
+    ),
+    _action("order", "b", "order", "Choose the order of the list", footer=_PANES,
+        allowed=_HAS_MEMORIES),
     _action("order.then", "ctrl+v", "then by", "Sort by a further key"),
     _action("mark", "space", "mark", "Mark / unmark", (Pane.MEMORIES,), (Pane.MEMORIES,),
         _HAS_MEMORY),

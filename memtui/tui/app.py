@@ -142,7 +142,7 @@ class MemtuiApp(App[None]):
         # Textual decides about NO_COLOR when it is made, before it knows our themes.
         super().__init__(ansi_color=True if first_theme == MONO else None)
         self.now = launch.now
-        self.key_queue = KeyQueue(self, super().on_event, self.give_up)
+        self.key_queue = KeyQueue(self, self._deliver, self.give_up)
         self._release_keys: Callable[[], None] = lambda: None
         problems = self._use_keys()
         for theme in self.colours.textual_themes():
@@ -266,6 +266,13 @@ class MemtuiApp(App[None]):
             if isinstance(event, events.MouseEvent):
                 self.key_queue.last_input = monotonic()
             await super().on_event(event)
+
+    async def _deliver(self, event: events.Event) -> None:
+        """Deliver a key or a paste; lines that are pasted into one line become one, of which
+        Textual would take the first."""
+        if isinstance(event, events.Paste) and isinstance(self.focused, Input):
+            event = events.Paste(" ".join(event.text.split()))
+        await super().on_event(event)
 
     def on_app_focus(self) -> None:
         """Refresh when the terminal gets the focus back: another program may have written."""

@@ -61,6 +61,8 @@ class Form(Struct, frozen=True):
     """The memories it changes; empty when adding one."""
     as_possible: bool = False
     """Changes that a memory cannot have are left out and counted, the others are made."""
+    left_out: Mapping[str, int] = {}
+    """Reason -> how many of the chosen memories it is not about."""
 
 
 LABELS = {

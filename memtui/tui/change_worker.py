@@ -19,7 +19,6 @@ from memtui.errors import MemtuiError, RefError, Refused
 from memtui.library.planning import Planned
 from memtui.model import Memory
 from memtui.progress import Cancelled, Progress, Report, stoppable
-from memtui.stores.effects import is_warning
 from memtui.tui.diff_lines import DiffLine, diff_files, name_below
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.library_worker import LibraryWorker
@@ -224,8 +223,8 @@ def describe_plan(planned: Planned, find: Find) -> tuple[OutcomeLine, ...]:
 def describe_effects(plans: Iterable[Plan]) -> list[OutcomeLine]:
     """What plans mean for the programs, a line each; a warning where nothing is as it may seem."""
     return [
-        OutcomeLine(effect, Tone.WARNING if is_warning(effect) else Tone.GOOD, "→")
-        for effect in effects_of(plans)
+        OutcomeLine(effect, Tone.WARNING if is_warning else Tone.GOOD, "→")
+        for effect, is_warning in effects_of(plans).items()
     ]
 
 
@@ -245,11 +244,17 @@ def describe_count(planned: Planned, left_out: Mapping[str, int]) -> tuple[Outco
     """Describe how many memories a plan changes, and what is left out and why."""
     refs = {change.ref for plan in planned.plans if plan.has_edits for change in plan.changes}
     lines = [OutcomeLine(text.counted(len(refs), "memory"), Tone.GOOD, "changes")]
-    lines += [
-        OutcomeLine(f"{text.counted(count, 'memory')}: {why}", Tone.WARNING, "left out for")
-        for why, count in left_out.items()
+    return (*lines, *describe_left_out(left_out, "left out for"))
+
+
+def describe_left_out(reasons: Mapping[str, int], head: str = "left out:") -> list[OutcomeLine]:
+    """How many memories something is not done for, a line for each reason."""
+    return [
+        OutcomeLine(
+            f"{text.counted(count, 'memory')}: {why.partition(' · ')[0]}", Tone.WARNING, head
+        )
+        for why, count in reasons.items()
     ]
-    return tuple(lines)
 
 
 def describe_targets(planned: Planned, find: Find) -> tuple[OutcomeLine, ...]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from memtui import query as queries
 from memtui.errors import EmbeddingBusy, MemtuiError, Refused
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent, stoppable
@@ -363,17 +364,25 @@ class LibraryWorker:
 
         self.run("relate", work, only_reads=True)
 
-    def count(
-        self, queries: Mapping[str, Query], done: Callable[[Mapping[str, int]], None]
-    ) -> None:
+    def count(self, asked: Mapping[str, Query], done: Callable[[Mapping[str, int]], None]) -> None:
         """Count in a job what each of these queries would show."""
 
         def work(library: Library, job: Job) -> Mapping[str, int]:
             return {
-                name: library.find(query, job.is_cancelled).total for name, query in queries.items()
+                name: library.find(query, job.is_cancelled).total for name, query in asked.items()
             }
 
         self.run("count", work, done)
+
+    def count_first(
+        self, steps: Sequence[queries.Relaxed], done: Callable[[Mapping[str, int]], None]
+    ) -> None:
+        """Count in a job what the queries of the first step that finds anything would show."""
+
+        def work(library: Library, job: Job) -> Mapping[str, int]:
+            return queries.count_first(steps, lambda q: library.find(q, job.is_cancelled).total)
+
+        self.run("count first", work, done, only_reads=True)
 
     def run(
         self,

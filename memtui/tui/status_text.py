@@ -7,13 +7,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from memtui import query as queries
 from memtui import text
 from memtui.model import IMPORTANCES, STATUSES
 from memtui.progress import Progress
+from memtui.query import Condition
 from memtui.tui import appearance, key_bindings
+from memtui.tui.actions import OFFER_KEYS
 from memtui.tui.memory_detail import Reference
-from memtui.tui.view_state import ORDER_WORDS
+from memtui.tui.view_state import ORDER_WORDS, ViewState
+from memtui.tui.widgets.memory_list import Offer
 from memtui.tui.widgets.statistics import Row
 
 if TYPE_CHECKING:
@@ -37,6 +42,8 @@ class StatusText:
         self._progress = ""
         self.complete = False
         """All stores have been read, so that an empty list means no memories."""
+        self._offered: Sequence[ViewState] = ()
+        self._offered_for: ViewState | None = None
 
     # Progress
 
@@ -68,24 +75,60 @@ class StatusText:
         alert = f"! {text.number(count)} unreadable" if count else ""
         chips = screen.view.chip_list(screen.app.store_name)
         screen.chips.show(chips, f"{status}, {order}", hint, right, alert, order)
-        if not found.total:
-            screen.memories.explain(*self._explain_no_results(found, total))
+        if total and not found.total:
+            self._offer(found)
+        elif not total:
+            screen.memories.explain(*self._explain_no_memories())
 
-    def _explain_no_results(self, found: SearchResult, total: int) -> tuple[str, ...]:
-        if not total:
-            if not self.complete:
-                return ("Reading stores…",)
-            if self._count_unreadable():
-                return self._with_keys("No readable memories.", _LIST_UNREADABLE)
-            return self._with_keys("No memories yet.", ("new", "to add one"))
-        lines = ["No matches."]
-        if hint := " · ".join(found.hints):
-            lines.append(hint)
-        if self._screen.view.is_filtered:
-            return self._with_keys(*lines, ("filter.clear", "to clear all filters"))
-        if self._screen.view.text:
-            return self._with_keys(*lines, ("search", "to change the search"), ("help", "for help"))
-        return tuple(lines)
+    def _explain_no_memories(self) -> tuple[str, ...]:
+        if not self.complete:
+            return ("Reading stores…",)
+        library = self._screen.worker.library
+        if library is not None and not library.stores:
+            return self._with_keys(
+                "No memory stores were found.", ("stores", "to open a path or the demo")
+            )
+        if self._count_unreadable():
+            return self._with_keys("No readable memories.", _LIST_UNREADABLE)
+        return self._with_keys("No memories yet.", ("new", "to add one"))
+
+    # No matches
+
+    @property
+    def offers(self) -> Sequence[ViewState]:
+        """What keys change a view to that finds nothing; () if it finds something."""
+        return self._offered if self._screen.view == self._offered_for else ()
+
+    def _offer(self, found: SearchResult) -> None:
+        """Say that nothing was found, and count in a job what could be dropped."""
+        screen = self._screen
+        view = screen.view
+        if not self.offers:
+            screen.memories.explain("No matches.", *found.hints)
+        steps = view.relaxed(screen.now(), self._filter_name, typing=screen.is_typing)
+        views = {words: relaxed for step in steps for words, relaxed in step.items()}
+
+        def show(counts: Mapping[str, int]) -> None:
+            if screen.found is found and screen.view == view:
+                shown = list(counts.items())[: len(OFFER_KEYS)]
+                self._offered_for, self._offered = view, [views[words] for words, _ in shown]
+                offers = [
+                    Offer(f"relax.{number}", text.one_line(words), text.number(count))
+                    for number, (words, count) in enumerate(shown, 1)
+                ]
+                screen.memories.explain("No matches.", *found.hints, offers=offers)
+                screen.update_keys()
+
+        asked = [{words: screen.query_of(views[words]) for words in step} for step in steps]
+        screen.worker.count_first(asked, show)
+
+    def _filter_name(self, part: Condition) -> str:
+        """A filter as it is typed, with the names of stores."""
+        if part.field == "store":
+            part = replace(part, values=tuple(map(self._screen.app.store_name, part.values)))
+        name = queries.format_condition(part)
+        begun = name.removesuffix("*")  # more letters may follow
+        return begun if self._screen.view.text.casefold().endswith(begun) else name
 
     def _with_keys(self, *parts: str | tuple[str, str]) -> tuple[str, ...]:
         """Add a line that names keys to press; `parts`: lines, and (action id, purpose)."""

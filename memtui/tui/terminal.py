@@ -18,6 +18,7 @@ import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -44,6 +45,33 @@ ESCAPE_DELAY = TEXTUAL_ESCAPE_DELAY + 0.01
 """Seconds after which an escape that nothing has followed is the key."""
 CHECK_INTERVAL = 1.0
 """Seconds between two checks that the terminal still exists, for when SIGHUP is ignored."""
+
+
+PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"
+
+
+class PasteFilter:
+    """Holds back what a terminal pastes until it is whole, and removes its escape characters.
+
+    Textual would take what follows one of them for keys, and a paste would run commands.
+    """
+
+    def __init__(self) -> None:
+        self._last = ""
+        self._held: list[str] | None = None
+
+    def feed(self, sign: str) -> str:
+        """The signs to read after this one came: usually itself."""
+        self._last = (self._last + sign)[-len(PASTE_BEGINS) :]
+        if self._held is None:
+            if self._last == PASTE_BEGINS:
+                self._held = []
+            return sign
+        self._held.append(sign)
+        if self._last != PASTE_ENDS:
+            return ""
+        pasted, self._held = "".join(self._held[: -len(PASTE_ENDS)]), None
+        return pasted.replace("\x1b", "") + PASTE_ENDS
 
 
 class TerminalDriver(LinuxDriver):
@@ -117,7 +145,7 @@ class TerminalDriver(LinuxDriver):
         mouse of a terminal that is no pixels large.
         """
         self._is_reading = True
-        parser = XTermParser()
+        parser, pastes = XTermParser(), PasteFilter()
         decode = getincrementaldecoder("utf-8")("replace").decode
         wait, is_ending = LONGEST_WAIT, False
         with selectors.SelectSelector() as selector:
@@ -134,7 +162,8 @@ class TerminalDriver(LinuxDriver):
                         is_ending = True
                     elif not (typed := os.read(key.fd, READ_SIZE)):
                         return  # the terminal was closed: it would be ready to read for ever
-                    for sign in "" if is_ending else decode(typed):
+                    signs = "" if is_ending else decode(typed)
+                    for sign in chain.from_iterable(map(pastes.feed, signs)):
                         try:
                             found = list(parser.feed(sign))
                         except (ValueError, ArithmeticError):

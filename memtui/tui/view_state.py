@@ -72,6 +72,22 @@ class ViewState(NamedTuple):
     def _parse(self, now: datetime) -> Query:
         return queries.parse_query(self.text, now) if self.text else Query()
 
+    def whole_query(self, now: datetime, *, typing: bool = False) -> Query:
+        """As `query`, with the last word as it is typed and not as the beginning of others."""
+        typed, query = self._parse(now), self.query(now, typing=typing)
+        groups = dict.fromkeys((*self.chips.groups, *typed.groups))
+        return replace(query, terms=typed.terms, groups=tuple(groups))
+
+    def relaxed(
+        self, now: datetime, show: Callable[[Condition], str], *, typing: bool = False
+    ) -> Sequence[Mapping[str, ViewState]]:
+        """What to do about a view that finds nothing -> the view after it, in the steps of `relax`.
+
+        `show`: names a filter.
+        """
+        steps = queries.relax(self.whole_query(now, typing=typing), show)
+        return [{words: _view_of(query) for words, query in step.items()} for step in steps]
+
     def settled(self, now: datetime) -> ViewState:
         """Turn the filters in the text into chips; words, and groups with words, stay in it."""
         query = self.query(now)
@@ -81,10 +97,7 @@ class ViewState(NamedTuple):
         if not words.terms and [group.operator for group in words.groups] == [Operator.ALL]:
             return self  # alone in the line its filters would be the line's own and replace chips
         understood = unfiltered != typed or bool(typed.sort)
-        filters = tuple(group for group in query.groups if not queries.has_terms(group))
-        chips = replace(
-            query, terms=(), groups=filters, prefer=(), hint="", problems=(), matches_nothing=False
-        )
+        chips = _chips_of(query)
         if not understood:
             return ViewState(self.text, chips)
         faults = [self.text[slice(*problem.span)] for problem in typed.problems if problem.is_error]
@@ -151,6 +164,20 @@ class ViewState(NamedTuple):
             keys = (self.chips.sort, *self.chips.then)
             chips.append(Chip("sort", "", ", then ".join(ORDER_WORDS[key] for key in keys)))
         return chips
+
+
+def _chips_of(query: Query) -> Query:
+    """The filters and the order of a query."""
+    filters = tuple(group for group in query.groups if not queries.has_terms(group))
+    return replace(
+        query, terms=(), groups=filters, prefer=(), hint="", problems=(), matches_nothing=False
+    )
+
+
+def _view_of(query: Query) -> ViewState:
+    """The view that asks this query, its filters as chips."""
+    words = replace(queries.without_filters(query), sort=None, then=())
+    return ViewState(queries.format_query(words), _chips_of(query))
 
 
 def day(text: str, *, end: bool = False) -> TimeCondition:

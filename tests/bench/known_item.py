@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from memtui.config import Embedding
 from memtui.library import Library
 from memtui.query import parse_query
-from memtui.search import context, ranking
+from memtui.search import ranking
 from tests.samples import SAMPLES
 
 FILE = Path(__file__).with_name("data") / "known_items.tsv"
@@ -160,8 +160,6 @@ def print_variants(library: Library, halves: Sequence[Sequence[KnownItem]]) -> N
     for name, changed in VARIANTS:
         with setting(library, "weights", replace(ranking.DEFAULTS, **changed)):
             line(name)
-    with setting(context, "MIN_TERMS_TO_JOIN", 999):
-        line("no memory joins without a word")
 
 
 def main() -> None:

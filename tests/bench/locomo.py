@@ -29,7 +29,7 @@ from memtui.library.finding import Searchable, find
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.query import parse_query
-from memtui.search import columns, context, matching, postings, ranking
+from memtui.search import columns, matching, postings, ranking
 from memtui.search.documents import to_document
 from tests.bench import hybrid
 from tests.bench.corpus import NOW
@@ -183,8 +183,6 @@ def main() -> None:
         show("nothing of the context", **NO_CONTEXT)
         for name in PARTS:
             show(f"without {name.replace('_', ' ')}", **{name: 0.0})
-        with setting(context, "MIN_TERMS_TO_JOIN", 999):
-            show("no turn joins without a word")
         for name, module, attribute, other in hybrid.TEXT_VARIANTS:
             with setting(module, attribute, other):
                 show(name)

@@ -188,7 +188,7 @@ async def test_retiring_shows_a_diff_and_restoring_brings_it_back(tmp_path: Path
         await on.keys("d", "enter")
         assert on.memory(fact.ref).status == "retired"
         await on.keys("d")
-        assert "already" in on.toasts[-1]
+        assert on.toasts[-1].startswith("Already retired")
         await on.keys("D")
         assert on.files() == before
 
@@ -209,6 +209,30 @@ async def test_marks_are_changed_with_one_question_and_one_undo(tmp_path: Path) 
         assert not on.browse.memories.marked
         await on.keys("u")
         assert on.files() == before
+
+
+async def test_what_is_left_out_of_many_is_counted_by_its_reason(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before = on.files()
+        await on.show("status:all kind:fact,note sort:old")
+        await on.keys("a")
+        marked = on.browse.marked_memories()
+        notes = sum(memory.kind == "note" for memory in marked)
+        gone = sum(memory.status in ("retired", "superseded") for memory in marked)
+        assert notes
+        assert gone
+        await on.keys("d")
+        screen = await on.still()
+        assert isinstance(on.app.screen, DiffScreen)
+        words = " ".join(line.strip("│▐ ") for line in screen.split("\n"))
+        assert "reads them" in words or "still reads these" in words
+        assert " it " not in words.partition("left out")[0]
+        said = re.findall(r"left out: (\d+) memor", words)
+        assert sum(map(int, said)) == len(marked) - int(re.findall(r"Retire (\d+) mem", words)[0])
+        await on.keys("enter")
+        await on.keys("u")
+        assert on.files() == before
+        assert "them" in on.toasts[-1]
 
 
 async def test_what_cannot_be_done_says_why_and_leaves_out_the_rest(tmp_path: Path) -> None:

@@ -58,6 +58,8 @@ async def test_the_list_and_the_command_answer_the_same(
             found = on.browse.found
             assert found is not None
             listed[query] = [found.rows[slot].ref for slot in found.slots]
+            words = [part.name for at in range(found.total) for part in found.explain(at)]
+            assert words.count("text") == found.total, f"{query}: a memory without its words"
     for query, refs in listed.items():
         run(["search", "--json", "--all", "--store", str(root), "--", query])
         scores = {each["ref"]: each["score"] for each in json.loads(capsys.readouterr().out)}

@@ -34,7 +34,8 @@ def parse_lines(text: str) -> tuple[list[JsonLine], list[int]]:
     """The objects of a text in order, and the numbers of the lines that hold anything else."""
     found, faults, start = [], [], 0
     for number, line in enumerate(text.split("\n"), 1):
-        if raw := line.strip().removeprefix(BYTE_ORDER_MARK):
+        if raw := line.strip():
+            raw = raw.removeprefix(BYTE_ORDER_MARK)
             try:
                 value = load(raw)
             except UnreadableFile:

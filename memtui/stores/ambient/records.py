@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -97,11 +97,13 @@ class Project(Struct, frozen=True):
     """Empty when there is no project.json, or it does not say."""
     remote: str
     files: tuple[EventFile, ...]
+    found_name: str = ""
+    """The name, else what the remote or the events tell of it; empty if nothing does."""
 
     @property
     def path(self) -> str:
         """The project's name as an entity."""
-        return self.name or self.key[:SHORT_KEY]
+        return self.found_name or self.name or self.key[:SHORT_KEY]
 
     @property
     def own(self) -> EventFile | None:
@@ -293,7 +295,28 @@ def read_project(root: Path, key: str, files: tuple[str, ...]) -> tuple[Project,
         found.append(event_file(file, records))
     top: Mapping[str, Any] = next((f.file.top for f in found if f.is_project), {})
     name, remote = text_in(top, "projectName"), text_in(top, "origin")
-    return Project(Path(key).name, name, remote, tuple(found)), faults
+    folder = Path(key).name
+    shown = name or _name_of_remote(remote) or _name_of_root(folder, found)
+    return Project(folder, name, remote, tuple(found), shown), faults
+
+
+def _name_of_remote(remote: str) -> str:
+    """The last part of a Git remote or of a path: `git@host:team/shop-api.git` is `shop-api`."""
+    return re.split("[/:]", remote.strip().rstrip("/"))[-1].removesuffix(".git")
+
+
+def _name_of_root(key: str, files: Iterable[EventFile]) -> str:
+    """The name of the project's folder, if an event names a file in it; "" if none does.
+
+    The key is the start of the SHA-256 of the folder's path (src/memory/resolve.ts:31), so that a
+    folder above the file either is the project's or is not.
+    """
+    records = (named.value for file in files for named in file.records)
+    named = (record.get("metadata") for record in records)
+    paths = {PurePosixPath(text_in(each, "file")) for each in named if isinstance(each, dict)}
+    parents = {parent for path in paths if path.is_absolute() for parent in path.parents}
+    digests = ((at.name, hashlib.sha256(str(at).encode(errors="replace"))) for at in parents)
+    return next((name for name, each in digests if each.hexdigest().startswith(key)), "")
 
 
 INDENT = "    "

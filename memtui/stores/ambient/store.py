@@ -863,6 +863,8 @@ class Ambient(FileStore):
             known = self._names.get(key)
             if known is None or known[0] != mark:
                 project, _ = read_project(self.root, found.key, tuple(own))
+                if not project.name:  # the events of its branches may tell it
+                    project, _ = read_project(self.root, found.key, found.files)
                 known = (mark, project.path)
                 self._names[key] = known
             names[key] = known[1]

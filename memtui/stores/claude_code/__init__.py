@@ -96,7 +96,8 @@ CONFIG, PROJECT, MEMORY = "config", "project", "memory"
 def kind_of(folder: Path) -> str:
     """Which kind of folder it is; "" if it is none."""
     kinds = ((CONFIG, judge_config), (PROJECT, judge_project), (MEMORY, judge_memory_folder))
-    return next((name for name, judge in kinds if judge(folder)), "")
+    found = next((name for name, judge in kinds if judge(folder)), "")
+    return found or PROJECT * bool(judge_project(folder).found)
 
 
 def _is_restored_as(kind: str, folder: Path) -> bool:
@@ -119,7 +120,8 @@ def judge_config(folder: Path) -> _Judgement:
 
 
 def judge_project(folder: Path) -> _Judgement:
-    """Whether it is a project with memories, or a repository with a CLAUDE.md."""
+    """Whether it is a project with memories; the instructions of others are read as rules, unless a
+    person asks for this format."""
     own = folder / ".claude"
     if _is_restored_as(PROJECT, folder):
         return _RESTORED
@@ -130,7 +132,7 @@ def judge_project(folder: Path) -> _Judgement:
         return _Judgement(f".claude/{found} with notes")
     named = next((n for n in IN_PROJECT[:2] if os.path.isfile(folder / n)), "")
     is_repository = bool(named) and os.path.lexists(folder / ".git")
-    return _Judgement(f"{named} in a repository") if is_repository else _NONE
+    return _Judgement(named, "notes in .claude/memory or of a subagent") if is_repository else _NONE
 
 
 def _agents_in(folder: Path) -> str:
@@ -374,6 +376,8 @@ FORMAT = Format(
     product=Product("Claude Code", "CC", 4),
     places=("$CLAUDE_CONFIG_DIR", "~/.claude"),
     detect=detect,
+    claims=(*IN_PROJECT, f"{RULES[1]}/*"),
     load=f"{__name__}.store",
     configured=configured_folders,
+    fallback=lambda path: path if judge_project(path).found else None,
 )

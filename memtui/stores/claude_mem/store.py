@@ -13,6 +13,7 @@ worker keeps a vector index (Chroma) beside the database that only it can update
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,10 @@ def is_claude_mem(file: Path) -> bool:
     return holds_tables(file, NEEDED, by_name=True)
 
 
-def _observation(row: dict[str, Any]) -> dict[str, Any]:
+def _observation(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Facts, a JSON list of sentences, as bullets."""
     facts = list_of(parse_json(text_of(row.get("facts"))))
-    return {**row, "facts": "\n".join(f"- {text_of(each)}" for each in facts)}
+    yield {**row, "facts": "\n".join(f"- {text_of(each)}" for each in facts)}
 
 
 _COMMON = {"entity": "project", "source": "memory_session_id", "created": "created_at"}
@@ -56,7 +57,7 @@ TABLES = (
         {**_COMMON, "title": "title", "type": "type"},
         {"text": "", "subtitle": "", "narrative": "", "facts": ""},
         tags="concepts",
-        prepare=_observation,
+        expand=_observation,
         more=lambda row: {"importance": "high" if row.get("type") in IMPORTANT else "medium"},
     ),
     Table(

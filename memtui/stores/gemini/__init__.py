@@ -14,7 +14,14 @@ from pathlib import Path
 
 from memtui.stores.base import Unreadable
 from memtui.stores.format import Candidate, Detection, Format, Product
-from memtui.stores.scanning import Entry, folders_in, has_entry, markdown_names, read_small
+from memtui.stores.scanning import (
+    Entry,
+    folders_in,
+    has_entry,
+    markdown_names,
+    read_object,
+    read_small,
+)
 
 GLOBAL = "GEMINI.md"
 ADDED = "Gemini Added Memories"
@@ -86,18 +93,24 @@ def entity_of(path: str) -> str:
     return "global" if path == GLOBAL else path.split("/")[1]
 
 
-MAX_PATH = 4096
-"""Bytes of a `.project_root` that are read."""
+MAX_PATH, MAX_REGISTRY = 4096, 1 << 20
+"""Bytes of a `.project_root` and of `projects.json` that are read."""
 
 
 def project_root(root: Path, entity: str) -> str:
     """The absolute path of a project by the name of its folder; "" where nothing tells it.
 
-    Gemini writes it into `.project_root` of the folder (formats page of Gemini CLI).
+    Gemini writes it into `.project_root` of the folder, and the names of the folders by path into
+    `projects.json` (formats page of Gemini CLI).
     """
     if "/" in entity or entity in ("", ".", ".."):
         return ""
-    path = read_small(root / PROJECTS / entity / ".project_root", MAX_PATH).strip().rstrip("/")
+    path = read_small(root / PROJECTS / entity / ".project_root", MAX_PATH).strip()
+    if not path:
+        known = read_object(root / "projects.json", MAX_REGISTRY, root).get("projects")
+        names = known if isinstance(known, dict) else {}
+        path = next((each for each, name in names.items() if name == entity), "")
+    path = path.rstrip("/")
     return path if path.startswith("/") and path.isprintable() else ""
 
 
@@ -125,5 +138,6 @@ FORMAT = Format(
     product=Product("Gemini CLI", "GM", 5),
     places=("~/.gemini",),
     detect=detect,
+    claims=(GLOBAL,),
     load=f"{__name__}.store",
 )

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
@@ -75,8 +75,11 @@ class MarkdownItem(Struct, frozen=True):
         return bool(self.marker)
 
 
-def parse_items(text: str) -> list[MarkdownItem]:
-    """The items of a text with plain line feeds, in order."""
+def parse_items(text: str, *, whole: bool = False) -> list[MarkdownItem]:
+    """The items of a text with plain line feeds, in order.
+
+    `whole`: paragraphs, tables and code blocks that follow one another are one item.
+    """
     lines = list(_lines(text))
     items: list[MarkdownItem] = []
     section, at = "", 0
@@ -92,7 +95,8 @@ def parse_items(text: str) -> list[MarkdownItem]:
         else:
             bullet = _BULLET.match(line)
             marker = bullet[0] if bullet else ""
-            end = _after_bullet(lines, at) if bullet else _after_paragraph(lines, at)
+            after = _after_prose if whole else _after_paragraph
+            end = _after_bullet(lines, at) if bullet else after(lines, at)
             items.append(_item(text, lines[at:end], at + 1, marker, section))
         at = end
     return items
@@ -149,6 +153,21 @@ def _after_paragraph(lines: Sequence[tuple[int, str]], at: int) -> int:
     return end
 
 
+def _after_prose(lines: Sequence[tuple[int, str]], at: int) -> int:
+    """The line after all paragraphs and blocks that no heading, bullet or comment divides."""
+    end = _after_paragraph(lines, at)
+    following = end
+    while following < len(lines):
+        line = lines[following][1]
+        if not line.strip():
+            following += 1
+        elif _FENCE.match(line) or not _begins_another(line):
+            end = following = _after_paragraph(lines, following)
+        else:
+            break
+    return end
+
+
 def _after_bullet(lines: Sequence[tuple[int, str]], at: int) -> int:
     """The line after the bullet's own lines; a blank line is one of them if an indented one
     follows."""
@@ -176,18 +195,18 @@ def _begins_another(line: str) -> bool:
 # ---- changes ------------------------------------------------------------------------------------
 
 
-def replace_item(text: str, item: MarkdownItem, new_text: str) -> str:
+def replace_item(text: str, item: MarkdownItem, new_text: str, *, whole: bool = False) -> str:
     """The text with another text in this item; all other bytes stay. Raises Refused.
 
     Further lines are indented as the item's are. Refused if the new text would not be read as this
     one item, as when it holds a blank line in a paragraph.
     """
-    before = parse_items(text)
+    before = parse_items(text, whole=whole)
     at = next(number for number, other in enumerate(before) if other.start == item.start)
     for indent in dict.fromkeys((item.indent, " " * _width(item.marker))):
         result = text[: item.start] + item.marker + _indented(new_text, indent) + item.tail
         result += text[item.end :]
-        after = parse_items(result)
+        after = parse_items(result, whole=whole)
         texts = [other.text for other in before]
         if [other.text for other in after] == [*texts[:at], new_text, *texts[at + 1 :]]:
             return result
@@ -204,12 +223,12 @@ def remove_item(text: str, item: MarkdownItem) -> str:
     return text[: item.start] + text[item.end :]
 
 
-def add_item(text: str, new_text: str, section: str = "") -> str:
+def add_item(text: str, new_text: str, section: str = "", *, whole: bool = False) -> str:
     """The text with one more bullet, after the last one of the section or of the file.
 
     Raises Refused if the text would not be read as one item.
     """
-    bullets = [item for item in parse_items(text) if item.is_bullet]
+    bullets = [item for item in parse_items(text, whole=whole) if item.is_bullet]
     after = next((i for i in reversed(bullets) if section and i.section == section), None)
     after = after or (bullets[-1] if bullets else None)
     marker = after.marker if after and not after.marker.strip()[:1].isdigit() else "- "
@@ -220,7 +239,7 @@ def add_item(text: str, new_text: str, section: str = "") -> str:
         head, tail = text, ""
         line = line if not head.strip() or head.endswith("\n\n") else f"\n{line}"
     result = head + ("" if not head or head.endswith("\n") else "\n") + line + tail
-    return _checked_addition(text, result, new_text, None)
+    return _checked_addition(text, result, new_text, None, whole=whole)
 
 
 def without_blanks(text: str) -> str:
@@ -238,6 +257,9 @@ SECTION = "section"
 class MarkdownList(ListFile):
     """One file of items."""
 
+    has_whole_prose: ClassVar[bool] = False
+    """Whether paragraphs and blocks that follow one another are one item, see `parse_items`."""
+
     def __init__(
         self, key: str, path: Path, before: str | None, sidecar: Sidecar, title: str = ""
     ) -> None:
@@ -248,7 +270,7 @@ class MarkdownList(ListFile):
 
     def parse(self, text: str) -> Iterator[ListedText]:  # noqa: ARG002
         above = self.document.line - 1
-        for item in parse_items(self.document.body):
+        for item in parse_items(self.document.body, whole=self.has_whole_prose):
             yield ListedText(
                 item.text, item.start, item.end, above + item.line, item.section, native=item
             )
@@ -260,7 +282,8 @@ class MarkdownList(ListFile):
         return str(memory.extra.get(SECTION) or "")
 
     def replace(self, item: ListedText, new_text: str) -> str:
-        return self._with_body(replace_item(self.document.body, item.native, new_text))
+        whole = self.has_whole_prose
+        return self._with_body(replace_item(self.document.body, item.native, new_text, whole=whole))
 
     def remove(self, removed: Sequence[ListedText]) -> str:
         body = self.document.body
@@ -275,9 +298,9 @@ class MarkdownList(ListFile):
         if self.before is None and self.title:
             body = f"{self.title}\n\n"
         if group and not any(i.group == group and i.native.is_bullet for i in self.items):
-            body = _with_section(body, group, new_text)
+            body = _with_section(body, group, new_text, whole=self.has_whole_prose)
         else:
-            body = add_item(body, new_text, section=group)
+            body = add_item(body, new_text, group, whole=self.has_whole_prose)
         head = self.document.head
         return self._with_body(f"\n{body}" if head and not head.endswith("\n") else body)
 
@@ -347,7 +370,7 @@ class MarkdownListStore(ListStore):
         return limit_uses(self.label, self.session_start(view, "", now))
 
 
-def _with_section(body: str, section: str, new_text: str) -> str:
+def _with_section(body: str, section: str, new_text: str, *, whole: bool) -> str:
     """Add a bullet below a heading that has none yet, or a new heading with it."""
     if "\n" in section or not section.strip():
         raise Refused("a heading is one line of text", where=section)
@@ -360,14 +383,16 @@ def _with_section(body: str, section: str, new_text: str) -> str:
         head = body if not body or body.endswith("\n") else f"{body}\n"
         head += "" if not head or head.endswith("\n\n") else "\n"
         result = f"{head}## {section}\n\n{lines}\n"
-    return _checked_addition(body, result, new_text, section)
+    return _checked_addition(body, result, new_text, section, whole=whole)
 
 
-def _checked_addition(before: str, result: str, new_text: str, section: str | None) -> str:
+def _checked_addition(
+    before: str, result: str, new_text: str, section: str | None, *, whole: bool
+) -> str:
     """The result, if it has one more item, below this heading unless that is None. Raises
     Refused."""
-    texts = sorted([*(item.text for item in parse_items(before)), new_text])
-    now = parse_items(result)
+    texts = sorted([*(item.text for item in parse_items(before, whole=whole)), new_text])
+    now = parse_items(result, whole=whole)
     is_added = any(item.text == new_text and section in (None, item.section) for item in now)
     if sorted(item.text for item in now) != texts or not is_added:
         raise Refused("this text would not be read as one item", do="put it on fewer lines")

@@ -247,6 +247,7 @@ FORMAT = Format(
     title="Markdown notes: Serena, memory bank, basic-memory, memfs, vault",
     places=("~/.serena/memories", "$BASIC_MEMORY_HOME", "~/basic-memory"),
     detect=detect,
+    claims=("[!.]*.md",),
     load=f"{__name__}.store",
     nearby=(".", *_PLACES),
     configured=configured_folders,

@@ -10,7 +10,7 @@ too, which only mem0 can compute.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +65,10 @@ def _version(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _unpacked(row: dict[str, Any]) -> dict[str, Any]:
+def _unpacked(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The row with the point's own id; its key is a pickle of it."""
     id, payload = point(row["point"])
-    return {"id": id or text(row["id"]), "payload": payload}
+    yield {"id": id or text(row["id"]), "payload": payload}
 
 
 def _point(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,7 +103,7 @@ TABLES = (
         relate=_relate,
         more=_version,
     ),
-    Table("points", "points/", "fact", {}, {}, prepare=_unpacked, more=_point, is_shown=_has_text),
+    Table("points", "points/", "fact", {}, {}, expand=_unpacked, more=_point, is_shown=_has_text),
 )
 
 

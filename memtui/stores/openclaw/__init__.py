@@ -80,6 +80,7 @@ FORMAT = Format(
     product=Product("OpenClaw", "OC", 1),
     places=("$OPENCLAW_WORKSPACE_DIR", "~/.openclaw/workspace", "~/clawd"),
     detect=detect,
+    claims=NOTES,
     load=f"{__name__}.store",
     configured=agent_workspaces,
 )

@@ -14,8 +14,9 @@ import base64
 import contextlib
 import json
 import os
+import re
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -201,9 +202,9 @@ def _build(connection: sqlite3.Connection, lines: Iterator[str]) -> None:
             elif table.lower().startswith("sqlite_"):
                 raise ValueError(f"{table} belongs to SQLite")
             head = f"INSERT INTO {_quoted(table)} ({', '.join(map(_quoted, columns))})"
-    names = {str(record["name"]) for record in later}
+    triggers = {str(each["name"]): str(each["sql"]) for each in later if each["kind"] == "trigger"}
     for table in indexes:
-        _fill_index(connection, table, names)
+        _fill_index(connection, table, triggers)
     # SQLite runs the trigger that was created last first: of the pair on an update the one that
     # takes the former text out of the index. The other way round, words of both would be lost.
     for record in sorted(
@@ -216,11 +217,14 @@ def _build(connection: sqlite3.Connection, lines: Iterator[str]) -> None:
         raise BundleError("its rows make no sound database")
 
 
-def _fill_index(connection: sqlite3.Connection, index: str, triggers: Collection[str]) -> None:
+def _fill_index(connection: sqlite3.Connection, index: str, triggers: Mapping[str, str]) -> None:
     """Index the rows of the table behind a full-text index, as the database's own triggers do."""
     name = _quoted(index)
     if index != "observations_fts" or f"obs{_CREATED_FIRST}" not in triggers:
-        connection.execute(f"INSERT INTO {name}({name}) VALUES ('rebuild')")
+        try:
+            connection.execute(f"INSERT INTO {name}({name}) VALUES ('rebuild')")
+        except sqlite3.OperationalError:
+            _fill_as_inserted(connection, index, triggers.values())
         return
     # These triggers index no deleted row: restoring one would index it a second time.
     columns = ", ".join(_quoted(row[1]) for row in connection.execute(f"PRAGMA table_info({name})"))
@@ -228,6 +232,28 @@ def _fill_index(connection: sqlite3.Connection, index: str, triggers: Collection
         f"INSERT INTO {name}(rowid, {columns})"
         f" SELECT id, {columns} FROM observations WHERE deleted_at IS NULL"
     )
+
+
+_INSERTION = re.compile(
+    r"AFTER\s+INSERT\s+ON\s+(\w+)\s+BEGIN\s+INSERT\s+INTO\s+(\w+)\s*\(([\w\s,]+)\)"
+    r"\s*VALUES\s*\(((?:\s*new\.\w+\s*,?)+)\)\s*;\s*END",
+    re.IGNORECASE,
+)
+"""A trigger that indexes a new row."""
+
+
+def _fill_as_inserted(connection: sqlite3.Connection, index: str, triggers: Iterable[str]) -> None:
+    """Index the rows by the columns that the trigger for new ones names: those of the index can
+    have other names (ConPort's `custom_data_fts`), and then FTS5 cannot rebuild it."""
+    for found in filter(None, map(_INSERTION.search, triggers)):
+        table, filled, into, values = found.groups()
+        if filled.lower() == index.lower():
+            names = ", ".join(_quoted(each.strip()) for each in into.split(","))
+            taken = ", ".join(map(_quoted, re.findall(r"new\.(\w+)", values, re.IGNORECASE)))
+            sql = f"INSERT INTO {_quoted(index)} ({names}) SELECT {taken} FROM {_quoted(table)}"
+            connection.execute(sql)
+            return
+    raise ValueError(f"the index {index} cannot be filled")
 
 
 def _set(connection: sqlite3.Connection, settings: Row) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -70,8 +70,10 @@ class Table(Struct, frozen=True):
     key: str = "id"
     lookups: Mapping[str, str] = NOTHING
     """Further values of a row: name -> SQL over the table `t`; left out where it cannot be run."""
-    prepare: Callable[[dict[str, Any]], dict[str, Any]] = option(default=lambda row: row)
-    """What is shown of a row's columns, such as a JSON list as lines."""
+    expand: Callable[[dict[str, Any]], Iterable[dict[str, Any]]] = option(
+        default=lambda row: (row,)
+    )
+    """What a row holds as it is shown, such as a JSON list as lines; a memory for each."""
     more: Callable[[Mapping[str, Any]], Mapping[str, Any]] = option(default=lambda _: NOTHING)
     """Fields that are worked out from a row."""
     is_shown: Callable[[Mapping[str, Any]], bool] = option(default=lambda _: True)
@@ -80,7 +82,7 @@ class Table(Struct, frozen=True):
     """Adds to the rows what they say together; the table is then one shard."""
 
     def memory(self, label: str, file: str, row: dict[str, Any]) -> Memory:
-        """The memory of one row, which is prepared."""
+        """The memory of one row, as `expand` gives it."""
         id = text(row[self.key])
         values: dict[str, Any] = {
             name: from_iso(row.get(column)) if name in _TIMES else text(row.get(column))
@@ -166,7 +168,7 @@ class TableStore(Store):
         table = next((each for each in self.tables if each.name == name), None)
         if table is None:
             raise ValueError(key)
-        rows = [table.prepare(row) for row in self._rows(connection, table, bucket)]
+        rows = [each for row in self._rows(connection, table, bucket) for each in table.expand(row)]
         if table.relate is not None:
             table.relate(rows)
         return tuple(

@@ -146,6 +146,7 @@ FORMAT = Format(
     product=Product("gptme", "WS", 6),
     places=(),
     detect=detect,
+    claims=("[!.]*.md",),
     load=f"{__name__}.store",
     nearby=(".", "workspace"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
@@ -117,7 +118,7 @@ class Selection:
         act = self.act(action_id, memory)
         if action_id == "retire" and memory.status in appearance.INACTIVE_STATUSES:
             restore = self._screen.app.hint("restore")
-            return f"it is {memory.status} already{restore}"
+            return f"already {memory.status}{restore}"
         return library.refusal(act, memory)
 
     def act(self, action_id: str, memory: Memory) -> Act:
@@ -139,11 +140,12 @@ class Selection:
                 return act
         return Act.RETIRE
 
-    def able(self, action_id: str, memories: Sequence[Memory]) -> tuple[list[Memory], str]:
-        """Return those of the memories that the action is possible for, and why not for others."""
+    def able(self, action_id: str, memories: Sequence[Memory]) -> tuple[list[Memory], Counter[str]]:
+        """Return those of the memories that the action is possible for, and why not for others,
+        with their numbers."""
         reasons = [(memory, self.refused(action_id, memory)) for memory in memories]
         able = [memory for memory, why in reasons if not why]
-        return able, next((why for _, why in reasons if why), "")
+        return able, Counter(why for _, why in reasons if why)
 
 
 CREATING = frozenset({Act.ADD, Act.SUPERSEDE, Act.MERGE})
@@ -182,9 +184,9 @@ class ChangeActions:
         Raises:
             Refused: None of them allows it.
         """
-        able, reason = self.selection.able(action_id, memories)
+        able, reasons = self.selection.able(action_id, memories)
         if not able:
-            raise Refused(reason)
+            raise Refused(next(iter(reasons)))
         acts = [self.selection.act(action_id, memory) for memory in able]
         if action_id == "pin" and Act.PIN in acts:
             able = [memory for memory in able if not memory.pinned]
@@ -192,10 +194,7 @@ class ChangeActions:
         changes = [
             Change(act, memory.store, memory.ref) for act, memory in zip(acts, able, strict=True)
         ]
-        left = len(memories) - len(able) if reason else 0
-        return changes, [
-            OutcomeLine(f"{text.number(left)} left out: {reason}", Tone.WARNING)
-        ] if left else []
+        return changes, change_worker.describe_left_out(reasons)
 
     def plan(self, changes: Sequence[Change], notes: Sequence[OutcomeLine] = ()) -> None:
         """Plan these changes and write them, after a confirmation where one is needed."""

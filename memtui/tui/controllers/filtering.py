@@ -13,6 +13,7 @@ from memtui import text
 from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES
 from memtui.tui import appearance
+from memtui.tui.actions import OFFER_KEYS
 from memtui.tui.choices import Choice
 from memtui.tui.layout import Pane
 from memtui.tui.view_state import OPPOSITES, ORDER_WORDS, ORDERS, ViewState
@@ -48,6 +49,7 @@ class FilterActions:
             "filter.recency": self._pick_recency,
             "filter.saved": self._pick_saved,
             "filter.clear": self._clear,
+            **{f"relax.{n}": partial(self._relax, n) for n, _ in enumerate(OFFER_KEYS, 1)},
             "order": self._order,
             "order.then": self._order_then,
         }
@@ -65,6 +67,10 @@ class FilterActions:
         screen.set_view(
             ViewState(queries.format_query(replace(typed, sort=None, then=()))),
         )
+
+    def _relax(self, number: int) -> None:
+        """Drop what this line of the list without matches names."""
+        self._screen.set_view(self._screen.status_text.offers[number - 1])
 
     def _order(self) -> None:
         """Choose the order; the one that is in use is marked."""
@@ -134,9 +140,7 @@ class FilterActions:
 
         screen = self._screen
         screen.settle()
-        typed = queries.parse_query(screen.view.text, screen.now())
-        shown = replace(screen.view.query(screen.now()), terms=typed.terms, groups=typed.groups)
-        current = queries.format_query(shown)
+        current = queries.format_query(screen.view.whole_query(screen.now()))
         saved = screen.app.read_saved()
         choices = [
             Choice(name, name, note=query, chosen=query == current) for name, query in saved.items()

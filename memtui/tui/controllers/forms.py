@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec.structs import replace
 
 from memtui import query as queries
 from memtui.changes import Act, Change
@@ -81,12 +84,13 @@ class FormActions(WritingController):
         def look(library: Library, _: Job) -> Form:
             if is_single and current is not None:
                 return self._make(act, library, library.store(current.store), [current])
-            memories = read()
+            memories, left_out = read(), Counter[str]()
             if action_id != "edit":
-                memories, why = self._selection.able(action_id, memories)
+                memories, left_out = self._selection.able(action_id, memories)
                 if not memories:
-                    raise Refused(why)
-            return self._make(act, library, library.store(memories[0].store), memories)
+                    raise Refused(next(iter(left_out)))
+            form = self._make(act, library, library.store(memories[0].store), memories)
+            return replace(form, left_out=left_out)
 
         self._writer.plan(look, self._show, self._refused)
 
@@ -97,8 +101,8 @@ class FormActions(WritingController):
         from memtui.tui.dialogs.merge import MergeWay
 
         memories = read()
-        able, why = self._selection.able("merge", memories)
-        if why := of_one_store(memories) or why:
+        able, reasons = self._selection.able("merge", memories)
+        if why := of_one_store(memories) or next(iter(reasons), ""):
             raise Refused(why)
         able.sort(key=lambda one: one.when or NEVER, reverse=True)
         ways: list[MergeWay] = []

@@ -53,7 +53,7 @@ class NavigationActions:
         """Record in the jump list that the list's cursor is on this memory."""
         screen = self._screen
         if memory is not None:
-            is_typing = screen.search_bar.line.has_focus
+            is_typing = screen.is_typing
             self.jumps.visit(memory.ref, screen.view, screen.memories.cursor, is_typing=is_typing)
         self._show_trail()
 

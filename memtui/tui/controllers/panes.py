@@ -83,7 +83,7 @@ class PaneActions:
         screen = self._screen
         if screen.stop_planning():
             return
-        if screen.search_bar.line.has_focus:
+        if screen.is_typing:
             screen.focus_pane(screen.pane)
         elif screen.memories.is_marking:
             screen.memories.toggle_range()

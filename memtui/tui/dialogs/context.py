@@ -142,7 +142,7 @@ class PackScreen(FittingDialog[str]):
             (self._entity, self.request.entity or self._all, ("search", "to choose")),
             (self._recipe, self.request.recipe, ("pack.recipe", "for more recipes")),
         ):
-            line.update(Content(text.cut_line(f"{chosen}   {self.app.press(key)}", room)))
+            line.update(Content(text.cut_line(f"{chosen} · {self.app.press(key)}", room)))
 
     @property
     def _all(self) -> str:

@@ -231,7 +231,8 @@ class FormScreen(FittingDialog[Planned]):
     def _describe(self, found: Preview) -> tuple[OutcomeLine, ...]:
         lines = change_worker.describe_plan(found.planned, self._writer.worker.find_memory)
         counts = change_worker.describe_count(found.planned, found.left_out)
-        return (*(counts if self._form.as_possible else self._meanwhile()), *lines)
+        left_out = change_worker.describe_left_out(self._form.left_out)
+        return (*(counts if self._form.as_possible else self._meanwhile()), *left_out, *lines)
 
     def _meanwhile(self) -> tuple[OutcomeLine, ...]:
         """Say that the memory has been superseded, retired or changed since the form was opened."""

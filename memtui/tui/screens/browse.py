@@ -175,7 +175,9 @@ class BrowseScreen(PaneScreen):
             # An export and the context screen write no store.
             free = ("export", "context") if self._editing is not None else ()
             refused = lambda id: "" if id in free else past.refused  # noqa: E731
+        library = self.worker.library
         return ActionContext(
+            has_memories=library is None or library.snapshot.count > 0,
             has_memory=self.detail.memory is not None,
             openable={
                 Pane.MEMORIES: self.memories.memory is not None,
@@ -189,12 +191,13 @@ class BrowseScreen(PaneScreen):
             ranked=self.memories.slot >= 0
             and self.found is not None
             and self.found.scores is not None,
+            offers=len(self.status_text.offers),
             fresh=len(self.memories.fresh),
             targets=self.detail.targets,
             can_go_back=self._reading.jumps.can_go_back,
             can_go_forward=self._reading.jumps.can_go_forward,
             is_dated=self.timeline.is_dated,
-            several_stores=self.worker.library is not None and len(self.worker.library.stores) > 1,
+            several_stores=library is not None and len(library.stores) > 1,
             past=past.refused if past else "",
             refused=refused,
         )
@@ -220,10 +223,14 @@ class BrowseScreen(PaneScreen):
 
     def search(self, *, typing: bool = False) -> None:
         """Search for what the view describes."""
-        query = self.view.query(self.now(), typing=typing)
-        query = queries.resolve_marked(query, self._marked_refs)
+        query = self.query_of(self.view, typing=typing)
         self.timeline.show_filter(*day_range(query))
         self._number = self.worker.find(query, self.timeline.chosen_unit)
+
+    def query_of(self, view: ViewState, *, typing: bool = False) -> Query:
+        """What a view asks now."""
+        query = view.query(self.now(), typing=typing)
+        return queries.resolve_marked(query, self._marked_refs)
 
     def _hold_keys(self) -> None:
         """Keep the next keys back until the rows of the last search are shown, for which they are
@@ -234,7 +241,7 @@ class BrowseScreen(PaneScreen):
 
     def search_again(self, *, whole: bool = False) -> None:
         """Repeat the search over the present memories; `whole`: all stores have been read."""
-        self.search(typing=self.search_bar.line.has_focus)
+        self.search(typing=self.is_typing)
         if whole:
             self._whole_from = min(self._whole_from, self._number)
 
@@ -359,15 +366,18 @@ class BrowseScreen(PaneScreen):
         if library is None or found is None:
             return
         is_flat = self._is_flat or len(library.stores) < 2
+        stores = queries.filter_values(found.query, "store")
+        is_one = len(stores) == 1 and not is_flat
+        chosen = Target(stores[0] if is_one else "", self._chosen_entities())
+        counts = found.facets.tree
+        if is_one or (is_flat and chosen.entities):  # a branch without matches keeps the cursor
+            counts = {_find_pair(chosen, library, found): 0, **counts}
         paths = make_paths(
-            found.facets.tree,
+            counts,
             found.facets.tree_repeats,
             library.entity_levels,
             None if is_flat else library.names.of,
         )
-        stores = queries.filter_values(found.query, "store")
-        is_one = len(stores) == 1 and not is_flat
-        chosen = Target(stores[0] if is_one else "", self._chosen_entities())
         self.entities.show(paths, chosen, library.names.by_label)
 
     def _end_start(self, total: int, *, is_whole: bool) -> None:
@@ -587,6 +597,15 @@ def _has_other_words(before: Query, now: Query) -> bool:
     a filter and another order leave it on its memory."""
     searched = (now.terms, now.groups)
     return any(searched) and searched != (before.terms, before.groups)
+
+
+def _find_pair(chosen: Target, library: Library, found: SearchResult) -> tuple[str, str]:
+    """The store and the entity that a target, in lower case, filters by."""
+    labels = [store.label for store in library.stores]
+    label = next((each for each in labels if each.casefold() == chosen.store), labels[0])
+    name = chosen.entities[0] if len(chosen.entities) == 1 else ""
+    known = found.columns.entities if name else ()
+    return label, next((each for each in known if each.casefold() == name), name)
 
 
 def _types_width(found: SearchResult) -> int:

@@ -213,7 +213,7 @@ class PaneScreen(SelectingScreen[None]):
 
     def update_keys(self) -> None:
         """Show the keys that work now."""
-        if self.search_bar.line.has_focus:
+        if self.is_typing:
             self.keys.show(self.search_bar.line.keys(self.app.key_of("complete")))
             return
         now = self.action_context()
@@ -231,6 +231,11 @@ class PaneScreen(SelectingScreen[None]):
         self.keys.show(keys, always)
 
     # Layout
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether the search line has the focus."""
+        return self.search_bar.line.has_focus
 
     @property
     def is_tiny(self) -> bool:
@@ -269,7 +274,7 @@ class PaneScreen(SelectingScreen[None]):
         was_tiny = self.is_tiny
         self._layout, self.shown_panes = layout, layout.panes
         if self.is_tiny:  # which hides the search line, and takes its focus away
-            self._was_typing = self.search_bar.line.has_focus
+            self._was_typing = self.is_typing
         for shape in Shape:
             self.set_class(shape is layout.shape, f"-{shape}")
         self.set_class(len(layout.panes) == 1, "-alone")
@@ -283,7 +288,7 @@ class PaneScreen(SelectingScreen[None]):
         focused = self.pane_widget(self.pane)
         if was_tiny and self._was_typing:
             self.call_after_refresh(self.search_bar.line.focus)
-        elif not self.search_bar.line.has_focus and focused.display and not focused.has_focus:
+        elif not self.is_typing and focused.display and not focused.has_focus:
             focused.focus(scroll_visible=False)
 
     def _set_sizes(self, layout: Layout, sizes: Sizes) -> None:

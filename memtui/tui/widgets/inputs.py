@@ -12,6 +12,7 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.binding import Binding
+from textual.geometry import Offset
 from textual.message import Message
 from textual.strip import Strip
 from textual.suggester import SuggestFromList
@@ -65,6 +66,12 @@ class TextInput(TextArea):
         # Textual draws anew only if the number of lines has changed, not if their words have.
         super()._rewrap_and_refresh_virtual_size()
         self.refresh()
+
+    def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
+        # Textual's undo calls it before the cursor is back inside the text, which ends the app.
+        if self.cursor_location[0] >= self.document.line_count:
+            return Offset()
+        return super().scroll_cursor_visible(center, animate)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return "page" not in action or self.max_scroll_y > 0  # else the dialog takes page keys

@@ -77,6 +77,9 @@ class ListWindow(ThemedWidget, can_focus=True):
         """Draw row `y` when there are no lines."""
         return Strip.blank(width)
 
+    def clicked_empty(self, y: int) -> None:
+        """Called when row `y` was clicked while there are no lines."""
+
     def selectable(self, index: int) -> bool:
         """Whether the cursor can be on a line."""
         return True
@@ -308,6 +311,8 @@ class ListWindow(ThemedWidget, can_focus=True):
         offset = event.get_content_offset(self)
         if offset is None or offset.x >= self.size.width - 1 or self._selection is not None:
             return  # the scrollbar, or the end of a selection
+        if not self.line_count():
+            self.clicked_empty(offset.y)
         index = self.top + offset.y // self.line_height
         if not 0 <= index <= self.last or not self.selectable(index):
             return

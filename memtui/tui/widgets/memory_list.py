@@ -49,6 +49,15 @@ MAX_READ = 400
 """Characters of a text that are read: more than a row can show."""
 
 
+class Offer(NamedTuple):
+    """A line below the explanation of an empty list, for an action."""
+
+    action_id: str
+    words: str
+    found: str
+    """How many memories it finds."""
+
+
 class MarkedRange(NamedTuple):
     """Rows that are marked from one of them to the cursor."""
 
@@ -78,6 +87,7 @@ class MemoryList(ListWindow):
         self._names: Mapping[str, StoreName] = {}
         self._entity_name: Callable[[Memory], str] = attrgetter("entity")
         self._empty: tuple[str, ...] = ()
+        self._offers: Sequence[Offer] = ()
         self.marked: set[int] = set()
         """Serials of marked rows; unlike slots they are the same in later lists."""
         self._range: MarkedRange | None = None
@@ -134,9 +144,10 @@ class MemoryList(ListWindow):
         self._findings = refs
         self.redraw()
 
-    def explain(self, *lines: str) -> None:
-        """Set the lines to show while the list is empty."""
-        self._empty = lines
+    def explain(self, *lines: str, offers: Sequence[Offer] = ()) -> None:
+        """Set the lines to show while the list is empty, and below them what a key or a click does
+        about it."""
+        self._empty, self._offers = lines, offers
         if not self.line_count():
             self.redraw()
 
@@ -428,11 +439,39 @@ class MemoryList(ListWindow):
         return passage
 
     def draw_empty(self, y: int, width: int) -> Strip:
-        lines = text.wrap(text.visible("\n".join(self._empty)), width)
-        first = max(0, (self.size.height - len(lines)) // 2 - 1)
-        if not first <= y < first + len(lines):
+        lines, offers, first = self._place_empty(width)
+        y -= first
+        if 0 <= y < len(lines):
+            style = self.palette.dim if y else self.palette.text
+            left = max(0, (width - text.width(lines[y])) // 2)
+            return Strip([Segment(" " * left), Segment(lines[y], style)])
+        if not 0 <= (y := y - len(lines) - 1) < len(offers):
             return Strip.blank(width)
-        line = lines[y - first]
-        style = self.palette.text if y == first else self.palette.dim
-        left = max(0, (width - text.width(line)) // 2)
-        return Strip([Segment(" " * left), Segment(line, style)])
+        keys = [self.app.key_of(offer.action_id) for offer in offers]
+        key_width, count_width = (
+            max(map(text.width, words)) for words in (keys, [offer.found for offer in offers])
+        )
+        longest = max(text.width(offer.words) for offer in offers)
+        room = max(1, min(longest, width - key_width - count_width - 4))
+        left = max(0, (width - key_width - room - count_width - 4) // 2)
+        offer = offers[y]
+        return Strip(
+            [
+                Segment(f"{' ' * left}{text.pad(keys[y], key_width)}  ", self.palette.key),
+                Segment(text.column(offer.words, room), self.palette.text),
+                Segment(f"  {offer.found:>{count_width}}", self.palette.dim),
+            ]
+        )
+
+    def _place_empty(self, width: int) -> tuple[list[str], Sequence[Offer], int]:
+        """The lines of an empty list, what it offers below them, and the row of the first line."""
+        height = self.size.height
+        lines = text.wrap(text.visible("\n".join(self._empty)), width)
+        offers = self._offers[: max(0, height - len(lines) - 1)]
+        rows = len(lines) + len(offers) + bool(offers)
+        return lines, offers, max(0, (height - rows) // 2 - 1)
+
+    def clicked_empty(self, y: int) -> None:
+        lines, offers, first = self._place_empty(self.size.width)
+        if 0 <= (number := y - first - len(lines) - 1) < len(offers):
+            self.call_later(self.run_action, f"screen.act('{offers[number].action_id}')")

@@ -33,6 +33,7 @@ from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 NAMES = (
     *("agent-memory", "ambient", "engram", "simple-memory", "workspace"),
     *("claude-code", "codex", "gemini", "hermes", "mcp-memory", "openclaw", "beads"),
+    "project-instructions",
     *("markdown-folder", "serena"),
 )
 

@@ -26,10 +26,11 @@ from tests.samples import SAMPLES
 NAMES = (
     *("agent-memory", "ambient", "engram", "simple-memory", "workspace", "beads"),
     *("claude-code", "codex", "gemini", "hermes", "mcp-memory", "openclaw"),
+    "project-instructions",
     *("markdown-folder", "memfs", "memory-bank", "serena", "vault"),
-    *("engram-export", "claude-mem", "mem0"),
+    *("engram-export", "claude-mem", "mem0", "conport"),
 )
-DATABASES = ("engram", "claude-mem", "mem0")
+DATABASES = ("engram", "claude-mem", "mem0", "conport")
 """Bundled as rows, so the files differ in their pages."""
 
 
@@ -77,6 +78,7 @@ def test_a_sample_store_comes_back_exactly(tmp_path: Path, name: str) -> None:
         here = files(opened(source).stores[0].root)
         for transcript in source.glob("projects/*/*.jsonl"):  # Claude Code's are no memories
             here.pop(str(transcript.relative_to(source)))
+        here.pop(".claude/settings.json", None)  # the sign of an agent in the vault
         assert there == here
 
 
@@ -119,7 +121,9 @@ def test_a_folder_known_by_its_place_is_recognised_elsewhere(tmp_path: Path, kin
         path.mkdir() if name.endswith("/") else path.write_text(text)
     inner = {"settings with agents only": ".claude", "one memory folder": "projects/-x/memory"}
     source = tmp_path / "here" / inner.get(kind, "")
-    assert opened(source).stores[0].format == "claude-code"
+    is_alone = kind == "a repository with instructions only"
+    wanted = "project-instructions" if is_alone else "claude-code"
+    assert opened(source).stores[0].format == wanted
     first = exported(tmp_path / "a.zip", source)
     restored(tmp_path / "a.zip", tmp_path / "there", tmp_path / "state")
     assert exported(tmp_path / "b.zip", tmp_path / "there") == first

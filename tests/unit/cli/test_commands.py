@@ -129,7 +129,7 @@ def test_a_misspelt_word_is_replaced_and_named(run: Run, home: Path) -> None:
 def test_what_filters_hide_is_counted_and_named(run: Run, home: Path) -> None:
     done = run("search", "--store", home, "soundings type:company")
     assert done.returncode == 1
-    assert "1 more without type:company" in done.stderr
+    assert "no matches; without type:company: 1" in done.stderr
     as_json = run("search", "--store", home, "--json", "soundings type:company")
     assert "without type:company" in as_json.stderr
 

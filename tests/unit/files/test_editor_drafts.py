@@ -159,3 +159,10 @@ def test_a_place_that_is_no_path_stays_as_it_is(
     (tmp_path / "log.md").write_text(content)
     monkeypatch.chdir(tmp_path)
     assert find_line(memory(Path("log.md"), 1, content), ("winch",)).line == 1
+
+
+def test_a_draft_that_cannot_be_written_says_why(tmp_path: Path) -> None:
+    (tmp_path / drafts.FOLDER).write_text("a file where the folder should be")
+    with pytest.raises(SaveError, match="no draft can be written: ") as caught:
+        new_draft("words", tmp_path)
+    assert caught.value.where == str(tmp_path)

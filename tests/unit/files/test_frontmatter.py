@@ -335,3 +335,14 @@ def test_both_parts_are_where_the_split_says(text: str) -> None:
     assert (cut.front or "", cut.body) == (text[cut.start : cut.end], text[cut.body_start :])
     if cut.front is None:
         assert (cut.start, cut.end, cut.body_start) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("value", ["x", ["a", "b"], ("a", "b"), 7, True])
+def test_a_field_that_has_the_value_already_stays_as_it_is_spelled(value: Any) -> None:
+    spelled = (
+        {"x": "'x'", 7: "0x7", True: "yes"}.get(value)
+        if not isinstance(value, list | tuple)
+        else "[ a,b ]"
+    )
+    text = f"---\na:  {spelled}  # why\nb: 1\n---\nBody\n"
+    assert frontmatter.set_field(text, "a", value) == text

@@ -320,3 +320,41 @@ def test_a_git_that_takes_too_long_is_ended(
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     with time_limit(120):
         assert commit_files(top, [str(top / "a.md")], 0.1) == "git took longer than 0.1 seconds"
+
+
+@pytest.mark.parametrize("lost", [1, 2, 30])
+def test_versions_that_git_does_not_give_whole_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: int
+) -> None:
+    top = repository(tmp_path / "top", *({"a.md": b"text %d\n" % n} for n in range(3)))
+    real = git_history.find_git()
+    cut = tmp_path / "git"
+    cut.write_text(
+        f'#!/bin/sh\ncase "$*" in *cat-file*--batch) {real} "$@" | head -c -{lost};;'
+        f' *) exec {real} "$@";; esac\n'
+    )
+    cut.chmod(0o755)
+    for module in (git_history, git_repository):
+        monkeypatch.setattr(module, "find_git", lambda: str(cut))
+    found = history(top)
+    whole = [b"text 2\n", b"text 1\n"]
+    assert [each.text for each in found.versions(top / "a.md")] == whole
+    assert found.left_out == git_history.NOT_UNDERSTOOD
+
+
+def test_a_commit_of_no_time_that_there_is_has_that_of_the_epoch(tmp_path: Path) -> None:
+    top = repository(tmp_path / "top", {"a.md": b"one"})
+    commit = git(top, "cat-file", "commit", "HEAD").replace(str(START), "9" * 18)
+    made = git(
+        top,
+        "hash-object",
+        "-t",
+        "commit",
+        "-w",
+        "--literally",
+        "--stdin",
+        stdin=(commit + "\n").encode(),
+    )
+    git(top, "update-ref", "HEAD", made)
+    (version,) = history(top).versions(top / "a.md")
+    assert version.time == datetime.fromtimestamp(0, UTC)

@@ -500,3 +500,7 @@ def test_what_is_no_json_has_no_parts(value: Any, data: st.DataObject) -> None:
         assert [json.loads(text[part.start : part.end]) for part in parts] == [
             part.value for part in parts
         ]
+
+
+def test_the_only_member_of_a_record_leaves_an_empty_one() -> None:
+    assert spans.remove_member('{ "a" : [1, {}] }', "a") == "{}"

@@ -15,7 +15,7 @@ import pytest
 
 from memtui.changes import Edit, Kind, record_edit, text_edit, value_edit
 from memtui.errors import Conflict
-from memtui.files.merging import rebase
+from memtui.files.merging import apply_record_change, rebase
 from tests.long_run import count
 
 Texts = tuple[str, str, str]
@@ -371,3 +371,9 @@ def test_a_new_value_keeps_its_own_spelling_and_its_place() -> None:
     assert (caught.value.base, caught.value.theirs, caught.value.yours) == ("2", "1", None)
     kept = value_edit("f", ("m", "a"), "2", "3", kind=Kind.COUNTER)
     assert rebase(text, [kept]) == text
+
+
+def test_a_record_that_is_no_object_is_replaced_whole() -> None:
+    assert apply_record_change(' "as it is spelled"', '"as it is spelled"', "[1]") == "[1]"
+    assert apply_record_change("{}", "{}", "7") == "7"
+    assert apply_record_change("[]", "[]", '{"a": 1}') == '{"a": 1}'

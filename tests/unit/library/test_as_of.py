@@ -282,7 +282,8 @@ def test_what_was_undone_and_redone_since_then_was_done_then(known: Any, tmp_pat
     assert believed(library) == before
 
 
-TIMED = [f for f in FORMATS if f.name not in ("claude-code", "mcp-memory", "gemini", "hermes")]
+UNTIMED = ("claude-code", "mcp-memory", "gemini", "hermes", "project-instructions")
+TIMED = [f for f in FORMATS if f.name not in UNTIMED]
 """Formats whose memories say when they were made; a file's time is none."""
 
 

@@ -127,4 +127,4 @@ def test_a_branch_of_ambient_shows_its_high_events_too(tmp_path: Path, start: st
     numbers = library.statistics(found)
     assert (numbers.total, numbers.entity["shop/main"]) == (2, 2)
     hidden = library.find(parse_query("entity:nothing", NOW))
-    assert hidden.hint == "entity hides 2 matches"
+    assert hidden.hint == "no memory has entity 'nothing'"

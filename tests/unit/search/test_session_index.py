@@ -61,7 +61,7 @@ def test_words_of_every_program_are_found_and_read_at_their_place(
     assert home.update().messages == 2
     assert home.found("invoice cent") == [SAID]
     assert home.found("integers") == [ANSWER]
-    assert home.found("invoic") == [SAID]
+    assert home.found("invoi") == [SAID]
     assert home.found('"euro cents"') == [SAID]
     assert home.found("git") == []
     assert home.update() == Indexed(0, 0)

@@ -65,6 +65,8 @@ LOST_OF_FULL = {
     "claude-code": "type (becomes feedback), created (stands in the text),"
     " kind fact (becomes document), importance (medium, as the index names it), updated,"
     " confidence, source, supersedes, links, extra.own",
+    "conport": "type (becomes decision), entity (becomes decisions), updated, confidence, source,"
+    " supersedes, links, extra.own",
     "beads": "entity (becomes a label), updated, confidence, source, supersedes, links, extra.own",
     "mcp-memory": "confidence, source, supersedes, links, extra.own",
     "codex": "entity (stands in the text), kind fact (becomes note), type, updated,"
@@ -75,6 +77,8 @@ LOST_OF_FULL = {
     " supersedes, links, type, extra.own",
     "openclaw": "entity (becomes a heading), confidence, source, supersedes, links, type,"
     " extra.own",
+    "project-instructions": "entity (becomes a heading), confidence, source, supersedes, links,"
+    " type, extra.own",
     "markdown-folder": "kind fact (becomes document), entity (becomes a folder),"
     " importance (stands in the frontmatter, if the notes have one), confidence, source,"
     " supersedes, links, extra.own",
@@ -86,6 +90,7 @@ LOST_OF_PLAIN = {
     "workspace": "kind fact (becomes document)",
     "claude-code": "kind fact (becomes document)",
     "codex": "kind fact (becomes note)",
+    "project-instructions": "importance (follows from the scope of the file)",
     "markdown-folder": "kind fact (becomes document)",
 }
 LOST_OF_DELETED = {
@@ -100,6 +105,8 @@ LOST_OF_DELETED = {
     " superseded_by",
     "claude-code": "status deleted (stands in the text),"
     " importance (medium, as the index names it), superseded_by",
+    "conport": "entity (becomes decisions), status deleted (becomes active),"
+    " kind document (becomes fact), superseded_by",
     "beads": "entity (becomes a label), status deleted (becomes retired),"
     " kind document (becomes fact), superseded_by",
     "mcp-memory": "status deleted (becomes retired), kind document (becomes fact), superseded_by",
@@ -110,6 +117,8 @@ LOST_OF_DELETED = {
     "hermes": "entity (becomes memory; it stands in the text), status deleted (becomes retired),"
     " kind document (becomes fact), superseded_by",
     "openclaw": "entity (becomes a heading), status deleted (becomes retired),"
+    " kind document (becomes fact), superseded_by",
+    "project-instructions": "entity (becomes a heading), status deleted (becomes retired),"
     " kind document (becomes fact), superseded_by",
     "markdown-folder": "status deleted (stands in the frontmatter, if the notes have one),"
     " entity (becomes a folder), importance (stands in the frontmatter, if the notes have one),"
@@ -146,6 +155,7 @@ BODY = "Grind it coarse.\n\nAlways."
             "mill/Stones/rye",
             f"{BODY}\n\n(created: 2026-11-01T00:00:00Z)\n",
         ),
+        ("conport", "b2", "", BODY),
         ("beads", "bd-ce3a18e4", "", BODY),
         ("mcp-memory", "b2", "mill/Stones/rye", WHOLE),
         (
@@ -157,6 +167,7 @@ BODY = "Grind it coarse.\n\nAlways."
         ("gemini", "b2", "global", f"mill/Stones/rye: {WHOLE}"),
         ("hermes", "b2", "memory", f"mill/Stones/rye: {WHOLE}"),
         ("openclaw", "b2", "memory/mill/Stones/rye", WHOLE),
+        ("project-instructions", "b2", "", WHOLE),
     ],
 )
 def test_a_memory_gets_a_name_and_a_place_in_the_other_format(

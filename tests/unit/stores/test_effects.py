@@ -113,6 +113,8 @@ EXPECTED: dict[str, tuple[str, list[Reads]]] = {
             asked_for("*", "when it next opens the file"),
         ],
     ),
+    # An MCP server that asks SQLite for every call. It hides nothing that is DONE.
+    "conport": ("ConPort", [asked_for("*", "at once")]),
     # Since 0.56 bd has a database of its own; `bd import` takes what is new or has a later
     # `updated_at`, and removes nothing.
     "beads": (
@@ -137,9 +139,33 @@ EXPECTED: dict[str, tuple[str, list[Reads]]] = {
             loaded("*"),
         ],
     ),
+    # Each file has programs of its own, see `INSTRUCTIONS`.
+    "project-instructions": ("Instructions", [Reads("*", "", "")]),
     # basic-memory: "the index is derived from the files, which are watched".
     "markdown-folder": ("basic-memory", [indexed("*")]),
 }
+
+ON_REQUEST = ("at once", "no longer reads it")
+AT_START = ("from its next session", "no longer reads it from its next session")
+INSTRUCTIONS = {
+    "AGENTS.md": ("Each of Codex, Cursor and 9 others", *AT_START),
+    "CLAUDE.md": ("Claude Code", *AT_START),
+    "GEMINI.md": ("Gemini CLI", *AT_START),
+    # "The instructions in the file are available for use by Copilot as soon as you save the file."
+    ".github/*": ("GitHub Copilot", *ON_REQUEST),
+    # "Applied rule contents are included at the start of the model context."
+    ".cursor/*": ("Cursor", *ON_REQUEST),
+    ".windsurf*": ("Windsurf", *ON_REQUEST),
+    ".kiro/*": ("Kiro", *ON_REQUEST),
+    ".roo/*": ("Roo Code", *ON_REQUEST),
+    ".clinerules/*": ("Cline", *ON_REQUEST),
+    ".goosehints": ("goose", *AT_START),
+    ".junie/*": ("Junie", *AT_START),
+    # The commands of Spec Kit open the constitution.
+    ".specify/*": ("Spec Kit", "when it next opens the file", "no longer reads it"),
+    ".openhands/*": ("OpenHands", *AT_START),
+}
+"""File -> the programs that read it, when they read a new text, and what is said of a deletion."""
 
 OWN_WORDS = {
     Act.ADD: "reads it {}",
@@ -168,6 +194,8 @@ def _wanted(format: str, act: Act, id: str, *, is_archived: bool) -> str:
     """What a person should be told, if the act changes more than memtui's own sidecar."""
     program, kinds = EXPECTED[format]
     record = next(kind for kind in kinds if fnmatch(id, kind.pattern))
+    if format == "project-instructions":
+        program, record = _instructions(id)
     if act is Act.ADD and format == "claude-code":
         record = loaded("")  # its line in the index is loaded, the file when it is needed
     if act is Act.RETYPE and format == "workspace":
@@ -193,6 +221,15 @@ def _wanted(format: str, act: Act, id: str, *, is_archived: bool) -> str:
     return said + (record.old if act is Act.SUPERSEDE else "")
 
 
+def _instructions(id: str) -> tuple[str, Reads]:
+    """Who reads the file of a rule, and when."""
+    file = id.partition("#")[0]
+    pattern, (program, new, gone) = next(
+        (pattern, said) for pattern, said in INSTRUCTIONS.items() if fnmatch(file, pattern)
+    )
+    return program, Reads(pattern, new, gone)
+
+
 def _planned(library: Library, act: Act) -> Iterator[tuple[Memory, str, str]]:
     for among in allowed(library, act).values():
         for memory in among[:: max(1, len(among) // MOST)]:
@@ -200,7 +237,7 @@ def _planned(library: Library, act: Act) -> Iterator[tuple[Memory, str, str]]:
                 change, planned, _ = first_plan(library, act, [memory])
             except LookupError:
                 continue
-            if not (effect := planned.plans[0].effect):
+            if not (effect := next(iter(planned.effects), "")):
                 assert planned.outcome in (Outcome.DEDUPE, Outcome.REJECTED), change
                 continue
             new = planned.refs[0].partition(":")[2]
@@ -210,11 +247,6 @@ def _planned(library: Library, act: Act) -> Iterator[tuple[Memory, str, str]]:
 @pytest.mark.parametrize("known", FORMATS, ids=[known.name for known in FORMATS])
 def test_every_act_says_what_the_program_reads(known: Format, tmp_path: Path) -> None:
     library = open_library(sample(known, tmp_path / known.name), tmp_path / "state")
-    program = EXPECTED[known.name][0]
-    only_here = {
-        f"Only memtui keeps this; nothing changes for {program}",
-        f"Only memtui has this; {program} does not read it",
-    }
     seen = set()
     for act in Act:
         if act in BEFOREHAND and (can := allowed(library, BEFOREHAND[act])):
@@ -225,6 +257,14 @@ def test_every_act_says_what_the_program_reads(known: Format, tmp_path: Path) ->
                     continue
         for memory, id, effect in _planned(library, act):
             seen.add(act)
+            program = EXPECTED[known.name][0]
+            if known.name == "project-instructions":
+                program = _instructions(id)[0]
+            inside = f"e{program[1:]}" if program.startswith("Each of") else program
+            only_here = {
+                f"Only memtui keeps this; nothing changes for {inside}",
+                f"Only memtui has this; {inside} does not read it",
+            }
             is_archived = act not in (Act.ADD, Act.SUPERSEDE) and bool(memory.extra.get("archived"))
             wanted = _wanted(known.name, act, id, is_archived=is_archived)
             over = "Over Claude Code's 200 lines", "Claude Code did not load this line"

@@ -31,8 +31,8 @@ PLANTED = (
     f"The mirror of the shop is pushed with the token {KEY} each night",
     "The gateway of the shop\u200b renews the session tokens every hour",
 )
-REVISIONS = frozenset({"engram"})
-"""Formats in which undoing writes a new revision: there the memories are compared."""
+REVISIONS = frozenset({"engram", "conport"})
+"""Formats in which undoing leaves other bytes: there the memories are compared."""
 FOUND: dict[str, frozenset[ProposalKind]] = {
     "agent-memory": frozenset({ProposalKind.DUPLICATE, ProposalKind.SECRET, ProposalKind.HIDDEN}),
     "ambient": frozenset({ProposalKind.EXPIRY, ProposalKind.COMPACTION, ProposalKind.SECRET}),
@@ -44,6 +44,7 @@ FOUND: dict[str, frozenset[ProposalKind]] = {
     "codex": frozenset({ProposalKind.SECRET}),
     "gemini": frozenset({ProposalKind.SECRET}),
     "hermes": frozenset({ProposalKind.SECRET}),
+    "conport": frozenset({ProposalKind.SECRET}),
     "beads": frozenset({ProposalKind.SECRET}),
     "mcp-memory": frozenset({ProposalKind.SECRET}),
     "openclaw": frozenset({ProposalKind.SECRET}),

@@ -27,7 +27,7 @@ def config(home: Path) -> Path:
 
 
 def opened(root: Path) -> Library:
-    library = Library.open([root])
+    library = Library.open([root], formats=["claude-code"])
     library.load()
     return library
 
@@ -52,6 +52,7 @@ def test_a_repository_with_instructions_only(tmp_path: Path) -> None:
     write(tmp_path / "AGENTS.md", "Short commits.\n")
     write(tmp_path / "docs" / "style.md", "Plain words, see @deeper.md.\n")
     write(tmp_path / "docs" / "deeper.md", "`@not/imported.md`\n")
+    assert detect(tmp_path) is None, "its rules are read as instructions"
     library = opened(tmp_path)
     found = {memory.id for memory in library.memories("claude-code")}
     assert found == {"CLAUDE.md", "AGENTS.md", "docs/style.md", "docs/deeper.md"}
@@ -116,3 +117,23 @@ def test_imports_are_followed_five_files_deep(tmp_path: Path) -> None:
         write(tmp_path / "d" / f"{number}.md", f"@{number + 1}.md\n")
     found = {memory.id for memory in opened(tmp_path).memories("claude-code")}
     assert found == {"CLAUDE.md", *(f"d/{number}.md" for number in range(1, 6))}
+
+
+def test_projects_of_one_name_are_told_apart_by_the_folder_above(tmp_path: Path) -> None:
+    root = tmp_path / ".claude"
+    paths = ["/src/mill/api", "/src/tower/api", "/src/tower/bells"]
+    for path in paths:
+        slug = path.replace("/", "-")
+        write(root / "projects" / slug / "memory" / "MEMORY.md")
+        write(root / "projects" / slug / "a.jsonl", json.dumps({"cwd": path}) + "\n")
+    library = opened(root)
+    (store,) = library.stores
+    entities = sorted({memory.entity for memory in library.memories(store.label)})
+    assert entities == ["src/mill/api", "src/tower/api", "src/tower/bells"]
+    assert [store.entity_levels(entity) for entity in entities] == [
+        ("mill/api",),
+        ("tower/api",),
+        ("bells",),
+    ]
+    assert store.entity_levels("agents/reviewer") == ("agents", "reviewer")
+    assert store.entity_levels("agents-local/x") == ("agents-local", "x")

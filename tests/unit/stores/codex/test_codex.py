@@ -136,3 +136,17 @@ def test_a_note_is_named_after_its_text(library: Library, root: Path, text: str,
     library.apply(library.plan([add]))
     (note,) = {*contents(root)} - {*before}
     assert note.lower().endswith(f"-{name}.md")
+
+
+def test_a_session_is_given_the_summary_of_the_version_that_codex_writes(
+    library: Library, root: Path
+) -> None:
+    (store,) = library.stores
+    summary = root / "memory_summary.md"
+    now = library.now()
+    (given,) = store.session_start(library, "", now)
+    assert given.text == summary.read_text()
+    summary.write_text("v0\n" + summary.read_text())
+    assert store.session_start(library, "", now) == ()
+    summary.unlink()
+    assert store.session_start(library, "", now) == ()

@@ -15,6 +15,7 @@ from memtui.errors import Refused
 from memtui.library import Library
 from memtui.stores.gemini import detect, target_of
 from memtui.stores.gemini.patches import apply_patch, parse_patch
+from memtui.stores.gemini.store import GeminiStore
 from memtui.testing.fixtures import contents
 from tests.samples import SAMPLES
 
@@ -228,3 +229,14 @@ def test_a_session_is_given_the_notes_of_its_project(tmp_path: Path) -> None:
 )
 def test_a_patch_may_change_the_notes_beside_it(named: str, patch: str, target: str) -> None:
     assert target_of(named, patch, Path("/r")) == target
+
+
+def test_a_project_is_called_by_its_folder_wherever_gemini_names_it(tmp_path: Path) -> None:
+    projects = tmp_path / "tmp"
+    for folder in ("loft-1", "perch", "unknown"):
+        (projects / folder).mkdir(parents=True)
+    (projects / "perch" / ".project_root").write_text("/home/mira/src/Perch\n")
+    (tmp_path / "projects.json").write_text('{"projects": {"/home/mira/src/loft": "loft-1"}}')
+    store = GeminiStore(tmp_path, "gemini")
+    names = [store.entity_levels(folder) for folder in ("loft-1", "perch", "unknown", "global")]
+    assert names == [("loft",), ("Perch",), ("unknown",), ("global",)]

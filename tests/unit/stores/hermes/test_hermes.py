@@ -230,3 +230,22 @@ def test_entries_are_added_and_removed(file: EntryFile, wanted: str, data: st.Da
         assert texts(file.insert("", wanted)) == [*now, wanted]
     except Refused:
         return
+
+
+def test_bytes_that_are_no_text_are_named_and_the_limits_are_told(tmp_path: Path) -> None:
+    root = home(tmp_path, "The tower has nine bells\n§\nRing softly", "Ann")
+    (root / "memories" / "USER.md").write_bytes(b"Ann \xff")
+    library = load(root, tmp_path / "state")
+    assert [each.reason for each in library.unreadable(library.stores[0].label)] == [
+        "Hermes cannot load it: it is not UTF-8"
+    ]
+    (store,) = library.stores
+    uses = store.limit_uses(_view(library), datetime(2026, 11, 20, tzinfo=UTC))
+    assert [(use.title, use.measures) for use in uses] == [
+        ("MEMORY.md", (("characters", 38, 2200),)),
+        ("USER.md", (("characters", 5, 1375),)),
+    ]
+    record = uses[0].as_record()
+    assert record["characters"] == {"used": 38, "limit": 2200}
+    assert record["title"] == "MEMORY.md"
+    assert record["file"].endswith("MEMORY.md")

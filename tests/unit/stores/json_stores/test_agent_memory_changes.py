@@ -387,3 +387,27 @@ def test_a_fact_is_not_merged_with_a_note(programs: AgentMemoryPrograms) -> None
     (note,) = (memory.id for memory in opened.of(LABEL) if memory.kind == "note")
     with pytest.raises(Refused, match="only facts can be merged"):
         opened.plan(Act.MERGE, id, others=[note])
+
+
+def test_a_fact_is_not_moved_onto_one_of_the_same_id(programs: AgentMemoryPrograms) -> None:
+    id = programs.add_fact("alice", "person", "Alice lives in Lisbon", "meeting")
+    programs.write("bob", programs.facts("alice"))
+    opened = open_agent_memory(programs.home)
+    memory = next(each for each in opened.memories if each.entity == "people/alice")
+    assert memory.id == id
+    with pytest.raises(Refused, match="already holds a fact with this id"):
+        opened.plan(Act.EDIT, id, entity="people/bob")
+
+
+def test_a_merge_of_a_fact_that_cannot_be_changed_is_refused(
+    programs: AgentMemoryPrograms,
+) -> None:
+    kept = programs.add_fact("alice", "person", "Alice lives in Lisbon", "meeting")
+    programs.add_fact("alice", "person", "Alice lives in the north of Lisbon", "meeting")
+    facts = programs.facts("alice")
+    del facts[1]["id"]
+    programs.write("alice", facts)
+    opened = open_agent_memory(programs.home)
+    (other,) = (each for each in opened.memories if each.id != kept)
+    with pytest.raises(Refused, match="it cannot be changed"):
+        opened.plan(Act.MERGE, kept, others=[other.ref])

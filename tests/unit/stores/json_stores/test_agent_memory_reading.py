@@ -263,3 +263,18 @@ def test_looking_writes_nothing(programs: AgentMemoryPrograms) -> None:
     before = files_below(programs.workspace)
     open_agent_memory(programs.home)
     assert files_below(programs.workspace) == before
+
+
+def test_hidden_folders_and_links_out_of_the_store_are_no_entities(
+    programs: AgentMemoryPrograms, tmp_path: Path
+) -> None:
+    programs.add_fact("alice", "person", "Alice lives in Lisbon", "meeting")
+    entities = programs.home / "entities"
+    (entities / "alice").rename(tmp_path / "alice")
+    programs.add_fact("bob", "person", "Bob lives in Porto, by the river", "meeting")
+    programs.add_fact(".draft", "person", "Nobody lives in Porto, by the river", "meeting")
+    (entities / "alice").symlink_to(tmp_path / "alice")
+    opened = open_agent_memory(programs.home)
+    assert [each.entity for each in opened.memories] == ["people/bob"]
+    (fault,) = opened.unreadable
+    assert fault.file == str(entities / "alice")

@@ -449,3 +449,87 @@ def test_decisions_with_more_than_the_limit_in_common_replace_each_other(
     assert rules.replaces(first, second) == "67% of the keywords of two decisions are the same"
     assert rules.replaces(first, third) == ""
     assert rules.replaces(first, update) == rules.replaces(update, first) == ""
+
+
+# ---- archiving, and what has no place --------------------------------------------------------
+
+
+def test_archiving_a_branch_promotes_its_high_decisions_once(ambient: AmbientProgram) -> None:
+    known = ambient.event("The vault signs with ed25519", importance="high")
+    high = ambient.event("Tides come from the harbour office", importance="high")
+    high["metadata"] = {"source": "alice"}
+    medium = ambient.event("Retries back off", importance="medium")
+    task = {**ambient.event("Alice winds the clocks", importance="high"), "type": "task-update"}
+    again = {**known, "id": "a-copy"}
+    ambient.project(SHOP, "shop-api", known)
+    ambient.branch(SHOP, "feat/gnss", high, medium, task, again)
+    opened = open_ambient(ambient.root)
+    plan = opened.do(Act.ARCHIVE, medium["id"])
+    assert "archived feat/gnss, 4 events" in plan.reason
+    assert "1 decisions copied" in plan.reason
+    events = ambient.load(ambient.root / "projects" / SHOP / "project.json")["events"]
+    assert events[0] == known
+    (promoted,) = events[1:]
+    assert promoted == {
+        **high,
+        "id": promoted["id"],
+        "metadata": {"source": "alice", "promotedFrom": "feat/gnss"},
+    }
+    assert promoted["id"] != high["id"]
+    name = f"{task_key('feat/gnss')}.json"
+    folder = ambient.root / "projects" / SHOP
+    assert not (folder / "tasks" / name).exists()
+    moved = ambient.load(folder / "archived" / name)
+    assert moved["archived"] is True
+    assert [event["id"] for event in moved["events"]] == [
+        each["id"] for each in (high, medium, task, again)
+    ]
+    opened.undo(plan)
+    assert (folder / "tasks" / name).exists()
+
+
+def test_a_branch_is_not_archived_over_another(ambient: AmbientProgram) -> None:
+    event = ambient.event("Retries back off", importance="medium")
+    ambient.branch(SHOP, "feat/gnss", event)
+    ambient.branch(SHOP, "feat/gnss", ambient.event("Older"), folder="archived")
+    opened = open_ambient(ambient.root)
+    with pytest.raises(Refused, match="already archived"):
+        opened.plan(Act.ARCHIVE, event["id"])
+
+
+def test_an_event_without_files_to_go_back_to_cannot_be_restored(ambient: AmbientProgram) -> None:
+    event = ambient.event("Retries back off", importance="medium")
+    path = ambient.branch(SHOP, "feat/gnss", event, ambient.event("Another"))
+    ambient.branch(SHOP, "main", ambient.event("Elsewhere"))
+    opened = open_ambient(ambient.root)
+    opened.do(Act.RETIRE, event["id"])
+    path.unlink()
+    opened.reload()
+    with pytest.raises(Refused, match="none of its files exists"):
+        opened.plan(Act.RESTORE, event["id"])
+
+
+def test_a_full_branch_warns_that_ambient_drops_its_oldest(ambient: AmbientProgram) -> None:
+    limit = RULES.task_limit
+    events = [ambient.event(f"Event {number}", importance="medium") for number in range(limit - 1)]
+    ambient.branch(SHOP, "main", *events)
+    opened = open_ambient(ambient.root)
+    entity = opened.memories[0].entity
+
+    def warnings() -> str:
+        plan = opened.do(Act.ADD, content="One more", entity=entity, importance="medium")
+        return " ".join(plan.warnings)
+
+    assert "drops the oldest" not in warnings()
+    assert f"holds {limit} events: Ambient drops the oldest" in warnings()
+
+
+def test_a_high_event_of_a_project_without_its_file_goes_to_the_branch(
+    ambient: AmbientProgram,
+) -> None:
+    ambient.branch(SHOP, "main", ambient.event("Retries back off"))
+    opened = open_ambient(ambient.root)
+    entity = opened.memories[0].entity
+    plan = opened.do(Act.ADD, content="Tides come from the office", entity=entity)
+    assert any("no project.json: written to the branch only" in each for each in plan.warnings)
+    assert not (ambient.root / "projects" / SHOP / "project.json").exists()

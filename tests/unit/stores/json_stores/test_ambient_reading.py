@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -198,3 +199,18 @@ def test_a_number_as_id_is_shown_and_not_changed(ambient: AmbientProgram) -> Non
     memory = open_ambient(ambient.root).by_id("12")
     assert memory.extra["unaddressable"] == "its id is a number, not a text"
     assert uuid(1) != memory.id
+
+
+def test_a_project_without_a_name_is_called_by_its_folder_where_events_prove_it(
+    ambient: AmbientProgram,
+) -> None:
+    """The key is the hash of the folder; a hash that nothing explains stays one."""
+    key = sha256(b"/home/mira/src/pigeon-post").hexdigest()[:16]
+    metadata = {"file": "/home/mira/src/pigeon-post/src/loft.ts"}
+    proven = ambient.event("the loft is heated", metadata=metadata)
+    ambient.branch(key, "main", proven)
+    other = ambient.event("another loft", metadata=metadata)
+    ambient.branch(NOTES, "main", other)
+    opened = open_ambient(ambient.root)
+    assert opened.by_id(proven["id"]).entity == "pigeon-post/main"
+    assert opened.by_id(other["id"]).entity == f"{NOTES[:8]}/main"

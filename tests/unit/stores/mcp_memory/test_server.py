@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from memtui.changes import Act, Change
+from memtui.errors import Conflict, Refused
 from memtui.library import Library
 from memtui.model import Memory
 
@@ -85,3 +86,22 @@ def test_changes_are_undone_around_what_the_server_wrote(file: Path, changed: Li
     changed.undo()  # of the entity that memtui made, and that has an observation of the server now
     lines[2] = lines[2].replace('"Locked until December",', "")
     assert file.read_text(encoding="utf-8").split("\n") == lines
+
+
+def test_the_type_is_changed_alone_and_for_an_entity_that_there_is(
+    file: Path, changed: Library
+) -> None:
+    label = changed.stores[0].label
+    memory = next(each for each in changed.memories(label) if each.type and each.kind == "fact")
+
+    def edit(**fields: object) -> Change:
+        return Change(Act.EDIT, label, memory.ref, fields)
+
+    with pytest.raises(Refused, match="changed by itself"):
+        changed.plan([edit(type="thing", content="something else")])
+    with pytest.raises(Refused, match="an entity has a type"):
+        changed.plan([edit(type="")])
+    assert changed.stores[0].entity_levels("a/b") == ("a/b",)
+    file.write_text('{"type":"entity","name":"Other","entityType":"x","observations":["y"]}\n')
+    with pytest.raises(Conflict, match="removed the entity"):
+        changed.plan([edit(type="thing")])

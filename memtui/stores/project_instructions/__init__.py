@@ -1,0 +1,165 @@
+"""Instructions of a project: the files that people write for coding agents, and who reads which.
+
+One store holds those of one project, except for files that a store of a richer format at the same
+place reads itself (`Format.claims`). Sources, of July 2026: agents.md and Codex's guide to
+AGENTS.md; Claude Code's page on memory; Gemini CLI's on GEMINI.md; docs.github.com, *Adding
+repository custom instructions*; docs.cursor.com, *Rules*; docs.windsurf.com, *Memories & Rules*;
+kiro.dev, *Steering*; docs.roocode.com, *Custom Instructions*; docs.cline.bot, *Cline Rules*;
+goose's guide to .goosehints; JetBrains' *Guidelines and memory* of Junie; Spec Kit's
+templates/commands/plan.md; docs.openhands.dev, *Microagents*.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+from memtui.stores.base import ReadTime
+from memtui.stores.format import Candidate, Detection, Format, Product
+from memtui.stores.scanning import is_link_into, list_folder
+
+MAX_FILES = 500
+"""Files of one folder of rules."""
+_DEEPEST = 4
+_DEPENDENCIES = "node_modules"
+_NOT_IN_A_KEY = "#"
+"""Divides the name of a file from that of a memory in it."""
+
+
+class Source(NamedTuple):
+    """A file, or a folder of files, that programs read as instructions."""
+
+    path: str
+    """Relative to the project; a folder ends in a slash."""
+    readers: tuple[str, ...]
+    """The programs."""
+    reads: ReadTime = ReadTime.NEXT_SESSION
+    suffixes: tuple[str, ...] = (".md",)
+    """Of the files in a folder."""
+    characters: int | None = None
+    """Most characters of a file that are loaded."""
+
+
+_REQUEST = ReadTime.AT_ONCE
+"""Added to each request, in the state that the file then has."""
+SOURCES = (
+    # agents.md, "One AGENTS.md works across many agents"; Codex builds its chain of instructions
+    # once a run.
+    Source(
+        "AGENTS.md",
+        (
+            *("Codex", "Cursor", "GitHub Copilot", "Windsurf", "Jules", "Junie", "Roo Code"),
+            *("Zed", "opencode", "Amp", "goose"),
+        ),
+    ),
+    Source("CLAUDE.md", ("Claude Code",)),
+    Source(".claude/CLAUDE.md", ("Claude Code",)),
+    Source("CLAUDE.local.md", ("Claude Code",)),
+    Source(".claude/rules/", ("Claude Code",)),
+    Source("GEMINI.md", ("Gemini CLI",)),
+    # "available for use by Copilot as soon as you save the file"
+    Source(".github/copilot-instructions.md", ("GitHub Copilot",), _REQUEST),
+    Source(".github/instructions/", ("GitHub Copilot",), _REQUEST, (".instructions.md",)),
+    # "included at the start of the model context" of each request
+    Source(".cursor/rules/", ("Cursor",), _REQUEST, (".mdc",)),
+    Source(".cursorrules", ("Cursor",), _REQUEST),
+    # "limited to 12000 characters each"; the older file to 6,000, "any content above ... will be
+    # truncated"
+    Source(".windsurf/rules/", ("Windsurf",), _REQUEST, characters=12_000),
+    Source(".windsurfrules", ("Windsurf",), _REQUEST, characters=6_000),
+    Source(".kiro/steering/", ("Kiro",), _REQUEST),
+    Source(".roo/rules/", ("Roo Code",), _REQUEST, (".md", ".txt")),
+    Source(".clinerules/", ("Cline",), _REQUEST, (".md", ".txt")),
+    Source(".clinerules", ("Cline",), _REQUEST),
+    Source(".goosehints", ("goose",)),
+    Source(".junie/guidelines.md", ("Junie",)),
+    # plan and analyze of Spec Kit open it for each of their runs
+    Source(".specify/memory/constitution.md", ("Spec Kit",), ReadTime.OPENED),
+    Source(".openhands/microagents/", ("OpenHands",)),
+)
+
+
+IMPORTER = "Claude Code"
+IMPORTED = Source("", (IMPORTER,))
+"""What an instruction file of Claude Code imports."""
+
+
+def source_of(path: str) -> Source:
+    """Where a file belongs by its path."""
+    for source in SOURCES:
+        if path == source.path:
+            return source
+        is_below = source.path.endswith("/") and path.startswith(source.path)
+        if is_below and path.endswith(source.suffixes):
+            return source
+    return IMPORTED
+
+
+def instruction_files(root: Path, claims: tuple[str, ...]) -> list[str]:
+    """The files of a project that exist and that no other store there reads, relative to it."""
+    return [path for path in present_files(root) if not _is_claimed(path, claims)]
+
+
+def present_files(root: Path) -> Iterator[str]:
+    """The files of a project that exist, relative to it."""
+    for source in SOURCES:
+        if not source.path.endswith("/"):
+            if os.path.isfile(root / source.path):
+                yield source.path
+        elif os.path.isdir(root / source.path):
+            yield from _files_in(root, source.path.rstrip("/"), source.suffixes, _DEEPEST)
+
+
+def _files_in(root: Path, folder: str, suffixes: tuple[str, ...], deepest: int) -> Iterator[str]:
+    for entry in list_folder(root / folder)[0][:MAX_FILES]:
+        path = f"{folder}/{entry.name}"
+        if _NOT_IN_A_KEY in path or (entry.is_symlink() and not is_link_into(entry.path, root)):
+            continue
+        if entry.is_dir():
+            if deepest:
+                yield from _files_in(root, path, suffixes, deepest - 1)
+        elif entry.name.endswith(suffixes):
+            yield path
+
+
+def claims_of(root: Path) -> tuple[str, ...]:
+    """Patterns of the files that other stores at this place read."""
+    from memtui.stores.registry import claims_at  # the registry imports the formats
+
+    return claims_at(root)
+
+
+def _is_claimed(path: str, claims: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(path, pattern) for pattern in claims)
+
+
+@Detection
+def detect(path: Path) -> Iterator[Candidate]:
+    """The project, if it has instructions that no other store at this place reads."""
+    files = list(present_files(path))
+    if not files:
+        return
+    claims = claims_of(path)
+    own = [name for name in files if not _is_claimed(name, claims)]
+    named = ", ".join((own or files)[:4]) + f" and {len(own) - 4} more" * (len(own) > 4)
+    if not own:
+        yield Candidate(path, named, "files that no other store here reads already")
+    elif _DEPENDENCIES in path.parts:
+        missing = f"a project: it lies in {_DEPENDENCIES}"
+        yield Candidate(path, named, missing, opens_when_named=True)
+    else:
+        yield Candidate(path, named)
+
+
+FORMAT = Format(
+    name="project-instructions",
+    title="Instructions: AGENTS.md, CLAUDE.md, rules of Cursor, Copilot, Windsurf and others",
+    product=Product("Instructions", "IN", 7),
+    places=(),
+    detect=detect,
+    load=f"{__name__}.store",
+    is_whole=False,
+)

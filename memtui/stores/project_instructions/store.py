@@ -1,0 +1,225 @@
+"""The instructions of a project as a store: every file is a shard.
+
+A memory is a bullet with what is indented below it (type `rule`), or the prose between two
+headings or bullets (type `section`). Its entity is its file. What the format has no word for:
+
+* importance: the person's; else high where the programs are given the file for everything, medium
+  where it is only for certain files or topics, low where a person has to ask for it.
+* updated: the file's time of change.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import Act, Change, Plan
+from memtui.errors import Refused
+from memtui.model import Memory
+from memtui.stores import listed_texts
+from memtui.stores.base import LoadedText, LoadLimit, ReadTime, StoreView, Unreadable
+from memtui.stores.claude_code.rules import DEEPEST_IMPORT, imports_in
+from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
+from memtui.stores.importing import CONVERTED, extra_in
+from memtui.stores.listed_texts import ListContext, ListedText, ListFile
+from memtui.stores.markdown.documents import words_of
+from memtui.stores.markdown.items import SECTION, MarkdownList, MarkdownListStore
+from memtui.stores.project_instructions import (
+    IMPORTED,
+    IMPORTER,
+    claims_of,
+    instruction_files,
+    source_of,
+)
+from memtui.stores.scanning import LastRead, is_link_into, read_small
+
+DEFAULT = "AGENTS.md"
+RULE, PROSE = "rule", "section"
+SCOPE, READ_BY = "scope", "read_by"
+ALWAYS, BY_HAND = "always", "when a person names it"
+
+
+def scope_of(front: Mapping[str, Any]) -> str:
+    """When a program is given a file, by its frontmatter.
+
+    Cursor: `alwaysApply`, `globs`, `description`. Copilot: `applyTo`. Windsurf: `trigger`, `globs`.
+    Kiro: `inclusion`, `fileMatchPattern`. Claude Code and Cline: `paths`. OpenHands: `triggers`.
+    """
+    patterns = [
+        pattern
+        for key in ("globs", "applyTo", "fileMatchPattern", "paths")
+        for pattern in words_of(front.get(key))
+    ]
+    mode = str(front.get("trigger") or front.get("inclusion") or "").lower()
+    if front.get("alwaysApply") is True or mode in ("always", "always_on"):
+        return ALWAYS
+    if mode == "manual":
+        return BY_HAND
+    if words := words_of(front.get("triggers")):
+        return f"prompts with {', '.join(words)}"
+    if patterns and not {"**", "**/*", "*"} & {*patterns}:
+        return f"files {', '.join(patterns)}"
+    if mode in ("auto", "model_decision") or front.get("alwaysApply") is False:
+        about = str(front.get("description") or "").strip()
+        if patterns or mode or about:
+            return f"the agent decides: {about}" if about else "the agent decides"
+        return BY_HAND
+    return ALWAYS
+
+
+class InstructionFile(MarkdownList):
+    """One file; prose is one text from one heading or bullet to the next."""
+
+    has_whole_prose = True
+
+
+def _merge(change: Change, memory: Memory, context: ListContext) -> Plan:
+    """Merge rules of one file: those of another are read by other programs, which would lose
+    them."""
+    if any(other.entity != memory.entity for other in context.others(change, memory)):
+        do = "merge rules of one file"
+        raise Refused(
+            "the rules are in files that different programs read", where=memory.ref, do=do
+        )
+    return listed_texts.plan_merging(change, memory, context)
+
+
+class InstructionStore(MarkdownListStore):
+    """The instructions of one project."""
+
+    format = "project-instructions"
+    syntax = InstructionFile
+    rescans = True  # a file may have come, or another store that reads it
+    acts = listed_texts.list_acts({Act.RETYPE: "a rule has no type"}, {Act.MERGE: _merge})
+
+    def __init__(self, root: Path, label: str, **more: Any) -> None:
+        super().__init__(root, label, **more)
+        self._claims: LastRead[tuple[str, ...]] = LastRead()
+        self._imports: dict[str, LastRead[list[str]]] = {}
+
+    def list_files(self, faults: list[Unreadable]) -> list[str]:  # noqa: ARG002
+        folders = (self.root, self.root / ".claude")
+        claims = self._claims.get(folders, lambda: claims_of(self.root))
+        files = instruction_files(self.root, claims)
+        return [*files, *self._imported(files)]
+
+    def _imported(self, files: Sequence[str]) -> list[str]:
+        """The files of the project that those of Claude Code import, as it follows them."""
+        found = dict.fromkeys(files)
+        waiting = [(name, 0) for name in files if IMPORTER in source_of(name).readers]
+        while waiting:
+            name, depth = waiting.pop(0)
+            for path in self._imports_of(name) if depth < DEEPEST_IMPORT else ():
+                if path not in found:
+                    found[path] = None
+                    waiting.append((path, depth + 1))
+        return list(found)[len(files) :]
+
+    def _imports_of(self, name: str) -> list[str]:
+        """The Markdown files in the project that a file imports, read again when it changed."""
+        path = self.root / name
+
+        def read() -> list[str]:
+            named = (os.path.join(path.parent, each) for each in imports_in(read_small(path)))
+            inside = (os.path.relpath(each, self.root).replace(os.sep, "/") for each in named)
+            return [
+                each
+                for each in inside
+                if each.endswith(".md")
+                and not each.startswith("../")
+                and os.path.isfile(self.root / each)
+                and is_link_into(self.root / each, self.root)
+            ]
+
+        return self._imports.setdefault(name, LastRead()).get([path], read)
+
+    def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
+        return False
+
+    def entity_levels(self, entity: str) -> tuple[str, ...]:
+        """The file as one level."""
+        return (entity,)
+
+    def place_new(self, change: Change, context: ListContext) -> tuple[str, str]:  # noqa: ARG002
+        """A file that exists, or AGENTS.md; what follows it in the entity is a heading."""
+        entity = str(change.fields.get("entity") or "").strip("/ ")
+        files = self.list_files([])
+        for path in sorted({*files, *([] if DEFAULT in files else [DEFAULT])}, key=len):
+            if entity == path or entity.startswith(f"{path}/"):
+                return path, entity[len(path) + 1 :]
+        if entity:
+            do = f"name one of {', '.join(files[:5])}, or {DEFAULT}/HEADING"
+            raise Refused("rules are added to a file of instructions", where=entity, do=do)
+        return (files[0] if files else DEFAULT), ""
+
+    def place_imported(self, change: Change, context: ListContext) -> tuple[str, str]:
+        extra = extra_in(change)
+        path = str(change.fields["id"]).partition("#")[0]
+        if CONVERTED in extra:
+            return self.place_new(change, context)[0], str(extra.get(SECTION) or "")
+        if path not in self.list_files([]) and source_of(path) is IMPORTED:
+            raise Refused("memories cannot be added here", where=path)
+        return path, str(extra.get(SECTION) or "")
+
+    def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:
+        assert isinstance(file, MarkdownList)
+        found = super().describe(file, item) | {"entity": file.key}
+        front = file.document.frontmatter
+        scope = scope_of(front)
+        extra = found["extra"] | file.document.extra | {SCOPE: scope}
+        extra[READ_BY] = list(source_of(file.key).readers)
+        is_rule = item.native.is_bullet
+        found |= {"extra": extra, "type": RULE if is_rule else PROSE}
+        if not is_rule:
+            found |= {"kind": "note", "title": item.group}
+        if "rating" not in file.sidecar.entry(item.id):
+            usual = "low" if scope == BY_HAND else "medium"
+            found["importance"] = "high" if scope == ALWAYS else usual
+        return found
+
+    # ---- what the programs do -------------------------------------------------------------------
+
+    def reader(self, path: str) -> str:
+        """The program that reads a file, or each of several."""
+        if not path:
+            return ""
+        first, *others = source_of(path).readers
+        if not others:
+            return first
+        return f"each of {first}, {others[0]} and {len(others) - 1} others"
+
+    def read_time(self, path: str) -> ReadTime:
+        return source_of(path).reads
+
+    def limit_of(self, path: str) -> LoadLimit:
+        source = source_of(path)
+        if source.characters is None:
+            return LoadLimit()
+        return LoadLimit(characters=source.characters, source=f"{source.readers[0]}: Rules")
+
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
+        """The files that are given for everything, each to its own programs."""
+        scopes = {m.entity: m.extra.get(SCOPE) for m in view.memories(self.label)}
+        texts = list[LoadedText]()
+        for path in self.list_files([]):
+            if scopes.get(path) == ALWAYS:
+                readers = ", ".join(source_of(path).readers)
+                texts += self.loaded_file(path, view, f"given to {readers}")
+        return texts
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """Convert a memory to a bullet below the heading of its entity."""
+    section = " ".join((memory.entity or memory.store).replace("#", " ").split())
+    changes = [
+        (memory.entity, "entity (becomes a heading)"),
+        (memory.importance == "medium", "importance (follows from the scope of the file)"),
+    ]
+    extra = {CONVERTED: True, SECTION: section}
+    return listed_texts.convert_to_text(memory, "", changes, extra=extra)
+
+
+SUPPORT = FormatSupport(InstructionStore, transfer=TransferSupport(convert=convert))

@@ -1,0 +1,157 @@
+"""Instructions of a project: rules and sections, who is given them, and which store has a file."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memtui.changes import Act, Change
+from memtui.errors import Refused
+from memtui.library import Library
+from memtui.model import Memory
+from memtui.stores import registry
+from memtui.stores.project_instructions.store import scope_of
+
+LABEL = "project-instructions"
+AGENTS = """# mill
+
+Grinds rye.
+
+```sh
+make stones
+```
+
+Then wait.
+
+## Style
+
+- Coarse
+  - and slow
+- Fine
+"""
+
+
+def write(file: Path, text: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def opened(root: Path) -> Library:
+    library = Library.open([root], state=root.parent / "state", formats=[LABEL])
+    library.load()
+    return library
+
+
+def of(library: Library, entity: str) -> list[Memory]:
+    return [m for m in library.snapshot.rows if m.entity == entity]
+
+
+def do(library: Library, act: Act, memory: Memory, **fields: str) -> str:
+    planned = library.plan([Change(act, memory.store, memory.ref, fields)])
+    library.apply(planned)
+    library.refresh()
+    return planned.effects[0]
+
+
+def test_a_bullet_is_a_rule_and_prose_with_its_code_a_section(tmp_path: Path) -> None:
+    write(tmp_path / "p" / "AGENTS.md", AGENTS)
+    about, coarse, fine = of(opened(tmp_path / "p"), "AGENTS.md")
+    assert (about.type, about.title, about.origin.line) == ("section", "mill", 3)
+    assert about.content == "Grinds rye.\n\n```sh\nmake stones\n```\n\nThen wait."
+    assert (coarse.type, coarse.content) == ("rule", "Coarse\n- and slow")
+    assert fine.extra["section"] == "Style"
+    assert (fine.importance, fine.extra["scope"]) == ("high", "always")
+    assert "Codex" in fine.extra["read_by"]
+
+
+def test_a_section_is_edited_and_undone_byte_for_byte(tmp_path: Path) -> None:
+    file = write(tmp_path / "p" / "AGENTS.md", AGENTS)
+    library = opened(tmp_path / "p")
+    about = of(library, "AGENTS.md")[0]
+    effect = do(library, Act.EDIT, about, content=about.content.replace("rye", "oats\n\nand rye"))
+    assert effect == "Each of Codex, Cursor and 9 others reads the new text from its next session"
+    assert file.read_text() == AGENTS.replace("rye", "oats\n\nand rye")
+    library.undo()
+    assert file.read_text() == AGENTS
+    with pytest.raises(Refused, match="one item"):
+        do(library, Act.EDIT, about, content="Grinds.\n\n## Not a heading")
+
+
+@pytest.mark.parametrize(
+    ("front", "scope"),
+    [
+        ({}, "always"),
+        ({"alwaysApply": True, "globs": "a"}, "always"),
+        ({"alwaysApply": False, "globs": "a/**, b/*.py"}, "files a/**, b/*.py"),
+        ({"alwaysApply": False, "globs": None, "description": "On x"}, "the agent decides: On x"),
+        ({"alwaysApply": False, "globs": "", "description": ""}, "when a person names it"),
+        ({"applyTo": "**"}, "always"),
+        ({"applyTo": "src/**/*.ts"}, "files src/**/*.ts"),
+        ({"trigger": "always_on", "globs": "x"}, "always"),
+        ({"trigger": "glob", "globs": ["x/**"]}, "files x/**"),
+        ({"trigger": "model_decision", "description": "On y"}, "the agent decides: On y"),
+        ({"trigger": "manual"}, "when a person names it"),
+        ({"inclusion": "always"}, "always"),
+        ({"inclusion": "fileMatch", "fileMatchPattern": "y/*"}, "files y/*"),
+        ({"inclusion": "manual"}, "when a person names it"),
+        ({"paths": ["src/**"]}, "files src/**"),
+        ({"triggers": ["one", "two"]}, "prompts with one, two"),
+    ],
+)
+def test_the_scope_of_a_file_follows_from_its_frontmatter(
+    front: dict[str, object], scope: str
+) -> None:
+    assert scope_of(front) == scope
+
+
+def test_a_new_rule_goes_below_its_heading_and_makes_the_file(tmp_path: Path) -> None:
+    write(tmp_path / "p" / ".cursorrules", "- a\n")
+    library = opened(tmp_path / "p")
+    for entity, text in (("AGENTS.md/Style", "Plain"), (".cursorrules", "b")):
+        fields = {"content": text, "entity": entity}
+        library.apply(library.plan([Change(Act.ADD, LABEL, "", fields)]))
+        library.refresh()
+    assert (tmp_path / "p" / "AGENTS.md").read_text() == "## Style\n\n- Plain\n"
+    assert (tmp_path / "p" / ".cursorrules").read_text() == "- a\n- b\n"
+    elsewhere = Change(Act.ADD, LABEL, "", {"content": "c", "entity": "src/main.py"})
+    with pytest.raises(Refused, match="file of instructions"):
+        library.plan([elsewhere])
+
+
+def test_rules_that_different_programs_read_are_not_merged(tmp_path: Path) -> None:
+    write(tmp_path / "p" / "CLAUDE.md", "- Rye is coarse\n")
+    write(tmp_path / "p" / "GEMINI.md", "- Rye is ground coarse\n")
+    library = opened(tmp_path / "p")
+    one, other = library.snapshot.rows
+    with pytest.raises(Refused, match="different programs"):
+        library.plan([Change(Act.MERGE, LABEL, one.ref, {"others": [other.ref]})])
+
+
+def test_a_file_belongs_to_the_store_that_is_richer(tmp_path: Path) -> None:
+    root = tmp_path / "p"
+    write(root / "CLAUDE.md", "See @docs/a.md\n\n- a\n")
+    write(root / "docs" / "a.md", "- b\n")
+    write(root / "GEMINI.md", "- c\n")
+    library = opened(root)
+    entities = [m.entity for m in library.snapshot.rows]
+    assert sorted(set(entities)) == ["CLAUDE.md", "GEMINI.md", "docs/a.md"]
+    assert of(library, "docs/a.md")[0].extra["read_by"] == ["Claude Code"]
+    write(root / ".claude" / "memory" / "x.md", "- d\n")
+    assert {m.entity for m in opened(root).snapshot.rows} == {"GEMINI.md"}
+    found = [known.name for known, _ in registry.detect_within(root)]
+    assert found == ["claude-code", LABEL]
+
+
+def test_a_session_is_given_what_is_always_in_scope(tmp_path: Path) -> None:
+    root = tmp_path / "p"
+    write(root / "AGENTS.md", "- a\n")
+    write(root / ".cursor/rules/x.mdc", "---\nalwaysApply: false\nglobs: a/**\n---\n- b\n")
+    write(root / ".windsurf/rules/y.md", "- c\n" * 4_000)
+    library = opened(root)
+    (store,) = library.stores
+    texts = store.session_start(library, "", datetime(2026, 11, 21, tzinfo=UTC))
+    assert [text.title for text in texts] == ["AGENTS.md", ".windsurf/rules/y.md"]
+    assert (texts[0].cut_line, texts[1].cut_line) == (None, 3_001)
