@@ -31,18 +31,22 @@ def links(ref: str, stores: Sequence[str], as_json: bool) -> None:
     node = library.resolve_node(ref)
     with library.links.reading() as index:
         outgoing, incoming = index.outgoing(node), index.incoming(node)
+        also = index.also_in(node)
     if as_json:
         from memtui.insight.traversal import node_record
 
         print_json(
             {
                 "node": node_record(node),
+                "also": [{"store": store, "name": path} for store, path in also],
                 "outgoing": [_link_record(library, edge, now) for edge in outgoing],
                 "incoming": [_link_record(library, edge, now) for edge in incoming],
             }
         )
         return
     print(f"{one_line(node.name)}  {library.node_label(node)}")
+    for store, path in also:
+        print(f"  also in {one_line(library.names.of(store))}: {one_line(path)}")
     for edge in outgoing:
         print(_edge_line(library, edge, forward=True))
     for edge in incoming:
@@ -166,7 +170,12 @@ def _step_record(step: Step) -> dict[str, Any]:
     from memtui.insight.traversal import node_record
 
     direction = "out" if step.is_forward else "in"
-    return {"relation": step.edge.relation, "direction": direction, "to": node_record(step.end)}
+    return {
+        "relation": step.edge.relation,
+        "direction": direction,
+        "to": node_record(step.end),
+        "stated_by": step.edge.stated_by,
+    }
 
 
 def _print_paths(library: Library, found: Neighbourhood) -> None:
@@ -177,11 +186,22 @@ def _print_paths(library: Library, found: Neighbourhood) -> None:
     steps = paths(found)
     for each in found.reached[1:]:
         path = " ".join(_arrow(step.edge.relation, step.is_forward) for step in steps[each.node])
-        print(cut(f"{each.distance:>3}  {path} {_name(library, each.node)}", width))
+        evidence = _evidence(library, each.step) if each.step is not None else ""
+        print(cut(f"{each.distance:>3}  {path} {_name(library, each.node)}{evidence}", width))
     if len(found.reached) == 1:
         click.echo("no links", err=True)
     if found.left_out:
         click.echo(f"{found.left_out} more were not followed", err=True)
+
+
+def _evidence(library: Library, step: Step) -> str:
+    """The memory that states an edge between two entities."""
+    from memtui.insight.links import Node, NodeKind
+
+    ends = step.edge.source.kind, step.edge.target.kind
+    if ends != (NodeKind.ENTITY, NodeKind.ENTITY):
+        return ""
+    return f"  by {library.node_label(Node(NodeKind.MEMORY, step.edge.stated_by))}"
 
 
 def _arrow(relation: str, is_forward: bool) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from memtui.changes import Act
 from memtui.cli.options import argument, command, option
 from memtui.cli.output import (
     print_diffs,
@@ -19,7 +20,7 @@ from memtui.cli.output import (
 )
 from memtui.cli.store_selection import load_library, load_settings, read_library
 from memtui.errors import Refused, did_you_mean
-from memtui.text import counted, one_line, visible
+from memtui.text import and_more, counted, one_line, visible
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from memtui.upkeep.model_requests import ModelRequest
     from memtui.upkeep.proposals import Proposal, ProposalKind
 
+REMOVING = frozenset({Act.DELETE, Act.RETIRE})
+_MAX_SHOWN = 20
+"""Memories of a proposal that are listed."""
 _VERBS = ("show", "accept", "decline", "snooze", "reopen")
 
 
@@ -36,6 +40,9 @@ def review(
     arguments: Sequence[str] = argument(metavar="[VERB ID...]"),
     kinds: Sequence[str] = option("--kind", metavar="KIND", help="Only findings of this kind."),
     dry_run: bool = option(help="With accept: print the diff, change nothing."),
+    every: bool = option(
+        "--all", help="With accept: every proposal, or every one of --kind; hints are skipped."
+    ),
     clones: Sequence[Path] = option(
         "--clone",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -56,6 +63,7 @@ def review(
     memtui review                   list what could be tidied
     memtui review show ID           print the diff of a proposal
     memtui review accept ID...      make its changes; undo reverts them as one step
+    memtui review accept --all      make the changes of all; hints are skipped
     memtui review decline ID...     never propose it again unless its memories change
     memtui review snooze ID...      not for a week
     memtui review reopen ID...      forget a decision
@@ -77,9 +85,21 @@ def review(
     found = _scan(queue, kinds, across=across)
     if verb == "list":
         return _print_queue(found, as_json)
-    if not ids:
+    if every and verb == "accept" and not ids:
+        chosen = [one for one in found.proposals if not one.is_hint]
+    elif not ids or every:
         raise click.UsageError(f"review {verb} needs the id of a proposal")
-    chosen = [found.get(id) for id in ids]
+    else:
+        chosen = [found.get(id) for id in ids]
+    if verb == "accept" and len(chosen) > 1:
+        hints = [one.id for one in chosen if not one.changes]
+        if hints:
+            click.echo(f"skipped, nothing to accept: {', '.join(hints)}", err=True)
+        chosen = [one for one in chosen if one.changes]
+    if verb == "show" and not as_json:
+        _print_reasons(queue, chosen)
+        if not any(one.changes for one in chosen):
+            return 0
     if verb in ("decline", "snooze"):
         from memtui.library.review_files import Decision
 
@@ -259,6 +279,8 @@ def _batch(
     if not found:
         print("[]" if as_json else "nothing to do")
         return 0
+    if not as_json:
+        _print_reasons(queue, found)
     return _accept(library, queue, found, dry_run=not apply, as_json=as_json)
 
 
@@ -308,6 +330,22 @@ def _print_queue(queue: Queue, as_json: bool) -> int:
     return 0
 
 
+def _print_reasons(queue: ReviewQueue, proposals: Sequence[Proposal]) -> None:
+    """Print what each proposal would do and why, with the memories that it is about."""
+    for one in proposals:
+        print(one_line(one.title))
+        print(f"  {one_line(one.reason)}")
+        gone = {change.ref for change in one.changes if change.act in REMOVING}
+        memories = queue.memories(one)
+        for memory in memories[:_MAX_SHOWN]:
+            sign = "-" if memory.ref in gone else " "
+            print(f"  {sign} {one_line(memory.ref)}  {one_line(memory.headline)}")
+        if len(memories) > _MAX_SHOWN:
+            print(f"    {and_more(len(memories) - _MAX_SHOWN)}")
+        if not one.changes:
+            print("  A hint: nothing is changed by it.")
+
+
 def _accept(
     library: Library,
     queue: ReviewQueue,
@@ -326,7 +364,7 @@ def _accept(
         print_json({"done": not dry_run, "action": number, "proposals": ids, **effects})
     elif dry_run:
         print_effects(planned.effects)
-        print_diffs(planned.diffs())
+        print_diffs(sorted(planned.diffs(), key=lambda diff: ".memtui" in diff.path))
     else:
         print(f"Accepted {len(chosen)} (number {number} in the log; memtui undo reverts it)")
         print_effects(planned.effects)

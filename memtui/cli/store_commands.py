@@ -130,10 +130,11 @@ def _explanations(names: Sequence[str]) -> list[Explanation]:
 
 def _opened_when_named() -> list[str]:
     from memtui.library.store_catalog import path_from_home
+    from memtui.stores.registry import NO_STORES
 
-    found = [each for each in _explanations(()) if not each.is_taken]
-    named = (each.candidate for each in found if each.candidate.opens_when_named)
-    return [path_from_home(each.root) for each in named]
+    found = (each.candidate for each in _explanations(()) if not each.is_taken)
+    named = (each.root for each in found if each.opens_when_named)
+    return [path_from_home(root) for root in named if NO_STORES.isdisjoint(root.parts)]
 
 
 def _print_explanations(found: Sequence[Explanation], as_json: bool) -> None:

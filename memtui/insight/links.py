@@ -186,8 +186,8 @@ class LinkIndex:
         """Return the node that a name means in a store.
 
         Tried in this order: the id of a memory of the store; `label:id` of another one; the path
-        of an entity, or its last part if only one of the store, or of all, has it; for links in
-        texts, the stem of a file's name; for sources, the id of a session.
+        of an entity of the store, or its last part if only one of the store has it; the same in all
+        stores; for links in texts, the stem of a file's name; for sources, the id of a session.
         """
         own_ref, any_ref, session = source_refs(store, name)
         for ref in (own_ref, any_ref):
@@ -198,13 +198,15 @@ class LinkIndex:
             return Node(kind, session)
         label, colon, rest = name.partition(":")
         path = rest if colon and label in self._labels else name
-        if path in self._stores:
-            return Node(NodeKind.ENTITY, path)
         named = self.entities_called(path)
         own_paths = [known for known in named if store in self._stores[known]]
-        for paths in (own_paths, named):
+        for paths in ([path] if store in self._stores.get(path, ()) else [], own_paths):
             if len(paths) == 1:
                 return Node(NodeKind.ENTITY, paths[0])
+        if path in self._stores:
+            return Node(NodeKind.ENTITY, path)
+        if len(named) == 1:
+            return Node(NodeKind.ENTITY, named[0])
         if origin is EdgeOrigin.TEXT:
             refs = self._stems.get(stem_of(name) or name.casefold(), [])
             own = [ref for ref in refs if ref.startswith(f"{store}:")] or refs
@@ -215,6 +217,18 @@ class LinkIndex:
     def entities_called(self, name: str) -> list[str]:
         """Paths of the entities with this last part, sorted."""
         return sorted(self._called.get(name, ()))
+
+    def also_in(self, node: Node) -> list[tuple[str, str]]:
+        """(label, path) of the entities of other stores with the last part of this one's path."""
+        if node.kind != NodeKind.ENTITY:
+            return []
+        own = self._stores.get(node.name, set())
+        return [
+            (store, path)
+            for path in self.entities_called(node.name.rpartition("/")[2])
+            for store in sorted(self._stores[path])
+            if path != node.name and store not in own
+        ]
 
     def find_folded(self, name: str) -> list[Node]:
         """The nodes that a name in lower case means: all memories whose ref or id it is, else whose
@@ -267,7 +281,7 @@ class LinkIndex:
     @cached_property
     def edges(self) -> Edges:
         """All edges by their ends, as they are stated: one may be stated twice."""
-        edges = Edges({}, {})
+        edges = Edges({}, {}, {})
         known: dict[tuple[str, str, EdgeOrigin], Node] = {}
         for slot in sorted(self._stated):
             memory = self._rows[slot]
@@ -314,11 +328,13 @@ class LinkIndex:
         )
         edges.outgoing.setdefault(source, []).append(edge)
         edges.incoming.setdefault(target, []).append(edge)
-        entities = (memory.entity, *memory.also_entities)
-        for path in filter(None, entities) if stated.origin is EdgeOrigin.LINK else ():
-            entity = Node(NodeKind.ENTITY, path)
-            if entity not in (source, target):
-                edges.outgoing.setdefault(entity, []).append(edge._replace(source=entity))
+        paths = (memory.entity, *memory.also_entities) if stated.origin is EdgeOrigin.LINK else ()
+        entities = [Node(NodeKind.ENTITY, path) for path in paths if path]
+        held = [edge._replace(source=one) for one in entities if one not in (source, target)]
+        for each in held:
+            edges.outgoing.setdefault(each.source, []).append(each)
+        is_between = target.kind == NodeKind.ENTITY and held
+        edges.backward.setdefault(target, []).extend(held if is_between else [edge])
 
     def _end_of(self, memory: Memory) -> datetime | None:
         """When a memory was taken out of use; None if it is in use.
@@ -338,3 +354,6 @@ class LinkIndex:
 class Edges(NamedTuple):
     outgoing: dict[Node, list[Edge]]
     incoming: dict[Node, list[Edge]]
+    backward: dict[Node, list[Edge]]
+    """As `incoming`, but an edge to an entity starts at the entities whose memory states it, as the
+    outgoing ones of an entity do: so a walk back leads on."""

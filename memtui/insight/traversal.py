@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from memtui.insight.link_statements import FROM_SOURCE
 from memtui.insight.links import Edge, LinkIndex, Node, keep_unique
 from memtui.model import format_time
 from memtui.text import one_line
@@ -17,6 +18,12 @@ MAX_NODES = 10_000
 """Default maximum number of nodes."""
 MAX_GUIDE = 200
 """Width of the lines before a row of a tree, in cells."""
+
+
+COMPANY = frozenset(
+    {FROM_SOURCE, "about", "contains", "holds", "in", "in_session", "member_of", "part_of"}
+)
+"""Relations that only say that memories lie together."""
 
 
 class Direction(StrEnum):
@@ -83,6 +90,9 @@ def traverse(
 ) -> Neighbourhood:
     """Walk breadth-first from a node; circles are walked once.
 
+    Mere company, such as coming from the same session, is shown of the start only: nothing is
+    reached through it unless that relation is asked for.
+
     Args:
         index: The links of all memories.
         start: Where to begin.
@@ -93,7 +103,7 @@ def traverse(
         most: Nodes to reach at most.
         further: Edges from the start that the index lacks.
     """
-    outgoing, incoming = index.edges
+    outgoing, _, incoming = index.edges
     reached = {start: Reached(start, 0, None)}
     edges: list[Edge] = []
     beyond: set[Node] = set()
@@ -111,6 +121,11 @@ def traverse(
             for step in steps:
                 if relations and step.edge.relation not in relations:
                     continue
+                if not relations and node != start and step.edge.relation in COMPANY:
+                    continue
+                came = reached[node].step
+                if came is not None and _statement(came.edge) == _statement(step.edge):
+                    continue  # back along the same statement
                 if at is not None and not step.edge.is_valid(at):
                     continue
                 end = step.end
@@ -125,6 +140,10 @@ def traverse(
         if not front:
             break
     return Neighbourhood(start, tuple(reached.values()), keep_unique(edges), len(beyond))
+
+
+def _statement(edge: Edge) -> tuple[str, Node, str]:
+    return edge.relation, edge.target, edge.stated_by
 
 
 class TreeRow(NamedTuple):

@@ -85,6 +85,10 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
     ranked_at: datetime = datetime.max
     """The time from which recency was counted."""
 
+    def is_approximate(self, slot: int) -> bool:
+        """Whether its time is that of its file, in a store that dates others better."""
+        return bool(self.columns.approximate[slot])
+
     # Counted when they are read: not every caller needs them.
 
     @cached_property
@@ -153,6 +157,8 @@ class Searchable(NamedTuple):
     exact: ExactLookup | None = None
     weights: Weights = DEFAULTS
     semantic: SemanticSearch | None = None
+    outdated: Callable[[IsCancelled], Collection[str]] = lambda _: ()
+    """Gives the refs of the memories that name what their project no longer has."""
     linked_to: Callable[[str], Collection[str] | None] = lambda _: None
     """Gives the refs of the memories linked to or from what a folded name means; None: nothing has
     that name."""
@@ -237,6 +243,8 @@ def _read_filters(
         for value in part.values
         if part.field == "linked"
     }
+    if any(part.field == "has" and "outdated" in part.values for part in conditions):
+        linked["has:outdated"] = scope.outdated(index.cancelled)
     alive = scope.columns.alive
     rows = read_conditions(conditions, scope.rows, alive, scope.slot_of, linked, index.cancelled)
     masks: dict[Node, Mask] = dict(rows.masks.items())

@@ -403,7 +403,11 @@ class Library(LibraryReader):
         unreadable = [item for state in stores for item in state.unreadable]
         reverted = reverted_edits.findings(self.peek_reverted())
         rules = {store.label: registry.upkeep_rules_of(store) for store in self.stores}
-        return [*reverted, *checks.check_all(list(rows.values()), texts, unreadable, rules)]
+        memories = list(rows.values())
+        self.projects.refresh()
+        report(Progress("look into the projects", 0, 1))
+        outdated = self.projects.outdated(memories, cancelled)
+        return [*reverted, *checks.check_all(memories, texts, unreadable, rules, outdated)]
 
     def numbered_memories(self) -> dict[int, Memory]:
         """Every memory by its slot, which changes when the memory does."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from memtui.insight.timeline import Timeline, Unit
     from memtui.insight.traversal import Direction, Neighbourhood
     from memtui.library.links import StoreLinks
+    from memtui.library.projects import Projects
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +87,13 @@ class LibraryReader:
         self._links: StoreLinks | None = None
         self._levels: tuple[int, dict[tuple[str, str], tuple[str, ...]]] = (-1, {})
         """Of each entity, in the snapshot with this revision."""
+
+    @cached_property
+    def projects(self) -> Projects:
+        """The projects that the memories are about; none is read yet."""
+        from memtui.library.projects import Projects
+
+        return Projects()
 
     @cached_property
     def names(self) -> StoreNames:
@@ -297,9 +305,14 @@ class LibraryReader:
             weights=self.weights,
             semantic=self.semantic,
             linked_to=lambda name: self.links.linked_to(name),
+            outdated=self._outdated,
             now=self.now(),
             revision=snapshot.revision,
         )
+
+    def _outdated(self, cancelled: IsCancelled) -> list[str]:
+        memories = self.snapshot.take(self.snapshot.columns.live_slots()).values()
+        return [memory.ref for memory, _ in self.projects.outdated(memories, cancelled)]
 
     def statistics(self, found: SearchResult, *, counted: bool = True) -> Statistics:
         """Summarize a search result.

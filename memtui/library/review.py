@@ -190,6 +190,7 @@ class ReviewQueue:
             sorted((name, sorted(branches)) for name, branches in self._merged.items()),
             reverted_edits.findings(library.peek_reverted()),
             library.loaded.stamps(),
+            library.projects.stamp(library.numbered_memories().values()),
         )
         text = repr(looked_at).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(text, digest_size=16).hexdigest()

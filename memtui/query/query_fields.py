@@ -85,8 +85,8 @@ _TABLE = (
     Field(
         "has",
         Matching.FLAG,
-        "links, tags, history (other versions) or a secret",
-        ("links", "tags", "history", "secret"),
+        "links, tags, history (other versions), a secret, or what its project no longer has",
+        ("links", "tags", "history", "secret", "outdated"),
     ),
     Field(
         "sort",

@@ -68,7 +68,7 @@ def read_conditions(
         alive: For each slot whether its memory is alive.
         slot_of: Ref -> slot of all living memories.
         linked: Value of a `linked:` filter -> the refs of the memories linked to or from what it
-            means; None: nothing has that name.
+            means; None: nothing has that name. `has:outdated` -> the refs of those.
 
     Raises:
         Cancelled: `cancelled` became true.
@@ -152,6 +152,9 @@ class _Reader(NamedTuple):
                     yield from self._living(self._holds_secret)
                 case "linked":
                     yield from self._find_linked()
+                case "outdated":
+                    refs = self.linked["has:outdated"] or ()
+                    yield from (self.slot_of[ref] for ref in refs if ref in self.slot_of)
                 case "marked":
                     self.remarks.append("is:marked is for the screen, where space marks")
 

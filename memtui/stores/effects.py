@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from memtui.changes import TEXTS, Act, Edit, Effect, Kind, Outcome, Plan
+from memtui.changes import TEXTS, Act, Edit, Effect, Kind, Outcome, Plan, count_common
 from memtui.stores.base import LoadedText, ReadTime, Store
 from memtui.text import number
 
@@ -35,6 +35,9 @@ _PHRASES: dict[Act | None, tuple[str, str]] = {
     None: ("reads the {change|changes}", "reads {it|them} as {it was|they were}"),
 }
 """What the program does after an act, and after it is undone."""
+
+_STATUS = "reads the new {status|statuses}", "reads the former {status|statuses}"
+"""The same where what is retired is still read."""
 
 IT = "{it|them}"
 _ENDING = "no longer "
@@ -96,6 +99,8 @@ def _describe(
     if not native:
         return _in_sidecar(edits, program)
     phrase = _PHRASES.get(act, _PHRASES[None])[is_undo]
+    if act in (Act.RETIRE, Act.RESTORE) and store.reads_retired:
+        phrase = _STATUS[is_undo]
     if cut := _beyond_limit(native, store, program, ends=phrase.startswith(_ENDING)):
         return cut
     times = [time for edit in native if (time := _time(edit, store)) is not None]
@@ -184,9 +189,7 @@ def _beyond_limit(
 def _first_change(edit: Edit) -> int:
     """1-based number of the first line that differs."""
     before, after = ((text or "").split("\n") for text in (edit.before, edit.after))
-    pairs = zip(before, after, strict=False)
-    same = next((at for at, (old, new) in enumerate(pairs) if old != new), None)
-    return 1 + (min(len(before), len(after)) if same is None else same)
+    return 1 + count_common(before, after)
 
 
 def _limit_words(loaded: LoadedText) -> str:

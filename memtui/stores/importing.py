@@ -17,10 +17,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from memtui.changes import Change
-from memtui.model import Link, Memory
+from memtui.model import FILE_TIME_KEY, Link, Memory
 from memtui.stores.sidecar import HIDDEN, link_to_json
 
-MEMTUI_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable", HIDDEN})
+MEMTUI_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable", HIDDEN, FILE_TIME_KEY})
 """Keys of `extra` that memtui itself sets, for every format."""
 
 
@@ -42,7 +42,9 @@ def native_keys(change: Change, handled: Collection[str]) -> dict[str, Any]:
 
 
 def links_in(change: Change) -> list[Link]:
-    return [link for link in change.fields.get("links") or () if isinstance(link, Link)]
+    """The links of a change; one may be written as a pair of relation and target."""
+    given = change.fields.get("links") or ()
+    return [link if isinstance(link, Link) else Link(str(link[0]), str(link[1])) for link in given]
 
 
 def texts_in(change: Change, name: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -147,8 +148,7 @@ def has_entry(folder: Path, fits: Callable[[Entry], bool]) -> bool:
     """Whether one of the folder's first entries satisfies the condition. Never raises."""
     try:
         with os.scandir(folder) as listing:
-            looked_at = zip(range(MAX_LOOKED_AT), listing, strict=False)
-            return any(fits(entry) for _, entry in looked_at)
+            return any(map(fits, islice(listing, MAX_LOOKED_AT)))
     except (OSError, ValueError):
         return False
 

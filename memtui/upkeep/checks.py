@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memtui.changes import Act, Change
 from memtui.errors import RefError
@@ -30,6 +31,7 @@ from memtui.upkeep.instructions import (
     find_domains,
     find_suspicions,
 )
+from memtui.upkeep.outdated import Outdated
 from memtui.upkeep.proposals import (
     Proposal,
     ProposalKind,
@@ -50,6 +52,7 @@ class FindingKind(StrEnum):
     INSTRUCTION = "instruction"
     HIDDEN = "hidden characters"
     ORPHAN = "not in the index"
+    OUTDATED = "outdated"
 
 
 class Finding(Struct, frozen=True):
@@ -64,6 +67,8 @@ class Finding(Struct, frozen=True):
     """May contain text of the store: show it through `visible`."""
     target: str = ""
     """What a dangling reference names."""
+    quote: str = ""
+    """The line of the memory that says what is outdated."""
 
 
 def _at(kind: FindingKind, memory: Memory, message: str, target: str = "") -> Finding:
@@ -255,11 +260,25 @@ def check_texts(memories: Sequence[Memory], texts: Sequence[CheckedText]) -> Ite
             yield _at(FindingKind.INSTRUCTION, memory, "; ".join(reasons))
 
 
+def check_outdated(
+    found: Iterable[tuple[Memory, Sequence[Outdated]]],
+) -> Iterator[Finding]:
+    """What memories name and their project no longer has, one finding a memory."""
+    for memory, claims in found:
+        first = claims[0]
+        at = _at(FindingKind.OUTDATED, memory, "; ".join(each.message for each in claims))
+        line = memory.origin.line
+        if line and memory.kind != "document":  # whose text begins after its frontmatter
+            line += first.line - 1
+        yield replace(at, line=line, quote=first.text)
+
+
 def check_all(
     memories: Sequence[Memory],
     texts: Sequence[CheckedText],
     unreadable: Iterable[Unreadable],
     rules: Mapping[str, UpkeepRules],
+    outdated: Iterable[tuple[Memory, Sequence[Outdated]]] = (),
 ) -> Iterator[Finding]:
     """Run all checks, the most serious first.
 
@@ -268,6 +287,7 @@ def check_all(
         texts: What `check_text` says of each of them.
         unreadable: The files that cannot be read.
         rules: What the format of each store says, by the store's label.
+        outdated: The memories that name what their project no longer has.
     """
     for item in unreadable:
         yield Finding(FindingKind.UNREADABLE, item.file, None, "", item.reason)
@@ -278,6 +298,7 @@ def check_all(
             yield _at(FindingKind.HIDDEN, memory, counted(text.hidden, "hidden character"))
     yield from check_dangling_references(memories, rules)
     yield from check_orphaned_files(memories)
+    yield from check_outdated(outdated)
 
 
 REDACTED = "[REDACTED]"
@@ -316,11 +337,12 @@ def proposals_from(
         except RefError:
             continue
         changes = _remedy(finding, memory, context)
+        quote = f"“{finding.quote[:_MAX_QUOTE]}”: " if finding.quote else ""
         yield propose(
             kind,
             [memory],
             f"{finding.message}: {headline_of(memory)}",
-            RULE_TEXT[kind],
+            f"{quote}{RULE_TEXT[kind]}",
             changes,
             also=finding.message,
         )
@@ -376,6 +398,8 @@ def _propose_for_targets(
 
 _MIN_FILES = 2
 """Number of missing files of one folder that become one hint."""
+_MAX_QUOTE = 160
+"""Maximum number of characters of a line that is quoted in a reason."""
 _MAX_NAMED = 4
 """Maximum number of missing files named in a reason."""
 
@@ -384,6 +408,7 @@ RULE_TEXT = {
     ProposalKind.DUPLICATE_ID: "an id names one memory; agents that look it up get either",
     ProposalKind.DANGLING: "correct the reference, or restore what it names",
     ProposalKind.ORPHAN: "an agent that reads the index is not led to it",
+    ProposalKind.OUTDATED: "correct it, or retire it: an agent would follow it",
     ProposalKind.SECRET: f"accepting puts {REDACTED} in its place; change the secret itself too",
     ProposalKind.INSTRUCTION: "a memory states facts; read it before an agent does",
     ProposalKind.HIDDEN: "accepting removes the characters that cannot be seen",

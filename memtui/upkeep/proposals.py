@@ -53,6 +53,7 @@ class ProposalKind(StrEnum):
     INSTRUCTION = "instruction"
     OVERWRITTEN = "overwritten"
     ORPHAN = "orphan"
+    OUTDATED = "outdated"
     ACROSS = "across"
 
 
@@ -103,6 +104,8 @@ RULES: Mapping[ProposalKind, Rule] = {
         "The text has the form of a password or key, which every agent that reads it gets."),
     ProposalKind.INSTRUCTION: Rule("Planted instructions", MEMTUI, 111, 124,
         "The text tells an agent what to do; it may come from a page or a mail that was read."),
+    ProposalKind.OUTDATED: Rule("Outdated", MEMTUI, 9, 9,
+        "The memory names a file, command, package or version that its project no longer has."),
     ProposalKind.DUPLICATE: Rule("Near-duplicates", "agent-memory, Deduplication (Jaccard 70 %)",
         9, 9, "Two memories say nearly the same."),
     ProposalKind.CONTRADICTION: Rule("Contradictions", STORE, 9, 11,
@@ -127,7 +130,7 @@ RULES: Mapping[ProposalKind, Rule] = {
         "A long fact has been historical for months and could be shortened."),
     ProposalKind.OUTDATED_SCHEMA: Rule("Outdated schema", "Simple Memory, outdated items", 3, 3,
         "No evidence of a schema item is current any more."),
-    ProposalKind.HIDDEN: Rule("Hidden characters", MEMTUI, 13, 13,
+    ProposalKind.HIDDEN: Rule("Hidden characters", MEMTUI, 14, 14,
         "The text has characters that people do not see but agents read."),
     ProposalKind.DUPLICATE_ID: Rule("Duplicate ids", MEMTUI, 1, 1,
         "Different memories have one id, so a link or a command may reach the wrong one."),
@@ -321,7 +324,7 @@ def merge_into(
         content: Its new text; empty: as it is.
     """
     ids = [other.id for other in others]
-    if context.can(Act.MERGE, target) and all(context.can(Act.SUPERSEDE, one) for one in others):
+    if context.can(Act.MERGE, target) and all(context.can(Act.MERGE, one) for one in others):
         fields: dict[str, Any] = {"others": ids}
         if content and content != target.content:
             fields["content"] = content

@@ -553,6 +553,7 @@ class BeadsStore(TextFileStore):
     acts = ActionSupport(EDITABLE, _add, HANDLERS, lambda _: SHARD, {}, _import, _not_on)
     context = IssueContext
     reads = ReadTime.IMPORTED
+    reads_retired = True
 
     @property
     def file(self) -> Path:

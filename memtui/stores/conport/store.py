@@ -535,6 +535,7 @@ class ConPort(WritableTables):
         for table in (DECISIONS, CUSTOM)
     }
     reads = ReadTime.AT_ONCE
+    reads_retired = True
     acts = ActionSupport(
         editable=EDITABLE,
         add=_add,

@@ -359,6 +359,7 @@ def _add(change: Change, context: RecordContext) -> Plan:
         kind = EPISODES if change.fields.get("title") else FACTS
     value = _new_value(kind, change, context)
     record = {"id": _new_id(kind, content_of(change), context), **value}
+    record |= _links(change, record)
     entry = {"rating": _rating(kind, record, change), "tags": texts_in(change, "tags")}
     return _plan_added(change, context, kind, record, entry)
 

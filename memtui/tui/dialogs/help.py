@@ -39,7 +39,7 @@ SYNTAX = (
     ("entity:alice", "this entity and its children"),
     ("since:7d  until:2026-03", "30m, 24h, 7d, 2w, 3mo, 1y, yesterday, a date or month"),
     ("created:2026-05..2026-06", "also updated: before: after: with < <= > >="),
-    ("is:stale  has:links", "pinned stale superseded linked marked; tags history secret"),
+    ("is:stale  has:links", "pinned stale superseded linked marked; tags history secret outdated"),
     ("title:  content:  file:  id:", "text in this field; source: too"),
     ("store:  kind:  tag:  pinned:", "by store, kind, tag, pin; confidence:>0.7"),
     ("sort:importance,-new", "new, old, importance, priority, salience, used, relevance"),

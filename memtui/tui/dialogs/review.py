@@ -46,6 +46,17 @@ SIDE_BY_SIDE_FROM = 60
 _LONGEST = 6_000
 """Characters of a memory that are shown."""
 _MAX_MEMORIES = 20
+COMPARED = frozenset(
+    {
+        ProposalKind.DUPLICATE,
+        ProposalKind.CONTRADICTION,
+        ProposalKind.OPPOSED,
+        ProposalKind.SUPERSEDED,
+        ProposalKind.CLUSTER,
+        ProposalKind.ACROSS,
+    }
+)
+"""Findings whose two memories say something about each other, so that their difference is shown."""
 
 
 class ReviewList(RowList[ReviewRow]):
@@ -127,7 +138,7 @@ def proposal_lines(
     if problem:
         lines += wrapped(text.one_line(problem), palette.warning, room)
     lines.append([])
-    if len(memories) == 2:
+    if len(memories) == 2 and proposal.kind in COMPARED:
         lines += _draw_comparison(memories[0], memories[1], palette, width)
     else:
         for memory in memories[:_MAX_MEMORIES]:

@@ -62,13 +62,19 @@ def test_traverse_tells_each_path(ask: Ask, sample: Path) -> None:
     assert found["start"]["name"] == ANSELM
     assert [(each["distance"], each["kind"]) for each in found["reached"]] == [
         (1, "entity"),
-        *[(2, "memory")] * 4,
+        *[(2, "entity")] * 4,
     ]
     paths = {each["name"]: each["path"] for each in found["reached"]}
     assert paths[QUARTERBELL] == [
-        {"relation": "advises", "direction": "out", "to": {"kind": "entity", "name": QUARTERBELL}}
+        {
+            "relation": "advises",
+            "direction": "out",
+            "to": {"kind": "entity", "name": QUARTERBELL},
+            "stated_by": ANSELM,
+        }
     ]
-    leads = paths["agent-memory:1b6ddbf6-16dc-4aa8-af60-3c6d040379ae"]
+    evidence = "agent-memory:1b6ddbf6-16dc-4aa8-af60-3c6d040379ae"
+    (leads,) = [path for path in paths.values() if path and path[-1]["stated_by"] == evidence]
     assert [(step["relation"], step["direction"]) for step in leads] == [
         ("advises", "out"),
         ("leads", "in"),

@@ -381,3 +381,24 @@ def test_without_a_model_it_says_what_is_missing(
     note.write_text("Alice came by.")
     assert call("extract", note, "--into", "agent-memory", "--store", facts) == 1
     assert "no language model is set" in capsys.readouterr().err
+
+
+def test_show_says_why_and_which_memories_go_before_the_diff(
+    call: Call, capsys: pytest.CaptureFixture[str], facts: Path
+) -> None:
+    (one,) = [each for each in listed(call, capsys, facts) if each["kind"] == "duplicate"]
+    assert call("review", "show", one["id"], "--store", facts) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == one["title"]
+    assert lines[1].strip() == one["reason"]
+    assert [line.split()[-1] for line in lines if line.startswith("    ") or "  - " in line]
+    assert next(at for at, line in enumerate(lines) if line.startswith("---")) > 3
+
+
+def test_accept_all_takes_every_proposal_and_skips_hints(
+    call: Call, capsys: pytest.CaptureFixture[str], facts: Path
+) -> None:
+    assert any(not each["hint"] for each in listed(call, capsys, facts))
+    assert call("review", "accept", "--all", "--store", facts) == 0
+    assert "Accepted" in capsys.readouterr().out
+    assert not [each for each in listed(call, capsys, facts) if not each["hint"]]

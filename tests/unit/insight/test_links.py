@@ -82,6 +82,52 @@ def test_a_last_part_of_two_entities_means_the_one_of_the_same_store() -> None:
     assert index.resolve("c", "bell") == Node(NodeKind.UNKNOWN, "bell")
 
 
+def test_a_name_means_the_entity_of_its_own_store_before_a_path_of_another() -> None:
+    index = index_of(
+        memory("1", Link("runs", "towerd"), entity="people/mei"),
+        memory("2", entity="projects/towerd"),
+        memory("3", store="b", entity="towerd"),
+        memory("4", Link("runs", "towerd"), store="b", entity="teams"),
+    )
+    assert shown(index.incoming(ent("projects/towerd"))) == ["a:1 runs projects/towerd"]
+    assert shown(index.incoming(ent("towerd"))) == ["b:4 runs towerd"]
+    assert index.also_in(ent("projects/towerd")) == [("b", "towerd")]
+
+
+def test_a_walk_back_from_an_entity_reaches_entities_to_any_depth() -> None:
+    index = index_of(
+        memory("1", Link("works_on", "projects/bell"), entity="people/ann"),
+        memory("2", Link("manages", "people/ann"), entity="people/bob"),
+        memory("3", Link("knows", "people/bob")),
+        memory("4", entity="projects/bell"),
+    )
+    found = walk(index, ent("projects/bell"), depth=4, direction=Direction.IN)
+    assert names(found)[1:] == [(1, "people/ann"), (2, "people/bob"), (3, "a:3")]
+    assert [each.step.edge.stated_by for each in found.reached[1:] if each.step] == [
+        "a:1",
+        "a:2",
+        "a:3",
+    ]
+    forth = walk(index, ent("people/bob"), depth=4, direction=Direction.OUT)
+    assert names(forth)[1:] == [(1, "people/ann"), (2, "projects/bell")]
+
+
+def test_nothing_is_reached_through_mere_company_unless_it_is_asked_for() -> None:
+    index = index_of(
+        memory("1", Link("caused_by", "2"), source="s-9"),
+        memory("2", source="s-8"),
+        memory("3", source="s-9"),
+        memory("sessions/s-9", kind="episode"),
+        memory("sessions/s-8", kind="episode"),
+    )
+    found = walk(index, mem("a:1"), depth=3)
+    assert names(found)[1:] == [(1, "a:2"), (1, "a:sessions/s-9")]
+    asked = walk(index, mem("a:1"), depth=2, relations=["from"])
+    assert names(asked)[1:] == [(1, "a:sessions/s-9"), (2, "a:3")]
+    members = walk(index, mem("a:sessions/s-9"), depth=2)
+    assert names(members)[1:] == [(1, "a:1"), (1, "a:3"), (2, "a:2")]
+
+
 def test_links_that_the_memories_of_an_entity_state_start_at_the_entity() -> None:
     index = index_of(
         memory("1", Link("works_at", "harbour"), entity="people/alice"),

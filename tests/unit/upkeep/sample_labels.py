@@ -56,6 +56,7 @@ _TRUE: dict[str, dict[Kind, list[str]]] = {
         Kind.HIDDEN: [f"{FACT}2d165415"],
         Kind.DUPLICATE_ID: [f"{TRIPLE}fact_t20#2"],
         Kind.DANGLING: [f"{FACT}23bd426f", f"{TRIPLE}fact_t21"],
+        Kind.OUTDATED: ["markdown-folder:build.md"],
         Kind.OVERWRITTEN: ["file:timo-brandt/items.json"],
         Kind.ACROSS: [f"{FACT}39c7a01a {ROW}9"],
     },
@@ -74,7 +75,7 @@ _TRUE: dict[str, dict[Kind, list[str]]] = {
         ],
         Kind.HIDDEN: [
             *(f"{FACT}1af1725f", f"{FACT}78441f80", f"{EVENT}01ea03f3", f"{EVENT}70b2cce9"),
-            *(f"{EVENT}60ad649f", f"{ROW}76", f"{ROW}86"),
+            *(f"{EVENT}60ad649f", f"{ROW}76", f"{ROW}86", "beads:towerd-vy16"),
         ],
         Kind.DANGLING: [
             f"{FACT}b1ae7721",
@@ -121,6 +122,7 @@ _FALSE: dict[str, dict[Kind, list[str]]] = {
         Kind.HIDDEN: [f"{FACT}451d77db"],
         Kind.DUPLICATE_ID: [f"{TRIPLE}fact_t10", f"{ROW}1"],
         Kind.DANGLING: [f"{FACT}7c67230b", f"{TRIPLE}fact_t22"],
+        Kind.OUTDATED: ["markdown-folder:ring.md"],
         Kind.OVERWRITTEN: ["file:runa-holt/items.json"],
         Kind.ACROSS: [f"{FACT}91b804c2 {ROW}10"],
     },

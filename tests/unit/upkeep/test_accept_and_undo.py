@@ -183,3 +183,40 @@ def test_any_of_them_together(opened: OpenedCopy, data: st.DataObject) -> None:
         last = len(opened.proposals) - 1
         numbers = data.draw(st.sets(st.integers(0, last), min_size=1, max_size=4))
         accept_and_undo(opened, [opened.proposals[number] for number in sorted(numbers)])
+
+
+def open_copy(tmp_path: Path, name: str) -> tuple[Library, ReviewQueue]:
+    root = Path(shutil.copytree(SAMPLES / name, tmp_path / "copy"))
+    library = Library.open([root], state=tmp_path / "state")
+    library.load()
+    return library, ReviewQueue(library)
+
+
+def test_accepting_a_pattern_writes_its_evidence(tmp_path: Path) -> None:
+    library, queue = open_copy(tmp_path, "test-tower/simple-memory")
+    (pattern,) = queue.scan([ProposalKind.PATTERN]).proposals
+    known = set(library.snapshot.slot_of)
+    library.apply(queue.plan([pattern]))
+    (added,) = set(library.snapshot.slot_of) - known
+    named = {f"simple-memory:{link.target}" for link in library.get(added).links}
+    assert named == set(pattern.refs)
+
+
+def test_merging_repeated_lines_of_a_file_leaves_the_first_of_each(tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+    (root / "memory").mkdir(parents=True)
+    for name in ("AGENTS.md", "SOUL.md", "MEMORY.md"):
+        (root / name).write_text(f"# {name}\n")
+    words = ("gateway", "ledger", "mirror", "archive")
+    lines = [f"- The nightly build of the {word} passed on all machines" for word in words] * 2
+    log = root / "memory" / "2026-03-01.md"
+    log.write_text("# Builds\n\n" + "\n".join(lines) + "\n")
+    library = Library.open([root], state=tmp_path / "state")
+    library.load()
+    queue = ReviewQueue(library)
+    (one,) = queue.scan([ProposalKind.DUPLICATE]).proposals
+    assert one.title == "2026-03-01.md: 4 lines repeat 4 others"
+    library.apply(queue.plan([one]))
+    assert log.read_text() == "# Builds\n\n" + "\n".join(lines[:4]) + "\n"
+    library.undo()
+    assert log.read_text().count("nightly") == 8

@@ -27,6 +27,7 @@ from memtui.upkeep.checks import (
     check_orphaned_files,
 )
 from memtui.upkeep.instructions import find_suspicions
+from memtui.upkeep.outdated import find_outdated
 from memtui.upkeep.proposal_scan import scan
 from memtui.upkeep.proposals import (
     MEMTUI,
@@ -39,7 +40,7 @@ from memtui.upkeep.proposals import (
 )
 from memtui.upkeep.similar_memories import find_across
 
-from . import labelled_instructions, labelled_secrets
+from . import labelled_instructions, labelled_outdated, labelled_secrets
 from .labelled_findings import (
     CASES,
     HIDDEN_FALSE,
@@ -106,6 +107,10 @@ def texts_of(kind: ProposalKind) -> Iterator[tuple[bool, bool]]:
         true = [line.text for line in reported if line.is_planted]
         false = [line.text for line in reported if not line.is_planted]
         named = find_suspicions
+    elif kind is ProposalKind.OUTDATED:
+        true = [text for is_true, text in labelled_outdated.REPORTED if is_true]
+        false = [text for is_true, text in labelled_outdated.REPORTED if not is_true]
+        named = lambda text: find_outdated(*memories(text), labelled_outdated.PROJECT)  # noqa: E731
     elif kind is ProposalKind.HIDDEN:
         true, false, named = HIDDEN_TRUE, HIDDEN_FALSE, hidden_count
     else:
@@ -148,8 +153,14 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> ScannedSamples:
     folder = tmp_path_factory.mktemp("samples")
     copy = Path(shutil.copytree(SAMPLES, folder / "sample-data"))
     tower = copy / "test-tower"
+    project = folder / "project"
+    notes = project / ".serena" / "memories"
+    notes.mkdir(parents=True)
+    (notes / "build.md").write_text("# Build\n\nAlways call `npm run toll` first.\n")
+    (notes / "ring.md").write_text("# Ring\n\nCall `npm run ring` in the tower.\n")
+    (project / "package.json").write_text('{"scripts": {"ring": "x", "dampen": "y"}}')
     library = Library.open(
-        [root for _, root in registry.detect_within(tower)],
+        [*(root for _, root in registry.detect_within(tower)), notes],
         state=folder / "state",
         now=lambda: NOW,
     )

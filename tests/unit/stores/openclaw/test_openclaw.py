@@ -272,3 +272,14 @@ def test_tags_of_a_note_are_kept_beside_it(root: Path) -> None:
     library.apply(library.plan([Change(Act.EDIT, label, f"{label}:SOUL.md", {"tags": ["self"]})]))
     assert library.get(f"{label}:SOUL.md").tags == ("self",)
     assert (root / "SOUL.md").read_text() == before
+
+
+@pytest.mark.parametrize("head", ["", "---\ntitle: mine\n---\n"])
+def test_all_of_the_file_counts_towards_what_a_session_is_given(root: Path, head: str) -> None:
+    file = root / "MEMORY.md"
+    file.write_text(head + file.read_text())
+    library = load(root)
+    label = library.stores[0].label
+    items = [each for each in library.memories(label) if each.origin.file == str(file)]
+    limit = f"{len(file.read_text()):,} of {BOOTSTRAP_CHARACTERS:,} characters"
+    assert {each.extra["load_limit"] for each in items} == {limit}
