@@ -19,7 +19,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
-from memtui.model import PROJECT_PATH, Memory, Place
+from memtui.model import PROJECT_PATH, READ_BY, SCOPE, Memory, Place
 from memtui.tui import appearance
 from memtui.tui.appearance import Palette, marked_segments
 
@@ -342,15 +342,20 @@ class MemoryDetail(NamedTuple):
         memory = self.memory
         file = _place(memory.origin, self.root)
         updated = memory.updated if memory.updated != memory.created else None
+        read_by = memory.extra.get(READ_BY)
         pairs = [
             ("Entity", ", ".join((memory.entity, *memory.also_entities))),
             ("Tags", ", ".join(memory.tags)),
             ("Created", self._time(memory.created) if memory.created else ""),
             ("Updated", self._time(updated) if updated else ""),
+            ("Dated", _dated(memory)),
+            ("Text", memory.later_text),
             ("Confidence", "" if memory.confidence is None else f"{memory.confidence:g}"),
             ("Source", memory.source),
             ("Kind", memory.kind if memory.kind != memory.shown_type else ""),
             ("Project", str(memory.extra.get(PROJECT_PATH) or "")),
+            ("Scope", str(memory.extra.get(SCOPE) or "")),
+            ("Read by", ", ".join(map(str, read_by if isinstance(read_by, list) else ()))),
             ("Id", "" if file.startswith(memory.id) else memory.id),
             ("File", file),
             *(("Also in", _place(place, self.root)) for place in memory.also),
@@ -474,6 +479,12 @@ def split_parts(content: str, *, markdown: bool = False) -> list[str]:
         part.append(line)
         size += len(line) + 1
     return [*parts, "\n".join(part)]
+
+
+def _dated(memory: Memory) -> str:
+    """Where the date is from; "" for a time of its own."""
+    source = memory.dated_by
+    return "" if source in ("", "its own time") else f"by {source}"
 
 
 def _line(*segments: Segment, ref: str = "") -> DetailLine:

@@ -25,7 +25,7 @@ from typing import Any
 from memtui.changes import TEXTS, Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.files.reading import digest
-from memtui.model import Link, Memory, Place
+from memtui.model import FILE_TIME, FILE_TIME_KEY, Link, Memory, Place
 from memtui.stores.base import (
     LoadedText,
     ReadTime,
@@ -66,6 +66,7 @@ from memtui.stores.markdown.documents import (
     CREATED_KEYS,
     UPDATED_KEYS,
     MarkdownFile,
+    date_in_path,
     document_fields,
     linked_documents,
     outline,
@@ -141,12 +142,13 @@ def note_memories(
     """
     front = document.frontmatter
     found = outline(document.body)
-    created, updated = document.time(CREATED_KEYS)[0], document.time(UPDATED_KEYS)[0]
+    created = document.time(CREATED_KEYS)[0] or date_in_path(document.path)
+    updated = document.time(UPDATED_KEYS)[0]
     extra = _extra(document, profile)
     if found.headings:
         extra["headings"] = list(found.headings)
     if not updated:
-        extra["updated_from"] = "file time"
+        extra[FILE_TIME_KEY] = FILE_TIME
     if is_read_only or (profile.described and front.get("read_only") is True):
         extra["read_only"] = True
     if is_loaded(profile, document.path):
@@ -169,7 +171,8 @@ def note_memories(
         yield from entry_memories(document, label)
     if profile.observations:
         for id, each in named_observations(document.path, document.body, sidecar):
-            yield _fact(id, each, document, label, updated or document.changed)
+            dated = {} if updated else {FILE_TIME_KEY: FILE_TIME}
+            yield _fact(id, each, document, label, created, updated or document.changed, dated)
 
 
 def _extra(document: MarkdownFile, profile: Profile) -> dict[str, Any]:
@@ -214,8 +217,16 @@ def _links(
     return tuple(links.values())
 
 
-def _fact(id: str, each: Observation, document: MarkdownFile, label: str, updated: Any) -> Memory:
-    extra: dict[str, Any] = {"note": document.path}
+def _fact(
+    id: str,
+    each: Observation,
+    document: MarkdownFile,
+    label: str,
+    created: datetime | None,
+    updated: datetime | None,
+    dated: Mapping[str, Any],
+) -> Memory:
+    extra: dict[str, Any] = {"note": document.path, **dated}
     if each.context:
         extra["context"] = each.context
     return Memory(
@@ -224,6 +235,7 @@ def _fact(id: str, each: Observation, document: MarkdownFile, label: str, update
         type=each.category,
         content=each.text,
         entity=document.path.removesuffix(SUFFIX),
+        created=created,
         updated=updated,
         tags=each.tags,
         links=(Link("part_of", document.path),),

@@ -97,7 +97,8 @@ class StoreList(RowList[StoreSummary | str]):
     def draw_row(self, row: StoreSummary | str, width: int) -> Sequence[tuple[str, Style]]:
         palette = self.palette
         if isinstance(row, str):
-            return [(text.cut_line(row, width - 1), palette.heading)]
+            end = text.cut(text.one_line(row)[::-1], width - 1)[::-1]  # folders differ in their end
+            return [(end, palette.heading)]
         is_chosen = row.store.key in self.chosen
         count = text.number(row.count) if self.is_counted else "…"
         age = text.short_ago(row.last_write, self._now) if self.is_counted else ""
