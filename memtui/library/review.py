@@ -60,7 +60,7 @@ from memtui.upkeep.proposals import (
     to_record,
 )
 from memtui.upkeep.retention import due_batches, propose_summary
-from memtui.upkeep.similar_memories import find_across
+from memtui.upkeep.similar_memories import find_across, propose_disagreements
 
 if TYPE_CHECKING:
     from memtui.journal.purging import OwnCopies
@@ -163,7 +163,10 @@ class ReviewQueue:
         )
         groups = {**known, **result.groups} if kinds is not None else result.groups
         checks = self._library.check(report, cancelled, rows)
-        checked = tuple(proposals_from(checks, self._library.get, context))
+        checked = (
+            *proposals_from(checks, self._library.get, context),
+            *propose_disagreements(list(rows.values())),
+        )
         found = (*checked, *(proposal for group in groups.values() for proposal in group.proposals))
         findings = self.findings = Findings(stamp if kinds is None else "", found)
         if self._file is not None:

@@ -54,6 +54,7 @@ COMPARED = frozenset(
         ProposalKind.SUPERSEDED,
         ProposalKind.CLUSTER,
         ProposalKind.ACROSS,
+        ProposalKind.DISAGREE,
     }
 )
 """Findings whose two memories say something about each other, so that their difference is shown."""
