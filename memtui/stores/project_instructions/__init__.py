@@ -107,7 +107,7 @@ def present_files(root: Path) -> Iterator[str]:
     """The files of a project that exist, relative to it."""
     for source in SOURCES:
         if not source.path.endswith("/"):
-            if os.path.lexists(root / source.path) and not os.path.isdir(root / source.path):
+            if os.path.isfile(root / source.path):
                 yield source.path
         elif os.path.isdir(root / source.path):
             yield from _files_in(root, source.path.rstrip("/"), source.suffixes, _DEEPEST)
@@ -116,10 +116,10 @@ def present_files(root: Path) -> Iterator[str]:
 def _files_in(root: Path, folder: str, suffixes: tuple[str, ...], deepest: int) -> Iterator[str]:
     for entry in list_folder(root / folder)[0][:MAX_FILES]:
         path = f"{folder}/{entry.name}"
-        if _NOT_IN_A_KEY in path:
+        if _NOT_IN_A_KEY in path or (entry.is_symlink() and not is_link_into(entry.path, root)):
             continue
-        if os.path.isdir(entry.path):
-            if deepest and (not entry.is_symlink() or is_link_into(entry.path, root)):
+        if entry.is_dir():
+            if deepest:
                 yield from _files_in(root, path, suffixes, deepest - 1)
         elif entry.name.endswith(suffixes):
             yield path

@@ -18,7 +18,7 @@ from typing import Any
 
 from memtui.changes import Act, Change, Plan
 from memtui.errors import Refused
-from memtui.model import READ_BY, SCOPE, Memory
+from memtui.model import Memory
 from memtui.stores import listed_texts
 from memtui.stores.base import LoadedText, LoadLimit, ReadTime, StoreView, Unreadable
 from memtui.stores.claude_code.rules import DEEPEST_IMPORT, imports_in
@@ -38,6 +38,7 @@ from memtui.stores.scanning import LastRead, is_link_into, read_small
 
 DEFAULT = "AGENTS.md"
 RULE, PROSE = "rule", "section"
+SCOPE, READ_BY = "scope", "read_by"
 ALWAYS, BY_HAND = "always", "when a person names it"
 
 
@@ -135,8 +136,11 @@ class InstructionStore(MarkdownListStore):
 
         return self._imports.setdefault(name, LastRead()).get([path], read)
 
+    def owns_shard(self, key: str) -> bool:
+        return source_of(key) is not IMPORTED
+
     def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
-        return not text
+        return False
 
     def entity_levels(self, entity: str) -> tuple[str, ...]:
         """The file as one level."""
