@@ -7,9 +7,10 @@ or table row, and what to tell the person. Each edit holds the text before and a
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -278,7 +279,9 @@ _OTHER_SECRET = "  (another secret)"
 
 
 def mask_diff(diff: FileDiff) -> FileDiff:
-    """Return a diff as it is shown: its secrets masked in the lines that change and around them."""
+    """Return a diff as it is shown: records of JSON lines by their members, and secrets masked in
+    the lines that change and around them."""
+    diff = _by_members(diff)
     if are_secrets_revealed():
         return diff
     before, after = (diff.before or "").split("\n"), (diff.after or "").split("\n")
@@ -296,6 +299,44 @@ def mask_diff(diff: FileDiff) -> FileDiff:
         before=None if diff.before is None else "\n".join(old),
         after=None if diff.after is None else "\n".join(new),
     )
+
+
+def _by_members(diff: FileDiff) -> FileDiff:
+    """A diff of JSON lines as one of the records that change, a line for each of their members.
+
+    A record of an issue tracker may be pages long; as one line, what changes in it is not seen.
+    """
+    if not diff.path.endswith(".jsonl") or "/.memtui/" in diff.path or diff.before == diff.after:
+        return diff
+    sides = [None if text is None else text.split("\n") for text in (diff.before, diff.after)]
+    same = set(sides[0] or ()) & set(sides[1] or ())
+    shown = [
+        None
+        if lines is None
+        else "\n".join(each for line in lines for each in _members(line, same))
+        for lines in sides
+    ]
+    is_told = shown[0] != shown[1] and None not in shown
+    return replace(diff, before=shown[0], after=shown[1]) if is_told else diff
+
+
+def _members(line: str, same: Collection[str]) -> Iterator[str]:
+    """The members of the record on a line, if it is not the same on both sides."""
+    if line in same:
+        return
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        yield line
+        return
+    for key, member in value.items():
+        items = member if isinstance(member, list) else [member]
+        yield from (f"{key}:" for _ in items[:1] if member is items)
+        for item in items:
+            text = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+            yield f"  - {text}" if member is items else f"{key}: {text}"
 
 
 def _mask_lines(lines: Sequence[str], start: int, end: int) -> list[str]:

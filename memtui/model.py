@@ -15,7 +15,17 @@ KINDS = ("fact", "event", "episode", "schema", "observation", "document", "note"
 IMPORTANCES = ("high", "medium", "low")
 STATUSES = ("active", "proposed", "superseded", "retired", "deleted")
 FILE_TIME_KEY = "updated_from"
-"""Key of `extra`: `updated` is the time of the memory's file, not of the memory."""
+"""Key of `extra`: `updated` is not the memory's own time; one of the two that follow."""
+FILE_TIME = "file time"
+"""The modification time of its file, which a checkout or a copy makes new."""
+CREATED_FROM = "created_from"
+"""Key of `extra`: where `created` is from; `FILE_TIME` if it is the file's time."""
+CHANGE_KEYS = ("updated", "modified", "last_updated", "last_modified")
+"""Keys of the frontmatter that programs give the time of a change under."""
+GIT_TIME = "git"
+"""The time of the last commit that changed its file."""
+LATER_TEXT = "text_of"
+"""Key of `extra` in a library as of a time: when its text was last changed, which is later."""
 CURRENT = frozenset({"active", "proposed"})
 """The statuses that are shown and listed unless others are asked for."""
 
@@ -139,9 +149,52 @@ class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
         The record's own time of change, else of creation or the day that names its file; last the
         time of its file, which a checkout or a copy makes new.
         """
-        if self.created is not None and FILE_TIME_KEY in self.extra:
+        if self.created is not None and self.updated is not None and self._updated_from:
             return self.created
         return self.updated or self.created
+
+    @property
+    def _updated_from(self) -> str:
+        """`FILE_TIME` or `GIT_TIME` if `updated` is not the memory's own."""
+        extra = self.extra
+        if not extra:
+            return ""
+        if CREATED_FROM in extra and FILE_TIME_KEY not in extra:  # as typed workspaces note it
+            return "" if any(key in extra for key in CHANGE_KEYS) else FILE_TIME
+        return str(extra.get(FILE_TIME_KEY) or "")
+
+    @property
+    def _has_own_creation(self) -> bool:
+        return self.created is not None and self.extra.get(CREATED_FROM) != FILE_TIME
+
+    @property
+    def is_dated_by_file(self) -> bool:
+        """Whether `when` is the time of its file, for want of a better one."""
+        return self._updated_from == FILE_TIME and not self._has_own_creation
+
+    @property
+    def later_text(self) -> str:
+        """As of a time: what to say of a text that is later; "" if it is that of the time."""
+        changed = self.extra.get(LATER_TEXT)
+        if not isinstance(changed, str):
+            return ""
+        day = datetime.fromisoformat(changed)
+        return f"text of {day.day} {day:%b %Y}, earlier text unknown"
+
+    @property
+    def dated_by(self) -> str:
+        """What `when` was taken from, in words; "" if the memory has no time."""
+        if self.when is None:
+            return ""
+        source = self._updated_from
+        if source and not self._has_own_creation:
+            return "git" if source == GIT_TIME else "the file's time"
+        if source or self.updated is None:
+            if known := self.extra.get(CREATED_FROM):
+                return f"the {known}"
+            if self.when.time() == datetime.min.time():
+                return "the day that it names"
+        return "its own time"
 
 
 _MARKED = re.compile(

@@ -23,7 +23,7 @@ from msgspec import Struct
 STORY = "story.json"
 LEGEND = (
     ("signs", "◆ ◇ · importance  ? proposed  ↻ superseded  × deleted  ! to review"),
-    ("keys", "/ search  enter read  e edit  d retire  u undo  ? all  esc hides this"),
+    ("keys", "/ search  ? all  esc hides this  enter read  e edit  d retire  u undo"),
 )
 """What the screen explains below the agents until escape is pressed."""
 _MONTHS = tuple(date(2000, month, 1).strftime("%B") for month in range(1, 13))

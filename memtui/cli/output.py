@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from memtui.library.planning import Planned
     from memtui.model import Memory
 
-ID_CELLS, AGE_CELLS, IMPORTANCE_CELLS = 10, 4, 6
+ID_CELLS, AGE_CELLS, IMPORTANCE_CELLS = 10, 5, 6
 STORE_CELLS, TYPE_CELLS, ENTITY_CELLS = 14, 14, 22
 """Widths of the columns of a printed memory."""
 NOT_OPEN = "not in any open store"
@@ -75,10 +75,15 @@ def columns() -> int:
     return get_terminal_size((80, 24)).columns
 
 
-def print_memories(memories: Iterable[Memory], names: Callable[[str], str] | None = None) -> None:
+def print_memories(
+    memories: Iterable[Memory],
+    names: Callable[[str], str] | None = None,
+    about: Collection[str] = (),
+) -> None:
     """Print one line each: id, age, importance, type, entity, headline.
 
-    `names`: gives what stands before them for the label of a store.
+    `names`: gives what stands before them for the label of a store. `about`: refs of memories with
+    no time but that of their file, marked `~`.
     """
     now, width = datetime.now(UTC), columns()
     for memory in memories:
@@ -86,13 +91,14 @@ def print_memories(memories: Iterable[Memory], names: Callable[[str], str] | Non
             (
                 *((column(names(memory.store), STORE_CELLS),) if names else ()),
                 pad(one_line(memory.id)[:ID_CELLS], ID_CELLS),
-                pad(short_ago(memory.when, now), AGE_CELLS),
+                pad("~" * (memory.ref in about) + short_ago(memory.when, now), AGE_CELLS),
                 pad(memory.importance, IMPORTANCE_CELLS),
                 column(memory.shown_type, TYPE_CELLS),
                 column(memory.entity, ENTITY_CELLS),
             )
         )
         mark = "" if memory.status == "active" else f"[{memory.status}] "
+        mark += f"[{memory.later_text}] " if memory.later_text else ""
         print(cut(f"{head}  {mark}{one_line(memory.headline)}", width).rstrip())
 
 

@@ -74,7 +74,8 @@ def list_(
     if as_json:
         print_json([to_record(memory) for memory in memories])
         return
-    print_memories(memories)
+    about = {found.rows[slot].ref for slot in found.slots if found.is_approximate(slot)}
+    print_memories(memories, about=about)
     _print_rest(len(memories), found.total)
 
 
@@ -245,6 +246,8 @@ def _list_fields(memory: Memory) -> list[tuple[str, str]]:
         ("confidence", confidence),
         ("created", date(memory.created)),
         ("updated", date(memory.updated)),
+        ("dated by", memory.dated_by),
+        ("text", memory.later_text),
         ("tags", ", ".join(memory.tags)),
         ("source", memory.source),
         ("file", f"{memory.origin.file}{line} {memory.origin.key}".rstrip()),

@@ -130,10 +130,11 @@ def _explanations(names: Sequence[str]) -> list[Explanation]:
 
 def _opened_when_named() -> list[str]:
     from memtui.library.store_catalog import path_from_home
+    from memtui.stores.registry import NO_STORES
 
-    found = [each for each in _explanations(()) if not each.is_taken]
-    named = (each.candidate for each in found if each.candidate.opens_when_named)
-    return [path_from_home(each.root) for each in named]
+    found = (each.candidate for each in _explanations(()) if not each.is_taken)
+    named = (each.root for each in found if each.opens_when_named)
+    return [path_from_home(root) for root in named if NO_STORES.isdisjoint(root.parts)]
 
 
 def _print_explanations(found: Sequence[Explanation], as_json: bool) -> None:
@@ -322,6 +323,12 @@ def compare(
         print_json(comparison_record(found))
         return
     most = None if everything else limit
+    if found.disagreeing:
+        _print_heading("they disagree", len(found.disagreeing), most)
+        for each in found.disagreeing[:most]:
+            print(cut(f"  {one_line(each.attribute)}: {' or '.join(each.values)}", columns()))
+            for memory in (each.one, each.other):
+                print(cut(f"    {one_line(memory.ref)}  {one_line(memory.headline)}", columns()))
     _print_shared(found.shared, most)
     for label, alone in ((found.left, found.only_left), (found.right, found.only_right)):
         _print_heading(f"only in {one_line(label)}", len(alone), most)

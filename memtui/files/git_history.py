@@ -25,7 +25,7 @@ from memtui.files.git_repository import (
     find_git,
     find_repository,
 )
-from memtui.files.reading import read_bytes
+from memtui.files.reading import file_stamp, read_bytes
 from memtui.progress import IsCancelled, never
 from memtui.text import one_line
 
@@ -66,12 +66,14 @@ class GitHistory(Struct):
     _repository: GitRepository | None = None
 
     @classmethod
-    def of(cls, path: Path, cancelled: IsCancelled = never) -> GitHistory | None:
+    def of(
+        cls, path: Path, cancelled: IsCancelled = never, seconds: float | None = None
+    ) -> GitHistory | None:
         """The history of the repository that a path lies in; None without git or repository."""
         top = find_repository(path)
         if top is None or find_git() is None:
             return None
-        return cls(top, cancelled, time.monotonic() + TIME_LIMIT)
+        return cls(top, cancelled, time.monotonic() + (TIME_LIMIT if seconds is None else seconds))
 
     def versions(self, path: Path, most: int = MAX_COMMITS) -> Iterator[FileVersion]:
         """Each different version of a file, newest first, under its former names too.
@@ -141,6 +143,66 @@ class GitHistory(Struct):
             if content is not None:
                 found[file] = FileVersion(commit, seconds, by, content)
         return found
+
+    @property
+    def mark(self) -> str:
+        """Changes with every commit and checkout; "" if the repository cannot be read."""
+        try:
+            repository = self._opened()
+        except (GitError, OSError):
+            return ""
+        names = ("HEAD", "logs/HEAD", "packed-refs")
+        return file_stamp([repository.folder / name for name in names])
+
+    def last_changes(self, folder: Path) -> dict[str, datetime]:
+        """When each file below a folder was last committed, by its path in the repository.
+
+        Files that differ from the last commit are left out, and so are those that the oldest commit
+        of a shallow clone has: it has every file, whenever that was changed.
+        """
+        name = self._name(folder)
+        if name is None or not self._has_commits():
+            return {}
+        changed = self._changed_files(name)
+        output = self._run(
+            "log", "-z", "--name-only", "--no-renames", "--format=%x01%H %at",
+            "--no-show-signature", "HEAD", "--", name,
+        )  # fmt: skip
+        if changed is None or output is None or self._repository is None:
+            return {}
+        shallow = self._repository.common / "shallow"
+        oldest = frozenset(shallow.read_bytes().split()) if shallow.exists() else frozenset[bytes]()
+        found: dict[bytes, bytes | None] = {}
+        seconds: bytes | None = None
+        for token in output.split(b"\0"):
+            field = token.lstrip(b"\n")
+            if field.startswith(b"\1"):
+                commit, _, time = field[1:].partition(b" ")
+                seconds = None if commit in oldest else time
+            elif field:
+                found.setdefault(field, seconds)
+        return {
+            os.fsdecode(path): _time(time)
+            for path, time in found.items()
+            if time is not None and path not in changed
+        }
+
+    def _changed_files(self, name: str) -> frozenset[bytes] | None:
+        """The files below a folder that differ from the last commit; None if git failed."""
+        try:
+            with self._opened().open(self.deadline, self.cancelled) as git:
+                output = git.run(
+                    "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv",
+                    "--ignore-submodules=all", "HEAD", "--", name, cwd=str(self.top),
+                    env={
+                        "GIT_INDEX_FILE": str(self._opened().folder / "index"),
+                        "GIT_WORK_TREE": str(self.top),
+                    },
+                )  # fmt: skip
+        except (GitError, OSError) as error:
+            self._failed(error)
+            return None
+        return frozenset(output.split(b"\0"))
 
     def removed_files(self) -> dict[str, str] | None:
         """Files that commits removed or renamed: path -> where it was moved to, through several

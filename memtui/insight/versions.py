@@ -23,7 +23,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memtui.insight.lineage import Lineage
-from memtui.model import Memory
+from memtui.model import LATER_TEXT, Memory, format_time
 from memtui.query.periods import first_moment
 from memtui.stores.values import from_iso
 
@@ -219,6 +219,14 @@ def with_times_at(memory: Memory, at: datetime) -> Memory:
     """The memory without the time of a change that came after this time."""
     is_later = memory.updated is not None and memory.updated > at
     return replace(memory, updated=None) if is_later else memory
+
+
+def with_later_text(memory: Memory, updated: datetime | None) -> Memory:
+    """The memory as of a time, marked if it shows the text of a later change: no earlier one is
+    known. `updated`: the time of its last change."""
+    if updated == memory.updated:
+        return memory
+    return replace(memory, extra={**memory.extra, LATER_TEXT: format_time(updated)})
 
 
 def with_status_at(memory: Memory, at: datetime, ended: datetime | None) -> Memory:

@@ -85,6 +85,10 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
     ranked_at: datetime = datetime.max
     """The time from which recency was counted."""
 
+    def is_approximate(self, slot: int) -> bool:
+        """Whether its time is that of its file, in a store that dates others better."""
+        return bool(self.columns.approximate[slot])
+
     # Counted when they are read: not every caller needs them.
 
     @cached_property

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
 
+from memtui.files.git_history import GitHistory
 from memtui.library.slots import SlotTable
 from memtui.library.snapshot import Rows, Snapshot, StoreState
 from memtui.library.store_cache import StoreCache, cache_home
@@ -21,6 +23,8 @@ from memtui.stores.base import (
     WritableStore,
 )
 
+GIT_SECONDS = 20.0
+"""Time limit for the dates of one store."""
 PUBLISH_EVERY = 0.15
 """Seconds between two snapshots while stores load, so that the screen shows progress."""
 
@@ -52,12 +56,33 @@ class LoadedStores:
             self._load_store(cache, report, cancelled)
             if cancelled():
                 return
+        for cache in self.caches:
+            self._date_by_git(cache, report, cancelled)
+
+    def _date_by_git(self, cache: StoreCache, report: Report, cancelled: IsCancelled) -> None:
+        """Ask git for the times of files that a checkout may have made new; not again for the same
+        commit."""
+        git = GitHistory.of(cache.store.root, cancelled, GIT_SECONDS)
+        if cancelled() or git is None or (mark := git.mark) == cache.git_mark:
+            return
+        changes: dict[str, datetime] = {}
+        columns, label = self._table.columns, cache.store.label
+        if columns.by_file[columns.slots_of_store(label)].any():
+            report(Progress(f"dating {label} by git"))
+            changes = git.last_changes(cache.store.root)
+        if cancelled():
+            return
+        with self.lock:
+            if cache.date_by_git(self._table, changes, os.path.realpath(git.top), mark):
+                self._publish()
 
     def _load_store(self, cache: StoreCache, report: Report, cancelled: IsCancelled) -> None:
         scan = cache.store.scan()
         with self.lock:
             cache.drop_missing(scan, self._table)
         changed = list(cache.stale_shards(scan))
+        if changed:
+            cache.git_mark = ""  # what a touch or a checkout has made new is dated again
         self._read(cache, changed, report, cancelled)
         with self.lock:
             if not cancelled():
@@ -99,6 +124,7 @@ class LoadedStores:
             if missing and self.snapshot.revision == before:
                 with self.lock:
                     self._publish()
+            self._date_by_git(cache, silent, never)
         return self.snapshot.revision != revision
 
     def _scan_all(self) -> tuple[int, Sequence[Scan]]:

@@ -60,7 +60,8 @@ def _snapshot_at(present: Snapshot, at: datetime, former: FormerStates) -> Snaps
         if then is not memory:
             others[ref] = versions.with_status_at(then, at, end)
             continue
-        rows[slot] = versions.with_times_at(versions.with_status_at(memory, at, end), at)
+        still = versions.with_status_at(memory, at, end)
+        rows[slot] = versions.with_later_text(versions.with_times_at(still, at), memory.updated)
         slot_of[ref] = slot
     for ref, memory in others.items():
         slot_of[ref] = len(rows)

@@ -75,6 +75,14 @@ class SlotTable:
             positions = [find_position(memory.origin) for memory in moved.values()]
             self.columns = self.columns.with_positions([*moved], positions)
 
+    def redate(self, dated: Mapping[int, Memory]) -> None:
+        """Take these memories instead of those in the same slots, which differ in the time of
+        change only."""
+        for slot, memory in dated.items():
+            self.rows[slot] = memory
+        times = [memory.when.timestamp() for memory in dated.values() if memory.when]
+        self.columns = self.columns.with_times([*dated], times)
+
     def set_places(self, shards: Iterable[tuple[Sequence[int], Sequence[int]]]) -> None:
         """Let the slots of each shard that was read again come where its former slots were.
 

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import logging
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,8 +17,8 @@ from memtui.errors import UnreadableFile
 from memtui.files import backups
 from memtui.files.reading import read_bytes, real_path
 from memtui.library.slots import SlotTable, plain_ref
-from memtui.model import Memory
-from memtui.paths import private_folder
+from memtui.model import CREATED_FROM, FILE_TIME, FILE_TIME_KEY, GIT_TIME, Memory
+from memtui.paths import private_folder, write_private
 from memtui.progress import IsCancelled
 from memtui.search import saved_rows
 from memtui.search.columns import take
@@ -28,6 +28,8 @@ from memtui.stores.base import Reading, Scan, Shard, Unreadable, WritableStore
 log = logging.getLogger(__name__)
 
 
+GIT_MARK = "git-mark"
+"""Name of the file of the cache that holds `StoreCache.git_mark`."""
 LARGEST_BACKUP = 8 << 20
 """Bytes of a file up to which it is backed up."""
 
@@ -79,6 +81,11 @@ class StoreCache:
         self._doubtful: set[str] = set()
         """Keys of shards from the cache with something unreadable, to be read again once: memory
         or the disk may have failed without a change of the file."""
+        self.git_mark = ""
+        """`GitHistory.mark` when git was last asked for times; "" at the next start where shards
+        were read since."""
+        self._git_version = 0
+        """The `version` then."""
         self._former_slots: dict[str, Sequence[int]] = {}
         """The last slots of shards that are gone or empty, whose place they have if they come back.
         """
@@ -181,6 +188,9 @@ class StoreCache:
         self._saved = {shard.key: shard.stamp for shard in saved.shards}
         self._clean = {shard.key: shard.stamp for shard in saved.shards if shard.is_whole}
         self._doubtful = {shard.key for shard in saved.shards if shard.unreadable}
+        if self.home is not None:
+            with contextlib.suppress(OSError):
+                self.git_mark = (self.home / GIT_MARK).read_text("utf-8")
         return True
 
     def shards_of_files(self, paths: Collection[str]) -> list[Shard]:
@@ -291,6 +301,36 @@ class StoreCache:
             self.shards[key] = LoadedShard(key, stamp, now, reading.unreadable)
         return shared
 
+    def date_by_git(
+        self, table: SlotTable, changes: Mapping[str, datetime], top: str, mark: str
+    ) -> bool:
+        """Give memories that have only the time of their file that of its last commit; returns
+        whether any was found.
+
+        Args:
+            mark: `GitHistory.mark` as of these changes.
+            changes: path of a file in the repository -> time.
+            top: the folder of the repository, with every link resolved.
+        """
+        dated: dict[int, Memory] = {}
+        for loaded in self.shards.values():
+            for slot in loaded.slots:
+                if not table.columns.by_file[slot]:
+                    continue
+                memory = table.rows[slot]
+                path = os.path.relpath(os.path.realpath(memory.origin.file), top)
+                if (time := changes.get(path)) is not None:
+                    extra = {**memory.extra, FILE_TIME_KEY: GIT_TIME}
+                    is_of_file = memory.extra.get(CREATED_FROM) == FILE_TIME
+                    created = None if is_of_file else memory.created
+                    dated[slot] = replace(memory, created=created, updated=time, extra=extra)
+                    self._saved.pop(loaded.key, None)
+        if dated:
+            table.redate(dated)
+            self.version += 1
+        self.git_mark, self._git_version = mark, self.version
+        return bool(dated)
+
     def _assign_refs(self, table: SlotTable) -> None:
         """Give the plain ref to the first memory, in reading order, of those that share an id.
 
@@ -336,6 +376,8 @@ class StoreCache:
         try:
             home = private_folder(self.home)
             self.generation = saved_rows.save(home, shards, rows, take(table.columns, slots))
+            mark = self.git_mark if self._git_version == self.version else ""
+            write_private(home / GIT_MARK, mark)
         except OSError as error:
             log.warning("the cache of %s cannot be written: %s", self.store.label, error)
             return

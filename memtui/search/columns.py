@@ -65,6 +65,8 @@ class Columns(Struct, frozen=True, eq=False, dict=True):
     """The name before the first colon of the text: `Ada: I baked bread.`"""
     asks: Mask
     """The text ends with a question."""
+    by_file: Mask
+    """`when` is only the time of the file (`Memory.is_dated_by_file`)."""
     type: NDArray[np.int32]
     importance: NDArray[np.int8]
     status: NDArray[np.int8]
@@ -95,8 +97,17 @@ class Columns(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def newest_first(self) -> Slots:
-        """All slots, newest first, undated last, in the order of reading if equal."""
-        return np.lexsort((self.place, -self.when))
+        """All slots, newest first, undated last, in the order of reading if equal. Approximate
+        times come after all others of their day."""
+        end = np.floor(self.when / DAY_SECONDS) * DAY_SECONDS - 1
+        when = np.where(self.approximate, end + self.when % DAY_SECONDS / DAY_SECONDS, self.when)
+        return np.lexsort((self.place, -when))
+
+    @cached_property
+    def approximate(self) -> Mask:
+        """Which slots have only the time of their file, in a store that dates others better."""
+        better = self.alive & ~self.by_file & ~np.isnan(self.when)
+        return self.by_file & np.isin(self.store, self.store[better])
 
     @cached_property
     def begun(self) -> NDArray[np.float64]:
@@ -153,6 +164,14 @@ class Columns(Struct, frozen=True, eq=False, dict=True):
         position = self.position.copy()
         position[np.asarray(slots, np.int64)] = positions
         return replace(self, position=position)
+
+    def with_times(self, slots: Sequence[int], times: Sequence[float]) -> Columns:
+        """Return columns in which these slots, which had the time of their file, have these."""
+        at = np.asarray(slots, np.int64)
+        when, by_file, created = self.when.copy(), self.by_file.copy(), self.created.copy()
+        created[at] = math.nan
+        when[at], by_file[at] = times, False
+        return replace(self, when=when, by_file=by_file, created=created)
 
     def with_places(self, shards: Iterable[tuple[Sequence[int], Sequence[int]]]) -> Columns:
         """Return columns in which the slots of each pair come, in their order, where its second
@@ -238,6 +257,7 @@ def build(memories: Sequence[Memory]) -> Columns:
         context=context,
         speaker=speaker,
         asks=np.array([memory.content.endswith("?") for memory in memories], np.bool_),
+        by_file=np.array([bool(m.extra) and m.is_dated_by_file for m in memories], np.bool_),
         type=type_,
         importance=np.array([_IMPORTANCE_CODES[m.importance] for m in memories], np.int8),
         status=np.array([_STATUS_CODES[memory.status] for memory in memories], np.int8),

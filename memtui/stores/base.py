@@ -234,6 +234,9 @@ class Store(Protocol):
 
     # ---- what its program does ------------------------------------------------------------------
 
+    reads_retired: bool = False
+    """Whether the program still reads a memory that is retired in its own way, as what is done."""
+
     reads_superseded: bool = False
     """Whether the program still reads a memory that is superseded in its own way."""
 

@@ -36,6 +36,9 @@ _PHRASES: dict[Act | None, tuple[str, str]] = {
 }
 """What the program does after an act, and after it is undone."""
 
+_STATUS = "reads the new {status|statuses}", "reads the former {status|statuses}"
+"""The same where what is retired is still read."""
+
 IT = "{it|them}"
 _ENDING = "no longer "
 _EACH = "each of "
@@ -96,6 +99,8 @@ def _describe(
     if not native:
         return _in_sidecar(edits, program)
     phrase = _PHRASES.get(act, _PHRASES[None])[is_undo]
+    if act in (Act.RETIRE, Act.RESTORE) and store.reads_retired:
+        phrase = _STATUS[is_undo]
     if cut := _beyond_limit(native, store, program, ends=phrase.startswith(_ENDING)):
         return cut
     times = [time for edit in native if (time := _time(edit, store)) is not None]

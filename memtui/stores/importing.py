@@ -17,10 +17,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from memtui.changes import Change
-from memtui.model import Link, Memory
+from memtui.model import FILE_TIME_KEY, Link, Memory
 from memtui.stores.sidecar import HIDDEN, link_to_json
 
-MEMTUI_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable", HIDDEN})
+MEMTUI_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable", HIDDEN, FILE_TIME_KEY})
 """Keys of `extra` that memtui itself sets, for every format."""
 
 

@@ -381,7 +381,11 @@ def explain(
     if home is not None:
         elsewhere += _usual_places(home, variables)
         elsewhere += _configured_places(folder, home, variables)
-    below = ((known, each) for each in _folders(folder, every=True) for known in formats())
+    folders = _folders(folder, every=True)
+    folders += [
+        deep for each in folders if each.name.lower() in NO_STORES for deep in _folders(each)
+    ]
+    below = ((known, each) for each in folders for known in formats())
     explained: dict[tuple[str, str], Explanation] = {}
     for known, path in chain(_nearby(folder), elsewhere, below):
         for each in _candidates(known, path):

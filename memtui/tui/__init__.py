@@ -107,7 +107,7 @@ def start(
         app.wait_for_writes()
     if app.has_draft:
         with contextlib.suppress(OSError):
-            print("memtui: what you wrote is kept; the next start offers it.", file=sys.stderr)
+            print("memtui: the unsaved draft is kept; the next start offers it.", file=sys.stderr)
     if app.fault is not None:
         raise app.fault
     if app.next_arguments:

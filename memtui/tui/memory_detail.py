@@ -347,6 +347,8 @@ class MemoryDetail(NamedTuple):
             ("Tags", ", ".join(memory.tags)),
             ("Created", self._time(memory.created) if memory.created else ""),
             ("Updated", self._time(updated) if updated else ""),
+            ("Dated", _dated(memory)),
+            ("Text", memory.later_text),
             ("Confidence", "" if memory.confidence is None else f"{memory.confidence:g}"),
             ("Source", memory.source),
             ("Kind", memory.kind if memory.kind != memory.shown_type else ""),
@@ -474,6 +476,12 @@ def split_parts(content: str, *, markdown: bool = False) -> list[str]:
         part.append(line)
         size += len(line) + 1
     return [*parts, "\n".join(part)]
+
+
+def _dated(memory: Memory) -> str:
+    """Where the date is from; "" for a time of its own."""
+    source = memory.dated_by
+    return "" if source in ("", "its own time") else f"by {source}"
 
 
 def _line(*segments: Segment, ref: str = "") -> DetailLine:

@@ -35,6 +35,33 @@ class TestSerena(_Profile):
     test_an_unknown_key_is_shown = None  # type: ignore[assignment]
 
 
+LOGS = {"LEARNINGS": "LRN", "ERRORS": "ERR", "FEATURE_REQUESTS": "FEAT"}
+
+
+class TestLearnings(StoreConformance, ActTests):
+    format = FORMAT
+    sample_store = SAMPLES
+
+    def copy_sample(self, known: Format, place: Path) -> Path:
+        """A folder with logs of invented entries."""
+        folder = place / ".learnings"
+        folder.mkdir(parents=True)
+        for name, mark in LOGS.items():
+            entries = (
+                f"## [{mark}-202611{day:02}-001] correction\n\n"
+                f"**Logged**: 2026-11-{day:02}T09:00:00Z\n**Priority**: low\n\n"
+                f"### Summary\nBell {day} of {name.lower()} rings late\n\n"
+                f"### Metadata\n- Tags: bells, day{day}\n\n---\n\n"
+                for day in range(1, 29)
+            )
+            (folder / f"{name}.md").write_text(f"# {name}\n\n---\n\n" + "".join(entries))
+        return place
+
+    # Its folder is named by its program; its files have no frontmatter.
+    test_the_store_is_recognised_from_the_folder_it_lies_in = None  # type: ignore[assignment]
+    test_an_unknown_key_is_shown = None  # type: ignore[assignment]
+
+
 class TestMemfs(_Profile):
     sample_store = SAMPLES / "memfs"
 

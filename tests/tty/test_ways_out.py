@@ -82,7 +82,7 @@ def test_a_form_that_is_left_in_any_way_keeps_its_text(
         if by != "killed":
             assert not on.modes_left_on()
             assert termios.tcgetattr(on._line) == on.attributes
-            assert "what you wrote is kept" in on.text()
+            assert "the unsaved draft is kept" in on.text()
             assert b"Traceback" not in on.raw
     _assert_draft(tmp_path)
     if by == "killed":  # by the next start: the file is the same in each way

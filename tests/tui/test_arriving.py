@@ -254,3 +254,37 @@ async def test_new_rows_above_the_view_are_counted_and_a_key_leads_there(tmp_pat
         assert on.browse.memories.memory is not None
         assert on.browse.memories.memory.content == "Written meanwhile"
         assert "new above" not in on.text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "is_there"),
+    [("fact", True), ("type:fact", True), ("-entity:elsewhere", True), ("absent", False)],
+)
+async def test_the_key_to_new_rows_works_in_a_search_and_with_filters(
+    tmp_path: Path, line: str, is_there: bool
+) -> None:
+    """A new row that the search or a filter hides is named instead."""
+    old = [_numbered(0, number) for number in range(60)]
+    root = write_store(tmp_path, {"old": [*old, fact(800, "The absent one", "2026-01-01")]})
+    async with stage(root, toasts=True) as on:
+        await on.press("/")
+        await on.type(line)
+        await on.press("enter", *["ctrl+d"] * 4)
+        write_store(tmp_path, {"new": [fact(900, "A fact written meanwhile", "2026-11-20")]})
+        on.browse.worker.refresh()
+        await on.until(lambda: on.browse.memories.fresh, "the new row has been read")
+        await on.press("ctrl+n")
+        memory = on.browse.memories.memory
+        assert memory is not None
+        assert (memory.content == "A fact written meanwhile") == is_there
+        assert ("hidden by the search" in on.text()) != is_there
+
+
+async def test_a_filter_that_is_typed_never_empties_the_list(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("/")
+        await on.type("type:")
+        for letter in "decision":
+            await on.type(letter)
+            assert on.headlines(), on.query

@@ -215,7 +215,7 @@ SCREENS = {
 BURST = (
     *("j", "k", "h", "l", "g", "G", "ctrl+d", "ctrl+u", "pagedown", "pageup", "up", "down"),
     *("left", "right", "tab", "shift+tab", "space", "enter", "plus", "minus", "=", ".", "z"),
-    *("]", "[", "a", "b", "t", "v", "escape", "ctrl+l"),
+    *("]", "[", "a", "b", "t", "v", "n", "N", "shift+down", "shift+up", "escape", "ctrl+l"),
 )
 
 

@@ -311,3 +311,19 @@ async def test_the_history_stays_at_its_version_after_a_resize(root: Path) -> No
         await on.resize(60, 20)
         await on.settle()
         assert versions.number == 1, "and not at the memory's own"
+
+
+async def test_the_legend_is_wrapped_between_its_pieces_and_leaves_room(root: Path) -> None:
+    agents = [f"A{number} agent number {number}" for number in range(8)]
+    async with stage(root, (160, 40)) as on:
+        on.browse.legend.show((("agents", "  ".join(agents)), ("keys", "/ search  esc hides this")))
+        for width, height, rows in ((160, 40, 2), (80, 24, 4), (40, 12, 2)):
+            await on.resize(width, height)
+            await on.settle()
+            legend = on.browse.legend.region
+            shown = on.text().split("\n")[legend.y : legend.bottom]
+            assert len(shown) == rows
+            whole = [agent for agent in agents if agent in " ".join(shown)]
+            assert len(whole) == (8 if width > 40 else 1)
+            assert "esc hides this" in shown[-1]
+            assert "…" not in "".join(shown)

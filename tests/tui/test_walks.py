@@ -1,4 +1,4 @@
-"""Random walks over the graph screen and the timeline, one key at a time and all in one burst."""
+"""Random walks over graph, timeline and a searched list, key by key and all in one burst."""
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ GRAPH_KEYS = (
 TIME_KEYS = (
     *("left", "right", "shift+left", "shift+right", "home", "end", "up", "down") * 2,
     *("+", "-", "space", "enter", "F"),
+)
+LIST_KEYS = (
+    *("v", "v", "shift+down", "shift+up", "space", "j", "k", "n", "n", "N", "N") * 2,
+    *("g", "G", "ctrl+d", "ctrl+u", "a", "escape", "h", "l", "3", "2", "=", "b", "enter"),
 )
 
 
@@ -142,4 +146,41 @@ async def test_a_walk_over_the_timeline_and_the_same_keys_in_one_burst(
             assert on.browse.pane is Pane.TIMELINE
             pane, chips = on.browse.timeline, on.browse.view.chips
             ends.append((pane.unit, pane.cursor, chips.since, chips.until))
+    assert ends[0] == ends[1], " ".join(keys)
+
+
+def check_list(on: Stage) -> None:
+    """What is being marked reaches from where it began to the cursor, and the match is in view."""
+    memories, detail = on.browse.memories, on.browse.detail
+    shown = {int(slot) for slot in memories.slots}
+    assert memories.marked <= shown
+    if memories.is_marking:
+        assert memories.slot in memories.marked
+    if detail._match >= 0 and detail._matches:
+        match = detail._matches[detail._match]
+        words = detail._lines[match.line].words[match.start : match.end]
+        assert words.casefold() == "harbour"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_a_walk_over_matches_and_ranges_and_the_same_keys_in_one_burst(
+    tmp_path: Path, seed: int
+) -> None:
+    walk = random.Random(200 + seed)
+    facts = []
+    for number in range(1, 13):
+        lines = [walk.choice(["A quiet line", "The harbour, a harbour"]) for _ in range(40)]
+        facts.append(fact(number, "\n".join(["Harbour", *lines]), f"2026-{number:02}-02"))
+    root = write_store(tmp_path, {"port": facts})
+    keys = walk.choices(LIST_KEYS, k=40)
+    ends = []
+    for burst in (False, True):
+        async with stage(root, (COLUMNS, LINES), app_class=OnTerminal) as on:
+            await on.press("/")
+            await on.type("harbour")
+            await on.press("enter")
+            await press_all(on, keys, partial(check_list, on), in_one_burst=burst)
+            await agrees(on, " ".join(keys))
+            memories, detail = on.browse.memories, on.browse.detail
+            ends.append((memories.cursor, memories.marked, detail._match, detail.top))
     assert ends[0] == ends[1], " ".join(keys)

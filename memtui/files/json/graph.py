@@ -33,6 +33,13 @@ ENTITY, RELATION = "entity", "relation"
 OBSERVATIONS = ("observations",)
 NOTHING: Mapping[int, Sequence[str]] = MappingProxyType({})
 _ARRAYS = {ENTITY: ("entities",), RELATION: ("relations",)}
+_OTHER_KEYS = {"from": "from_entity", "to": "to_entity", "relationType": "relation_type"}
+"""Keys of a relation -> what servers written in Python call them."""
+
+
+def _value_of(value: Mapping[str, Any], key: str) -> Any:
+    """The value of a key, or of its other name."""
+    return value[key] if key in value else value.get(_OTHER_KEYS.get(key, key))
 
 
 class GraphRecord(Struct, frozen=True):
@@ -57,7 +64,7 @@ class GraphRecord(Struct, frozen=True):
 
     def text(self, key: str) -> str:
         """A value that is a text; "" for another."""
-        value = self.value.get(key)
+        value = _value_of(self.value, key)
         return value if isinstance(value, str) else ""
 
     @property
@@ -107,7 +114,11 @@ class Graph(Struct, frozen=True):
         return splice(self.text, [(record.start, record.end, raw)])
 
     def with_new(self, kind: str, values: Sequence[Mapping[str, Any]]) -> str:
-        """With more entities after the last entity, or relations at the end."""
+        """With more entities after the last entity, or relations at the end, with the keys that the
+        relations of the file have."""
+        last = self.relations[-1].value if kind == RELATION and self.relations else {}
+        keys = {key: other for key, other in _OTHER_KEYS.items() if other in last}
+        values = [{keys.get(key, key): v for key, v in each.items()} for each in values]
         if self.is_document:
             array = _ARRAYS[kind]
             known = load_records(self.text, array)
@@ -201,7 +212,7 @@ def _fault(kind: object, value: object) -> str:
         if not all(isinstance(each, str) for each in value.get("observations", [])):
             return "one of its observations is no text"
         return ""
-    ends = all(isinstance(value.get(key), str) for key in ("from", "to", "relationType"))
+    ends = all(isinstance(_value_of(value, key), str) for key in _OTHER_KEYS)
     return "" if ends else "the relation lacks an end or its type"
 
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memtui.model import Link, Memory, Place
+from memtui.model import FILE_TIME, FILE_TIME_KEY, Link, Memory, Place
 from memtui.stores.base import Unreadable
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
 from memtui.stores.claude_code.rules import (
@@ -165,7 +165,7 @@ def _item_memory(
 ) -> Memory:
     file = linked_file(item)
     loaded, extra = _loading(item, part)
-    extra |= {"loaded_at_start": loaded, "updated_from": "file time"}
+    extra |= {"loaded_at_start": loaded, FILE_TIME_KEY: FILE_TIME}
     if file:
         extra["missing_file"] = file
     return Memory(
@@ -237,7 +237,7 @@ def _topic_memory(
     if front:
         extra["frontmatter"] = "newer" if is_newer(front) else "older"
     if not modified:
-        extra["updated_from"] = "file time"
+        extra[FILE_TIME_KEY] = FILE_TIME
     session = topic_field(front, "originSessionId")
     transcript = _transcript(records.folder, session)
     if transcript:
@@ -275,7 +275,7 @@ def instruction_memory(
     """An instruction file. `imports` are relations and ids, `outside` the paths out of the store
     that it imports, `missing` those where no file is."""
     found = outline(document.body)
-    extra = document.extra | {"loaded_at_start": True, "updated_from": "file time"}
+    extra = document.extra | {"loaded_at_start": True, FILE_TIME_KEY: FILE_TIME}
     if outside:
         extra["imports_outside"] = outside
     if missing:

@@ -95,7 +95,7 @@ class ClaudeMem(TableStore):
 
     format = "claude-mem"
     tables = TABLES
-    why_read_only = "claude-mem keeps indexes and a sync queue that only its worker can update"
+    why_read_only = "only claude-mem's worker can update its indexes and its sync queue"
 
 
 def open_store(root: Path, label: str) -> ClaudeMem:

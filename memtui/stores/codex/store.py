@@ -30,7 +30,7 @@ from msgspec.structs import replace
 from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp
-from memtui.model import CURRENT, Link, Memory, Place
+from memtui.model import CURRENT, FILE_TIME, FILE_TIME_KEY, Link, Memory, Place
 from memtui.stores.base import LoadedText, Reading, ReadTime, StoreView, Unreadable
 from memtui.stores.codex import MEMORY, NOTES, ROLLOUTS, SUFFIX, SUMMARY, is_note, memory_files
 from memtui.stores.file_store import TextFileStore
@@ -165,7 +165,7 @@ def item_memories(parsed: MarkdownList, label: str) -> Iterator[Memory]:
         is_head = group is not None and is_head_line(item.text)
         if is_head or (is_summary and item.text == FIRST_LINE):
             continue
-        extra: dict[str, Any] = {"updated_from": "file time"}
+        extra: dict[str, Any] = {FILE_TIME_KEY: FILE_TIME}
         extra |= {SECTION: item.group} if item.group else {}
         extra |= _about(group) if group is not None else {}
         extra |= {"loaded_at_start": True} if is_summary else {}
@@ -210,6 +210,9 @@ def file_memory(document: MarkdownFile, sidecar: Sidecar, label: str, *, pending
     thread = head.get("thread_id", "")
     name = document.path.rpartition("/")[2]
     title = outline(document.body).title
+    updated = from_iso(head.get("updated_at"))
+    if updated is None:
+        extra[FILE_TIME_KEY] = FILE_TIME
     if not is_note and not is_rollout:
         title = str(document.frontmatter.get("name") or title or document.path.split("/")[-2])
     return _with_request(
@@ -220,7 +223,7 @@ def file_memory(document: MarkdownFile, sidecar: Sidecar, label: str, *, pending
             title=title,
             entity="ad_hoc" if is_note else (head.get("cwd", "").strip("/") or "skills"),
             created=_time_in(name) if is_note or is_rollout else None,
-            updated=from_iso(head.get("updated_at")) or document.changed,
+            updated=updated or document.changed,
             importance="low" if is_rollout else "medium",
             source=f"thread {thread}" if thread else "",
             extra=extra,

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from memtui.changes import TEXTS, Act, Change, Edit, Outcome, Plan, text_edit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.reading import decode, file_stamp, read_bytes
-from memtui.model import PROJECT_PATH, Memory, Place
+from memtui.model import FILE_TIME, FILE_TIME_KEY, PROJECT_PATH, Memory, Place
 from memtui.stores import listed_texts
 from memtui.stores.base import LoadedText, Reading, ReadTime, StoreView, Unreadable
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
@@ -70,7 +70,7 @@ def patch_memory(path: str, file: Path, text: str, root: Path, label: str) -> Me
         updated=time_of_change(file),
         status="proposed",
         origin=Place(str(file), 1),
-        extra={PROPOSED: path, "updated_from": "file time"},
+        extra={PROPOSED: path, FILE_TIME_KEY: FILE_TIME},
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -61,9 +61,9 @@ class DocumentContext(PlanContext):
     store: DocumentStore
 
     def part_refs(self, path: str, before: str, after: str) -> tuple[str, ...]:
-        """Refs of the parts that only one of two texts of a document holds."""
-        old, new = (set(self.store.parts(path, text)) for text in (before, after))
-        return tuple(sorted(map(self.ref, old ^ new)))
+        """Refs of the parts that are not the same in two texts of a document."""
+        old, new = (set(self.store.parts(path, text).items()) for text in (before, after))
+        return tuple(sorted({self.ref(id) for id, _ in old ^ new}))
 
 
 class DocumentStore(TextFileStore):
@@ -121,9 +121,9 @@ class DocumentStore(TextFileStore):
         """Whether the frontmatter's tags count, and whether they may be written."""
         return True, True
 
-    def parts(self, path: str, text: str) -> list[str]:  # noqa: ARG002
-        """Ids of the memories that are parts of a document with this text, in order."""
-        return []
+    def parts(self, path: str, text: str) -> Mapping[str, str]:  # noqa: ARG002
+        """Id and text of the memories that are parts of a document with this text, in order."""
+        return {}
 
     def stem_of(self, change: Change, folder: str, stem: str, now: datetime) -> str:  # noqa: ARG002
         """The name of a new document, without its suffix."""

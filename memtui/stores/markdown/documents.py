@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from memtui.files.frontmatter import parse_block, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
-from memtui.model import Place
+from memtui.model import CHANGE_KEYS, Place
 from memtui.stores.values import MemoryName, from_iso, memory_name
 
 MAX_HEADINGS = 200
@@ -208,7 +208,7 @@ def time_of_change(path: Path) -> datetime | None:
 
 
 CREATED_KEYS = ("created", "date")
-UPDATED_KEYS = ("updated", "modified", "last_updated", "last_modified")
+UPDATED_KEYS = CHANGE_KEYS
 """Keys of the frontmatter that programs give times under."""
 
 

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from memtui.changes import Change, Plan
 from memtui.errors import Refused
-from memtui.model import Memory
+from memtui.model import FILE_TIME, FILE_TIME_KEY, Memory
 from memtui.stores.base import (
     NO_LIMIT,
     LimitUse,
@@ -325,7 +325,7 @@ class MarkdownListStore(ListStore):
 
     def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:
         assert isinstance(file, MarkdownList)
-        extra = {"updated_from": "file time", **({SECTION: item.group} if item.group else {})}
+        extra = {FILE_TIME_KEY: FILE_TIME, **({SECTION: item.group} if item.group else {})}
         return {"updated": file.document.changed, "extra": extra}
 
     def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
@@ -333,7 +333,7 @@ class MarkdownListStore(ListStore):
             return super().read_text(key, path, text, sidecar)
         document = parse_document(key, str(path), text, time_of_change(path))
         fields: dict[str, Any] = {**document_fields(document, self.label), **self.of_documents}
-        fields |= {"updated": document.changed, "extra": {"updated_from": "file time"}}
+        fields |= {"updated": document.changed, "extra": {FILE_TIME_KEY: FILE_TIME}}
         memory = Memory(kind="document", title=key, **fields)
         return Reading((memory,) if text.strip() else ())
 

@@ -13,12 +13,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memtui.stores.format import Candidate, Detection, Format, Product
+from memtui.stores.markdown_folder.entries import NAMES as LOGS
 from memtui.stores.markdown_folder.profiles import (
+    AGENT,
     BANK,
     BANK_NAMES,
     BASIC,
+    KILO,
+    KILO_NAMES,
+    LEARNINGS,
     MEMFS,
     PLAIN,
+    PLANNING,
     PROFILES,
     SERENA,
     VAULT,
@@ -43,7 +49,13 @@ MAX_FOLDERS, MAX_LOOKED_INTO, LARGEST_LOOKED_INTO = 6, 12, 64 << 10
 MAX_AGENTS = 200
 LARGEST_SETTINGS = 1 << 20
 _NO_WORD = re.compile(r"[\W_]+")
-_PLACES = (".serena/memories", "memory-bank", "memory_bank")
+_KILO_PLACE = ".kilocode/rules/memory-bank"
+_PLACES = (
+    *(".serena/memories", "memory-bank", "memory_bank"),
+    *(_KILO_PLACE, ".planning", ".learnings", "memory"),
+)
+_OF_AGENT = ("topics", "logs", "daily")
+"""Folders of notes that an agent keeps beside its MEMORY.md."""
 AGENT_MARKS = (
     *("AGENTS.md", "CLAUDE.md", "GEMINI.md", "MEMORY.md", "SOUL.md", "memory"),
     *(".claude", ".codex", ".cursor", ".gemini", ".openclaw", ".github/copilot-instructions.md"),
@@ -133,6 +145,16 @@ def _marks(folder: Path) -> Iterator[_Mark]:
     if named:
         lacks = "" if len(named) >= MIN_OF_BANK else "a second file of a memory bank"
         yield _Mark(BANK, ", ".join(named), lacks or _TEMPLATE * (name in _TEMPLATES))
+    for profile, place, names in _NAMED_PLACES:
+        if folder.as_posix().endswith(f"/{place}"):
+            present = [name for name in names if os.path.isfile(folder / name)]
+            yield _Mark(profile, ", ".join(present) or place, "" if present else " or ".join(names))
+    if folder.name == "memory" and os.path.isfile(folder / "MEMORY.md"):
+        beside = next((each for each in _OF_AGENT if _has_notes(folder / each)), "")
+        vault = next((each for each in _VAULTS if os.path.isdir(folder.parent / each)), "")
+        missing = f"it lies in a vault ({vault})" if vault else f"notes in {' or '.join(_OF_AGENT)}"
+        found = f"MEMORY.md and notes in {beside}" if beside else "MEMORY.md"
+        yield _Mark(AGENT, found, "" if beside and not vault else missing)
     if _has_notes(folder / "system"):
         is_agents = folder.name == "memory" and folder.parent.parent.name == "agents"  # Letta's
         if is_agents:
@@ -149,6 +171,13 @@ def _marks(folder: Path) -> Iterator[_Mark]:
         other = next((kind for kind, is_one in kinds.items() if is_one), _site_of(folder))
         yield _Mark(BASIC, f"a note with the permalink {link}", other)
 
+
+_NAMED_PLACES = (
+    (KILO, _KILO_PLACE, [f"{each}{SUFFIX}" for each in KILO_NAMES]),
+    (PLANNING, ".planning", ["STATE.md"]),
+    (LEARNINGS, ".learnings", [*LOGS]),
+)
+"""Profile -> the folder by whose name it is known, and the files of which it has one."""
 
 _TEMPLATE, _DOCUMENT = "it is a folder of templates", "it is a folder of documents"
 

@@ -1,7 +1,9 @@
 """What the programs that keep Markdown folders do differently, as profiles.
 
 Sources: Serena's project template; the file names of Cline's memory bank; Letta's page on memory
-file systems; basic-memory's docs/NOTE-FORMAT.md.
+file systems; Kilo Code's page on its memory bank ("reads all memory bank files" at the start of
+every task); get-shit-done's README (STATE.md: decisions and position, read by its commands);
+basic-memory's docs/NOTE-FORMAT.md.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ class Profile(Struct, frozen=True):
     """Whether tags may be written into the frontmatter."""
     observations: bool = False
     """Whether lists hold observations and relations."""
+    entries: bool = False
+    """Whether its notes are logs of entries, see `memtui.stores.markdown_folder.entries`."""
     described: bool = False
     """Whether every file needs a `description`, and `read_only: true` forbids a change."""
     commits: bool = False
@@ -67,11 +71,25 @@ MEMFS = Profile(
     commits=True,
     loaded=("system/",),
 )
+KILO_NAMES = ("brief", "product", "context", "architecture", "tech")
+KILO = Profile(
+    "kilo",
+    Product("Kilo Code", "KC", 1),
+    frontmatter=False,
+    tags=False,
+    loaded=tuple(f"{name}.md" for name in KILO_NAMES),
+)
+PLANNING = Profile("planning", Product("GSD", "GS", 4), tags=False)
+LEARNINGS = Profile(
+    "learnings", Product("Learnings", "LN", 5), frontmatter=False, tags=False, entries=True
+)
+AGENT = Profile("agent", Product("Agent notes", "AN", 0), loaded=("MEMORY.md",))
 VAULT = Profile("vault", Product("Obsidian", "OB", 6))
 PLAIN = Profile("plain", Product("Notes", "MD", 5))
 
 PROFILES: Mapping[str, Profile] = {
-    each.name: each for each in (SERENA, BANK, BASIC, MEMFS, VAULT, PLAIN)
+    each.name: each
+    for each in (SERENA, BANK, KILO, PLANNING, LEARNINGS, AGENT, BASIC, MEMFS, VAULT, PLAIN)
 }
 
 

@@ -25,7 +25,7 @@ from typing import Any
 from memtui.changes import TEXTS, Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.files.reading import digest
-from memtui.model import Link, Memory, Place
+from memtui.model import FILE_TIME, FILE_TIME_KEY, Link, Memory, Place
 from memtui.stores.base import (
     LoadedText,
     ReadTime,
@@ -66,6 +66,7 @@ from memtui.stores.markdown.documents import (
     CREATED_KEYS,
     UPDATED_KEYS,
     MarkdownFile,
+    date_in_path,
     document_fields,
     linked_documents,
     outline,
@@ -73,6 +74,13 @@ from memtui.stores.markdown.documents import (
     words_of,
 )
 from memtui.stores.markdown_folder import SETTINGS, profile_of
+from memtui.stores.markdown_folder.entries import (
+    ENTRY,
+    entry_memories,
+    parse_entries,
+    plan_delete_entry,
+    plan_edit_entry,
+)
 from memtui.stores.markdown_folder.observation_lines import (
     named_observations,
     plan_delete_line,
@@ -134,12 +142,13 @@ def note_memories(
     """
     front = document.frontmatter
     found = outline(document.body)
-    created, updated = document.time(CREATED_KEYS)[0], document.time(UPDATED_KEYS)[0]
+    created = document.time(CREATED_KEYS)[0] or date_in_path(document.path)
+    updated = document.time(UPDATED_KEYS)[0]
     extra = _extra(document, profile)
     if found.headings:
         extra["headings"] = list(found.headings)
     if not updated:
-        extra["updated_from"] = "file time"
+        extra[FILE_TIME_KEY] = FILE_TIME
     if is_read_only or (profile.described and front.get("read_only") is True):
         extra["read_only"] = True
     if is_loaded(profile, document.path):
@@ -158,9 +167,12 @@ def note_memories(
         links=_links(document, profile, find),
         extra=extra,
     )
+    if profile.entries:
+        yield from entry_memories(document, label)
     if profile.observations:
         for id, each in named_observations(document.path, document.body, sidecar):
-            yield _fact(id, each, document, label, updated or document.changed)
+            dated = {} if updated else {FILE_TIME_KEY: FILE_TIME}
+            yield _fact(id, each, document, label, created, updated or document.changed, dated)
 
 
 def _extra(document: MarkdownFile, profile: Profile) -> dict[str, Any]:
@@ -205,8 +217,16 @@ def _links(
     return tuple(links.values())
 
 
-def _fact(id: str, each: Observation, document: MarkdownFile, label: str, updated: Any) -> Memory:
-    extra: dict[str, Any] = {"note": document.path}
+def _fact(
+    id: str,
+    each: Observation,
+    document: MarkdownFile,
+    label: str,
+    created: datetime | None,
+    updated: datetime | None,
+    dated: Mapping[str, Any],
+) -> Memory:
+    extra: dict[str, Any] = {"note": document.path, **dated}
     if each.context:
         extra["context"] = each.context
     return Memory(
@@ -215,6 +235,7 @@ def _fact(id: str, each: Observation, document: MarkdownFile, label: str, update
         type=each.category,
         content=each.text,
         entity=document.path.removesuffix(SUFFIX),
+        created=created,
         updated=updated,
         tags=each.tags,
         links=(Link("part_of", document.path),),
@@ -240,20 +261,26 @@ def _not_on(act: Act, memory: Memory) -> str:
     if act in _IN_SIDECAR:
         return ""
     if memory.kind == "fact":
-        return ""
+        is_entry = ENTRY in memory.extra and act is Act.RETYPE
+        return "its type stands in its heading: edit the note" if is_entry else ""
     if memory.extra.get("read_only") and act is not Act.TAG:
         return "its program has marked it read-only"
-    if act is Act.RETYPE and memory.extra.get("profile") in ("serena", "memory-bank", "memfs"):
+    untyped = ("serena", "memory-bank", "memfs", "kilo", "learnings")
+    if act is Act.RETYPE and memory.extra.get("profile") in untyped:
         return "notes of this program have no type"
     return ""
 
 
 def _edit(change: Change, memory: Memory, context: DocumentContext) -> Plan:
+    if ENTRY in memory.extra:
+        return plan_edit_entry(change, memory, context)
     plan = plan_edit_line if memory.kind == "fact" else plan_edit
     return plan(change, memory, context)
 
 
 def _delete(change: Change, memory: Memory, context: DocumentContext) -> Plan:
+    if ENTRY in memory.extra:
+        return plan_delete_entry(change, memory, context)
     plan = plan_delete_line if memory.kind == "fact" else plan_delete
     return plan(change, memory, context)
 
@@ -464,12 +491,15 @@ class MarkdownFolder(DocumentStore):
         may_write = self.profile.tags and not page.memory.extra.get("read_only")
         return self.profile.frontmatter, may_write
 
-    def parts(self, path: str, text: str) -> list[str]:
-        """Ids of the observations in a note, if its program has some."""
-        if not self.profile.observations:
-            return []
+    def parts(self, path: str, text: str) -> Mapping[str, str]:
+        """Id and text of the observations or entries in a note, if its program has some."""
         body = parse_document(path, "", text, None).body
-        return [id for id, _ in named_observations(path, body, self.sidecar.current())]
+        if self.profile.entries:
+            return {f"{path}#{each.name}": each.text for each in parse_entries(body) if each.text}
+        if not self.profile.observations:
+            return {}
+        found = named_observations(path, body, self.sidecar.current())
+        return {id: each.text for id, each in found}
 
     def new_text(self, change: Change, path: str, title: str, now: datetime) -> str:
         """As the folder's program writes one."""

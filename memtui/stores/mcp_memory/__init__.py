@@ -69,7 +69,8 @@ def _is_graph(text: str, name: str) -> bool:
     first = text.partition("\n")[0]
     if first.startswith("{") and '"type"' in first:
         is_entity = '"entity"' in first and ('"entityType"' in first or '"name"' in first)
-        return is_entity or ('"relation"' in first and '"relationType"' in first)
+        is_relation = '"relationType"' in first or '"from_entity"' in first
+        return is_entity or ('"relation"' in first and is_relation)
     if text.startswith("{") and '"entities"' in text:
         return '"entityType"' in text or ('"relations"' in text and name in NAMES)
     return not text and name == NAMES[0]

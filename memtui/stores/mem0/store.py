@@ -112,7 +112,7 @@ class Mem0(TableStore):
 
     format = "mem0"
     tables = TABLES
-    why_read_only = "a memory of mem0 is a vector too, which only mem0 can compute"
+    why_read_only = "a memory here is a vector too, which only mem0 can compute"
 
 
 def open_store(root: Path, label: str) -> Mem0:

@@ -148,7 +148,7 @@ class DraftActions(WritingController):
             for number, (_, draft) in enumerate(self._drafts)
         ]
         resume = lambda number: self._resume(self._drafts[int(number)])  # noqa: E731
-        self._screen.app.pick("Drafts", choices, resume, accept="open")
+        self._screen.app.pick("Unsaved drafts", choices, resume, accept="open")
 
     def _resume(self, found: tuple[Path, FormDraft]) -> None:
         path, draft = found

@@ -188,7 +188,7 @@ class FormActions(WritingController):
                 if draft is not None:
                     draft.discard()
             elif draft is not None:
-                self._screen.app.notify(f"The draft is kept in {draft.path}", timeout=10)
+                self._screen.app.notify(f"The unsaved draft is kept in {draft.path}", timeout=10)
 
         self._form = FormScreen(form, self._writer, changed=changed, file=file)
         self._screen.app.push_screen(self._form, left)
@@ -210,7 +210,7 @@ class FormActions(WritingController):
             with suppress(KeyError, RefError):
                 memories.append(library.get(f"{stores[root].label}:{id}"))
         if not memories and draft.about and not draft.values.get("content"):
-            self._screen.app.report_refusal("what this draft was about is no longer there")
+            self._screen.app.report_refusal("what this unsaved draft was about is no longer there")
             file.discard()
             return
 

@@ -100,8 +100,12 @@ class NavigationActions:
 
     def _next_fresh(self) -> None:
         if not self._screen.memories.next_fresh():
-            keys = self._screen.app.press(("filter.clear", "to clear them"))
-            self._screen.app.notify(f"New memories are hidden by filters. {keys}".rstrip())
+            what = "search" if self._screen.view.text else "filters"
+            key = (
+                ("escape", "to leave it") if what == "search" else ("filter.clear", "to clear them")
+            )
+            keys = self._screen.app.press(key)
+            self._screen.app.notify(f"New memories are hidden by the {what}. {keys}".rstrip())
 
     def _source(self) -> None:
         from memtui.files import drafts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from rich.segment import Segment
@@ -198,11 +198,16 @@ class CompareScreen(TextDialog[None]):
         self._left, self._right = left, right
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
-        return draw_compared(self._left, self._right, palette, width)
+        return draw_compared(self._left, self._right, palette, width, self.app.store_name)
 
 
-def draw_compared(left: Memory, right: Memory, palette: Palette, width: int) -> list[list[Segment]]:
-    """Two memories side by side, or one below the other, with their differences marked."""
+def draw_compared(
+    left: Memory, right: Memory, palette: Palette, width: int, store_name: Callable[[str], str]
+) -> list[list[Segment]]:
+    """Two memories side by side, or one below the other, with their differences marked.
+
+    `store_name`: the name under which the store with a label is shown.
+    """
     same = frozenset(name for name in FIELDS if getattr(left, name) == getattr(right, name))
     beside = width >= COMPARED_SIDE_BY_SIDE_FROM
     column = (width - 2) // 2 if beside else width
@@ -213,12 +218,13 @@ def draw_compared(left: Memory, right: Memory, palette: Palette, width: int) -> 
         for name in FIELDS:
             if beside or name not in same:
                 style = palette.dim if name in same else palette.text
-                lines.append([Segment(_field(memory, name, column), style)])
+                lines.append([Segment(_field(memory, name, column, store_name), style)])
         drawn = draw_text_diff(before, after, palette, column - 2, frozenset({own}))
         columns.append([*lines, [], *([Segment(" "), *line] for line in drawn), []])
     if beside:
         return join_columns(columns, column, palette)
-    both = [[Segment(_field(left, name, width), palette.dim)] for name in FIELDS if name in same]
+    shared = (_field(left, name, width, store_name) for name in FIELDS if name in same)
+    both = [[Segment(words, palette.dim)] for words in shared]
     return [*columns[0], *columns[1], [Segment(" Same in both", palette.heading)], *both]
 
 
@@ -226,7 +232,11 @@ FIELDS = ("store", "entity", "type", "importance", "status", "tags", "created")
 """What is compared beside the texts."""
 
 
-def _field(memory: Memory, name: str, width: int) -> str:
-    value = text.date(memory.created) if name == "created" else getattr(memory, name)
+def _field(memory: Memory, name: str, width: int, store_name: Callable[[str], str]) -> str:
+    value = getattr(memory, name)
+    if name == "created":
+        value = text.date(value)
+    elif name == "store":
+        value = store_name(value)
     words = ", ".join(value) if isinstance(value, tuple) else str(value)
     return text.cut(f" {name:<11}{text.one_line(words) or 'none'}", width)

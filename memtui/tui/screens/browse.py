@@ -341,6 +341,7 @@ class BrowseScreen(PaneScreen):
             entities=_entities_width(found),
             names=library.names.by_label if len(library.stores) > 1 else None,
             entity_name=library.entity_name,
+            approximate=found.is_approximate,
         )
         self._show_tree()
         self.status_text.show_results(found)

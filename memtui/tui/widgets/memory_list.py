@@ -36,6 +36,7 @@ from memtui.tui.widgets.list_window import CACHED_STRIPS, ListWindow
 if TYPE_CHECKING:
     from memtui.library.store_names import StoreName
 
+NEVER: Callable[[int], bool] = lambda _: False  # noqa: E731
 TIME_WIDTH = {"ago": 4, "date": 10}
 """Columns of a time, by the setting `list.dates`."""
 ROWS = {"compact": (1, 0), "comfortable": (1, 1), "roomy": (2, 1)}
@@ -78,6 +79,7 @@ class MemoryList(ListWindow):
         super().__init__(id=Pane.MEMORIES, title="2 Memories")
         self._now = now
         self._rows: Sequence[Memory]
+        self._approximate = NEVER
         self.slots: Sequence[int] = ()
         self._words: tuple[str, ...] = ()
         self._passages: FIFOCache[str, text.Passage | None] = FIFOCache(CACHED_STRIPS)
@@ -123,13 +125,16 @@ class MemoryList(ListWindow):
         entities: int = ENTITY_MAX,
         names: Mapping[str, StoreName] | None = None,
         entity_name: Callable[[Memory], str] = attrgetter("entity"),
+        approximate: Callable[[int], bool] = NEVER,
     ) -> None:
         """Show memories; the cost does not depend on their number.
 
         `words` are highlighted. `types`, `entities`: columns that they want; 0 leaves them out.
         `names`: of the stores by label, for the badges; None leaves them out. `entity_name`: gives
-        an entity as rows show it.
+        an entity as rows show it. `approximate`: whether the time of a slot is that of its file,
+        for want of a better one.
         """
+        self._approximate = approximate
         self._names, self._entity_name = names or {}, entity_name
         if not self.is_chosen:  # another list
             self._range = None
@@ -332,7 +337,9 @@ class MemoryList(ListWindow):
         else:
             put(appearance.STATUS_GLYPHS.get(memory.status, " "), palette.status(memory.status))
         put(appearance.FINDING_GLYPH if memory.ref in self._findings else " ", palette.warning)
-        put(f"{self._time(memory):>{TIME_WIDTH[self._dates]}} ", palette.dim)
+        about = "~" if self._approximate(slot) else ""
+        time_width = TIME_WIDTH[self._dates]
+        put(f"{about + self._time(memory):>{time_width}} "[: time_width + 1], palette.dim)
         columns = self._columns(width)
         kind = text.one_line(memory.shown_type) if self._types else ""
         ink = palette.faint if quiet else palette.type(memory.shown_type)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.geometry import Size
 from textual.strip import Strip
 
 from memtui import text
@@ -17,6 +18,8 @@ from memtui.tui.widgets.line_api import ThemedWidget
 CHIP_MAX = 34
 LEGEND_CELLS = 8
 """Columns of the head of a line of the legend, with the gap behind it."""
+LEGEND_SHARE = 5
+"""The legend takes at most one of so many rows of the screen, but one for each of its lines."""
 MIN_FILTER_CELLS = 12
 """Columns that filters and hint keep before the alerts are shortened."""
 MIN_HINT_CELLS = 16
@@ -214,16 +217,34 @@ class Legend(ThemedWidget):
         """Show heads and texts; none hides the lines."""
         self._lines = lines
         self.display = bool(lines)
-        self.styles.height = max(1, len(lines))
+        self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._rows(width))
+
+    def _rows(self, width: int) -> list[tuple[str, str]]:
+        """All pieces of the lines, wrapped; on a low screen of each line what fits into a row."""
+        packed = [(head, _pack(words, width - LEGEND_CELLS - 1)) for head, words in self._lines]
+        if sum(len(rows) for _, rows in packed) > self.app.size.height // LEGEND_SHARE:
+            packed = [(head, rows[:1]) for head, rows in packed]
+        return [(head * (not at), row) for head, rows in packed for at, row in enumerate(rows)]
 
     def render_line(self, y: int) -> Strip:
-        head, words = self._lines[y]
-        cut = text.cut(words, max(1, self.size.width - LEGEND_CELLS - 1))
+        head, words = [*self._rows(self.size.width), *[("", "")] * (y + 1)][y]
         segments = [
             Segment(f" {text.pad(head, LEGEND_CELLS)}", self.palette.key),
-            Segment(cut, self.palette.text),
+            Segment(words, self.palette.text),
         ]
         return Strip(segments).adjust_cell_length(self.size.width, self.palette.text)
+
+
+def _pack(words: str, room: int) -> list[str]:
+    """Rows of the pieces of a line, which stand two blanks apart."""
+    rows = [""]
+    for piece in (text.cut(each, max(1, room)) for each in words.split("  ")):
+        row = f"{rows[-1]}  {piece}".strip()
+        rows = [*rows[:-1], row] if text.width(row) <= room else [*rows, piece]
+    return rows
 
 
 class KeyLine(ClickableLine):

@@ -65,7 +65,8 @@ LAST_DAYS = [(TODAY - timedelta(days=back)).isoformat() for back in range(7)]
 HIDDEN = "Only memtui hides this; {} still reads it"
 STILL_READ = ", and still reads the old one, which only memtui hides"
 
-CLOSED = "{} no longer reads it at its next import"
+CLOSED = "{} reads the new status at its next import"
+IS_DONE = "{} reads the new status at once"
 
 EXPECTED: dict[str, tuple[str, list[Reads]]] = {
     # retrieve-memory.sh reads facts, summaries and the notes of today and six days back at each
@@ -114,7 +115,7 @@ EXPECTED: dict[str, tuple[str, list[Reads]]] = {
         ],
     ),
     # An MCP server that asks SQLite for every call. It hides nothing that is DONE.
-    "conport": ("ConPort", [asked_for("*", "at once")]),
+    "conport": ("ConPort", [asked_for("*", "at once", retired=IS_DONE)]),
     # Since 0.56 bd has a database of its own; `bd import` takes what is new or has a later
     # `updated_at`, and removes nothing.
     "beads": (
@@ -208,6 +209,8 @@ def _wanted(format: str, act: Act, id: str, *, is_archived: bool) -> str:
         return f"{program} does not read this file"
     if act is Act.DECLINE and format == "gemini":
         return f"{program} no longer offers it in its inbox"
+    if act in (Act.RETIRE, Act.RESTORE) and record.retired in (CLOSED, IS_DONE):
+        return record.retired.format(program)
     if act is Act.RETIRE and record.retired:
         return record.retired.format(program)
     if act in (Act.RETIRE, Act.DELETE):

@@ -153,7 +153,8 @@ def test_created_is_the_best_date_there_is(
     changed = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()
     os.utime(put(root, path, text), (changed, changed))
     found = memory(root, path)
-    assert found.created == datetime.fromisoformat(created).replace(tzinfo=UTC)
+    assert found.when == datetime.fromisoformat(created).replace(tzinfo=UTC)
+    assert found.is_dated_by_file == (how == "file time")
     assert str(found.extra["created_from"]).endswith(how)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memtui.changes import Act
+from memtui.changes import Act, FileDiff, edit_diffs, mask_diff
 from memtui.errors import Refused
 from memtui.stores.beads import FORMAT
 from tests.unit.stores.json_stores.opened import LABEL, Opened
@@ -165,3 +165,31 @@ def test_headers_tombstones_and_conflict_marks(tmp_path: Path) -> None:
     text = (issues.store.root / "issues.jsonl").read_text()
     assert text.startswith('{"_schema"')
     assert "<<<<<<< HEAD\n" in text
+
+
+def test_a_change_of_a_long_line_is_shown_by_members(issues: Opened) -> None:
+    plan = issues.plan(Act.RETIRE, "bd-a")
+    (diff,) = edit_diffs(plan.edits[0])
+    shown = mask_diff(diff)
+    before, after = (shown.before or "").split("\n"), (shown.after or "").split("\n")
+    assert "status: open" in before
+    assert "status: closed" in after
+    assert "labels:" in before
+    assert "  - release" in before
+    assert not any("Old way" in line for line in before), "what stays is left out"
+    whole = FileDiff("x/issues.jsonl", None, diff.after)
+    assert mask_diff(whole) == whole, "a new file is shown as it is"
+
+
+def test_the_last_issue_takes_the_file_along_as_bd_does(tmp_path: Path) -> None:
+    issues = opened(tmp_path, TASK)
+    file = issues.store.root / "issues.jsonl"
+    before = file.read_bytes()
+    plan = issues.do(Act.DELETE, "bd-a")
+    assert not file.exists()
+    assert (issues.memories, issues.unreadable) == ([], [])
+    issues.do(Act.ADD, content="A first one")
+    assert len(issues.memories) == 1
+    issues.do(Act.DELETE, issues.memories[0].id)
+    issues.undo(plan)
+    assert file.read_bytes() == before

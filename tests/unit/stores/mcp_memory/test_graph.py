@@ -245,3 +245,31 @@ def test_an_entity_is_deleted_with_its_relations(tmp_path: Path) -> None:
         library.plan([Change(Act.EDIT, label, note.ref, {"content": "x"})])
     library.apply(library.plan([Change(Act.DELETE, label, note.ref)]))
     assert file.read_text() == ALICE
+
+
+def test_relations_with_the_keys_of_servers_in_python(tmp_path: Path) -> None:
+    names = ("mill", "rye", "oats")
+    lines = [
+        f'{{"name": "{name}", "entityType": "t", "observations": ["a {name}"], "type": "entity"}}'
+        for name in names
+    ]
+    relation = (
+        '{"from_entity": "mill", "to_entity": "rye", "relationType": "r", "type": "relation"}'
+    )
+    file = tmp_path / "memory.jsonl"
+    file.write_text("\n".join([*lines, relation, ""]))
+    assert detect(tmp_path) == file
+    library = Library.open([file], state=tmp_path / "state")
+    library.load()
+    assert library.snapshot.stores[0].unreadable == ()
+    mill = next(each for each in library.snapshot.rows if each.entity == "mill")
+    assert [(link.relation, link.target) for link in mill.links] == [("r", "rye")]
+    fields = {"relation": "r", "target": "oats"}
+    library.apply(library.plan([Change(Act.LINK, mill.store, mill.ref, fields)]))
+    added = json.loads(file.read_text().splitlines()[-1])
+    assert added == {
+        "type": "relation",
+        "from_entity": "mill",
+        "to_entity": "oats",
+        "relationType": "r",
+    }

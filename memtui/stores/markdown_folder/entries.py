@@ -1,0 +1,151 @@
+"""Entries of the logs of learnings, errors and wishes that an agent keeps in `.learnings/`.
+
+An entry is a heading `## [LRN-20260711-001] correction` with fields and parts below it, up to the
+next heading of its level; a rule `---` may follow it. (Source: the skill self-improving-agent,
+SKILL.md, *Logging Format*.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from memtui.changes import Change, Edit, Kind, Plan, text_edit
+from memtui.errors import Conflict, Refused
+from memtui.model import Memory, Place
+from memtui.stores.markdown.document_store import DocumentContext
+from memtui.stores.markdown.documents import MarkdownFile, parse_document, with_body, words_of
+from memtui.stores.plans import plan_one
+from memtui.stores.scanning import planned_text
+from memtui.stores.values import changed_values, content_of, from_iso, memory_name, tag_words
+
+NAMES = ("LEARNINGS.md", "ERRORS.md", "FEATURE_REQUESTS.md")
+ENTRY = "entry"
+"""Key of `extra`: the name of the entry in its heading."""
+_HEADING = re.compile(
+    r"^## \[((?:LRN|ERR|FEAT)-(\d{4})(\d{2})(\d{2})-\w+)\][ \t]*([^\n]*)\n?", re.MULTILINE
+)
+_NEXT = re.compile(r"^##? ", re.MULTILINE)
+_FIELD = re.compile(r"^\*\*([A-Z][\w -]{0,30})\*\*:[ \t]*([^\n]*)", re.MULTILINE)
+_ITEM = re.compile(r"^- ([A-Z][\w -]{0,30}): ([^\n]*)", re.MULTILINE)
+_SUMMARY = re.compile(r"^### Summary[ \t]*\n+([^\n#]+)", re.MULTILINE)
+_RULE = re.compile(r"\n*-{3,}\s*\Z|\s+\Z")
+_IMPORTANCES = {"critical": "high", "high": "high", "low": "low"}
+
+
+class Entry(NamedTuple):
+    """One entry, and where it stands in the body of its note."""
+
+    name: str
+    day: str
+    category: str
+    text: str
+    """What stands below the heading."""
+    heading: int
+    """Offset of the heading."""
+    start: int
+    """Offset of the text."""
+    end: int
+    """Offset of the next entry."""
+
+
+def parse_entries(body: str) -> Iterator[Entry]:
+    """The entries of a note, in order; of two with one name the first."""
+    seen = set()
+    for found in _HEADING.finditer(body):
+        following = _NEXT.search(body, found.end())
+        end = following.start() if following else len(body)
+        raw = body[found.end() : end]
+        lead = len(raw) - len(raw.lstrip("\n"))
+        if found[1] not in seen:
+            seen.add(found[1])
+            yield Entry(
+                found[1],
+                f"{found[2]}-{found[3]}-{found[4]}",
+                found[5].strip(),
+                _RULE.sub("", raw[lead:]),
+                found.start(),
+                found.end() + lead,
+                end,
+            )
+
+
+def fields_of(text: str) -> Mapping[str, str]:
+    """The fields of an entry by name in lower case: `**Area**: docs`, and `- Tags: a, b`."""
+    found = [*_FIELD.findall(text), *_ITEM.findall(text)]
+    return {name.lower(): value.strip() for name, value in found}
+
+
+def entry_memories(document: MarkdownFile, label: str) -> Iterator[Memory]:
+    """A fact for each entry; its status and priority stay in `extra`, as its program has them."""
+    for each in parse_entries(document.body):
+        if not each.text:
+            continue
+        fields = fields_of(each.text)
+        summary = _SUMMARY.search(each.text)
+        yield Memory(
+            **memory_name(label, f"{document.path}#{each.name}"),
+            kind="fact",
+            type=each.category,
+            title=summary[1].strip() if summary else "",
+            content=each.text,
+            entity=document.path.removesuffix(".md"),
+            created=from_iso(fields.get("logged")) or from_iso(each.day),
+            updated=_last_change(fields),
+            importance=_IMPORTANCES.get(fields.get("priority", "").lower(), "medium"),
+            tags=words_of(fields.get("tags")),
+            origin=Place(document.file, document.line + document.body.count("\n", 0, each.start)),
+            extra={**fields, ENTRY: each.name, "note": document.path},
+        )
+
+
+def _last_change(fields: Mapping[str, str]) -> datetime | None:
+    times = (from_iso(fields.get(key)) for key in ("resolved", "last-seen"))
+    return next(filter(None, times), None)
+
+
+def plan_edit_entry(change: Change, memory: Memory, context: DocumentContext) -> Plan:
+    """Plan another text of an entry; heading and note stay. Tags are kept beside the store."""
+    changed = changed_values(change, memory, frozenset({"content", "tags"}))
+    edits: tuple[Edit, ...] = ()
+    if "content" in changed:
+        text = content_of(change).strip()
+        edits = _replaced(memory, context, text)
+    if "tags" in changed:
+        native = words_of(memory.extra.get("tags"))
+        tags = [tag for tag in tag_words(changed["tags"]) if tag not in native]
+        edits += context.sidecar_entry(memory).set(tags=tags)
+    return plan_one(change, memory, edits, others=(context.ref(str(memory.extra["note"])),))
+
+
+def plan_delete_entry(change: Change, memory: Memory, context: DocumentContext) -> Plan:
+    """Plan to remove the entry with its heading."""
+    edits = (*_replaced(memory, context, None), *context.sidecar_entry(memory).removal())
+    return plan_one(change, memory, edits, others=(context.ref(str(memory.extra["note"])),))
+
+
+def _replaced(memory: Memory, context: DocumentContext, text: str | None) -> tuple[Edit, ...]:
+    """The edit that gives an entry this text, or removes it. Raises Conflict or Refused."""
+    path, file = str(memory.extra["note"]), Path(memory.origin.file)
+    before = planned_text(file, context.root, context.view) or ""
+    document = parse_document(path, str(file), before, None)
+    known = list(parse_entries(document.body))
+    at = next((n for n, each in enumerate(known) if each.name == memory.extra[ENTRY]), None)
+    if at is None or known[at].text != memory.content:
+        raise Conflict("another program changed or removed this entry", where=str(file), yours=text)
+    own, body = known[at], document.body
+    if text is None:
+        body = body[: own.heading] + body[own.end :]
+        wanted = [each.text for each in known if each is not own]
+    else:
+        body = body[: own.start] + text + body[own.start + len(own.text) :]
+        wanted = [text if each is own else each.text for each in known]
+    if [each.text for each in parse_entries(body)] != wanted:
+        raise Refused("this text would not be read as one entry", do="leave headings of notes out")
+    after = with_body(document, body) if body else document.head or "\n"
+    if after == before:
+        return ()
+    return (text_edit(str(file), before, after, kind=Kind.LINES),)
