@@ -323,6 +323,12 @@ def compare(
         print_json(comparison_record(found))
         return
     most = None if everything else limit
+    if found.disagreeing:
+        _print_heading("they disagree", len(found.disagreeing), most)
+        for each in found.disagreeing[:most]:
+            print(cut(f"  {one_line(each.attribute)}: {' or '.join(each.values)}", columns()))
+            for memory in (each.one, each.other):
+                print(cut(f"    {one_line(memory.ref)}  {one_line(memory.headline)}", columns()))
     _print_shared(found.shared, most)
     for label, alone in ((found.left, found.only_left), (found.right, found.only_right)):
         _print_heading(f"only in {one_line(label)}", len(alone), most)

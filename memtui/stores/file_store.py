@@ -113,8 +113,13 @@ class FileStore(Store):
 
     def scan(self) -> Scan:
         """The shards of `find_shards`, and one for memories that only the sidecar still holds."""
-        scan = build_scan(self.root, self.sidecar.current(), self.find_shards())
+        scan = build_scan(self.root, self.sidecar.current(), self.find_shards(), self.owns_shard)
         return mark_scan(scan, self.accesses.current())
+
+    def owns_shard(self, key: str) -> bool:  # noqa: ARG002
+        """Whether a shard whose file is gone was of this store: stores of two formats at one root
+        share a sidecar."""
+        return True
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
         """Stamp these shards as `scan` would; those with a missing file are left out."""
@@ -137,7 +142,7 @@ class FileStore(Store):
         sidecar = self.sidecar_read()
         if shard.key == KEPT_SHARD:
             others = [other for other in self.scan().shards if other.key != KEPT_SHARD]
-            return read_kept_shard(sidecar, others, self.label)
+            return read_kept_shard(sidecar, others, self.label, self.owns_shard)
         reading = self.read_files(shard, sidecar)
         memories = apply_overlay(reading.memories, sidecar, shard.key, self.label)
         log = self.accesses.current()

@@ -45,10 +45,12 @@ def build_scan(
     root: Path,
     sidecar: Sidecar,
     found: Iterable[FoundShard | Unreadable],
+    owns: Callable[[str], bool] = lambda _: True,
 ) -> Scan:
     """Make shards of what was found, stamped by their files and sidecar entries.
 
-    A root that is gone is one fault, whatever a format would say of its folders.
+    `owns`: see `FileStore.owns_shard`. A root that is gone is one fault, whatever a format would
+    say of its folders.
     """
     try:
         os.stat(root)
@@ -61,7 +63,7 @@ def build_scan(
             faults.append(each)
         else:
             shards += stamp_shards(sidecar, (each,))
-    shards += kept_shard(root, sidecar, shards)
+    shards += kept_shard(root, sidecar, shards, owns)
     return Scan(tuple(shards), (*faults, *sidecar_faults(root, sidecar)))
 
 

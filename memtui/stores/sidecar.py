@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -339,26 +339,34 @@ KEPT_SHARD = ".memtui"
 """Key of the shard of memories that only memtui keeps and whose own shard is gone."""
 
 
-def kept_shard(root: Path, sidecar: Sidecar, shards: Sequence[Shard]) -> tuple[Shard, ...]:
+def kept_shard(
+    root: Path, sidecar: Sidecar, shards: Sequence[Shard], owns: Callable[[str], bool]
+) -> tuple[Shard, ...]:
     """The shard of memories kept of shards that no longer exist, such as a deleted project.
+
+    `owns`: whether a shard is of this store, as two formats may lie at one root.
 
     None as long as every entry's own shard is there.
     """
-    missing = _missing_shards(sidecar, shards)
+    missing = _missing_shards(sidecar, shards, owns)
     if not missing:
         return ()
     mark = "".join(sidecar.mark(key) for key in missing)
     return (Shard(KEPT_SHARD, (str(sidecar_path(root)),), "".join(missing) + mark),)
 
 
-def _missing_shards(sidecar: Sidecar, shards: Sequence[Shard]) -> list[str]:
+def _missing_shards(
+    sidecar: Sidecar, shards: Sequence[Shard], owns: Callable[[str], bool]
+) -> list[str]:
     named = (e.get("shard", "") for e in sidecar.entries.values() if "kept" in e)
-    found = {key for key in named if isinstance(key, str)}
+    found = {key for key in named if isinstance(key, str) and owns(key)}
     return sorted(found.difference(shard.key for shard in shards)) if found else []
 
 
-def read_kept_shard(sidecar: Sidecar, shards: Sequence[Shard], label: str) -> Reading:
+def read_kept_shard(
+    sidecar: Sidecar, shards: Sequence[Shard], label: str, owns: Callable[[str], bool]
+) -> Reading:
     """The memories of `kept_shard`."""
-    missing = _missing_shards(sidecar, shards)
+    missing = _missing_shards(sidecar, shards, owns)
     memories = (kept_memory(entry, label) for key in missing for _, entry in sidecar.of_shard(key))
     return Reading(tuple(memory for memory in memories if memory is not None))

@@ -125,6 +125,11 @@ def check_dangling_references(
                 yield _at(FindingKind.DANGLING, memory, message, target=link.target)
 
 
+_OF_RULES = re.compile(
+    r"/\.(?:cursor|roo|windsurf|kiro|clinerules|openhands|junie|specify|github|kilocode|continue)/"
+    r"|/\.(?:cursorrules|windsurfrules|clinerules|goosehints)$|\.instructions\.md$"
+)
+"""Files of rules for agents, as those of `INSTRUCTION_FILES`."""
 _ABOUT_A_FORM = re.compile(
     r"(?<![a-z])(?:templates?|examples?|samples?|formats?|schemas?|skeleton)(?![a-z]).*\.md$",
     re.IGNORECASE,
@@ -254,7 +259,8 @@ def check_texts(memories: Sequence[Memory], texts: Sequence[CheckedText]) -> Ite
         reasons = text.reasons
         if text.domains - known:
             reasons = find_suspicions(f"{memory.title}\n{memory.content}", known)
-        if os.path.basename(memory.origin.file) in INSTRUCTION_FILES:
+        file = memory.origin.file
+        if os.path.basename(file) in INSTRUCTION_FILES or _OF_RULES.search(file):
             reasons = tuple(reason for reason in reasons if reason in HIDDEN)
         if reasons:
             yield _at(FindingKind.INSTRUCTION, memory, "; ".join(reasons))

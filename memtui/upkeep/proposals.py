@@ -54,6 +54,7 @@ class ProposalKind(StrEnum):
     OVERWRITTEN = "overwritten"
     ORPHAN = "orphan"
     OUTDATED = "outdated"
+    DISAGREE = "disagree"
     ACROSS = "across"
 
 
@@ -110,6 +111,8 @@ RULES: Mapping[ProposalKind, Rule] = {
         9, 9, "Two memories say nearly the same."),
     ProposalKind.CONTRADICTION: Rule("Contradictions", STORE, 9, 11,
         "Two current memories about one subject cannot both be true."),
+    ProposalKind.DISAGREE: Rule("They disagree", MEMTUI, 7, 7,
+        "Two stores give one attribute of one entity two values: agents read either."),
     ProposalKind.OPPOSED: Rule("Choices and moves", "Engram proposal, Conflict detection", 5, 5,
         "One memory tells of a choice, a later one of a move away from it."),
     ProposalKind.SUPERSEDED: Rule("Superseded decisions", STORE, 3, 3,
@@ -130,11 +133,11 @@ RULES: Mapping[ProposalKind, Rule] = {
         "A long fact has been historical for months and could be shortened."),
     ProposalKind.OUTDATED_SCHEMA: Rule("Outdated schema", "Simple Memory, outdated items", 3, 3,
         "No evidence of a schema item is current any more."),
-    ProposalKind.HIDDEN: Rule("Hidden characters", MEMTUI, 14, 14,
+    ProposalKind.HIDDEN: Rule("Hidden characters", MEMTUI, 16, 16,
         "The text has characters that people do not see but agents read."),
     ProposalKind.DUPLICATE_ID: Rule("Duplicate ids", MEMTUI, 1, 1,
         "Different memories have one id, so a link or a command may reach the wrong one."),
-    ProposalKind.DANGLING: Rule("Dangling references", MEMTUI, 8, 8,
+    ProposalKind.DANGLING: Rule("Dangling references", MEMTUI, 9, 9,
         "A memory refers to a memory or entity that is not in its store."),
     ProposalKind.ORPHAN: Rule("Files not in the index", MEMTUI, 2, 2,
         "The index that agents read first does not name the file, so they do not find it."),

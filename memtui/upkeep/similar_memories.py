@@ -23,6 +23,7 @@ from msgspec import Struct
 from memtui.model import CURRENT, Memory, to_record
 from memtui.stores.markdown.items import SECTION
 from memtui.text import counted
+from memtui.upkeep.disagreement import Disagreement, find_disagreements
 from memtui.upkeep.proposals import (
     NEVER,
     Proposal,
@@ -35,11 +36,14 @@ from memtui.upkeep.proposals import (
 )
 from memtui.upkeep.similarity import (
     SimilarPair,
+    have_same_signs,
+    is_paraphrase,
     is_same_statement,
     jaccard,
     similar_pairs,
     similar_vectors,
     stars_of,
+    stems_of,
     tfidf_vectors,
     words_of,
 )
@@ -81,6 +85,12 @@ def find_duplicates(memories: Sequence[Memory], context: UpkeepContext) -> Itera
         (pair.first, pair.second)
         for pair in _find_similar(found, context)
         if _may_be_merged(found[pair.first], found[pair.second], context)
+    ]
+    known = {pair for one, other in pairs for pair in ((one, other), (other, one))}
+    pairs += [
+        (one, other)
+        for one, other in _find_paraphrases(found, context)
+        if (one, other) not in known and _may_be_merged(found[one], found[other], context)
     ]
     order = sorted(range(len(found)), key=lambda at: _rank(found[at]), reverse=True)
     by_file: defaultdict[str, list[list[Memory]]] = defaultdict(list)
@@ -141,6 +151,40 @@ def find_across(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[
                 f"{headline_of(one)} | {headline_of(other)}",
                 f"{pair.score:.0%} of the words are the same in {one.store} and {other.store}",
             )
+
+
+_PARAPHRASED = 0.5
+"""Jaccard of stems from which two texts may be paraphrases."""
+
+
+def propose_disagreements(memories: Sequence[Memory]) -> Iterator[Proposal]:
+    """Statements of two stores that give one attribute two values, as hints."""
+    for found in find_disagreements(memories):
+        yield propose(
+            ProposalKind.DISAGREE,
+            [found.one, found.other],
+            f"{found.message}: {headline_of(found.one)} | {headline_of(found.other)}",
+            f"in {found.one.store} and {found.other.store}; correct the one that is wrong",
+            also=found.message,
+        )
+
+
+def _find_paraphrases(found: Sequence[Memory], context: UpkeepContext) -> Iterator[tuple[int, int]]:
+    """Pairs with other words and another order that say the same."""
+    if context.settings.duplicate > _PLAIN:
+        return
+    texts = [_text(one) for one in found]
+    short = [stems_of(text) if len(text) <= _SHORT else frozenset[str]() for text in texts]
+    for pair in similar_pairs(short, _PARAPHRASED, context.settings.fewest_words - 1, context.step):
+        one, other = texts[pair.first], texts[pair.second]
+        if is_paraphrase(one, other) and have_same_signs(one, other):
+            yield pair.first, pair.second
+
+
+_PLAIN = 0.9
+"""A setting above it asks for the same words only."""
+_SHORT = 200
+"""Characters of a text that may be a paraphrase of another."""
 
 
 def _find_similar(found: Sequence[Memory], context: UpkeepContext) -> Iterator[SimilarPair]:
@@ -242,6 +286,8 @@ class StoreComparison(Struct, frozen=True):
     left: str
     """Label of the store."""
     right: str
+    disagreeing: tuple[Disagreement, ...]
+    """What gives one attribute of one entity two values; the left memory first."""
     shared: tuple[SharedMemory, ...]
     """Most similar first. A memory that resembles several is listed with the most similar one."""
     only_left: tuple[Memory, ...]
@@ -280,6 +326,7 @@ def compare_stores(
     return StoreComparison(
         left,
         right,
+        tuple(find_disagreements(sorted(compared, key=lambda one: one.store == right))),
         tuple(sorted(listed.values(), key=_order)),
         tuple(one for one in alone if one.store == left),
         tuple(one for one in alone if one.store == right),
@@ -326,6 +373,15 @@ def comparison_record(comparison: StoreComparison) -> dict[str, Any]:
     return {
         "left": comparison.left,
         "right": comparison.right,
+        "disagreeing": [
+            {
+                "attribute": each.attribute,
+                "values": list(each.values),
+                "left": to_record(each.one),
+                "right": to_record(each.other),
+            }
+            for each in comparison.disagreeing
+        ],
         "shared": [
             {
                 "score": round(each.score, 4),

@@ -55,6 +55,8 @@ _NAME = re.compile(r"\w(?:[\w-]|[./:@](?=\w))*[._/@:](?:[\w-]|[./:@](?=\w))*\w")
 _SMALL_WORDS = "a an the of in on at to for and or is are was were with by as it its"
 _SMALL = frozenset(_SMALL_WORDS.split())
 """Words that can change without changing the statement."""
+_ENDING = 3
+"""Letters by which forms of one word may differ: `week` and `weekends` are two."""
 _INFLECTED = 0.6
 """Minimum ratio of difflib for two forms of one word: `run` and `runs`."""
 
@@ -66,14 +68,9 @@ def is_same_statement(one: str, other: str) -> bool:
     the other does not, if words of one are replaced by others in the other ("north tower", "south
     tower"), or if two words have changed places ("tea over coffee", "coffee over tea").
     """
-    names, other_names = (set(_NAME.findall(text.casefold())) for text in (one, other))
-    if names - other_names and other_names - names:
+    if not have_same_signs(one, other):
         return False
     first, second = _TOKEN.findall(one.casefold()), _TOKEN.findall(other.casefold())
-    if sorted(filter(_is_number, first)) != sorted(filter(_is_number, second)):
-        return False
-    if sum(map(_is_negation, first)) != sum(map(_is_negation, second)):
-        return False
     if len(first) == len(second):
         moved = [(a, b) for a, b in zip(first, second, strict=True) if a != b]
         if len(moved) == 2 and moved[0] == moved[1][::-1]:
@@ -84,6 +81,18 @@ def is_same_statement(one: str, other: str) -> bool:
         for kind, start, end, begin, stop in matcher.get_opcodes()
         if kind == "replace"
     )
+
+
+def have_same_signs(one: str, other: str) -> bool:
+    """Whether two texts have the same numbers and as many negations, and do not name other files
+    or identifiers."""
+    names, other_names = (set(_NAME.findall(text.casefold())) for text in (one, other))
+    if names - other_names and other_names - names:
+        return False
+    first, second = _TOKEN.findall(one.casefold()), _TOKEN.findall(other.casefold())
+    if sorted(filter(_is_number, first)) != sorted(filter(_is_number, second)):
+        return False
+    return sum(map(_is_negation, first)) == sum(map(_is_negation, second))
 
 
 def _are_other_words(gone: Sequence[str], new: Sequence[str]) -> bool:
@@ -103,9 +112,58 @@ def _is_negation(token: str) -> bool:
 def _is_other_word(one: str, other: str) -> bool:
     if one in _SMALL and other in _SMALL:
         return False
-    if one[:2] != other[:2]:
+    if one[:2] != other[:2] or abs(len(one) - len(other)) > _ENDING:
         return True
     return difflib.SequenceMatcher(None, one, other).ratio() < _INFLECTED
+
+
+_LIGHT = (
+    "be do have happen run take live host locat lie stand stay keep store prefer like want use "
+    "allow need must should can every each all now always during while via using also so please "
+    "just there here that this they we our you he she his her their when which who only"
+)
+"""Words that can change, come or go without changing the statement."""
+_FEWEST_STEMS = 3
+
+
+@lru_cache(maxsize=4096)
+def stem(word: str) -> str:
+    """A word in lower case without its inflection: `messages`, `hosted`, `prefers`."""
+    word = word.removesuffix("'s").removesuffix("’s")
+    for ending in ("ies", "ing", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            return word[: -len(ending)] + ("y" if ending == "ies" else "")
+    return word
+
+
+def stems_of(text: str) -> frozenset[str]:
+    """The different stems of a text, without small words."""
+    return frozenset(_stems(text))
+
+
+def _stems(text: str) -> list[str]:
+    words = _TOKEN.findall(text.casefold())
+    return [stem(word) for word in words if word not in _SMALL]
+
+
+def is_paraphrase(one: str, other: str) -> bool:
+    """Whether two short texts say the same with a phrase moved and other light words.
+
+    The words that both have stand in the same order, or one phrase of them has moved: "Deploys run
+    on Tuesday", "On Tuesday the deploy runs", but not "Ann calls Bob", "Bob calls Ann".
+    """
+    first = [word for word in _stems(one) if word not in _LIGHT_STEMS]
+    second = [word for word in _stems(other) if word not in _LIGHT_STEMS]
+    if len(set(first)) < _FEWEST_STEMS or sorted(first) != sorted(second):
+        return False
+    while first and first[0] == second[0]:
+        first, second = first[1:], second[1:]
+    while first and first[-1] == second[-1]:
+        first, second = first[:-1], second[:-1]
+    return not first or any(first[at:] + first[:at] == second for at in range(len(first)))
+
+
+_LIGHT_STEMS = frozenset(map(stem, _LIGHT.split()))
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:

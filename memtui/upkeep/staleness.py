@@ -28,7 +28,7 @@ from memtui.upkeep.proposals import (
     propose,
     retire_all,
 )
-from memtui.upkeep.similarity import words_of
+from memtui.upkeep.similarity import stems_of, words_of
 
 _SUMMARY = "summary"
 """Type of the note that sums up an entity (agent-memory's summary.md)."""
@@ -178,20 +178,32 @@ def _by_fact(memories: Sequence[Memory]) -> defaultdict[str, list[Memory]]:
 
 
 _CHOICE = re.compile(
-    r"\b(?:chose|chosen|picked|selected|settled on|decided on|went with|use|uses|using|adopted)\s+"
-    r"(?:the\s+|an?\s+)?(?P<what>[\w.+#/-]{2,40})",
+    r"\b(?:chose|chosen|picked|selected|settled on|decided on|went with|going with|use|uses|using"
+    r"|adopted|(?:host|hosted|deployed|runs?|built|written) (?:[\w-]+ ){0,3}(?:on|with|in))\s+"
+    r"(?:the\s+|an?\s+)?(?P<what>[\w.+#/-]{2,40})"
+    r"|\b(?:our|the) (?:[\w-]+ ){1,4}is (?P<named>[\w.+#/-]{2,40})"
+    r"|(?:^|[.;] )(?P<tool>[A-Z][\w.+#-]{2,40}) (?:manages|handles|serves|is used|is our)\b",
     re.IGNORECASE,
 )
 _MOVE = re.compile(
-    r"\b(?:moved|migrated|switched|changed|going back)\s+(?:away\s+)?"
+    r"\b(?:moved?|migrated|switched|changed|going back)\s+(?:away\s+)?"
     r"(?:from\s+(?:the\s+)?(?P<away>[\w.+#/-]{2,40})\s+)?(?:over\s+)?to\s+"
     r"(?P<article>the\s+|an?\s+)?(?P<what>[\w.+#/-]{2,40})"
+    r"|\b(?:move|migration|switch) (?:away )?from (?P<left>[\w.+#/-]{2,40})"
+    r"|\b(?P<passed>[\w.+#/-]{2,40}) (?:was|were|is|has been|got) (?:finally )?"
+    r"(?:retired|dropped|replaced|removed|abandoned|phased out|decommissioned)\b"
+    r"(?! (?:from|in the|by the))"
     r"|\b(?:replaced|dropped|abandoned|removed|got rid of)\s+(?:the\s+)?(?P<gone>[\w.+#/-]{2,40})",
     re.IGNORECASE,
 )
+_STAYS = re.compile(r"\b(?:not|never|\w+n't) (?:\w+ )?(?:move|migrate|switch|replace|drop)")
 _STATEMENTS = frozenset({"fact", "event", "observation"})
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
-_COMMON = frozenset({"it", "this", "that", "them", "one", "same", "new", "old", "own", "their"})
+_COMMON_WORDS = (
+    "it this that them one same new old own their the an all any no not in on at to only current "
+    "done ready open live now here there up"
+)
+_COMMON = frozenset(_COMMON_WORDS.split())
 
 
 def _in_order(memories: Sequence[Memory]) -> list[Memory]:
@@ -271,12 +283,15 @@ def find_opposed(memories: Sequence[Memory], _context: UpkeepContext) -> Iterato
         if memory.kind not in _STATEMENTS:
             continue
         for sentence in _SENTENCE.split(f"{memory.title}\n{memory.content}"):
-            moves = list(_MOVE.finditer(sentence))
-            left = {_name(m["away"] or m["gone"]) for m in moves} - {"", *_COMMON}
+            moves = [] if _STAYS.search(sentence) else list(_MOVE.finditer(sentence))
+            left = {_name(m["away"] or m["gone"] or m["left"] or m["passed"]) for m in moves} - {
+                "",
+                *_COMMON,
+            }
             into = {_name(m["what"]) for m in moves if not m["article"]} - {"", *_COMMON}
             for what, (earlier, choice) in chosen.items() if moves else ():
                 names_it = what in left or (
-                    into and what not in into and _same_matter(choice, sentence)
+                    into and what not in into and _same_matter(choice, sentence, what)
                 )
                 if names_it and not memory.superseded_by and memory.id not in earlier.superseded_by:
                     yield propose(
@@ -287,7 +302,7 @@ def find_opposed(memories: Sequence[Memory], _context: UpkeepContext) -> Iterato
                         also=what,
                     )
             for found in _CHOICE.finditer(sentence):
-                what = _name(found["what"])
+                what = _name(found["what"] or found["named"] or found["tool"])
                 if what not in _COMMON and len(what) > 2:
                     chosen.setdefault(what, (memory, sentence))
 
@@ -296,7 +311,17 @@ def _name(what: str | None) -> str:
     return (what or "").casefold().strip(".")
 
 
-def _same_matter(choice: str, move: str) -> bool:
-    """Whether two sentences share enough words to be about the same thing."""
-    longer = [word for word in words_of(choice) & words_of(move) if len(word) > 4]
-    return len(longer) >= 3
+def _same_matter(choice: str, move: str, chosen: str) -> bool:
+    """Whether the subject of a move is that of a choice, and not the thing that was chosen."""
+    found = _MOVE.search(move)
+    if found is None:
+        return False
+    before, after = move[: found.start()], move[found.end() :]
+    subject = stems_of(before) | (stems_of(after) if after.lstrip().startswith("as ") else set())
+    subject -= _AUXILIARY
+    if not subject or chosen in words_of(before):
+        return False
+    return len(subject & stems_of(choice)) * 2 >= len(subject)
+
+
+_AUXILIARY = frozenset({"hav", "has", "had", "been", "now", "we", "team", "our", "they", "just"})

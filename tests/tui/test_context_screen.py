@@ -349,7 +349,7 @@ async def test_it_fits_and_holds_hostile_text(tmp_path: Path, size: tuple[int, i
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_the_pictures(tmp_path: Path, size: tuple[int, int]) -> None:
     async with pack_of(tmp_path, TASK, size) as on:
-        await on.press("]", "j", *["-"] * 6)
+        await on.press("]", "j", *["-"] * 2)
         compare(f"context-{size[0]}x{size[1]}", await on.still())
         if size[0] == 80:
             await on.press("b")

@@ -96,6 +96,10 @@ class ClaudeCodeStore(MarkdownListStore):
     def file_of(self, key: str) -> Path:
         return self.root / ("" if key == "." else key) / INDEX
 
+    def owns_shard(self, key: str) -> bool:
+        """Its shards are folders; files are instructions, which another store reads."""
+        return os.path.basename(key) in (INSTRUCTIONS, "memory", ".") or "agent-memory" in key
+
     def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
         return not text
 

@@ -136,6 +136,9 @@ class InstructionStore(MarkdownListStore):
 
         return self._imports.setdefault(name, LastRead()).get([path], read)
 
+    def owns_shard(self, key: str) -> bool:
+        return source_of(key) is not IMPORTED
+
     def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
         return False
 

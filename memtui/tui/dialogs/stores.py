@@ -341,6 +341,11 @@ class ComparedLine(Struct, frozen=True):
 def comparison_lines(found: StoreComparison) -> list[ComparedLine]:
     """Lay out the comparison; memories that only one store has come first, for copying."""
     lines: list[ComparedLine] = []
+    if found.disagreeing:
+        lines.append(ComparedLine(f"they disagree ({text.number(len(found.disagreeing))})"))
+    for claim in found.disagreeing:
+        for memory, value in zip((claim.one, claim.other), claim.values, strict=True):
+            lines.append(ComparedLine(memory.headline, memory, text.cut_line(value, 5), True))
     for label, alone in ((found.left, found.only_left), (found.right, found.only_right)):
         lines.append(ComparedLine(f"only in {label} ({text.number(len(alone))})"))
         lines += [ComparedLine(one.headline, one) for one in alone]

@@ -331,6 +331,7 @@ class PaneScreen(SelectingScreen[None]):
     def _resized(self) -> None:
         self.lay_out()
         self.update_keys()
+        self.call_after_refresh(self.update_keys)  # the detail may show a match only now
 
     # Focus
 

@@ -57,6 +57,11 @@ _TRUE: dict[str, dict[Kind, list[str]]] = {
         Kind.DUPLICATE_ID: [f"{TRIPLE}fact_t20#2"],
         Kind.DANGLING: [f"{FACT}23bd426f", f"{TRIPLE}fact_t21"],
         Kind.OUTDATED: ["markdown-folder:build.md"],
+        Kind.DISAGREE: [
+            "agent-memory-2:00000001 agent-memory-3:00000001",
+            f"{FACT}91b804c2 {ROW}10",
+            f"{FACT}f5402905 {ROW}10",
+        ],
         Kind.OVERWRITTEN: ["file:timo-brandt/items.json"],
         Kind.ACROSS: [f"{FACT}39c7a01a {ROW}9"],
     },
@@ -76,6 +81,7 @@ _TRUE: dict[str, dict[Kind, list[str]]] = {
         Kind.HIDDEN: [
             *(f"{FACT}1af1725f", f"{FACT}78441f80", f"{EVENT}01ea03f3", f"{EVENT}70b2cce9"),
             *(f"{EVENT}60ad649f", f"{ROW}76", f"{ROW}86", "beads:towerd-vy16"),
+            *("claude-mem:observations/12", "conport:custom_data/12"),
         ],
         Kind.DANGLING: [
             f"{FACT}b1ae7721",
@@ -83,6 +89,7 @@ _TRUE: dict[str, dict[Kind, list[str]]] = {
             "mcp-memory:entity-aa66aef492",
             "mcp-memory:entity-bb5bb9b0e1",
             f"{TRIPLE}ep_112",
+            "conport:decisions/6",
             f"{TRIPLE}sch_20",
         ],
         Kind.ORPHAN: [
@@ -123,6 +130,7 @@ _FALSE: dict[str, dict[Kind, list[str]]] = {
         Kind.DUPLICATE_ID: [f"{TRIPLE}fact_t10", f"{ROW}1"],
         Kind.DANGLING: [f"{FACT}7c67230b", f"{TRIPLE}fact_t22"],
         Kind.OUTDATED: ["markdown-folder:ring.md"],
+        Kind.DISAGREE: ["agent-memory-2:00000002 agent-memory-3:00000002"],
         Kind.OVERWRITTEN: ["file:runa-holt/items.json"],
         Kind.ACROSS: [f"{FACT}91b804c2 {ROW}10"],
     },

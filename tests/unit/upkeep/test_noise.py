@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from memtui.model import Memory, Place
 from memtui.upkeep.checks import check_text
 from memtui.upkeep.instructions import find_suspicions
+from memtui.upkeep.proposals import ProposalKind
 from memtui.upkeep.similar_memories import find_duplicates
 from memtui.upkeep.staleness import find_contradictions
 
-from .labelled_findings import memories
-from .test_precision import context
+from .labelled_findings import HELD_BACK, LabelledCase, memories
+from .test_precision import context, is_found
 
 LINE = "The nightly build of the gateway passed on all three machines"
 
@@ -92,3 +93,20 @@ def test_a_password_after_pass_is_one(text: str) -> None:
 )
 def test_statements_order_nothing(text: str) -> None:
     assert not find_suspicions(text)
+
+
+@pytest.mark.parametrize("kind", [ProposalKind.OPPOSED, ProposalKind.DUPLICATE])
+def test_paraphrases_and_moves_that_were_held_back(
+    kind: ProposalKind, figures: Callable[[str], None]
+) -> None:
+    cases = [
+        (is_true, is_found(LabelledCase(kind, is_true, memories(*pair))))
+        for each, is_true, *pair in HELD_BACK
+        if each is kind
+    ]
+    right = sum(is_true and named for is_true, named in cases)
+    wrong = sum(named and not is_true for is_true, named in cases)
+    true = sum(is_true for is_true, _ in cases)
+    figures(f"{kind}, held back: {right} of {true} named, {wrong} of {len(cases) - true} wrong")
+    assert right >= 0.8 * true
+    assert wrong <= 1

@@ -26,6 +26,7 @@ from memtui.upkeep.checks import (
     check_duplicate_ids,
     check_orphaned_files,
 )
+from memtui.upkeep.disagreement import find_disagreements
 from memtui.upkeep.instructions import find_suspicions
 from memtui.upkeep.outdated import find_outdated
 from memtui.upkeep.proposal_scan import scan
@@ -39,10 +40,12 @@ from memtui.upkeep.proposals import (
     UpkeepContext,
 )
 from memtui.upkeep.similar_memories import find_across
+from tests.unit.library.stores_for_tests import agent_memory
 
 from . import labelled_instructions, labelled_outdated, labelled_secrets
 from .labelled_findings import (
     CASES,
+    DISAGREEING,
     HIDDEN_FALSE,
     HIDDEN_TRUE,
     MERGED,
@@ -111,12 +114,21 @@ def texts_of(kind: ProposalKind) -> Iterator[tuple[bool, bool]]:
         true = [text for is_true, text in labelled_outdated.REPORTED if is_true]
         false = [text for is_true, text in labelled_outdated.REPORTED if not is_true]
         named = lambda text: find_outdated(*memories(text), labelled_outdated.PROJECT)  # noqa: E731
+    elif kind is ProposalKind.DISAGREE:
+        yield from ((is_true, disagree(pair)) for is_true, pair in DISAGREEING)
+        return
     elif kind is ProposalKind.HIDDEN:
         true, false, named = HIDDEN_TRUE, HIDDEN_FALSE, hidden_count
     else:
         return
     yield from ((True, bool(named(text))) for text in true)
     yield from ((False, bool(named(text))) for text in false)
+
+
+def disagree(pair: tuple[str, str]) -> bool:
+    """Whether two texts in two stores are found to disagree."""
+    (one,), (other,) = memories(pair[0]), memories(pair[1], store="engram")
+    return bool(list(find_disagreements([one, other])))
 
 
 class ScannedSamples(Struct, frozen=True):
@@ -158,9 +170,19 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> ScannedSamples:
     notes.mkdir(parents=True)
     (notes / "build.md").write_text("# Build\n\nAlways call `npm run toll` first.\n")
     (notes / "ring.md").write_text("# Ring\n\nCall `npm run ring` in the tower.\n")
+    towers = {
+        "first": ["Wendelau has 43 towers", "Porto rang 12 bells on Sunday"],
+        "second": ["The network of Wendelau counts 41 towers", "Porto rang 10 bells on Sunday"],
+    }
+    for name, texts in towers.items():
+        agent_memory(folder / name, {"towers": texts})
     (project / "package.json").write_text('{"scripts": {"ring": "x", "dampen": "y"}}')
     library = Library.open(
-        [*(root for _, root in registry.detect_within(tower)), notes],
+        [
+            *(root for _, root in registry.detect_within(tower)),
+            notes,
+            *(root for name in towers for _, root in registry.detect_within(folder / name)),
+        ],
         state=folder / "state",
         now=lambda: NOW,
     )

@@ -155,3 +155,24 @@ def test_a_session_is_given_what_is_always_in_scope(tmp_path: Path) -> None:
     texts = store.session_start(library, "", datetime(2026, 11, 21, tzinfo=UTC))
     assert [text.title for text in texts] == ["AGENTS.md", ".windsurf/rules/y.md"]
     assert (texts[0].cut_line, texts[1].cut_line) == (None, 3_001)
+
+
+def test_two_stores_at_one_root_keep_their_own_retired_memories(tmp_path: Path) -> None:
+    root = tmp_path / "p"
+    write(root / ".cursorrules", "- a\n- b\n")
+    write(root / ".claude" / "memory" / "MEMORY.md", "- c\n- d\n")
+    library = Library.open([root, root], formats=[LABEL, "claude-code"], state=tmp_path / "state")
+    library.load()
+    one = next(each for each in library.snapshot.rows if each.content == "b")
+    library.apply(library.plan([Change(Act.RETIRE, one.store, one.ref)]))
+    (root / ".cursorrules").unlink()
+    write(root / "GEMINI.md", "- e\n")
+    again = Library.open([root, root], formats=[LABEL, "claude-code"])
+    again.load()
+    found = sorted((each.store, each.content) for each in again.snapshot.rows)
+    assert found == [
+        ("claude-code", "c"),
+        ("claude-code", "d"),
+        (LABEL, "b"),
+        (LABEL, "e"),
+    ]
