@@ -316,7 +316,7 @@ class ReviewScreen(FittingDialog[None]):
             "edit": is_one and can_accept and proposal and host.can_edit(proposal),
             "decide(False)": row and f"decline{every}",
             "decide(True)": row and f"snooze{every}",
-            "never": is_one and proposal and proposal.store,
+            "never": proposal is not None and bool(proposal.store),
             "open": row and ("go to" if is_one else "close" if row.is_open else "open"),
             "model": proposal and host.has_model and proposal.kind in MODEL_KINDS,
             "whole": is_one and ("queue" if self._is_whole else "whole"),
