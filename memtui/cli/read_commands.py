@@ -17,6 +17,7 @@ from memtui.cli.output import (
     print_json,
     print_memories,
 )
+from memtui.cli.session_commands import search_sessions
 from memtui.cli.store_selection import read_library
 from memtui.errors import QueryError
 from memtui.model import Memory, to_record
@@ -91,6 +92,7 @@ def search(
         metavar="TYPE", help="Rank memories of this type higher, without a filter; repeatable."
     ),
     explain: bool = option(help="Show the parts of each score."),
+    everywhere: bool = option(help="Search the sessions of the programs that are on, too."),
     as_json: bool,
     **filters: Any,
 ) -> None:
@@ -101,6 +103,9 @@ def search(
 
     Exits with 1 if nothing is found, with 2 on a bad filter. Standard error names the words that
     were searched in place of missing ones, and what the filters hide.
+
+    With --everywhere what was said in sessions follows (see memtui sessions): messages with all
+    words, of which the filters of time count. JSON is then an object of memories and sessions.
     """
     query = query_from(" ".join(text), prefer=prefer_type, **filters)
     if query.is_empty and not (query.sort or query.prefer):
@@ -111,16 +116,24 @@ def search(
     found = library.find(query)
     memories = _first_memories(found, limit, everything)
     if as_json:
-        print_json(
-            [_hit_record(library, found, at, memory, explain) for at, memory in enumerate(memories)]
-        )
+        records = [
+            _hit_record(library, found, at, memory, explain) for at, memory in enumerate(memories)
+        ]
+        if not everywhere:
+            print_json(records)
+        else:
+            said = search_sessions(query, limit, as_json)
+            print_json({"memories": records, "sessions": said})
     else:
         for at, memory in enumerate(memories):
             _print_hit(library, found, at, memory, explain)
         _print_rest(len(memories), found.total)
+        if everywhere:
+            print("\nsaid in sessions")
+            search_sessions(query, limit, as_json)
     for hint in found.hints:
         click.echo(one_line(hint), err=True)
-    if not found.total:
+    if not found.total and not everywhere:
         ways = count_first(relax(query), lambda weaker: library.find(weaker).total)
         counted_ways = [f"{what}: {number(count)}" for what, count in ways.items()]
         click.echo(one_line("; ".join(["no matches", *counted_ways])), err=True)

@@ -12,19 +12,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memtui.cli.options import argument, command, option
-from memtui.cli.output import columns, print_json
+from memtui.cli.output import columns, print_json, shown_progress
 from memtui.cli.store_selection import load_settings, note_incomplete, print_unread, read_library
 from memtui.errors import RefError, Refused
 from memtui.model import format_time
 from memtui.text import column, counted, cut, date, one_line, pad, short_ago, size, visible
 
 if TYPE_CHECKING:
+    from memtui.query import Query
+    from memtui.search.session_index import Hit
     from memtui.sessions import Message, Reading, Session
     from memtui.sessions.base import Transcripts
     from memtui.sessions.origin import Origin
     from memtui.sessions.programs import Found, Holdings
 
-_VERBS = ("list", "programs", "show", "on", "off")
+_VERBS = ("list", "programs", "show", "forget", "on", "off")
+PASSAGE_CHARS = 200
+"""Characters of a message that a search prints."""
 ID_CELLS, AGE_CELLS, PROGRAM_CELLS, PROJECT_CELLS = 10, 4, 8, 16
 """Widths of the columns of a printed session."""
 
@@ -35,6 +39,7 @@ def sessions(
     project: str = option(default="", metavar="NAME", help="Only sessions of this project."),
     tools: bool = option(help="With show: print calls of tools and their results too."),
     yes: bool = option(help="With on: do not ask."),
+    delete_index: bool = option(help="Remove the index of all sessions; a search builds it again."),
     *,
     limit: int,
     as_json: bool,
@@ -45,12 +50,16 @@ def sessions(
     memtui sessions                 list the sessions of the programs that are on
     memtui sessions programs        list the programs, and what each keeps
     memtui sessions show ID         print what was said in a session
+    memtui sessions forget ID       leave a session out of every list and search
     memtui sessions on PROGRAM      read the sessions of this program from now on
     memtui sessions off PROGRAM     stop reading them
 
     No word of a session is read before its program is on. The settings are [sessions] in
-    config.toml, where `exclude` leaves out projects.
+    config.toml, where `exclude` leaves out projects. No transcript is ever changed.
     """
+    if delete_index:
+        _delete_index()
+        return
     verb, names = (arguments[0], arguments[1:]) if arguments else ("list", ())
     if verb not in _VERBS:
         raise click.UsageError(f"there is no verb {verb!r}: {', '.join(_VERBS)}")
@@ -64,6 +73,8 @@ def sessions(
         _turn_on(names[0], yes=yes)
     elif verb == "off":
         _turn_off(names[0])
+    elif verb == "forget":
+        _forget(_find(names[0]))
     elif verb == "show":
         _show(_find(names[0]), tools=tools, as_json=as_json)
     else:
@@ -72,17 +83,14 @@ def sessions(
 
 def _found() -> Found:
     """The sessions of the programs that are on; what cannot be read is said on standard error."""
-    from memtui.sessions import find_sessions
+    from memtui.sessions.chosen import chosen_sessions
 
-    settings = load_settings()
-    if not settings.session_programs:
+    if not load_settings().session_programs:
         raise Refused(
             "no program's sessions are read",
             do="`memtui sessions programs` lists them, `memtui sessions on PROGRAM` reads one's",
         )
-    found = find_sessions(
-        settings.session_programs, settings.session_exclude, Path.home(), os.environ
-    )
+    found = chosen_sessions()
     if found.unreadable:
         note_incomplete()
         print_unread(one_line(str(error)) for error in found.unreadable)
@@ -235,6 +243,26 @@ def _turn_on(name: str, *, yes: bool) -> None:
     print(f"Sessions of {program.title} are read from now on.")
 
 
+def _forget(session: Session) -> None:
+    from memtui import paths
+    from memtui.search.session_index import SessionIndex
+    from memtui.sessions.chosen import forget
+
+    forget(session.id)
+    SessionIndex(paths.cache_folder(), session.program).forget(session.id)
+    print(f"Left out from now on: {one_line(session.id)}. Its transcript is not changed.")
+
+
+def _delete_index() -> None:
+    from memtui import paths
+    from memtui.search.session_index import SessionIndex
+    from memtui.sessions import PROGRAMS
+
+    for name in PROGRAMS:
+        SessionIndex(paths.cache_folder(), name).discard()
+    print("The index of sessions is removed.")
+
+
 def _turn_off(name: str) -> None:
     from memtui.sessions import PROGRAMS, find_program
 
@@ -243,6 +271,10 @@ def _turn_off(name: str) -> None:
         find_program(name)
         raise Refused(f"sessions of {PROGRAMS[name].title} are not read")
     _save(left)
+    from memtui import paths
+    from memtui.search.session_index import SessionIndex
+
+    SessionIndex(paths.cache_folder(), name).discard()
     print(f"Sessions of {name} are no longer read.")
 
 
@@ -307,3 +339,61 @@ def _origin_record(origin: Origin) -> dict[str, Any]:
         "words": _message_record(origin.words) if origin.words else None,
         "call": _message_record(origin.call) if origin.call else None,
     }
+
+
+def search_sessions(query: Query, limit: int, as_json: bool) -> list[dict[str, Any]]:
+    """Print the messages with all words of a query, or return their records if `as_json`.
+
+    The index is brought up to date first, in a process that shows its progress.
+    """
+    from memtui import paths
+    from memtui.search.query_terms import analyze_terms
+    from memtui.search.session_index import SessionIndex, read_message
+    from memtui.search.session_worker import index_sessions
+
+    found = _found()
+    terms = analyze_terms(query.terms)
+    wanted = [*terms.optional, *terms.required]
+    records = []
+    for program in load_settings().session_programs:
+        with shown_progress() as report:
+            done = index_sessions(paths.cache_folder(), program, report)
+        print_unread(map(one_line, done["unreadable"]))
+        hits = SessionIndex(paths.cache_folder(), program).search(wanted, limit, query)
+        records += [(hit, read_message(hit, found.sessions)) for hit in hits]
+    records.sort(key=lambda each: -each[0].score)
+    if as_json:
+        return [_hit_record(hit, message) for hit, message in records[:limit]]
+    for hit, message in records[:limit]:
+        _print_hit(hit, message, terms.title_words)
+    return []
+
+
+def _hit_record(hit: Hit, message: Message | None) -> dict[str, Any]:
+    record = {"program": hit.program, "session": hit.session, "score": hit.score}
+    if message is None:
+        return {**record, "offset": hit.offset, "changed": True}
+    return {**record, **_message_record(message)}
+
+
+def _print_hit(hit: Hit, message: Message | None, words: Sequence[str]) -> None:
+    now = datetime.now(UTC)
+    cells = (
+        pad(one_line(hit.session)[:ID_CELLS], ID_CELLS),
+        pad(short_ago(hit.time, now), AGE_CELLS),
+        column(hit.program, PROGRAM_CELLS),
+        column(message.cwd.rstrip("/").rpartition("/")[2] if message else "", PROJECT_CELLS),
+        pad("you" if hit.is_user else "agent", 5),
+    )
+    text = "(the session changed since it was indexed)"
+    if message is not None:
+        text = around(one_line(message.text), words, PASSAGE_CHARS)
+    print(cut(f"{'  '.join(cells)}  {text}", columns()).rstrip())
+
+
+def around(line: str, words: Sequence[str], most: int) -> str:
+    """The part of a line around the first of the words, at most so many characters."""
+    folded = line.casefold()
+    at = min((place for word in words if (place := folded.find(word)) >= 0), default=0)
+    start = max(0, at - most // 3)
+    return ("…" if start else "") + line[start : start + most]

@@ -89,7 +89,8 @@ class ReviewSettings(Struct, frozen=True, forbid_unknown_fields=True):
     history_chars: Count = 400
     """Length of a historical fact past `history_months` that is called long."""
     off: tuple[str, ...] = ()
-    """Kinds of finding that are not looked for."""
+    """Kinds of finding that are not looked for; `kind@store` and `kind@store: what was found` leave
+    out those of one store."""
 
 
 class RecipeSection(Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -312,6 +312,7 @@ class LibraryReader:
 
     def _outdated(self, cancelled: IsCancelled) -> list[str]:
         memories = self.snapshot.take(self.snapshot.columns.live_slots()).values()
+        self.projects.refresh()
         return [memory.ref for memory, _ in self.projects.outdated(memories, cancelled)]
 
     def statistics(self, found: SearchResult, *, counted: bool = True) -> Statistics:

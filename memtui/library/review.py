@@ -23,7 +23,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from memtui.changes import Act
 from memtui.child_processes import run_worker, serve
@@ -97,10 +97,10 @@ class ReviewQueue:
         self._merged = _read_merged(clones)
         self.findings: Findings | None = None
         """What the last scan found, whatever was decided on it."""
+        kinds = tuple(name for name in self._settings.off if "@" not in name)
+        looked_for = replace(self._settings, off=kinds)  # the others are left out when shown
         stores = "\0".join(sorted(f"{store.label} {store.root}" for store in library.stores))
-        self._file = (
-            ReviewFile.of(self._cache, stores, str(self._settings)) if self._cache else None
-        )
+        self._file = ReviewFile.of(self._cache, stores, str(looked_for)) if self._cache else None
         self._rules = {store.label: registry.upkeep_rules_of(store) for store in library.stores}
 
     @property

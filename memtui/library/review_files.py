@@ -235,6 +235,14 @@ def queue_rows(
     return rows
 
 
+def off_names(proposal: Proposal) -> set[str]:
+    """The names under which a proposal can be off in the settings, the narrowest is the longest:
+    its kind, its kind in its store, what was found in its store."""
+    kind = str(proposal.kind)
+    here = f"{kind}@{proposal.store}"
+    return {kind, here, f"{here}: {proposal.message}"} if proposal.message else {kind, here}
+
+
 class Decisions:
     """Reads and writes the decisions, by the id of the proposal."""
 
@@ -248,12 +256,12 @@ class Decisions:
 
         Args:
             proposals: All that was found; one that comes twice counts once.
-            off: Kinds that are left out.
+            off: Names of `off_names` that are left out.
         """
         known, now = self._read(), self._now()
         shown, declined, snoozed = [], 0, 0
         for each in {proposal.id: proposal for proposal in proposals}.values():
-            if str(each.kind) in off:
+            if not off_names(each).isdisjoint(off):
                 continue
             entry = known.get(each.id, {})
             if entry.get("decision") == Decision.DECLINED:

@@ -80,7 +80,7 @@ def read_conditions(
     reader = _Reader(rows, alive, slot_of, linked, cancelled, [])
     masks: dict[Condition, Mask] = {}
     for part in conditions:
-        mask = known.get(part)
+        mask = known.get(part) if "outdated" not in part.values else None
         if mask is None or len(mask) != len(alive):
             mask = to_mask(list(reader.find(part)), len(alive))
         masks[part] = mask

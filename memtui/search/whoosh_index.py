@@ -39,7 +39,7 @@ with warnings.catch_warnings():
     # Whoosh's own regular expressions, on the first import under Python 3.12 and later.
     warnings.simplefilter("ignore", SyntaxWarning)
     from whoosh import columns, fields, formats, index, legacy, scoring
-    from whoosh import query as wq
+    from whoosh import query as whoosh_query
     from whoosh.codec import whoosh3
     from whoosh.filedb import structfile
     from whoosh.util import loading
@@ -316,7 +316,9 @@ class WhooshIndex:
             if self._rows != rows:
                 return ""
             refs = {*removed, *(document.ref for document in added)}
-            outdated = [n for ref in refs for n in searcher.docs_for_query(wq.Term(REF, ref))]
+            outdated = [
+                n for ref in refs for n in searcher.docs_for_query(whoosh_query.Term(REF, ref))
+            ]
             self._commit(list(added), outdated, silent, never)
             name = secrets.token_hex(8)
             self._write_stamp(name)
@@ -373,17 +375,17 @@ class WhooshIndex:
 
 def _build_query(term: QueryTerm) -> Any:
     if not term.parts:  # no word, only signs, which the index does not have
-        return wq.NullQuery
+        return whoosh_query.NullQuery
     *before, last = term.parts
     match term.kind:
         case TermKind.WILDCARD:
-            return wq.Wildcard(TEXT, last)
+            return whoosh_query.Wildcard(TEXT, last)
         case TermKind.FUZZY if most := expansion.max_edit_distance(last):
-            return wq.FuzzyTerm(TEXT, last, maxdist=most, prefixlength=1)
+            return whoosh_query.FuzzyTerm(TEXT, last, maxdist=most, prefixlength=1)
         case TermKind.PHRASE if before and not term.last_is_prefix:
-            return wq.Phrase(TEXT, list(term.parts))
-    parts = [wq.Term(TEXT, word) for word in before]
-    parts.append((wq.Prefix if term.last_is_prefix else wq.Term)(TEXT, last))
+            return whoosh_query.Phrase(TEXT, list(term.parts))
+    parts = [whoosh_query.Term(TEXT, word) for word in before]
+    parts.append((whoosh_query.Prefix if term.last_is_prefix else whoosh_query.Term)(TEXT, last))
     if not before:
         return parts[0]
-    return (wq.Sequence if term.kind is TermKind.PHRASE else wq.And)(parts)
+    return (whoosh_query.Sequence if term.kind is TermKind.PHRASE else whoosh_query.And)(parts)

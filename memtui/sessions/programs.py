@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -80,7 +80,11 @@ class Found(Struct):
 
 
 def find_sessions(
-    names: Iterable[str], exclude: Iterable[str], home: Path, variables: Mapping[str, str]
+    names: Iterable[str],
+    exclude: Iterable[str],
+    home: Path,
+    variables: Mapping[str, str],
+    forgotten: Collection[str] = (),
 ) -> Found:
     """The sessions of these programs, the one that was changed last first.
 
@@ -89,6 +93,7 @@ def find_sessions(
         exclude: patterns (`fnmatch`) of working folders, or names of projects, to leave out.
         home: the person's home.
         variables: the environment, which may name other places.
+        forgotten: ids of sessions to leave out.
     """
     left_out = tuple(exclude)
     found = Found([], [])
@@ -101,7 +106,11 @@ def find_sessions(
             except UnreadableFile as error:
                 found.unreadable.append(error)
                 continue
-            found.sessions += [each for each in sessions if not is_excluded(each, left_out)]
+            found.sessions += [
+                each
+                for each in sessions
+                if each.id not in forgotten and not is_excluded(each, left_out)
+            ]
     found.sessions.sort(key=lambda each: each.changed.timestamp() if each.changed else 0.0)
     found.sessions.reverse()
     return found

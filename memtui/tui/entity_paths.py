@@ -48,11 +48,21 @@ def shown(level: str) -> str:
     return level.replace(SLASH, "/")
 
 
+class KnownPaths(NamedTuple):
+    """The paths found so far for one state of the stores, which do not depend on the search."""
+
+    paths: dict[tuple[str, str], str]
+    """Label of the store and entity -> path."""
+    targets: dict[str, Target]
+    roots: dict[str, str]
+
+
 def make_paths(
     counts: Mapping[tuple[str, str], int],
     repeats: Mapping[tuple[str, str], int],
     levels: Callable[[str, str], tuple[str, ...]],
     name: Callable[[str], str] | None,
+    known: KnownPaths | None = None,
 ) -> EntityPaths:
     """Make the paths.
 
@@ -60,10 +70,12 @@ def make_paths(
         counts, repeats: by label of the store and entity, see `Facets.tree`.
         levels: of an entity of a store.
         name: gives the name of a store, for a tree of programs; None: a flat tree.
+        known: kept from one letter to the next, with the same `levels` and `name`. To make
+            thousands of targets anew takes 15 ms at 100,000 memories, and 60 where the collector
+            of garbage runs.
     """
     sums: dict[str, int] = {}
-    targets: dict[str, Target] = {}
-    roots: dict[str, str] = {}
+    paths, targets, roots = known or KnownPaths({}, {}, {})
 
     def path_of(label: str, entity: str) -> str:
         parts = [part.replace("/", SLASH) for part in levels(label, entity)] if entity else []
@@ -73,12 +85,14 @@ def make_paths(
             parts.insert(0, root)
         return "/".join(parts)
 
-    for (label, entity), count in counts.items():
-        path = path_of(label, entity)
+    for pair, count in counts.items():
+        if (path := paths.get(pair)) is None:
+            label, entity = pair
+            path = paths[pair] = path_of(label, entity)
+            entities = targets.get(path, Target()).entities
+            added = (entity,) if entity else ()
+            targets[path] = Target(label if name is not None else "", entities + added)
         sums[path] = sums.get(path, 0) + count
-        known = targets.get(path, Target()).entities
-        added = (entity,) if entity and entity not in known else ()
-        targets[path] = Target(label if name is not None else "", known + added)
     again: dict[str, int] = {}
     for (label, entity), count in repeats.items():
         path = path_of(label, entity)

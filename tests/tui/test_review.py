@@ -616,3 +616,17 @@ async def test_looks(root: Path, size: tuple[int, int]) -> None:
         strips = on.app.screen._compositor.render_strips()[box.y : box.bottom]
         lines = [strip.crop(box.x, box.right).text.rstrip() for strip in strips]
         compare(f"review-{size[0]}x{size[1]}", "\n".join(lines))
+
+
+async def test_never_here_leaves_the_pattern_out_and_writes_it_into_the_settings(on: Stage) -> None:
+    screen = await review(on)
+    kinds = {one.kind for one in screen._proposals}
+    row = screen._list.current
+    assert row is not None
+    assert row.proposal is not None
+    gone = row.proposal.kind
+    await on.press("N")
+    await on.until(lambda: gone not in {one.kind for one in screen._proposals}, "the pattern to go")
+    (entry,) = on.app.settings.review.off
+    assert entry.startswith(f"{gone}@{row.proposal.store}")
+    assert {one.kind for one in screen._proposals} == kinds - {gone}

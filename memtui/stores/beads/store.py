@@ -18,6 +18,7 @@ issue for an older one (import_shared.go:115).
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -28,7 +29,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, text_edit
-from memtui.errors import Conflict, Refused
+from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json.editing import has_member, put_member, remove_member, splice
 from memtui.files.json.lines import JsonLine, line_of, parse_lines, without_lines
 from memtui.model import CURRENT, Link, Memory, Place
@@ -61,7 +62,7 @@ from memtui.stores.plans import (
     requested_link,
     successor_warnings,
 )
-from memtui.stores.scanning import FoundShard, listed_faults, planned_text
+from memtui.stores.scanning import IS_EMPTY, FoundShard, as_refused, listed_faults, planned_text
 from memtui.stores.sections import join_sections, split_sections
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import (
@@ -118,7 +119,10 @@ class Issues(Struct, frozen=True):
 
     @classmethod
     def parse(cls, path: Path, text: str) -> Issues:
+        """Raises UnreadableFile if nothing of the text can be read."""
         lines, faults = parse_lines(text)
+        if faults and not lines:
+            raise UnreadableFile(f"no line of it is an issue (line {faults[0]})")
         lines = [each for each in lines if "_schema" not in each.value]
         faults += [each.line for each in lines if not id_of(each.value)]
         known = [each for each in lines if id_of(each.value)]
@@ -131,10 +135,12 @@ class Issues(Struct, frozen=True):
         return self.by_id[memory.id]
 
     def edit(self, after: str) -> tuple[Edit, ...]:
-        """The edit that gives the file this text."""
+        """The edit that gives the file this text; an empty one is removed, as bd does."""
         if after == self.text:
             return ()
-        return (text_edit(str(self.path), self.text, after, Kind.LINES),)
+        if not after.strip():
+            return (text_edit(str(self.path), self.text, None),)
+        return (text_edit(str(self.path), self.text or None, after, Kind.LINES),)
 
     def put(self, changed: Mapping[str, Mapping[str, Any]], new: str = "") -> tuple[Edit, ...]:
         """The edit that sets values of issues, by their ids (None: the key goes), and adds a line
@@ -215,7 +221,13 @@ class IssueContext(PlanContext):
     def issues(self) -> Issues:
         """The file after the changes planned so far. Raises Refused."""
         path = self.store.file
-        return Issues.parse(path, planned_text(path, self.root, self.view) or "")
+        text = planned_text(path, self.root, self.view)
+        try:
+            if text is not None and self.store.is_cut_off(SHARD, text):
+                raise UnreadableFile(IS_EMPTY)
+            return Issues.parse(path, text or "")
+        except UnreadableFile as error:
+            raise as_refused(error, path) from None
 
     def below(self, memory: Memory) -> tuple[str, ...]:
         """Refs of the issues whose entity is this one's title."""
@@ -564,8 +576,13 @@ class BeadsStore(TextFileStore):
         """The title alone: it is no path."""
         return (entity,)
 
+    def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
+        """Whether it is empty: bd removes a file that would be (export_auto.go:137)."""
+        return not text.strip()
+
     def find_shards(self) -> Iterator[FoundShard]:
-        yield FoundShard(SHARD, (str(self.file),))
+        if os.path.lexists(self.file):
+            yield FoundShard(SHARD, (str(self.file),))
 
     def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:  # noqa: ARG002
         issues = Issues.parse(path, text)

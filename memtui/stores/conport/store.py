@@ -519,6 +519,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         (memory.entity, "entity (becomes decisions)"),
         (memory.status != "active", f"status {memory.status} (becomes active)"),
         kind_change(memory, "fact"),
+        (memory.importance != "high", "importance (decisions are high)"),
     ]
     names = ("updated", "confidence", "source", "supersedes", "superseded_by", "links")
     return ConvertedMemory(fields, lost_names(memory, changes, *names))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from memtui.stores.format import Candidate, Detection, Format, Product
@@ -33,12 +34,15 @@ def detect(path: Path) -> Iterator[Candidate]:
 
 
 def collections(_folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:
-    """The collections of a Qdrant folder in mem0's own folder, and of the default one."""
+    """The collections of a Qdrant folder in mem0's own folder, and of the default `/tmp/qdrant`
+    (mem0/configs/vector_stores/qdrant.py), where only what this user made counts."""
     own = variables.get("MEM0_DIR")
     for folder in (Path(own) if own else home / ".mem0", Path("/tmp")):
         for name in ("qdrant", "db", "."):
             for entry in list_folder(folder / name / COLLECTIONS)[0][:_MAX_COLLECTIONS]:
-                yield Path(entry.path)
+                with suppress(OSError):
+                    if entry.stat().st_uid == os.getuid():
+                        yield Path(entry.path)
 
 
 FORMAT = Format(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from memtui import text
 from memtui.errors import MemtuiError, WorkerError
@@ -362,6 +362,27 @@ class ReviewActions(WritingController):
 
         run = self._writer.worker.run
         run("review-decide", work, done, self._changes.failed, replaces=False)
+
+    def never(self, proposal: Proposal) -> None:
+        """Leave out what was found in this store from now on, by an entry of the settings."""
+        from memtui.config import SCHEMA
+        from memtui.library.review_files import off_names
+
+        app = self._screen.app
+        name = max(off_names(proposal), key=len)
+        settings = app.settings.review
+        table = {
+            field: value
+            for field, value in asdict(settings).items()
+            if value != getattr(type(settings)(), field)
+        }
+        setting = next(one for one in SCHEMA if one.key == "review.findings")
+        try:
+            app.save_setting(setting, {**table, "off": [*settings.off, name]})
+        except MemtuiError as error:
+            self._changes.failed(error)
+            return
+        app.notify(f"Never again: {text.one_line(name)}. It is in the settings, review.findings.")
 
     def undo(self) -> None:
         """Open again what was put aside last, or undo the last change."""

@@ -216,6 +216,7 @@ class ReviewScreen(FittingDialog[None]):
         ("e", "edit", "edit"),
         ("x,d", "decide(False)", "decline"),
         ("s", "decide(True)", "snooze"),
+        ("N", "never", "never here"),
         ("enter", "open", "go to"),
         ("m", "model", "model"),
         ("space", "whole", "whole"),
@@ -315,6 +316,7 @@ class ReviewScreen(FittingDialog[None]):
             "edit": is_one and can_accept and proposal and host.can_edit(proposal),
             "decide(False)": row and f"decline{every}",
             "decide(True)": row and f"snooze{every}",
+            "never": proposal is not None and bool(proposal.store),
             "open": row and ("go to" if is_one else "close" if row.is_open else "open"),
             "model": proposal and host.has_model and proposal.kind in MODEL_KINDS,
             "whole": is_one and ("queue" if self._is_whole else "whole"),
@@ -417,6 +419,10 @@ class ReviewScreen(FittingDialog[None]):
 
     def action_decide(self, snooze: bool) -> None:
         self._host.decide(self._selected(), snooze=snooze)
+
+    def action_never(self) -> None:
+        if self._proposal is not None and self._proposal.store:
+            self._host.never(self._proposal)
 
     def action_undo(self) -> None:
         self._host.undo()

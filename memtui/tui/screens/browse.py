@@ -26,7 +26,7 @@ from memtui.tui.controllers.panes import DetailController, PaneActions
 from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.viewing import ViewingActions
-from memtui.tui.entity_paths import Target, make_paths
+from memtui.tui.entity_paths import KnownPaths, Target, make_paths
 from memtui.tui.jobs import Job
 from memtui.tui.layout import ENTITY_MAX, Pane
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY, LibraryWorker
@@ -96,6 +96,9 @@ class BrowseScreen(PaneScreen):
         """Number of the first search over all memories; before it, stores were being read."""
         self._is_flat = False
         """The entities of all programs stand in one tree."""
+        self._paths_of: tuple[Library | None, int, bool] = (None, -1, False)
+        self._known_paths = KnownPaths({}, {}, {})
+        """The paths of the tree for these stores, in this revision, flat or by program."""
         self._is_whole = False
         """That search has been answered."""
         self._present_marks: set[int] = set()
@@ -373,11 +376,15 @@ class BrowseScreen(PaneScreen):
         counts = found.facets.tree
         if is_one or (is_flat and chosen.entities):  # a branch without matches keeps the cursor
             counts = {_find_pair(chosen, library, found): 0, **counts}
+        state = (library, found.revision, is_flat)
+        if state != self._paths_of:
+            self._paths_of, self._known_paths = state, KnownPaths({}, {}, {})
         paths = make_paths(
             counts,
             found.facets.tree_repeats,
             library.entity_levels,
             None if is_flat else library.names.of,
+            self._known_paths,
         )
         self.entities.show(paths, chosen, library.names.by_label)
 

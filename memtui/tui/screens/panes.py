@@ -285,6 +285,7 @@ class PaneScreen(SelectingScreen[None]):
         self.query_one("#main").display = bool(
             layout.panes & {Pane.MEMORIES, Pane.DETAIL, Pane.TIMELINE}
         )
+        self.call_after_refresh(self.update_keys)  # the detail may show a match now
         focused = self.pane_widget(self.pane)
         if was_tiny and self._was_typing:
             self.call_after_refresh(self.search_bar.line.focus)

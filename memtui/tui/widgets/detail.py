@@ -254,6 +254,8 @@ class Detail(ListWindow):
 
     def _go_to_passage(self) -> None:
         """Scroll to the passage that a new search has found, if it is further down."""
+        if self._lines is NOTHING and self.memory is not None:
+            return  # it is not in view
         first, last = self._lines.find_passage(self._words) if self._words else (0, 0)
         self._has_match = last > 0
         if self._searched != self._words:

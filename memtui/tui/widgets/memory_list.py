@@ -212,7 +212,7 @@ class MemoryList(ListWindow):
                 passed = self.slots[ends[0] : ends[1] + 1]
                 self.marked = {*self._range.before, *map(int, passed)}
                 self.is_chosen = True
-        self.redraw()
+        self.refresh()  # the drawn lines are kept by their marks
         self._update_subtitle()
 
     def mark_all(self) -> None:

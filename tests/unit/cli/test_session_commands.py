@@ -95,3 +95,22 @@ def test_a_session_that_cannot_be_read_is_named_and_the_others_listed(home: Path
     assert "not read" in result.stderr
     code = CliRunner().invoke(memtui, ["sessions"], standalone_mode=False).return_value
     assert code == INCOMPLETE
+
+
+def test_a_search_everywhere_finds_what_was_said(home: Path) -> None:
+    run("on", "claude", "--yes")
+
+    def search(*more: str) -> Result:
+        arguments = ["search", "invoices", "--everywhere", "--store", str(home / ".claude"), *more]
+        (home / ".claude" / "projects" / "-srv-shop" / "memory").mkdir(exist_ok=True)
+        (home / ".claude" / "CLAUDE.md").write_text("- Be brief.\n", "utf-8")
+        return CliRunner().invoke(memtui, arguments)
+
+    assert SAID in search().output
+    said = json.loads(search("--json").stdout)["sessions"]
+    assert [each["text"] for each in said] == [SAID]
+    run("forget", "5c0f")
+    assert SAID not in search().output
+    assert "no such session" in str(run("show", "5c0f").exception)
+    assert run("--delete-index").exit_code == 0
+    assert not list((paths.cache_folder()).rglob("*.seg"))

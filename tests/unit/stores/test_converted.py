@@ -84,6 +84,7 @@ LOST_OF_FULL = {
     " supersedes, links, extra.own",
 }
 LOST_OF_PLAIN = {
+    "conport": "importance (decisions are high)",
     "agent-memory": "importance (follows from age and uses)",
     "ambient": "kind fact (becomes event)",
     "engram": "kind fact (becomes observation)",
@@ -106,7 +107,7 @@ LOST_OF_DELETED = {
     "claude-code": "status deleted (stands in the text),"
     " importance (medium, as the index names it), superseded_by",
     "conport": "entity (becomes decisions), status deleted (becomes active),"
-    " kind document (becomes fact), superseded_by",
+    " kind document (becomes fact), importance (decisions are high), superseded_by",
     "beads": "entity (becomes a label), status deleted (becomes retired),"
     " kind document (becomes fact), superseded_by",
     "mcp-memory": "status deleted (becomes retired), kind document (becomes fact), superseded_by",

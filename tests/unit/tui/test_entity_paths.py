@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memtui.tui.entity_paths import SLASH, Target, make_paths, shown
+from memtui.tui.entity_paths import SLASH, KnownPaths, Target, make_paths, shown
 
 COUNTS = {("cc", "home/a/mill"): 2, ("cc", ""): 1, ("ab", "mill/main"): 3, ("mc", "a/b"): 1}
 NAMES = {"cc": "Claude Code", "ab": "Ambient", "mc": "MCP memory"}
@@ -34,3 +34,12 @@ def test_a_flat_tree_joins_what_programs_know_of_one_project() -> None:
     assert paths.counts["mill"] == 3
     assert paths.target("mill") == Target("", ("home/a/mill", "mill"))
     assert paths.target(f"a{SLASH}b") == Target("", ("a/b",))
+
+
+def test_paths_that_are_known_give_the_same_counts_for_each_search() -> None:
+    known = KnownPaths({}, {}, {})
+    for counts in (COUNTS, dict(list(COUNTS.items())[:1]), {}, COUNTS):
+        kept = make_paths(counts, {}, levels, NAMES.__getitem__, known)
+        fresh = make_paths(counts, {}, levels, NAMES.__getitem__)
+        assert kept.counts == fresh.counts
+        assert all(kept.target(path) == fresh.target(path) for path in fresh.counts)

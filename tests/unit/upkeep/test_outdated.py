@@ -124,3 +124,4 @@ def test_what_changes_in_the_project_is_seen(project: Path) -> None:
     (project / "src" / "queue.py").write_text("")
     git(project, "add", ".")
     assert not any(f.kind == "outdated" for f in library.check())
+    assert not library.find(parse_query("has:outdated", library.now())).total

@@ -179,3 +179,17 @@ def test_a_change_of_a_long_line_is_shown_by_members(issues: Opened) -> None:
     assert not any("Old way" in line for line in before), "what stays is left out"
     whole = FileDiff("x/issues.jsonl", None, diff.after)
     assert mask_diff(whole) == whole, "a new file is shown as it is"
+
+
+def test_the_last_issue_takes_the_file_along_as_bd_does(tmp_path: Path) -> None:
+    issues = opened(tmp_path, TASK)
+    file = issues.store.root / "issues.jsonl"
+    before = file.read_bytes()
+    plan = issues.do(Act.DELETE, "bd-a")
+    assert not file.exists()
+    assert (issues.memories, issues.unreadable) == ([], [])
+    issues.do(Act.ADD, content="A first one")
+    assert len(issues.memories) == 1
+    issues.do(Act.DELETE, issues.memories[0].id)
+    issues.undo(plan)
+    assert file.read_bytes() == before

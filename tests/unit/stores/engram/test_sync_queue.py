@@ -163,6 +163,19 @@ _ACTS = {
     "import": change(Act.ADD, id="99", content="Pears", title="P", entity="belfry"),
 }
 
+_QUEUED = {
+    "edit": [("observation", "upsert")],
+    "retire": [("observation", "delete")],
+    "restore": [("observation", "upsert")],
+    "delete": [("observation", "delete")],
+    "delete a prompt": [("prompt", "delete")],
+    "supersede": [("session", "upsert"), ("observation", "upsert"), ("relation", "upsert")],
+    "link": [("relation", "upsert")],
+    "add": [("session", "upsert"), ("observation", "upsert")],
+    "import": [("session", "upsert"), ("observation", "upsert")],
+}
+"""What each act tells other machines, oldest first."""
+
 
 @pytest.mark.parametrize("name", _ACTS)
 def test_v3_queues_nothing_of_a_project_that_is_not_enrolled(v3: Path, name: str) -> None:
@@ -181,7 +194,7 @@ def test_v3_queues_what_is_enrolled_and_july_queues_all(tmp_path: Path, name: st
     enroll(v3)
     for folder in (july, v3):
         do(open_store(folder), _ACTS[name])
-    assert queued(v3) == queued(july) != []
+    assert queued(v3) == queued(july) == _QUEUED[name]
 
 
 def test_v3_queues_what_has_no_project(v3: Path) -> None:

@@ -1,0 +1,469 @@
+"""The Whoosh index over the sessions of one program: where which words were said.
+
+It is in a private folder of the cache. A document is a person's or an agent's text; it has no words
+of its own but what finds them again (file, offset and length of the line, a digest of the text), so
+the text is read from its file when it is shown. Secrets are masked before words are made.
+
+What was read of each file is noted in `files-N.json`, N being the generation that the next commit
+makes. So the notes and the commit become valid together: after a kill between them the notes of the
+former generation count, as does the index of the former generation. A file that has only grown is
+read from where it ended; any other change reads it anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from memtui.errors import UnreadableFile
+from memtui.files.reading import open_regular
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
+from memtui.query import Query, TermKind
+from memtui.search import analysis, cache_files, expansion
+from memtui.search.query_terms import QueryTerm
+from memtui.search.whoosh_index import fields, formats, index, scoring, whoosh3, whoosh_query
+from memtui.sessions import PROGRAMS, Kind, Message, Reading, Role, Session
+from memtui.text import mask_secrets, masked_always
+
+log = logging.getLogger(__name__)
+
+FORMAT_VERSION = 1
+"""Incremented when documents are written differently; the folder's name ends with it."""
+COMMIT_CHARS = 8 << 20
+"""Characters of text between two commits: what was read is searchable, and memory is bounded."""
+MEMORY_MB = 64
+MAX_SEGMENTS = 8
+"""Segments before they are merged; Whoosh's own policy compares counts of documents with small
+Fibonacci numbers and would merge nothing here (formats page of sessions, 9)."""
+_EDGE_BYTES = 4096
+"""Bytes at the beginning and before the end of what was read that tell growth from a rewrite."""
+FILE, SESSION, PLACE, TEXT = "file", "session", "place", "text"
+
+
+class _Words(fields.FieldType):  # type: ignore[misc]
+    """The stems of a text with their counts; no positions, since sessions are large."""
+
+    def __init__(self) -> None:
+        self.format = formats.Existence()
+        self.analyzer = self.vector = self.column_type = None
+        self.scorable = self.stored = self.unique = self.spelling = False
+        self.indexed = True
+        self.multitoken_query = "default"
+
+    def index(self, value: str, **_: Any) -> Iterator[tuple[bytes, int, float, bytes]]:
+        """The postings of a text."""
+        counts: dict[str, int] = {}
+        for word in find_words(value):
+            counts[word] = counts.get(word, 0) + 1
+        for word, count in counts.items():
+            yield word.encode("utf-8", "surrogatepass"), count, float(count), b""
+
+
+def find_words(text: str) -> Iterator[str]:
+    """The stems of a text's words and compounds."""
+    for chunk in analysis.find_chunks(text):
+        parts, compounds = analysis.cached_split_chunk(chunk)
+        yield from map(analysis.stem, parts)
+        yield from compounds
+
+
+def _schema() -> Any:
+    return fields.Schema(
+        **{
+            FILE: fields.ID(),
+            SESSION: fields.ID(),
+            PLACE: fields.STORED(),
+            TEXT: _Words(),
+        }
+    )
+
+
+class Hit(Struct, frozen=True):
+    """A message that holds the words that were looked for."""
+
+    program: str
+    session: str
+    is_user: bool
+    offset: int
+    length: int
+    number: int
+    """Of several messages of one line, which."""
+    digest: int
+    """Of the text, when it was indexed."""
+    time: datetime | None
+    score: float
+
+
+class Indexed(Struct, frozen=True):
+    """What an update did."""
+
+    files: int
+    """Files that were read."""
+    messages: int
+    """Messages that were added."""
+    unreadable: tuple[str, ...] = ()
+
+
+class _File(NamedTuple):
+    """What was read of a file."""
+
+    device: int
+    inode: int
+    size: int
+    changed: int
+    end: int
+    edges: str
+
+
+class SessionIndex:
+    """The index of one program's sessions in a private folder."""
+
+    def __init__(self, cache: Path, program: str) -> None:
+        self.program = program
+        self.home = cache / f"sessions-{FORMAT_VERSION}" / program
+        self._folder = self.home / "whoosh"
+
+    # ---- writing ---------------------------------------------------------------------------------
+
+    def update(
+        self,
+        sessions: Sequence[Session],
+        report: Report = silent,
+        cancelled: IsCancelled = never,
+    ) -> Indexed | None:
+        """Bring the index to exactly these sessions; None if another process is writing.
+
+        What was committed before a Cancelled or OSError stays.
+        """
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self.home.parent, self.home, self._folder):
+            folder.chmod(0o700)
+        with cache_files.try_lock(self.home / "lock") as alone:
+            if not alone:
+                return None
+            with masked_always():
+                return self._update(sessions, report, cancelled)
+
+    def _update(
+        self, sessions: Sequence[Session], report: Report, cancelled: IsCancelled
+    ) -> Indexed:
+        opened, known = self._open_or_make()
+        by_file: dict[str, list[Session]] = {}
+        for session in sessions:
+            by_file.setdefault(str(session.path), []).append(session)
+        batch = _Batch(opened, known, self.home)
+        batch.remove(set(known) - set(by_file))
+        unreadable: list[str] = []
+        read = 0
+        due = [
+            (name, state)
+            for name in by_file
+            if (state := _state(name)) and _is_due(name, state, known)
+        ]
+        seen = _known_ids(opened) if due else set()
+        for at, (name, state) in enumerate(due):
+            if cancelled():
+                batch.cancel()
+                raise Cancelled
+            report(Progress("indexing sessions", at, len(due)))
+            try:
+                self._read_file(name, state, by_file[name], batch, seen)
+                batch.commit_if_large()
+                read += 1
+            except UnreadableFile as error:
+                unreadable.append(str(error))
+        batch.commit_if_changed()
+        return Indexed(read, batch.added, tuple(unreadable))
+
+    def _read_file(
+        self, name: str, state: _File, sessions: list[Session], batch: _Batch, seen: set[int]
+    ) -> None:
+        before = batch.known.get(name)
+        start = before.end if before and _has_grown(name, before, state) else 0
+        if before and not start:
+            seen -= batch.remove({name})
+        end = start
+        for session in sessions:
+            reading = Reading()
+            line, number = -1, 0
+            for message in PROGRAMS[self.program].messages(session, reading, start):
+                number = number + 1 if message.place.offset == line else 0
+                line = message.place.offset
+                if message.kind is Kind.TEXT and _is_new(message, seen):
+                    batch.add(message, number)
+            end = max(end, reading.end)
+        batch.note(name, state._replace(end=end, edges=_edges(name, end)))
+
+    def _open_or_make(self) -> tuple[Any, dict[str, _File]]:
+        """The index and what it covers; an empty one where there is none that can be trusted."""
+        try:
+            if reason := cache_files.untrusted_reason(self._folder):
+                raise ValueError(reason)
+            opened = index.open_dir(str(self._folder), schema=_schema())
+            return opened, self._known(opened)
+        except Exception as error:  # Whoosh raises anything when its files are damaged
+            log.info("a new index of sessions in %s: %r", self.home, error)
+            self._discard_files()
+            self._folder.mkdir(mode=0o700)
+            return index.create_in(str(self._folder), _schema()), {}
+
+    def _known(self, opened: Any) -> dict[str, _File]:
+        noted = json.loads(_notes(self.home, opened.latest_generation()).read_bytes())
+        return {name: _File(*values) for name, values in noted.items()}
+
+    def discard(self) -> None:
+        """Remove the index, if there is one; an update builds it again. Raises OSError."""
+        if self.home.exists():
+            with cache_files.try_lock(self.home / "lock"):
+                self._discard_files()
+
+    def _discard_files(self) -> None:
+        cache_files.remove_tree(self._folder)
+        for notes in self.home.glob("files-*.json"):
+            notes.unlink(missing_ok=True)
+
+    def forget(self, session: str) -> None:
+        """Take the postings of a session out for good, if there is an index."""
+        if not self._folder.exists():
+            return
+        with cache_files.try_lock(self.home / "lock"):
+            opened, known = self._open_or_make()
+            writer = opened.writer(codec=whoosh3.W3Codec(), limitmb=MEMORY_MB)
+            writer.delete_by_term(SESSION, session)
+            _write_notes(self.home, opened.latest_generation() + 1, known)
+            writer.commit(optimize=True)
+
+    # ---- searching -------------------------------------------------------------------------------
+
+    def search(self, terms: Sequence[QueryTerm], limit: int, within: Query) -> list[Hit]:
+        """The messages that hold all terms, the best first; none without an index to trust.
+
+        Of the query `within` its times count.
+        """
+        if not self._folder.exists():
+            return []
+        try:
+            if cache_files.untrusted_reason(self._folder):
+                return []
+            opened = index.open_dir(str(self._folder), schema=_schema())
+            with opened.searcher(weighting=scoring.BM25F(B=0.0)) as searcher:
+                reader = searcher.reader()
+                asked = whoosh_query.And(
+                    [_query(term, lambda word: (TEXT, word) in reader) for term in terms]
+                )
+                is_timed = within.since is not None or within.until is not None
+                found = searcher.search(asked, limit=None if is_timed else limit)
+                hits = (self._hit(each.fields()[PLACE], each.score) for each in found)
+                return list(islice((hit for hit in hits if _is_within(hit.time, within)), limit))
+        except Exception as error:  # as above
+            log.info("the index of sessions in %s: %r", self.home, error)
+            return []
+
+    def _hit(self, stored: Sequence[Any], score: float) -> Hit:
+        session, is_user, offset, length, number, digest, time, _ = stored
+        when = None if time is None else datetime.fromtimestamp(time, UTC)
+        return Hit(self.program, session, is_user, offset, length, number, digest, when, score)
+
+
+class _Batch:
+    """Documents on their way into the index, committed by size."""
+
+    def __init__(self, opened: Any, known: dict[str, _File], home: Path) -> None:
+        self.known = dict(known)
+        self.added = 0
+        self._opened = opened
+        self._home = home
+        self._writer: Any = None
+        self._chars = 0
+        self._is_changed = False
+
+    def _open(self) -> Any:
+        if self._writer is None:
+            codec = whoosh3.W3Codec()
+            self._writer = self._opened.writer(codec=codec, limitmb=MEMORY_MB)
+        return self._writer
+
+    def remove(self, names: Collection[str]) -> set[int]:
+        """Take out what is of these files; returns the digests of the ids that went."""
+        gone: set[int] = set()
+        for name in names:
+            if self.known.pop(name, None) is not None:
+                with self._opened.searcher() as searcher:
+                    for number in searcher.docs_for_query(whoosh_query.Term(FILE, name)):
+                        gone.add(searcher.stored_fields(number)[PLACE][-1])
+                self._open().delete_by_term(FILE, name)
+                self._is_changed = True
+        return gone
+
+    def note(self, name: str, state: _File) -> None:
+        """Note what was read of a file."""
+        self.known[name] = state
+        self._is_changed = True
+
+    def add(self, message: Message, number: int) -> None:
+        """Add one message."""
+        place, time = message.place, message.time
+        text = mask_secrets(message.text)
+        stored = (
+            message.session,
+            message.role is Role.USER,
+            place.offset,
+            place.length,
+            number,
+            digest_text(message.text),
+            int(time.timestamp()) if time else None,
+            digest_text(message.id) if message.id else 0,
+        )
+        self._open().add_document(
+            **{FILE: place.path, SESSION: message.session, PLACE: stored, TEXT: text}
+        )
+        self.added += 1
+        self._chars += len(text)
+
+    def commit_if_large(self) -> None:
+        """Commit between two files, if enough was read."""
+        if self._chars >= COMMIT_CHARS:
+            self.commit()
+
+    def commit_if_changed(self) -> None:
+        """Commit at the end, if anything was read or taken out."""
+        if self._is_changed:
+            self.commit()
+
+    def commit(self) -> None:
+        """Write what was added and noted."""
+        writer = self._open()
+        generation = self._opened.latest_generation() + 1
+        _write_notes(self._home, generation, self.known)
+        segments = len(writer.segments)
+        writer.commit(merge=False, optimize=segments >= MAX_SEGMENTS)
+        self._opened = self._opened.refresh()
+        self._writer, self._chars, self._is_changed = None, 0, False
+        for notes in self._home.glob("files-*.json"):
+            if notes != _notes(self._home, generation):
+                notes.unlink(missing_ok=True)
+
+    def cancel(self) -> None:
+        """Drop what was not committed."""
+        if self._writer is not None:
+            self._writer.cancel()
+
+
+def _notes(home: Path, generation: int) -> Path:
+    return home / f"files-{generation}.json"
+
+
+def _write_notes(home: Path, generation: int, known: dict[str, _File]) -> None:
+    cache_files.write_text(_notes(home, generation), json.dumps(known))
+
+
+def _known_ids(opened: Any) -> set[int]:
+    """Digests of the ids of all messages in the index: a copy of one is not added."""
+    with opened.searcher() as searcher:
+        return {values[PLACE][-1] for _, values in searcher.reader().iter_docs()}
+
+
+def _state(name: str) -> _File | None:
+    """The file as it is now; of a database with its log, which holds the newest rows."""
+    try:
+        status = os.stat(name)
+        log_status = os.stat(f"{name}-wal") if os.path.exists(f"{name}-wal") else None
+    except OSError:
+        return None
+    size, changed = status.st_size, status.st_mtime_ns
+    if log_status is not None:
+        size, changed = size + log_status.st_size, max(changed, log_status.st_mtime_ns)
+    return _File(status.st_dev, status.st_ino, size, changed, 0, "")
+
+
+def _is_due(name: str, state: _File, known: dict[str, _File]) -> bool:
+    before = known.get(name)
+    return before is None or before[:4] != state[:4]
+
+
+def _has_grown(name: str, before: _File, now: _File) -> bool:
+    is_same = before[:2] == now[:2] and now.size >= before.end > 0
+    return is_same and _edges(name, before.end) == before.edges
+
+
+def _edges(name: str, end: int) -> str:
+    """A digest of the beginning and of what lies before the offset. Empty if it cannot be read."""
+    try:
+        descriptor, _ = open_regular(Path(name))
+    except UnreadableFile:
+        return ""
+    try:
+        first = os.pread(descriptor, min(_EDGE_BYTES, end), 0)
+        last = os.pread(descriptor, min(_EDGE_BYTES, end), max(0, end - _EDGE_BYTES))
+    finally:
+        os.close(descriptor)
+    return hashlib.sha256(first + last).hexdigest()[:32]
+
+
+def _is_within(time: datetime | None, query: Query) -> bool:
+    since, until = query.since, query.until
+    if time is None:
+        return since is None and until is None
+    return (since is None or time >= since.time) and (until is None or time <= until.time)
+
+
+def _is_new(message: Message, seen: set[int]) -> bool:
+    """Whether it is no copy of a message that is there; one without an id never is."""
+    if not message.id:
+        return True
+    id = digest_text(message.id)
+    is_new = id not in seen
+    seen.add(id)
+    return is_new
+
+
+def digest_text(text: str) -> int:
+    """What tells whether a message is still the one that was indexed: six bytes."""
+    whole = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(whole[:6], "big")
+
+
+def _query(term: QueryTerm, known: Callable[[str], bool]) -> Any:
+    """`known`: whether a stem is in the index; a last word that is none is a beginning."""
+    if not term.parts:  # no word, only signs, which the index does not have
+        return whoosh_query.NullQuery
+    last = term.parts[-1]
+    if term.kind is TermKind.WILDCARD:
+        return whoosh_query.Wildcard(TEXT, last)
+    if term.kind is TermKind.FUZZY and (most := expansion.max_edit_distance(last)):
+        return whoosh_query.FuzzyTerm(TEXT, last, maxdist=most, prefixlength=1)
+    words = [whoosh_query.Term(TEXT, analysis.stem(word)) for word in term.parts]
+    if term.last_is_prefix and not known(words[-1].text):
+        words[-1] = whoosh_query.Prefix(TEXT, last)
+    if term.compound:
+        return whoosh_query.Or([whoosh_query.And(words), whoosh_query.Term(TEXT, term.compound)])
+    return whoosh_query.And(words)
+
+
+def read_message(hit: Hit, sessions: Iterable[Session]) -> Message | None:
+    """The message of a hit, from its file as it is now; None if it changed or went."""
+    for session in sessions:
+        if session.id != hit.session or session.program != hit.program:
+            continue
+        start = hit.offset if hit.length else max(0, hit.offset - 1)
+        line, number = -1, 0
+        try:
+            for message in PROGRAMS[hit.program].messages(session, Reading(), start):
+                number = number + 1 if message.place.offset == line else 0
+                line = message.place.offset
+                if (line, number) == (hit.offset, hit.number):
+                    if digest_text(message.text) == hit.digest:
+                        return message
+                    break
+        except UnreadableFile:
+            continue
+    return None

@@ -1,0 +1,41 @@
+"""The sessions that a person lets memtui read: their programs, without what is left out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from memtui import config, paths
+from memtui.config.settings import Settings
+from memtui.sessions.programs import Found, find_sessions
+
+FORGOTTEN_FILE = "forgotten-sessions.json"
+"""In the folder of state: the ids of the sessions to leave out."""
+
+
+def chosen_sessions(programs: Sequence[str] | None = None) -> Found:
+    """The sessions of the programs that are on, or of those among these."""
+    settings = _settings()
+    on = [name for name in settings.session_programs if programs is None or name in programs]
+    return find_sessions(on, settings.session_exclude, Path.home(), os.environ, forgotten())
+
+
+def _settings() -> Settings:
+    return config.load(paths.config_file()).settings
+
+
+def forgotten() -> frozenset[str]:
+    """The ids of the sessions that are left out."""
+    ids = paths.read_private(paths.state_folder() / FORGOTTEN_FILE).get("ids")
+    return frozenset(map(str, ids)) if isinstance(ids, list) else frozenset()
+
+
+def forget(id: str) -> None:
+    """Leave a session out from now on. Raises OSError."""
+    import json
+
+    folder = paths.private_folder(paths.state_folder())
+    with paths.sole_writer(folder):
+        ids = sorted({*forgotten(), id})
+        paths.write_private(folder / FORGOTTEN_FILE, json.dumps({"ids": ids}))

@@ -1,0 +1,202 @@
+"""The index over sessions: what was said is found, what is gone or secret is not."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memtui.progress import Cancelled
+from memtui.query import parse_search
+from memtui.search.query_terms import analyze_terms
+from memtui.search.session_index import Hit, Indexed, SessionIndex, read_message
+from memtui.sessions import find_sessions
+from tests.secrets_for_tests import TOKEN
+from tests.unit.sessions.transcripts import ANSWER, SAID, WRITERS, claude_line, write_lines
+
+
+class Home:
+    """A home with sessions, and the index of one program over them."""
+
+    def __init__(self, path: Path, program: str = "claude") -> None:
+        self.path = path
+        self.program = program
+        self.cache = path / "cache"
+
+    @property
+    def index(self) -> SessionIndex:
+        return SessionIndex(self.cache, self.program)
+
+    def sessions(self) -> list[object]:
+        return find_sessions([self.program], [], self.path, {}).sessions  # type: ignore[return-value]
+
+    def update(self) -> Indexed:
+        done = self.index.update(self.sessions())  # type: ignore[arg-type]
+        assert done is not None
+        return done
+
+    def hits(self, text: str) -> list[Hit]:
+        query = parse_search(text, datetime.now(UTC))
+        terms = analyze_terms(query.terms)
+        return self.index.search([*terms.optional, *terms.required], 50, query)
+
+    def found(self, text: str) -> list[str]:
+        messages = [read_message(hit, self.sessions()) for hit in self.hits(text)]  # type: ignore[arg-type]
+        return [message.text if message else "changed" for message in messages]
+
+
+def claude_file(home: Home, name: str = "5c0f") -> Path:
+    return home.path / ".claude" / "projects" / "-srv-shop" / f"{name}.jsonl"
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_words_of_every_program_are_found_and_read_at_their_place(
+    tmp_path: Path, name: str
+) -> None:
+    home = Home(tmp_path, name)
+    WRITERS[name](tmp_path)
+    assert home.update().messages == 2
+    assert home.found("invoice cent") == [SAID]
+    assert home.found("integers") == [ANSWER]
+    assert home.found("invoi") == [SAID]
+    assert home.found('"euro cents"') == [SAID]
+    assert home.found("git") == []
+    assert home.update() == Indexed(0, 0)
+
+
+def test_a_message_that_is_appended_is_found_without_reading_the_rest(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    file = WRITERS["claude"](tmp_path)
+    home.update()
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(claude_line("user", "Ship on Fridays.", "u9", 9)) + "\n")
+        lines.write('{"type": "user", "torn')
+    assert home.update().messages == 1
+    assert home.found("fridays") == ["Ship on Fridays."]
+    assert home.found("invoices") == [SAID]
+
+
+def test_a_file_that_was_rewritten_or_removed_loses_its_old_words(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    WRITERS["claude"](tmp_path)
+    other = claude_file(home, "ffff")
+    write_lines(other, [claude_line("user", "Rounded to a cent.", "o1")])
+    home.update()
+    write_lines(claude_file(home), [claude_line("user", "Use dollars.", "u7")])
+    other.unlink()
+    home.update()
+    assert home.found("euro") == home.found("rounded") == []
+    assert home.found("dollars") == ["Use dollars."]
+
+
+def test_a_hit_whose_file_changed_since_says_so(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    file = WRITERS["claude"](tmp_path)
+    home.update()
+    file.write_text(file.read_text("utf-8").replace("invoices", "expenses"), "utf-8")
+    assert home.found("invoices") == ["changed"]
+
+
+def test_the_copy_in_a_fork_is_found_once(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    file = WRITERS["claude"](tmp_path)
+    home.update()
+    fork = claude_file(home, "ffff")
+    fork.write_bytes(file.read_bytes())
+    assert home.update().messages == 0
+    assert [hit.session for hit in home.hits("invoices")] == ["5c0f"]
+
+
+def test_a_secret_is_in_no_byte_of_the_cache(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    text = f"The registry takes {TOKEN} as its token"
+    write_lines(claude_file(home), [claude_line("user", text, "u1")])
+    home.update()
+    assert home.found("registry") == [text]
+    written = b"".join(file.read_bytes() for file in home.cache.rglob("*") if file.is_file())
+    for part in (TOKEN, TOKEN.lower(), TOKEN[4:], TOKEN[4:].lower()):
+        assert part.encode() not in written
+    assert home.found(TOKEN[4:]) == []
+
+
+def test_what_is_forgotten_is_gone_for_good(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    file = WRITERS["claude"](tmp_path)
+    home.update()
+    before = file.read_bytes()
+    home.index.forget("5c0f")
+    assert home.found("invoices") == []
+    written = b"".join(each.read_bytes() for each in home.cache.rglob("*.seg"))
+    assert b"invoic" not in written
+    assert file.read_bytes() == before
+
+
+def test_the_folders_are_for_their_owner_only(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    WRITERS["claude"](tmp_path)
+    home.update()
+    for folder in (home.index.home, home.index.home / "whoosh"):
+        assert folder.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("cut", [0, 1, 40, 200])
+def test_an_index_cut_at_any_byte_is_built_again(tmp_path: Path, cut: int) -> None:
+    home = Home(tmp_path)
+    WRITERS["claude"](tmp_path)
+    home.update()
+    for file in (*home.cache.rglob("*.seg"), *home.cache.rglob("*.toc")):
+        os.truncate(file, min(cut, file.stat().st_size))
+    home.hits("invoices")  # no error, whatever it finds
+    home.update()
+    assert home.found("invoices") == [SAID]
+
+
+def test_notes_of_a_commit_that_never_came_do_not_count(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    file = WRITERS["claude"](tmp_path)
+    home.update()
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(claude_line("user", "Ship on Fridays.", "u9", 9)) + "\n")
+    notes = next(home.index.home.glob("files-*.json"))
+    number = int(notes.stem.partition("-")[2])
+    noted = json.loads(notes.read_text("ascii"))
+    noted[str(file)][2] = file.stat().st_size
+    noted[str(file)][3] = file.stat().st_mtime_ns
+    (home.index.home / f"files-{number + 1}.json").write_text(json.dumps(noted), "ascii")
+    home.update()
+    assert home.found("fridays") == ["Ship on Fridays."]
+
+
+def test_stopping_keeps_what_was_committed(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    WRITERS["claude"](tmp_path)
+    home.update()
+    write_lines(claude_file(home, "ffff"), [claude_line("user", "Ship on Fridays.", "o1")])
+    with pytest.raises(Cancelled):
+        home.index.update(home.sessions(), cancelled=lambda: True)  # type: ignore[arg-type]
+    assert home.found("invoices") == [SAID]
+    home.update()
+    assert home.found("fridays") == ["Ship on Fridays."]
+
+
+def test_of_two_writers_one_only_reads(tmp_path: Path) -> None:
+    import fcntl
+
+    home = Home(tmp_path)
+    WRITERS["claude"](tmp_path)
+    home.update()
+    with (home.index.home / "lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        assert home.index.update(home.sessions()) is None  # type: ignore[arg-type]
+        assert home.found("invoices") == [SAID]
+
+
+def test_times_of_the_query_count(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    WRITERS["claude"](tmp_path)
+    home.update()
+    assert home.hits("invoices since:2026-05-05") == []
+    assert len(home.hits("invoices until:2026-05-05")) == 1
