@@ -530,7 +530,7 @@ async def test_a_conflict_can_be_decided_later(tmp_path: Path) -> None:
         assert prose(on).raw == "Mine now stands."
         await write(on, "Mine stands, later.")
         await on.rest()
-        assert "^s shows both texts" in on.text()
+        assert "^s show both texts" in on.text()
         assert "reload" not in on.text()
         await on.keys("ctrl+s")
         assert isinstance(on.app.screen, ConflictScreen)
