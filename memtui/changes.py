@@ -226,12 +226,19 @@ class Plan(Struct, frozen=True):
 
 
 def effects_of(plans: Iterable[Plan]) -> dict[str, bool]:
-    """What plans mean for each program, a sentence for equal ones; and whether it is a warning."""
+    """What plans mean for each program, a sentence for equal ones; and whether it is a warning.
+
+    Where many memories differ in it, each sentence ends with the number that it is true of.
+    """
     counts: Counter[Effect] = Counter()
     for plan in plans:
         if plan.effect is not None:
             counts[plan.effect] += max(1, len(plan.changes))
-    return {effect.words(count): effect.is_warning for effect, count in counts.items()}
+    differ = len(counts) > 1 and max(counts.values()) > 1
+    return {
+        effect.words(count) + f" ({count})" * differ: effect.is_warning
+        for effect, count in counts.items()
+    }
 
 
 class StoreEdits(Struct, frozen=True):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from memtui.changes import Act, Change, Outcome
+from memtui.changes import Act, Change, Effect, Outcome, Plan, effects_of
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.format import Format
@@ -367,3 +367,11 @@ def test_what_two_programs_read_is_said_of_each(tmp_path: Path) -> None:
         "Hermes no longer reads it from its next session",
         "MCP memory no longer reads it",
     }
+
+
+def test_several_effects_say_of_how_many_memories_they_are_true() -> None:
+    reads, hides = Effect("X no longer reads {it|them}"), Effect("X still reads {it|them}", True)
+    one = Change(Act.RETIRE, "x", "x:1")
+    plans = [Plan((one, one), effect=reads), Plan((one,), effect=hides)]
+    assert effects_of(plans) == {"X no longer reads them (2)": False, "X still reads it (1)": True}
+    assert effects_of(plans[:1]) == {"X no longer reads them": False}, "it is said of all"
