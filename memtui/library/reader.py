@@ -11,7 +11,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from memtui.config import Embedding
-from memtui.errors import Refused
+from memtui.errors import RefError, Refused
 from memtui.insight.statistics import Statistics
 from memtui.library import finding, slots
 from memtui.library.finding import Searchable, SearchResult, SimilarMemories
@@ -19,6 +19,7 @@ from memtui.library.guarded_store import guarded
 from memtui.library.indexing import Index
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.opening import StoreSource
+from memtui.library.reworded import find_reworded
 from memtui.library.semantic import EmbeddingResult, SemanticSearch
 from memtui.library.snapshot import Snapshot
 from memtui.library.store_names import StoreNames
@@ -346,6 +347,16 @@ class LibraryReader:
         """Return the memory with exactly this ref. Raises RefError."""
         snapshot = self.snapshot
         return snapshot.rows[slots.exact_slot(ref, snapshot.slot_of)]
+
+    def follow(self, memory: Memory, before: Snapshot) -> Memory:
+        """Return a memory of the snapshot `before` as it is now, also if its id came from its text
+        and another program has changed that. Raises RefError."""
+        try:
+            return self.get(memory.ref)
+        except RefError:
+            if found := find_reworded(memory, before, self.snapshot):
+                return found
+            raise
 
     def resolve(self, text: str) -> Memory:
         """Return the memory named by a full ref, an id or an unambiguous prefix of an id.

@@ -367,7 +367,7 @@ ACTIONS: tuple[Action, ...] = (
         "Page in: the whole text of this memory / one line", (PACK,), palette=False),
     _action("pack.less", "- left h", "less", "Smaller budget", (PACK,), palette=False),
     _action("pack.more", "+ = right l", "more", "Larger budget", (PACK,), palette=False),
-    _action("pack.recipe", "m", "more", "Choose another recipe", (PACK,), palette=False),
+    _action("pack.recipe", "m", "recipe", "Choose another recipe", (PACK,), palette=False),
     _action("pack.recipe.next", "]", "next recipe", "Next recipe", (PACK,), palette=False),
     _action("pack.recipe.previous", "[", "previous recipe", "Previous recipe", (PACK,),
         palette=False),

@@ -74,14 +74,18 @@ async def test_what_copying_loses_or_why_it_cannot_be_done_is_said_before(tmp_pa
         await on.ready()
         await on.press("%")
         on.app.screen.query_one(ComparisonList).go(1)
-        await on.sees("copy to hermes: loses entity (becomes memory")
+        await on.sees("copy to Hermes: loses entity (becomes memory")
+        await on.resize(40, 12)
+        await on.settle()
+        assert "copy to" not in on.text(), "the memories have the rows of a low screen"
+        await on.resize(80, 24)
         files = contents(tmp_path / "hermes")
         await on.press("c")  # this session only reads
         await on.settle()
         assert contents(tmp_path / "hermes") == files
         (tmp_path / "hermes" / "config.yaml").write_text("memory:\n  memory_char_limit: 10\n")
         await on.press("j")
-        await on.sees("copy to hermes: not possible: MEMORY.md would hold")
+        await on.sees("copy to Hermes: not possible: MEMORY.md would hold")
         files = lasting(tmp_path)
         await on.press("c")
         await on.settle()

@@ -123,7 +123,10 @@ async def test_a_toast_that_needs_the_whole_screen_is_whole(root: Path) -> None:
 @pytest.mark.slow
 async def test_what_the_help_finds_is_whole_where_there_is_room(root: Path) -> None:
     async with stage(root, (80, 24)) as on:
-        await on.press("?", "/")
+        await on.press("?")
+        await on.sees("In the memories")
+        assert "match.previous" not in on.text(), "ids would run into the text"
+        await on.press("/")
         await on.type("bookmark")
         await on.sees("bookmark.go")
         assert "enter done" not in on.text(), "there is nothing to scroll"
@@ -289,6 +292,15 @@ async def test_help_is_searched_and_names_the_actions(root: Path) -> None:
         await on.sees("In the memories")
         await on.press("escape")
         assert on.app.screen is on.browse
+
+
+async def test_the_palette_begins_with_what_begins_with_the_words(tmp_path: Path) -> None:
+    async with changing(tmp_path, "agent-memory", size=(80, 24)) as on:
+        await on.stand(on.first("agent-memory", kind="fact", status="active").ref)
+        await on.press(":")
+        await on.type("delete")
+        await on.sees("▌  Delete (undo restores it)")
+        await on.sees("   Retire (hide or delete")
 
 
 @pytest.mark.slow

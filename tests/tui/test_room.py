@@ -316,14 +316,15 @@ async def test_the_history_stays_at_its_version_after_a_resize(root: Path) -> No
 async def test_the_legend_is_wrapped_between_its_pieces_and_leaves_room(root: Path) -> None:
     agents = [f"A{number} agent number {number}" for number in range(8)]
     async with stage(root, (160, 40)) as on:
-        on.browse.legend.show((("agents", "  ".join(agents)), ("keys", "/ search  esc hides this")))
-        for width, height, rows in ((160, 40, 2), (80, 24, 4), (40, 12, 2)):
+        keys = "/ search  esc hides this"
+        on.browse.legend.show((("agents", "  ".join(agents)), ("signs", "◆"), ("keys", keys)))
+        for width, height, rows in ((160, 40, 3), (80, 30, 5), (40, 12, 2)):
             await on.resize(width, height)
             await on.settle()
             legend = on.browse.legend.region
             shown = on.text().split("\n")[legend.y : legend.bottom]
             assert len(shown) == rows
             whole = [agent for agent in agents if agent in " ".join(shown)]
-            assert len(whole) == (8 if width > 40 else 1)
+            assert len(whole) == (8 if width > 40 else 0), "a part of them would mislead"
             assert "esc hides this" in shown[-1]
             assert "…" not in "".join(shown)

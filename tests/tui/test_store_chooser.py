@@ -162,6 +162,24 @@ async def test_without_any_store_it_says_where_it_looked(tmp_path: Path) -> None
         assert toasts(on)[-1] == "No store is open."
 
 
+@pytest.mark.slow
+async def test_a_store_that_comes_while_none_is_open_is_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the list of places was closed: a few seconds later it shows the store."""
+    monkeypatch.setattr("memtui.tui.controllers.stores.LOOK_SOON", 0.1)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    async with started(empty, (80, 24), folder=empty) as on:
+        await on.press("escape")
+        assert not isinstance(on.app.screen, StoreChooser)
+        notes(empty)
+        await on.until(lambda: "[✓] Serena" in on.text(), "the new store is listed")
+        await on.press("enter")
+        await on.ready()
+        assert on.headlines() == ["tides"]
+
+
 async def test_without_any_store_the_demo_or_a_path_can_be_opened(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     shutil.copytree(SAMPLES / "hermes", empty / "bot" / "hermes")

@@ -19,6 +19,7 @@ from memtui.files.drafts import DraftFile, EditorDraft, FormDraft
 from memtui.journal import JournalAction
 from memtui.library import Library, planning
 from memtui.library.planning import Planned
+from memtui.library.snapshot import Snapshot
 from memtui.model import Memory
 from memtui.stores.base import WritableStore
 from memtui.tui import change_forms, change_worker, terminal
@@ -174,6 +175,7 @@ class FormActions(WritingController):
         changed: bool = False,
         draft: EditorDraft | None = None,
         file: DraftFile | None = None,
+        before: Snapshot | None = None,
     ) -> None:
         from memtui.tui.dialogs.edit_form import FormScreen
 
@@ -181,16 +183,18 @@ class FormActions(WritingController):
         if file is None and state is not None:
             file = drafts.new_form_draft(state)
 
-        def left(planned: Planned | None) -> None:
+        def left(saved: Planned | FormDraft | None) -> None:
             self._form = None
-            if planned is not None:
-                self._changes.report_written(planned)
+            if isinstance(saved, FormDraft):
+                self.resume(file, saved)
+            elif saved is not None:
+                self._changes.report_written(saved)
                 if draft is not None:
                     draft.discard()
             elif draft is not None:
                 self._screen.app.notify(f"The unsaved draft is kept in {draft.path}", timeout=10)
 
-        self._form = FormScreen(form, self._writer, changed=changed, file=file)
+        self._form = FormScreen(form, self._writer, changed=changed, file=file, before=before)
         self._screen.app.push_screen(self._form, left)
 
     def note_change(self) -> None:
@@ -198,8 +202,9 @@ class FormActions(WritingController):
         if self._form is not None and self._form.is_open and self._form.is_mounted:
             self._form.note_change()
 
-    def resume(self, file: DraftFile, draft: FormDraft) -> None:
-        """Open the form of a draft again; `file` stays its file."""
+    def resume(self, file: DraftFile | None, draft: FormDraft) -> None:
+        """Open the form of a draft again, that of a new memory if the draft's is gone; `file` stays
+        its file."""
         library = self._writer.library
         if library is None:
             return
@@ -211,14 +216,14 @@ class FormActions(WritingController):
                 memories.append(library.get(f"{stores[root].label}:{id}"))
         if not memories and draft.about and not draft.values.get("content"):
             self._screen.app.report_refusal("what this unsaved draft was about is no longer there")
-            file.discard()
+            if file is not None:
+                file.discard()
             return
+        values = draft.values if memories else {**draft.before, **draft.values}
 
         self._writer.plan(
             lambda library, _: self._make(draft.act, library, store, memories),
-            lambda form: self._show(
-                resumed(form, draft.values, draft.before), changed=True, file=file
-            ),
+            lambda form: self._show(resumed(form, values, draft.before), changed=True, file=file),
             self._refused,
         )
 
@@ -302,8 +307,10 @@ class FormActions(WritingController):
     def _edit_outside(self) -> None:
         """Edit a text in the user's editor, then plan it like any other edit."""
         memory, state = self._selection.current(), self._screen.app.launch.state
-        if memory is None or state is None:
+        library = self._writer.library
+        if memory is None or state is None or library is None:
             return
+        before = library.snapshot
         app = self._screen.app
         try:
             draft = drafts.new_draft(memory.content, state)
@@ -314,9 +321,11 @@ class FormActions(WritingController):
         if status is None:
             draft.discard()
         else:
-            self._use_editor_result(memory, draft, status)
+            self._use_editor_result(memory, before, draft, status)
 
-    def _use_editor_result(self, memory: Memory, draft: EditorDraft, status: int) -> None:
+    def _use_editor_result(
+        self, memory: Memory, before: Snapshot, draft: EditorDraft, status: int
+    ) -> None:
         try:
             content = draft.read_result()
         except SaveError as error:
@@ -330,16 +339,15 @@ class FormActions(WritingController):
                 f"The editor ended with status {status}; look before you save.",
                 severity="warning",
             )
-            self._reopen(memory, draft, content)
+            self._reopen(memory, before, draft, content)
         else:
-            self._save(memory, draft, content)
+            self._save(memory, before, draft, content)
 
-    def _save(self, memory: Memory, draft: EditorDraft, content: str) -> None:
-        changes = [Change(Act.EDIT, memory.store, memory.ref, {"content": content})]
-
+    def _save(self, memory: Memory, before: Snapshot, draft: EditorDraft, content: str) -> None:
         def look(library: Library, job: Job) -> Preview:
             library.refresh_files([memory.origin.file])
-            now = library.get(memory.ref)
+            now = library.follow(memory, before)
+            changes = [Change(Act.EDIT, now.store, now.ref, {"content": content})]
             conflict = changed_underneath(memory, now, {"content": content})
             if conflict is not None:
                 raise conflict
@@ -356,18 +364,18 @@ class FormActions(WritingController):
 
         def failed(error: MemtuiError) -> None:
             self._screen.app.notify(f"Not saved: {error}", severity="error", timeout=8)
-            self._reopen(memory, draft, content)
+            self._reopen(memory, before, draft, content)
 
         self._writer.plan(look, planned, failed)
 
-    def _reopen(self, memory: Memory, draft: EditorDraft, content: str) -> None:
+    def _reopen(self, memory: Memory, before: Snapshot, draft: EditorDraft, content: str) -> None:
         """Put the text of a failed edit into the form; the draft is kept until it is saved."""
         library = self._writer.library
         if library is None:
             return
         store = library.store(memory.store)
         form = change_forms.edit(memory, store, {}, content=content)
-        self._show(form, changed=True, draft=draft)
+        self._show(form, changed=True, draft=draft, before=before)
 
 
 def _possible_importance(library: Library, store: WritableStore, entity: str) -> str:

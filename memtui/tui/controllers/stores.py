@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LOOK_EVERY = 20.0
 """Seconds between two looks for new stores; one takes up to 20 ms of the processor."""
 LOOK_SOON = 3.0
-"""The same while the dialog says that there is none."""
+"""The same while no store is open."""
 
 
 class StoreActions:
@@ -41,15 +41,19 @@ class StoreActions:
         """Start looking for new stores; if none is open, show the places that were searched."""
         if self._screen.app.launch.catalog is None:
             return
-        library = self._screen.worker.library
-        if library is not None and not library.stores:
+        if self._is_none_open:
             self._choose()
         self.look()
         self._screen.set_interval(LOOK_EVERY, self.look)
         self._screen.set_interval(LOOK_SOON, self._look_soon)
 
+    @property
+    def _is_none_open(self) -> bool:
+        library = self._screen.worker.library
+        return library is not None and not library.stores
+
     def _look_soon(self) -> None:
-        if self._empty is not None:
+        if self._is_none_open:
             self.look()
 
     def look(self) -> None:
@@ -72,11 +76,14 @@ class StoreActions:
             return
         came = [store for store in known if store.key not in before]
         self._fresh |= {store.key for store in came}
+        app = self._screen.app
         if self._empty is not None:
             if came:
                 self._find(self._empty)
             return
-        app = self._screen.app
+        if came and self._is_none_open and app.screen is self._screen:
+            self._choose()
+            return
         for summary in catalog.describe(came):
             where = text.file_name(str(summary.store.root))
             advice = app.press(("stores", "to open it"))

@@ -142,7 +142,10 @@ class PackScreen(FittingDialog[str]):
             (self._entity, self.request.entity or self._all, ("search", "to choose")),
             (self._recipe, self.request.recipe, ("pack.recipe", "for more recipes")),
         ):
-            line.update(Content(text.cut_line(f"{chosen} · {self.app.press(key)}", room)))
+            words = f"{chosen} · {self.app.press(key)}"
+            if text.width(words) > room:
+                words = f"{chosen} · {self.app.key_of(key[0])}"
+            line.update(Content(text.cut_line(words, room)))
 
     @property
     def _all(self) -> str:
@@ -303,6 +306,7 @@ class PackScreen(FittingDialog[str]):
         }
         if self.is_comparing:
             labels["pack.compare"] = "end comparison"
+            shown.sort(key=lambda name: name != "pack.compare")
         elif self._section and self._section not in self._list.folded:
             labels["pack.open"] = "fold"
         keys.show(
@@ -481,9 +485,9 @@ def _asked(request: PackRequest) -> tuple[str, str, str]:
 
 
 _FOOTER = (
-    *("pack.less", "pack.more", "pack.compare", "pack.types", "edit", "pin", "retire", "restore"),
-    *("pack.page_in", "pack.open", "undo", "pack.copy", "pack.save", "search"),
-    *("redo", "pack.recipe"),
+    *("pack.open", "edit", "pin", "retire", "restore", "pack.recipe", "search", "pack.compare"),
+    *("pack.copy", "pack.less", "pack.more", "pack.types", "pack.page_in", "undo", "pack.save"),
+    "redo",
 )
 _ON_ENTRY = {*CHANGES, "pack.open", "pack.page_in"} - {"undo", "redo"}
 _WIDE_ONLY = frozenset({"restore", "redo"})

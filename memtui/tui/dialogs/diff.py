@@ -160,7 +160,7 @@ class ConflictScreen(TextDialog[str]):
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         base = self._conflict.base
         texts = [
-            ("Base", base, None),
+            ("As you opened it", base, None),
             ("Theirs (on disk)", self._conflict.theirs, base),
             ("Yours", self._conflict.yours, base),
         ]

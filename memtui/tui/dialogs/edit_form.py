@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 
+from msgspec.structs import replace
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -22,6 +24,8 @@ from memtui.files.merging import CONFLICT_MARKS, merge_marked
 from memtui.journal import JournalAction
 from memtui.library import Library
 from memtui.library.planning import Planned
+from memtui.library.snapshot import Snapshot
+from memtui.model import Memory
 from memtui.progress import Progress, Report
 from memtui.tui import change_forms, change_worker
 from memtui.tui.change_forms import LABELS, Form, FormField, Kind, value_of
@@ -48,8 +52,11 @@ _IN_STORE = frozenset({Act.ADD, Act.EDIT, Act.ACCEPT, Act.SUPERSEDE})
 """Acts whose form names the store in its heading."""
 
 
-class FormScreen(FittingDialog[Planned]):
-    """Dismissed with the saved plan, None if nothing was saved."""
+class FormScreen(FittingDialog[Planned | FormDraft]):
+    """Dismissed with the saved plan, None if nothing was saved.
+
+    With a draft where the memory is gone and its text is to be saved as a new one.
+    """
 
     BINDINGS = [
         Binding("ctrl+s", "save", "save", priority=True),
@@ -71,14 +78,20 @@ class FormScreen(FittingDialog[Planned]):
         *,
         changed: bool = False,
         file: DraftFile | None = None,
+        before: Snapshot | None = None,
     ) -> None:
-        """`file`: the draft file that unsaved input is kept in, for when the program ends."""
+        """`file`: the draft file that unsaved input is kept in, for when the program ends;
+        `before`: the memories when the form's one was read, those of now by default.
+        """
         super().__init__()
         has_prose = any(field.kind is Kind.PROSE for field in form.fields)
         self.heading, self.box_classes = form.title, f"form {'full' if has_prose else 'wide'}"
         if form.act in _IN_STORE and len(form.about) < 2:
             self.heading = f"{form.title} in {self.app.store_name(form.store)}"
         self._form, self._base, self._writer, self._file = form, form.base, writer, file
+        self._before = before or (writer.library.snapshot if writer.library else None)
+        self._is_gone = False
+        """Another program deleted the memory."""
         self._draft_error_shown = False
         self._initial: dict[str, str] = {}
         self._unsaved = changed
@@ -151,7 +164,10 @@ class FormScreen(FittingDialog[Planned]):
             return None
         roots = {store.label: str(store.root) for store in library.stores}
         before = {name: value_of(base, name) for name in LABELS if name != "kind"} if base else {}
-        about = tuple((roots[memory.store], memory.id) for memory in form.about)
+        about = tuple(
+            (roots[memory.store], base.id if base and memory is form.base else memory.id)
+            for memory in form.about
+        )
         return FormDraft(form.act, roots[form.store], about, self.values(), before)
 
     def keep_draft(self, *, last: bool = False) -> bool:
@@ -208,13 +224,17 @@ class FormScreen(FittingDialog[Planned]):
         Raises:
             Conflict: another program changed a field that was also changed here.
         """
+        changes = self._form.changes(values, force)
         if (base := self._base) is not None:
             if self._saving:  # stores compare the text with what was read, and no other field
                 library.refresh_files([base.origin.file])
-            if conflict := change_forms.changed_underneath(base, library.get(base.ref), values):
+            now = library.follow(base, self._before or library.snapshot)
+            if conflict := change_forms.changed_underneath(base, now, values):
                 raise conflict
+            old, new = (self._form.base or base).ref, now.ref
+            changes = [replace(each, ref=new) if each.ref == old else each for each in changes]
         plan = preview_possible if self._form.as_possible else preview
-        return plan(library, self._form.changes(values, force), job)
+        return plan(library, changes, job)
 
     def _progressed(self, progress: Progress) -> None:
         if self.is_previewing or self._saving:
@@ -236,8 +256,7 @@ class FormScreen(FittingDialog[Planned]):
 
     def _meanwhile(self) -> tuple[OutcomeLine, ...]:
         """Say that the memory has been superseded, retired or changed since the form was opened."""
-        base, read = self._form.base, self._base
-        now = base and self._writer.worker.find_memory(base.ref)
+        base, read, now = self._form.base, self._base, self._now()
         if base is None or read is None or now is None:
             return ()
         changed = ", ".join(LABELS[name].lower() for name in change_forms.differing(read, now))
@@ -250,14 +269,32 @@ class FormScreen(FittingDialog[Planned]):
         """Show at once that another program changed or deleted the memory."""
         if (base := self._base) is None or self._saving or not self._initial:
             return
-        now = self._writer.worker.find_memory(base.ref)
+        now = self._now()
         if now is None:
-            self.say(OutcomeLine(f"{DELETED}{KEPT}", Tone.BAD, "!"))
-        elif change_forms.differing(base, now):
+            self._say_gone()
+        elif self._is_gone or change_forms.differing(base, now):
+            self._is_gone = False
             self._update_preview()
+
+    def _now(self) -> Memory | None:
+        """The memory as it is now; None if there is none, or it was deleted."""
+        library, base, before = self._writer.library, self._base, self._before
+        if base is not None and library is not None and before is not None:
+            with suppress(RefError):
+                return library.follow(base, before)
+        return None
+
+    def _say_gone(self) -> None:
+        self._is_gone, self._preview = True, None
+        self._drop_preview()
+        self.is_previewing = False
+        self.say(OutcomeLine(f"{DELETED}{KEPT}", Tone.BAD, "!"))
 
     def _failed(self, error: MemtuiError) -> None:
         self.is_previewing, self._preview = False, None
+        if isinstance(error, RefError) and self._now() is None:
+            self._say_gone()
+            return
         has_texts = isinstance(error, Conflict) and error.has_texts
         self.say(UNRESOLVED if has_texts else change_worker.describe_failure(error))
 
@@ -272,6 +309,8 @@ class FormScreen(FittingDialog[Planned]):
 
     def labels(self) -> Mapping[str, object]:
         save = self._form.save
+        if self._is_gone:
+            save = "save as a new memory" if self._has_text else ""
         return {
             "save": not self._stopped and not self._is_line and save,
             "force": self._stopped and f"{save} anyway",
@@ -279,10 +318,16 @@ class FormScreen(FittingDialog[Planned]):
         }
 
     def keys(self) -> list[tuple[str, str]]:
-        save = [("enter", self._form.save)] * (self._is_line and not self._stopped)
+        is_enter = self._is_line and not self._stopped and not self._is_gone
+        save = [("enter", self._form.save)] * is_enter
         is_taken = isinstance(self.focused, TextInput) and self.focused.max_scroll_y > 0
         more = [("pgdn", "more")][: not is_taken and self.query_one(OutcomeLines).allow_focus()]
         return [*save, *super().keys(), *more, *[("⇥", "next field")] * (len(self.values()) > 1)]
+
+    @property
+    def _has_text(self) -> bool:
+        """Whether the input can be a memory of its own."""
+        return bool(self.values().get("content", "").strip())
 
     @property
     def _is_line(self) -> bool:
@@ -294,6 +339,9 @@ class FormScreen(FittingDialog[Planned]):
     def action_save(self, force: bool = False) -> None:
         """Plan with the current input, confirm destructive changes with a diff, then save."""
         if self._saving:
+            return
+        if self._is_gone and self._base is not None:
+            self._save_as_new(self._base)
             return
         if not self._form.changes(self.values(), force):
             self.app.notify("No changes yet.", timeout=2)
@@ -307,6 +355,15 @@ class FormScreen(FittingDialog[Planned]):
             self._keep()
         self._saving, self.is_previewing = True, False
         self._plan(force, self._to_save, self._not_saved)
+
+    def _save_as_new(self, base: Memory) -> None:
+        """Leave for the form of a new memory, which begins with the input."""
+        draft = self._draft()
+        if draft is None or not self._has_text:
+            self.app.notify(f"{DELETED}.", severity="warning")
+            return
+        values = {name: value_of(base, name) for name in LABELS} | self.values()
+        self.dismiss(FormDraft(Act.ADD, draft.root, (), values, {}))
 
     @property
     def _is_marked(self) -> bool:
@@ -327,8 +384,7 @@ class FormScreen(FittingDialog[Planned]):
             self.app.notify(f"{word}{KEPT}", severity="warning")
             return
         acts = {change.act for change in planned.changes}
-        base = self._form.base
-        now = base and self._writer.worker.find_memory(base.ref)
+        base, now = self._form.base, self._now()
         many = len(planned.plans) > 1 or len(planned.refs) > 2
         ended = base is not None and change_forms.superseded_meanwhile(base, now)
         if planned.supersedes or acts & DESTRUCTIVE or many or ended:
@@ -358,14 +414,15 @@ class FormScreen(FittingDialog[Planned]):
     def _not_saved(self, error: MemtuiError) -> None:
         """Show why it was not saved; the input stays."""
         is_deleted = self._base is not None and (
-            isinstance(error, RefError) or (isinstance(error, Conflict) and not error.has_texts)
+            (isinstance(error, RefError) and self._now() is None)
+            or (isinstance(error, Conflict) and not error.has_texts)
         )
         if isinstance(error, Conflict) and not is_deleted:
             self._ask_about(error)
             return
         self._saving = False
         if is_deleted:
-            self.say(OutcomeLine(DELETED, Tone.BAD, "error:"))
+            self._say_gone()
         else:
             self._failed(error)
         self.app.notify(f"Not saved{KEPT}", severity="error")
@@ -395,8 +452,8 @@ class FormScreen(FittingDialog[Planned]):
         if choice is None:
             self.say(UNRESOLVED)
             return
-        if (base := self._base) is not None:
-            self._base = self._writer.worker.find_memory(base.ref) or base
+        if library := self._writer.library:
+            self._base, self._before = self._now() or self._base, library.snapshot
         if choice == THEIRS:
             self.app.notify("Kept the version on disk, discarded yours.")
             self._close(None)

@@ -25,6 +25,8 @@ from memtui.tui.widgets.text_window import TextWindow
 KEYS_WIDTH, KEYS_WIDTH_NARROW = 16, 10
 NARROW = 70
 """Width below which the column of keys is narrower."""
+IDS_FROM = 80
+"""Width from which the ids of actions stand at the right; below it only a search shows them."""
 SYNTAX = (
     ("auth login", "both words rank first, then either"),
     ('"exact words"', "exactly this, with its punctuation"),
@@ -132,6 +134,7 @@ class HelpScreen(TextDialog[None]):
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         lines: list[list[Segment]] = []
         parts = text.fold(self._search_text).split()
+        has_ids = bool(parts) or width >= IDS_FROM
         for heading, rows in self._groups():
             found = [row for row in rows if all(part in text.fold(" ".join(row)) for part in parts)]
             if not found:
@@ -140,7 +143,7 @@ class HelpScreen(TextDialog[None]):
                 lines.append([])
             lines.append([Segment(" "), Segment(heading, palette.heading)])
             for left, right, name in found:
-                lines.extend(_row(left, right, name, width, palette))
+                lines.extend(_row(left, right, name * has_ids, width, palette))
         return lines or [[Segment(" no matches", palette.faint)]]
 
     def _groups(self) -> Iterable[tuple[str, list[tuple[str, str, str]]]]:

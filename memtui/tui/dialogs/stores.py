@@ -42,7 +42,7 @@ WHAT_IT_IS = (
     "memtui shows what AI agents remember about you and your projects, and lets you correct it. It "
     "opens the files that the agents keep, and has found none yet."
 )
-DEMO = "the demo: a developer's laptop with eight agents, in a temporary copy"
+DEMO = "the demo: a developer's laptop with eight agents"
 
 
 class StoreList(RowList[StoreSummary | str]):
@@ -325,6 +325,8 @@ SHARE_CELLS = 6
 STORE_CELLS = 16
 STORE_FROM = 50
 """Columns from which each line names its store; the headings and their order say it too."""
+LOSS_FROM = 16
+"""Rows of the screen from which what a copy would lose stands below the list."""
 
 
 class ComparedLine(Struct, frozen=True):
@@ -338,8 +340,11 @@ class ComparedLine(Struct, frozen=True):
     """The other store has it too."""
 
 
-def comparison_lines(found: StoreComparison) -> list[ComparedLine]:
-    """Lay out the comparison; memories that only one store has come first, for copying."""
+def comparison_lines(found: StoreComparison, name: Callable[[str], str]) -> list[ComparedLine]:
+    """Lay out the comparison; memories that only one store has come first, for copying.
+
+    `name` gives the name under which the store with a label is shown.
+    """
     lines: list[ComparedLine] = []
     if found.disagreeing:
         lines.append(ComparedLine(f"they disagree ({text.number(len(found.disagreeing))})"))
@@ -347,7 +352,7 @@ def comparison_lines(found: StoreComparison) -> list[ComparedLine]:
         for memory, value in zip((claim.one, claim.other), claim.values, strict=True):
             lines.append(ComparedLine(memory.headline, memory, text.cut_line(value, 5), True))
     for label, alone in ((found.left, found.only_left), (found.right, found.only_right)):
-        lines.append(ComparedLine(f"only in {label} ({text.number(len(alone))})"))
+        lines.append(ComparedLine(f"only in {name(label)} ({text.number(len(alone))})"))
         lines += [ComparedLine(one.headline, one) for one in alone]
     lines.append(ComparedLine(f"in both ({text.number(len(found.shared))})"))
     for each in found.shared:
@@ -393,7 +398,7 @@ class StoreComparisonScreen(FittingDialog[str]):
     BINDINGS = [
         ("escape,q", "dismiss"),
         Binding("enter", "go", "go to", priority=True),
-        ("c", "copy", "copy to the other"),
+        ("c", "copy", "copy over"),
         ("e", "narrow", "this entity"),
     ]
 
@@ -416,6 +421,7 @@ class StoreComparisonScreen(FittingDialog[str]):
         self._compare()
 
     def fill(self) -> None:
+        self.query_one("#comparison-copy").display = self.app.size.height >= LOSS_FROM
         self.show_loss()
 
     def _compare(self) -> None:
@@ -433,7 +439,7 @@ class StoreComparisonScreen(FittingDialog[str]):
 
     def _show(self, found: StoreComparison) -> None:
         self.query_one(ComparisonList).show_rows(
-            comparison_lines(found),
+            comparison_lines(found, self.app.store_name),
             same=lambda line: line.memory.ref if line.memory else line.words,
         )
         self.show_loss()
@@ -453,7 +459,8 @@ class StoreComparisonScreen(FittingDialog[str]):
 
         def tell(loss: str) -> None:
             if self.query_one(ComparisonList).memory is memory:
-                words = f"copy to {text.one_line(self._other(memory))}: {text.one_line(loss)}"
+                target = self.app.store_name(self._other(memory))
+                words = f"copy to {text.one_line(target)}: {text.one_line(loss)}"
                 line.update(Content(words))
 
         self._writer.worker.run(
@@ -480,7 +487,7 @@ class StoreComparisonScreen(FittingDialog[str]):
         def done(is_written: bool) -> None:
             undo = self.app.hint("undo") if is_written else ""
             outcome = "Copied 1 memory to" if is_written else "No changes: nothing to add in"
-            self.app.notify(f"{outcome} {text.one_line(target)}{undo}")
+            self.app.notify(f"{outcome} {text.one_line(self.app.store_name(target))}{undo}")
             if self.is_open:
                 self._compare()
 

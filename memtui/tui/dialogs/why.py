@@ -81,6 +81,12 @@ def _join_names(names: Sequence[str]) -> str:
     return " and ".join(names) or "several small parts"
 
 
+CONTEXT_PARTS = (
+    ("session", "the words in memories of its session or entity"),
+    ("window", "in those around it"),
+    ("neighbours", "in the one before or after"),
+)
+"""What the parts of the context count; the other names say it themselves."""
 NAME_CELLS, VALUE_CELLS = 12, 7
 """Cells of the longest name, `exact title`, and one more; of ` -1.234`."""
 BAR_FROM, BAR_MAX = 6, 24
@@ -140,4 +146,6 @@ class WhyScreen(TextDialog[None]):
                 place = f" {which}, {text.number(one.place)} of {text.number(total)}: "
                 headline = text.cut_line(one.headline, max(1, width - 1 - text.width(place)))
                 lines.append([Segment(place, palette.dim), Segment(headline, palette.heading)])
-        return [*lines, [], *_rows(hit, after, palette, width)]
+        named = [f"{name}: {words}" for name, words in CONTEXT_PARTS if name in hit.parts]
+        about = wrapped("; ".join(named), palette.faint, width - 2) if named else []
+        return [*lines, [], *_rows(hit, after, palette, width), [], *about]

@@ -208,15 +208,19 @@ class ChoiceList(RowList[Choice]):
         self.cursor = next((i for i, choice in enumerate(choices) if choice.chosen), 0)
 
     def narrow(self, words: str) -> None:
-        """Show only the choices that contain all these words."""
-        parts = text.fold(words).split()
-        self.show_rows(
-            [
-                choice
-                for choice in self._all
-                if all(part in text.fold(f"{choice.words} {choice.note}") for part in parts)
-            ]
-        )
+        """Show only the choices that contain all these words, those that begin so first."""
+        start = text.fold(words).strip()
+        found = [
+            (choice, known)
+            for choice in self._all
+            if all(
+                part in (known := text.fold(f"{choice.words} {choice.note}"))
+                for part in start.split()
+            )
+        ]
+        if start:
+            found.sort(key=lambda pair: not pair[1].startswith(start))
+        self.show_rows([choice for choice, _ in found])
 
     def toggle(self) -> None:
         """Select or deselect the choice under the cursor."""

@@ -19,7 +19,7 @@ CHIP_MAX = 34
 LEGEND_CELLS = 8
 """Columns of the head of a line of the legend, with the gap behind it."""
 LEGEND_SHARE = 5
-"""The legend takes at most one of so many rows of the screen, but one for each of its lines."""
+"""The legend takes at most one of so many rows of the screen."""
 MIN_FILTER_CELLS = 12
 """Columns that filters and hint keep before the alerts are shortened."""
 MIN_HINT_CELLS = 16
@@ -223,10 +223,11 @@ class Legend(ThemedWidget):
         return len(self._rows(width))
 
     def _rows(self, width: int) -> list[tuple[str, str]]:
-        """All pieces of the lines, wrapped; on a low screen of each line what fits into a row."""
+        """All pieces of the lines, wrapped; on a low screen the first row of the last lines."""
         packed = [(head, _pack(words, width - LEGEND_CELLS - 1)) for head, words in self._lines]
-        if sum(len(rows) for _, rows in packed) > self.app.size.height // LEGEND_SHARE:
-            packed = [(head, rows[:1]) for head, rows in packed]
+        most = max(1, self.app.size.height // LEGEND_SHARE)
+        if sum(len(rows) for _, rows in packed) > most:
+            packed = [(head, rows[:1]) for head, rows in packed[-most:]]
         return [(head * (not at), row) for head, rows in packed for at, row in enumerate(rows)]
 
     def render_line(self, y: int) -> Strip:
