@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from difflib import SequenceMatcher
 from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
@@ -347,6 +348,8 @@ def merge_lines(base: list[str], ours: list[str], theirs: list[str]) -> list[str
 
 CONFLICT_MARKS = ("<<<<<<< on disk", "=======", ">>>>>>> yours")
 """The lines around two versions of the same lines, as git writes them."""
+MOST_ALIGNED = 3000
+"""Lines of three versions that are aligned one by one, which takes quadratic time."""
 
 
 def merge_marked(base: str, ours: str, theirs: str) -> tuple[str, int]:
@@ -361,19 +364,54 @@ def merge_marked(base: str, ours: str, theirs: str) -> tuple[str, int]:
     if merged is not None:
         return "".join(merged)[:-1], 0
     found: list[str] = []
-    conflicts, start = 0, (0, 0, 0)
-    for end in [*_anchors(*versions), tuple(map(len, versions))]:
-        b, o, t = (v[i:j] for v, i, j in zip(versions, start, end, strict=True))
-        anchor = versions[0][end[0] : end[0] + 1]
+    conflicts, is_certain = 0, True
+    for b, o, t, anchor in _sections(_anchors(*versions), *versions):
         part = _merge_section(b, o, t, anchor)
         if part is None:
-            conflicts += 1
-            part = _marked(o, t)
+            is_certain = False
+            part, count = _mark_section(b, o, t)
+            conflicts += count
         found += [*part, *anchor]
-        start = (end[0] + 1, end[1] + 1, end[2] + 1)
-    if not conflicts:  # one side moved what the other removed
+    if is_certain:  # one side moved what the other removed
         found, conflicts = _marked(versions[1], versions[2]), 1
     return "".join(found)[:-1], conflicts
+
+
+def _sections(
+    places: Iterable[tuple[int, ...]], *versions: list[str]
+) -> Iterator[tuple[list[str], ...]]:
+    """What stands between lines of which the place in each version is known, and that line."""
+    start: tuple[int, ...] = (0,) * len(versions)
+    for end in [*places, tuple(map(len, versions))]:
+        parts = (v[i:j] for v, i, j in zip(versions, start, end, strict=True))
+        yield (*parts, versions[0][end[0] : end[0] + 1])
+        start = tuple(place + 1 for place in end)
+
+
+def _mark_section(base: list[str], ours: list[str], theirs: list[str]) -> tuple[list[str], int]:
+    """Mark the lines of a section that both changed, also between lines that occur several times.
+
+    Their places are not certain, but a person reads the text before it is saved.
+    """
+    places: list[tuple[int, ...]] = []
+    if len(base) + len(ours) + len(theirs) <= MOST_ALIGNED:
+        in_ours, in_theirs = (
+            {
+                block.a + step: block.b + step
+                for block in SequenceMatcher(None, base, v, autojunk=False).get_matching_blocks()
+                for step in range(block.size)
+            }
+            for v in (ours, theirs)
+        )
+        common = sorted(in_ours.keys() & in_theirs.keys())
+        places = [(line, in_ours[line], in_theirs[line]) for line in common]
+    found: list[str] = []
+    conflicts = 0
+    for b, o, t, line in _sections(places, base, ours, theirs):
+        is_conflict = b not in (o, t) and o != t
+        conflicts += is_conflict
+        found += [*(_marked(o, t) if is_conflict else t if o == b else o), *line]
+    return found, conflicts
 
 
 def _marked(ours: list[str], theirs: list[str]) -> list[str]:

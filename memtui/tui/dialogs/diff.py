@@ -202,19 +202,33 @@ class CompareScreen(TextDialog[None]):
 
 
 def draw_compared(
-    left: Memory, right: Memory, palette: Palette, width: int, store_name: Callable[[str], str]
+    left: Memory,
+    right: Memory,
+    palette: Palette,
+    width: int,
+    store_name: Callable[[str], str],
+    *,
+    is_merge: bool = False,
 ) -> list[list[Segment]]:
     """Two memories side by side, or one below the other, with their differences marked.
 
-    `store_name`: the name under which the store with a label is shown.
+    `store_name`: the name under which the store with a label is shown; `is_merge`: the left one
+    stays, the right one goes.
     """
     same = frozenset(name for name in FIELDS if getattr(left, name) == getattr(right, name))
     beside = width >= COMPARED_SIDE_BY_SIDE_FROM
     column = (width - 2) // 2 if beside else width
-    before, after = left.content[:MAX_COMPARED_CHARS], right.content[:MAX_COMPARED_CHARS]
+    sides = ((left, "new", "Stays: "), (right, "gone", "Goes: "))
+    if not is_merge:
+        sides = ((left, "gone", ""), (right, "new", ""))
+    before, after = (
+        memory.content[:MAX_COMPARED_CHARS]
+        for memory, *_ in sorted(sides, key=lambda side: side[1])
+    )
     columns = []
-    for memory, own in ((left, "gone"), (right, "new")):
-        lines = [[Segment(f" {text.cut_line(memory.headline, column - 1)}", palette.heading)]]
+    for memory, own, word in sides:
+        head = text.cut_line(f"{word}{memory.headline}", column - 1)
+        lines = [[Segment(f" {head}", palette.heading)]]
         for name in FIELDS:
             if beside or name not in same:
                 style = palette.dim if name in same else palette.text

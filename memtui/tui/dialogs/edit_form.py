@@ -42,9 +42,10 @@ PREVIEW_DELAY = 0.15
 _STOPPED = frozenset({Outcome.DEDUPE, Outcome.REJECTED})
 DELETED = "another program deleted this memory"
 KEPT = "; your text is still here."
-UNRESOLVED = OutcomeLine("another program changed this memory: ^s shows both texts", Tone.WARNING)
+UNRESOLVED = OutcomeLine("another program changed this memory meanwhile", Tone.WARNING, "!")
+SHOW_BOTH, AS_NEW = "show both texts", "save as a new memory"
 MERGED = "Merged: both changes are in the text, save it if it is right"
-MARKED = "choose between the lines that are marked, and remove the marks"
+MARKED = "marked in the text: keep the lines you want, and remove the marks"
 NO_CHANGES = OutcomeLine("No changes yet", Tone.QUIET)
 
 
@@ -90,8 +91,8 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             self.heading = f"{form.title} in {self.app.store_name(form.store)}"
         self._form, self._base, self._writer, self._file = form, form.base, writer, file
         self._before = before or (writer.library.snapshot if writer.library else None)
-        self._is_gone = False
-        """Another program deleted the memory."""
+        self._is_gone = self._is_conflict = False
+        """Another program deleted the memory, or changed what was also changed here."""
         self._draft_error_shown = False
         self._initial: dict[str, str] = {}
         self._unsaved = changed
@@ -195,7 +196,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         if self._saving:  # a preview would replace the plan that is about to be saved
             self._typed()
             return
-        if self._form.changes(self.values(), False):
+        if not self._is_marked and self._form.changes(self.values(), False):
             self.is_previewing = True
             self._plan(False, self._previewed, self._failed)
         else:
@@ -241,9 +242,9 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             self.say(change_worker.describe_progress(progress))
 
     def _previewed(self, found: Preview | None) -> None:
-        self.is_previewing, self._preview = False, found
+        self.is_previewing, self._preview, self._is_conflict = False, found, False
         if found is None:
-            self.say(*self._meanwhile(), NO_CHANGES)
+            self.say(*self._meanwhile(), *[NO_CHANGES][self._is_marked :])
         else:
             files = change_worker.describe_files(found.planned, found.lines)
             self.say(*self._describe(found), *files)
@@ -261,7 +262,8 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             return ()
         changed = ", ".join(LABELS[name].lower() for name in change_forms.differing(read, now))
         on_disk = f"changed on disk meanwhile: {changed}" if changed else ""
-        marked = MARKED if self._is_marked else ""
+        count = self._count_marks()
+        marked = f"{text.counted(count, 'conflict')} {MARKED}" if count else ""
         reasons = filter(None, (change_forms.superseded_meanwhile(base, now), on_disk, marked))
         return tuple(OutcomeLine(why, Tone.WARNING, "!") for why in reasons)
 
@@ -285,7 +287,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         return None
 
     def _say_gone(self) -> None:
-        self._is_gone, self._preview = True, None
+        self._is_gone, self._is_conflict, self._preview = True, False, None
         self._drop_preview()
         self.is_previewing = False
         self.say(OutcomeLine(f"{DELETED}{KEPT}", Tone.BAD, "!"))
@@ -295,8 +297,8 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         if isinstance(error, RefError) and self._now() is None:
             self._say_gone()
             return
-        has_texts = isinstance(error, Conflict) and error.has_texts
-        self.say(UNRESOLVED if has_texts else change_worker.describe_failure(error))
+        self._is_conflict = isinstance(error, Conflict) and error.has_texts
+        self.say(UNRESOLVED if self._is_conflict else change_worker.describe_failure(error))
 
     @property
     def _stopped(self) -> bool:
@@ -308,9 +310,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         self.call_after_refresh(self.update_keys)  # only then it is known what is cut
 
     def labels(self) -> Mapping[str, object]:
-        save = self._form.save
-        if self._is_gone:
-            save = "save as a new memory" if self._has_text else ""
+        save = self._save_words
         return {
             "save": not self._stopped and not self._is_line and save,
             "force": self._stopped and f"{save} anyway",
@@ -318,11 +318,18 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         }
 
     def keys(self) -> list[tuple[str, str]]:
-        is_enter = self._is_line and not self._stopped and not self._is_gone
-        save = [("enter", self._form.save)] * is_enter
+        words = self._save_words
+        save = [("enter", words)] * bool(words and self._is_line and not self._stopped)
         is_taken = isinstance(self.focused, TextInput) and self.focused.max_scroll_y > 0
         more = [("pgdn", "more")][: not is_taken and self.query_one(OutcomeLines).allow_focus()]
         return [*save, *super().keys(), *more, *[("⇥", "next field")] * (len(self.values()) > 1)]
+
+    @property
+    def _save_words(self) -> str:
+        """What saving does now; empty: nothing."""
+        if self._is_gone:
+            return AS_NEW if self._has_text else ""
+        return SHOW_BOTH if self._is_conflict else "" if self._is_marked else self._form.save
 
     @property
     def _has_text(self) -> bool:
@@ -347,7 +354,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             self.app.notify("No changes yet.", timeout=2)
             return
         if self._is_marked:
-            self.say(OutcomeLine(MARKED, Tone.WARNING, "!"))
+            self._update_preview()
             self.app.notify(f"Not saved{KEPT}", severity="warning")
             return
         if self._timer is not None:  # a preview would replace the reason why it was not saved
@@ -368,8 +375,13 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
     @property
     def _is_marked(self) -> bool:
         """Whether the text has marks of a conflict that is not solved."""
-        lines = {line for prose in self.query(TextInput) for line in prose.raw.split("\n")}
-        return self._has_merged and not lines.isdisjoint(CONFLICT_MARKS[::2])
+        return bool(self._count_marks())
+
+    def _count_marks(self) -> int:
+        if not self._has_merged:
+            return 0
+        lines = [line for prose in self.query(TextInput) for line in prose.raw.split("\n")]
+        return max(lines.count(mark) for mark in CONFLICT_MARKS[::2])
 
     def action_force(self) -> None:
         if self._stopped:
@@ -450,7 +462,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
 
     def _decided(self, conflict: Conflict, choice: str | None) -> None:
         if choice is None:
-            self.say(UNRESOLVED)
+            self._failed(conflict)
             return
         if library := self._writer.library:
             self._base, self._before = self._now() or self._base, library.snapshot
@@ -464,9 +476,10 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             prose.set_raw(merged)
             prose.focus()
             self._has_merged = True
-            self.app.notify(
-                f"{text.counted(count, 'conflict')} marked in the text" if count else MERGED
-            )
+            if count:
+                prose.move_cursor((merged.split("\n").index(CONFLICT_MARKS[0]), 0))
+            else:
+                self.app.notify(MERGED)
             self._update_preview()
         elif choice == MINE:
             self.action_save()

@@ -65,10 +65,7 @@ class MergeScreen(TextDialog[tuple[str, int]]):
         kept, *others = way.memories
         lines: list[list[Segment]] = []
         for other in others:
-            ids = (text.cut_line(one.id, (width - 18) // 2) for one in (kept, other))
-            heads = text.cut(" Stays: {} · goes: {}".format(*ids), width)
-            lines += [[Segment(heads, palette.heading)], []]
-            lines += draw_compared(kept, other, palette, width, self.app.store_name)
+            lines += draw_compared(kept, other, palette, width, self.app.store_name, is_merge=True)
             before, after = other.content[:MAX_COMPARED_CHARS], kept.content[:MAX_COMPARED_CHARS]
             lines.append([Segment(" What goes becomes what stays, word by word", palette.heading)])
             drawn = draw_text_diff(before, after, palette, width - 2)

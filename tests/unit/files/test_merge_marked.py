@@ -42,3 +42,18 @@ def test_a_line_that_one_side_moves_and_the_other_removes_is_not_lost() -> None:
 
     assert conflicts >= 1
     assert "a" in text.split("\n")
+
+
+def test_blank_lines_part_what_was_changed() -> None:
+    base = "# Ports\n\napi 1\n\nsite 2\n\nworker 3"
+    ours = "# Ports\n\napi 1, mine\n\nsite 2\n\nworker 3, mine"
+    theirs = "# Ports\n\napi 1\n\nsite 9\n\nworker 7"
+    marked = "<<<<<<< on disk\nworker 7\n=======\nworker 3, mine\n>>>>>>> yours"
+    assert merge_marked(base, ours, theirs) == (
+        f"# Ports\n\napi 1, mine\n\nsite 9\n\n{marked}",
+        1,
+    )
+    ours = "# Ports\n\napi 1, mine\n\nsite 2\n\nworker 3, mine"
+    theirs = "# Ports\n\napi 1\n\nsite 9\n\nworker 3"
+    merged = "# Ports\n\napi 1, mine\n\nsite 9\n\nworker 3, mine"
+    assert merge_marked(base, ours, theirs) == (merged, 0)
