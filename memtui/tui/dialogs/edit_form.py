@@ -271,6 +271,8 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         """Show at once that another program changed or deleted the memory."""
         if (base := self._base) is None or self._saving or not self._initial:
             return
+        if not self.query(OutcomeLines):  # it is not shown yet, or no longer
+            return
         now = self._now()
         if now is None:
             self._say_gone()
