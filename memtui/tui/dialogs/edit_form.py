@@ -45,7 +45,7 @@ KEPT = "; your text is still here."
 UNRESOLVED = OutcomeLine("another program changed this memory meanwhile", Tone.WARNING, "!")
 SHOW_BOTH, AS_NEW = "show both texts", "save as a new memory"
 MERGED = "Merged: both changes are in the text, save it if it is right"
-MARKED = "marked in the text: keep the lines you want, and remove the marks"
+MARKED = "marked: keep the lines you want, and remove the marks"
 NO_CHANGES = OutcomeLine("No changes yet", Tone.QUIET)
 
 
