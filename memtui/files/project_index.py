@@ -215,7 +215,7 @@ def _requirement(text: str) -> tuple[str, str]:
 
 
 def _requirements(text: str) -> tuple[set[str], dict[str, str]]:
-    lines = (line for line in text.splitlines() if line.strip() and line.lstrip()[0] not in "#-")
+    lines = (line for line in text.split("\n") if line.strip() and line.lstrip()[0] not in "#-")
     return set(), dict(map(_requirement, lines))
 
 

@@ -347,7 +347,7 @@ ACTIONS: tuple[Action, ...] = (
     _change("compare.stores", "%", "compare stores",
         "What two stores both say, and what only one of them knows", (), (ANYWHERE,)),
     _action("stores", "0", "stores", "Choose the stores that are open"),
-    _action("as_of", "@", "as of", "Show what was believed at a time, or the present again"),
+    _action("as_of", "@", "as of", "As of a time: show what was believed then, or the present"),
     _action("theme", "T", "theme", "Change theme"),
     _action("settings", "comma", "settings", "Settings: what config.toml holds"),
     _action("reload", "f5", "reload", "Reload from disk"),

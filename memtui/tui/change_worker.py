@@ -97,9 +97,8 @@ def why_impossible(library: Library, change: Change) -> str:
 
 def preview_of(planned: Planned, library: Library | None = None, job: Job | None = None) -> Preview:
     """Return a plan with its diffs; with a library the files are named from their stores."""
-    roots = {store.label: store.root for store in library.stores} if library else {}
     progress = () if job is None else (job.report, job.is_cancelled)
-    diffs = name_below(planned.diffs(*progress), roots)
+    diffs = name_below(planned.diffs(*progress), library)
     return Preview(planned, tuple(diff_files(diffs)))
 
 
@@ -291,11 +290,14 @@ MAX_PER_GROUP = 100
 """Memories listed one by one in each group of an import."""
 
 
-def describe_import(plan: ImportPlan) -> list[OutcomeLine]:
-    """Counts per store, fields lost, then the memories one by one, what needs a look first."""
+def describe_import(plan: ImportPlan, name: Callable[[str], str]) -> list[OutcomeLine]:
+    """Counts per store, fields lost, then the memories one by one, what needs a look first.
+
+    `name` gives the name under which the store with a label is shown.
+    """
     lines: list[OutcomeLine] = []
     for part in plan.imports:
-        lines += _describe_store(part)
+        lines += _describe_store(part, name)
     if plan.lost:
         only_one = sum(plan.counts.values()) == 1
         lines.append(OutcomeLine("", Tone.PLAIN))
@@ -336,7 +338,7 @@ def describe_restore(plan: Restoration) -> list[OutcomeLine]:
     return lines
 
 
-def _describe_store(part: StoreImport) -> list[OutcomeLine]:
+def _describe_store(part: StoreImport, name: Callable[[str], str]) -> list[OutcomeLine]:
     counts = [f"{text.number(len(part.new))} new"]
     if part.same:
         counts.append(f"{text.number(len(part.same))} unchanged")
@@ -344,7 +346,7 @@ def _describe_store(part: StoreImport) -> list[OutcomeLine]:
         counts.append(f"{text.number(len(part.conflicts))} conflicting")
     if part.refused:
         counts.append(f"{text.number(len(part.refused))} rejected")
-    head = f"{part.source} → {part.target}"
+    head = f"{name(part.source)} → {name(part.target)}"
     lines = [OutcomeLine(", ".join(counts), Tone.GOOD if part.new else Tone.PLAIN, head)]
     if part.reason:
         lines.append(OutcomeLine(part.reason, Tone.QUIET))

@@ -8,9 +8,9 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +21,9 @@ from memtui import text
 from memtui.changes import FileDiff, mask_diff
 from memtui.insight.comparison import diff_words
 from memtui.tui.appearance import Palette
+
+if TYPE_CHECKING:
+    from memtui.library import Library
 
 CONTEXT = 3
 """Unchanged lines around a change, as `diff -u` shows them."""
@@ -55,8 +58,10 @@ def diff_files(diffs: Iterable[FileDiff]) -> list[DiffLine]:
     return lines
 
 
-def name_below(diffs: Iterable[FileDiff], roots: Mapping[str, Path]) -> list[FileDiff]:
+def name_below(diffs: Iterable[FileDiff], library: Library | None) -> list[FileDiff]:
     """Name each file from the folder of its store, and the store where there are several."""
+    stores = library.stores if library else ()
+    roots = {library.names.of(store.label): store.root for store in stores} if library else {}
     folders = sorted(roots.items(), key=lambda item: len(str(item[1])), reverse=True)
     found = []
     for diff in diffs:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from memtui import query as queries
-from memtui.model import UNTYPED, Memory, Place
+from memtui.model import FILE_TIME, FILE_TIME_KEY, UNTYPED, Memory, Place
 from memtui.query import Condition, Operator, Query, Sort, TimeCondition
 
 ORDERS = (Sort.OLD, Sort.IMPORTANCE, Sort.PRIORITY, Sort.SALIENCE, Sort.USED)
@@ -278,6 +278,10 @@ def _find_same_ref(position: CursorPosition, slots: Sequence[int], rows: Sequenc
     return int(min(position.cursor, count - 1))
 
 
+_OF_FILE = (FILE_TIME_KEY, "load_limit", "cut_line")
+"""What `extra` says of a file with all its memories."""
+
+
 def find_changed(removed: Mapping[int, Memory], added: Mapping[int, Memory]) -> frozenset[int]:
     """Return the slots of added rows whose memory is new or changed; memories are by slot."""
     before = {memory.ref: _without_place(memory) for memory in removed.values()}
@@ -297,5 +301,10 @@ def follow_slots(slots: Collection[int], again: Mapping[int, int]) -> set[int]:
 
 
 def _without_place(memory: Memory) -> Memory:
-    """The memory without its location, since lines move when text above them changes."""
-    return replace(memory, origin=Place(""), also=())
+    """The memory without its location, since lines move when text above them changes, and
+    without the time of its file and how much of the file is loaded.
+    """
+    extra = {key: value for key, value in memory.extra.items() if key not in _OF_FILE}
+    by_file = memory.extra.get(FILE_TIME_KEY) == FILE_TIME
+    updated = None if by_file else memory.updated
+    return replace(memory, origin=Place(""), also=(), extra=extra, updated=updated)

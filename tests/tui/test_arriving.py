@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -254,6 +255,21 @@ async def test_new_rows_above_the_view_are_counted_and_a_key_leads_there(tmp_pat
         assert on.browse.memories.memory is not None
         assert on.browse.memories.memory.content == "Written meanwhile"
         assert "new above" not in on.text()
+
+
+async def test_a_line_added_to_a_file_makes_no_other_line_of_it_new(tmp_path: Path) -> None:
+    """All of them are as old as the file, and say how much of it is loaded."""
+    root = tmp_path / "claude"
+    index = root / "projects" / "-home-noor-shop" / "memory" / "MEMORY.md"
+    index.parent.mkdir(parents=True)
+    index.write_text("".join(f"- Rule number {number}\n" for number in range(60)))
+    async with stage(root) as on:
+        await on.sees("of 60")
+        index.write_text(index.read_text() + "- Written meanwhile\n")
+        os.utime(index, (1_000_000_000, 1_000_000_000))
+        on.browse.worker.refresh()
+        await on.sees("of 61")
+        assert len(on.browse.memories.fresh) == 1
 
 
 @pytest.mark.slow

@@ -392,7 +392,7 @@ async def test_copying_to_another_store_names_what_is_lost(tmp_path: Path) -> No
         await on.keys("c")
         assert isinstance(on.app.screen, CopyScreen)
         assert "Fields lost" in on.text()
-        assert f"{AGENT} → simple-memory" in on.text()
+        assert f"{AGENT} → Simple Memory" in on.text()
         await on.keys("enter")
         copies = [m for m in on.library.memories("simple-memory") if fact.content in m.content]
         assert copies

@@ -103,6 +103,7 @@ async def test_a_draft_whose_memory_is_gone_becomes_a_new_one(tmp_path: Path) ->
         await on.keys("K")
         assert "New memory" in on.text()
         assert form(on).query_one(TextInput).raw == f"mine {fact.content}"
+        assert form(on).values()["entity"] == fact.entity
 
 
 async def test_a_fault_keeps_the_text_and_prints_no_values(

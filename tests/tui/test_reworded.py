@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -187,3 +189,24 @@ async def test_a_text_that_is_deleted_under_a_form_can_be_saved_as_a_new_memory(
         label = memory.store
         assert any("KINGFISHER" in each.content for each in on.library.memories(label))
         assert not list((tmp_path / "state" / "drafts").glob("*"))
+
+
+@pytest.mark.slow
+async def test_a_line_that_changed_while_an_editor_was_open_is_a_conflict(tmp_path: Path) -> None:
+    editor, target = tmp_path / "editor.py", tmp_path / "stores" / "gemini" / "GEMINI.md"
+    async with changing(tmp_path, "gemini", editor=f"{sys.executable} {editor}") as on:
+        memory = await on.stand(in_the_middle(list(on.library.memories("gemini"))).ref)
+        editor.write_text(
+            "import sys\nfrom pathlib import Path\n"
+            f"target, old = Path({str(target)!r}), {memory.content!r}\n"
+            "target.write_text(target.read_text().replace(old, 'What they wrote.'))\n"
+            "Path(sys.argv[-1]).write_text('What I wrote.')\n"
+        )
+        on.app.suspend = contextlib.nullcontext  # type: ignore[method-assign,assignment]
+        await on.keys("E")
+        assert prose(on).raw == "What I wrote."
+        await on.keys("ctrl+s", "m")
+        await on.until(lambda: on.app.screen is on.browse, "it is saved")
+        text = target.read_text()
+        assert "- What I wrote.\n" in text
+        assert "What they wrote" not in text

@@ -31,6 +31,7 @@ MAY_WRITE = {
     "search/cache_files.py",  # from here on: the cache
     "search/saved_rows.py",
     "search/segment_files.py",
+    "search/session_index.py",
     "search/vectors.py",
     "search/whoosh_index.py",
 }
@@ -39,8 +40,8 @@ MAY_CUT_LINES = {
     "bundle/bundle_reader.py",  # lines of ASCII that are JSON each
     "config/loading.py",  # what tomli-w has just written
 }
-MAY_UNPICKLE = {"search/whoosh_index.py"}
-"""Its unpickler knows three classes (see `memtui.search.whoosh_index`)."""
+MAY_UNPICKLE = {"search/whoosh_index.py", "stores/mem0/points.py"}
+"""Their unpicklers know a few classes of an index, and of a point, which become plain objects."""
 MAY_RUN = {
     "tui/__init__.py",  # memtui itself, on another store
     "child_processes.py",  # memtui itself, for slow work

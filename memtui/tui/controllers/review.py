@@ -454,5 +454,4 @@ def _with_badges(queue: Queue) -> ReviewState:
 
 def _diff_lines(library: Library, planned: Planned) -> tuple[DiffLine, ...]:
     """Return the diff of a plan, with paths relative to their stores."""
-    diffs = name_below(planned.diffs(), {store.label: store.root for store in library.stores})
-    return tuple(diff_files(diffs))
+    return tuple(diff_files(name_below(planned.diffs(), library)))

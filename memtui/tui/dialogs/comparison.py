@@ -215,7 +215,7 @@ class ComparisonScreen(PageDialog[str]):
         if not self.working:
             counts = Counter(each.kind for each in self._shown)
             parts += [f"{text.number(counts[kind])} {kind}" for kind in counts]
-            parts = _with_stores(parts, self._shown, self.size.width - 2)
+            parts = _with_stores(parts, self._shown, self.app.store_name, self.size.width - 2)
         self.say_head(parts)
 
     @on(DifferenceList.Moved)
@@ -283,13 +283,15 @@ class ComparisonScreen(PageDialog[str]):
             ask_file(self.app, self._worker.jobs, "Save as Markdown", name, writers)
 
 
-def _with_stores(parts: list[str], shown: Sequence[Difference], width: int) -> list[str]:
+def _with_stores(
+    parts: list[str], shown: Sequence[Difference], name: Callable[[str], str], width: int
+) -> list[str]:
     """Add the number in each of several stores, as many as fit into `width` cells."""
     stores = count_by_store(shown)
     if len(stores) < 2:
         return parts
     named = [
-        f"{text.one_line(store)} {text.number(sum(kinds.values()))}"
+        f"{text.one_line(name(store))} {text.number(sum(kinds.values()))}"
         for store, kinds in stores.items()
     ]
     more: list[str] = []

@@ -131,13 +131,12 @@ class LogScreen(FittingDialog[tuple[str, str]]):
         }
 
     def _diff(self, action: JournalAction) -> list[DiffLine]:
-        roots = {store.label: store.root for store in self._library.stores}
         try:
             diffs = [diff for edit in action.edits for diff in edit_diffs(edit)]
         except SaveError as error:
             self.app.notify(str(error), severity="error", markup=False)
             return []
-        return diff_files(name_below(diffs, roots))
+        return diff_files(name_below(diffs, self._library))
 
     def action_go(self) -> None:
         action, library = self._list.current, self._library

@@ -328,7 +328,10 @@ class ImportScreen(TransferScreen):
         self._stores = stores
         self._file = LineInput("", name="file", placeholder="file path")
         self._into = ChoiceInput(
-            [ORIGINAL_STORES, *stores, NEW_FOLDER], ORIGINAL_STORES, name="into"
+            [ORIGINAL_STORES, *stores, NEW_FOLDER],
+            ORIGINAL_STORES,
+            name="into",
+            shown=self.app.store_name,
         )
         self._folder = LineInput("", name="folder", placeholder="path of a new or empty folder")
         self._plan: ImportPlan | Restoration | None = None
@@ -406,7 +409,7 @@ class ImportScreen(TransferScreen):
             lines = change_worker.describe_restore(plan)
         else:
             effects = change_worker.describe_effects(plan.plans)
-            lines = [*effects, *change_worker.describe_import(plan)]
+            lines = [*effects, *change_worker.describe_import(plan, self.app.store_name)]
             if not plan.has_edits:
                 self._plan = None
                 lines.insert(0, OutcomeLine("No changes: nothing to add", Tone.WARNING))
@@ -454,7 +457,8 @@ class CopyScreen(TransferScreen):
         super().__init__(writer)
         self._targets = targets
         self._read = read
-        self._to = ChoiceInput([*targets], next(iter(targets)), name="to")
+        first = next(iter(targets))
+        self._to = ChoiceInput([*targets], first, name="to", shown=self.app.store_name)
         self._how = ChoiceInput([COPY, MOVE], COPY, name="how")
         self._plan: ImportPlan | None = None
         self._planned: Planned | None = None
@@ -485,7 +489,7 @@ class CopyScreen(TransferScreen):
 
     def _planned_copy(self, found: tuple[ImportPlan, Planned]) -> None:
         plan, planned = found
-        lines = change_worker.describe_import(plan)
+        lines = change_worker.describe_import(plan, self.app.store_name)
         if planned.has_edits:
             self._plan, self._planned = plan, planned
         else:
@@ -496,7 +500,11 @@ class CopyScreen(TransferScreen):
             if change.act in (Act.RETIRE, Act.DELETE)
         )
         lines[:0] = [
-            OutcomeLine(f"{text.counted(count, 'memory')} in {store}", Tone.WARNING, verb)
+            OutcomeLine(
+                f"{text.counted(count, 'memory')} in {self.app.store_name(store)}",
+                Tone.WARNING,
+                verb,
+            )
             for (verb, store), count in removed.items()
         ]
         effects = change_worker.describe_effects(planned.plans)
@@ -512,7 +520,8 @@ class CopyScreen(TransferScreen):
     def _done(self, plan: ImportPlan, _: JournalAction) -> None:
         word = "Moved" if self._how.raw == MOVE else "Copied"
         what = text.counted(plan.counts["new"], "memory")
-        self.finish(f"{word} {what} to {text.one_line(self._to.raw)}")
+        target = text.one_line(self.app.store_name(self._to.raw))
+        self.finish(f"{word} {what} to {target}")
 
 
 def _plan(

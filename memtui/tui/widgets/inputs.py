@@ -5,7 +5,7 @@ Texts may hold any character a store holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.segment import Segment
 from rich.style import Style
@@ -129,9 +129,17 @@ class ChoiceInput(FocusableWidget):
     class Changed(Message):
         """Another value was chosen."""
 
-    def __init__(self, values: Sequence[str], chosen: str, *, name: str) -> None:
+    def __init__(
+        self,
+        values: Sequence[str],
+        chosen: str,
+        *,
+        name: str,
+        shown: Callable[[str], str] = str,
+    ) -> None:
+        """`shown`: how a value is written."""
         super().__init__(name=name)
-        self._values = list(values)
+        self._values, self._shown = list(values), shown
         if chosen not in self._values:
             self._values.insert(0, chosen)
         self._spans: list[tuple[int, int, str]] = []
@@ -158,9 +166,12 @@ class ChoiceInput(FocusableWidget):
             if start <= event.x < end:
                 self._choose(value)
 
+    def _words(self, value: str) -> str:
+        return text.one_line(self._shown(value)) or "none"
+
     def _first(self) -> int:
         """Index of the first drawn value, so that the chosen one is visible."""
-        cells = [text.width(text.one_line(value) or "none") + 4 for value in self._values]
+        cells = [text.width(self._words(value)) + 4 for value in self._values]
         chosen, first = self._values.index(self.raw), 0
         while first < chosen and sum(cells[first : chosen + 1]) + 2 > self.size.width:
             first += 1
@@ -174,7 +185,7 @@ class ChoiceInput(FocusableWidget):
         self._spans, used = [], int(more)
         for value in self._values[first:]:
             chosen = value == self.raw
-            words = f" {'●' if chosen else '○'} {text.one_line(value) or 'none'} "
+            words = f" {'●' if chosen else '○'} {self._words(value)} "
             if self._spans and used + text.width(words) > self.size.width - (value != last):
                 segments.append(Segment("›", palette.dim))
                 break
@@ -219,7 +230,7 @@ class ChoiceList(RowList[Choice]):
             )
         ]
         if start:
-            found.sort(key=lambda pair: not pair[1].startswith(start))
+            found.sort(key=lambda pair: (not pair[1].startswith(start), start not in pair[1]))
         self.show_rows([choice for choice, _ in found])
 
     def toggle(self) -> None:
