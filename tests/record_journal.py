@@ -50,13 +50,18 @@ MOVING_ON = ("updated_at", "revision_count", "normalized_hash", "last_seen_at", 
 @contextmanager
 def opened(top: Path, *names: str) -> Iterator[Library]:
     """These stores of the folder, else those of all formats, with the folder's journal."""
-    places = [top / "stores" / name for name in names or [known.name for known in FORMATS]]
+    places = [top / "stores" / name for name in names or _recorded(top)]
     library = Library.open(places, state=top / "state")
     library.load()
     try:
         yield library
     finally:
         library.close()
+
+
+def _recorded(top: Path) -> list[str]:
+    """The formats with a store in the folder; a recording lacks those that came after it."""
+    return [known.name for known in FORMATS if (top / "stores" / known.name).exists()]
 
 
 def state_of(top: Path) -> dict[str, str]:

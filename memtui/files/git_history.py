@@ -192,6 +192,7 @@ class GitHistory(Struct):
         try:
             with self._opened().open(self.deadline, self.cancelled) as git:
                 output = git.run(
+                    "-c", "diff.autoRefreshIndex=false",  # which would write the index
                     "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv",
                     "--ignore-submodules=all", "HEAD", "--", name, cwd=str(self.top),
                     env={

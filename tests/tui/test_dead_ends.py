@@ -127,8 +127,9 @@ async def test_the_tree_opens_the_same_way_whatever_was_read_first(root: Path) -
     async with stage(root, (160, 45)) as on:
         tree = on.browse.entities
         counts = {f"top{number % 3}/e{number}": 1 for number in range(200)}
-        many = NO_PATHS._replace(counts=counts)
-        first = NO_PATHS._replace(counts=dict(list(counts.items())[:5]))
+        targets = {path: Target("", (path,)) for path in counts}
+        many = NO_PATHS._replace(counts=counts, targets=targets)
+        first = many._replace(counts=dict(list(counts.items())[:5]))
         tree.show(many, Target(), {})
         at_once = [line.path for line in tree._lines]
         tree._most, tree._unfolded = 0, set()

@@ -41,7 +41,7 @@ MAY_CUT_LINES = {
     "config/loading.py",  # what tomli-w has just written
 }
 MAY_UNPICKLE = {"search/whoosh_index.py", "stores/mem0/points.py"}
-"""The unpickler of the first knows three classes, that of the second makes plain values of all."""
+"""Their unpicklers know a few classes of an index, and of a point, which become plain objects."""
 MAY_RUN = {
     "tui/__init__.py",  # memtui itself, on another store
     "child_processes.py",  # memtui itself, for slow work

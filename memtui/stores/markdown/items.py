@@ -11,6 +11,7 @@ text, see `listed_texts.name_texts`.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -301,6 +302,10 @@ class MarkdownList(ListFile):
             body = _with_section(body, group, new_text, whole=self.has_whole_prose)
         else:
             body = add_item(body, new_text, group, whole=self.has_whole_prose)
+        return self.with_body(body)
+
+    def with_body(self, body: str) -> str:
+        """The whole text with a body to which something was added."""
         head = self.document.head
         return self._with_body(f"\n{body}" if head and not head.endswith("\n") else body)
 
@@ -374,8 +379,7 @@ def _with_section(body: str, section: str, new_text: str, *, whole: bool) -> str
     """Add a bullet below a heading that has none yet, or a new heading with it."""
     if "\n" in section or not section.strip():
         raise Refused("a heading is one line of text", where=section)
-    pattern = rf"^ {{0,3}}#{{1,6}}[ \t]+{re.escape(section)}[ \t#]*$"
-    heading = re.search(pattern, body, re.MULTILINE)
+    heading = next(_headings(body, section), None)
     lines = f"- {_indented(new_text, '  ')}"
     if heading:
         result = f"{body[: heading.end()]}\n\n{lines}\n{body[heading.end() :]}"
@@ -384,6 +388,46 @@ def _with_section(body: str, section: str, new_text: str, *, whole: bool) -> str
         head += "" if not head or head.endswith("\n\n") else "\n"
         result = f"{head}## {section}\n\n{lines}\n"
     return _checked_addition(body, result, new_text, section, whole=whole)
+
+
+def _headings(body: str, section: str) -> Iterator[re.Match[str]]:
+    pattern = rf"^ {{0,3}}#{{1,6}}[ \t]+{re.escape(section)}[ \t#]*$"
+    return re.finditer(pattern, body, re.MULTILINE)
+
+
+def add_prose(body: str, new_text: str, section: str) -> str:
+    """The body with one more item of prose, read with `whole`; "" where it would not be one.
+
+    It stands at the first place below the heading where it is not read as a part of other prose; a
+    missing heading is added at the end.
+    """
+    before = parse_items(body, whole=True)
+    wanted = Counter([*map(_as_read, before), ("", new_text, section)])
+    headings = list(_headings(body, section)) if section else []
+    places = [body.find("\n", each.end()) + 1 or len(body) for each in headings]
+    places += [item.end for item in before if item.section == section]
+    results = [_with_paragraph(body, at, new_text) for at in ([] if section else [0]) + places]
+    if section and not headings and "\n" not in section:
+        results.append(_with_paragraph(body, len(body), f"## {section}\n\n{new_text}"))
+    for result in results:
+        if Counter(map(_as_read, parse_items(result, whole=True))) == wanted:
+            return result
+    return ""
+
+
+def _as_read(item: MarkdownItem) -> tuple[str, str, str]:
+    return item.marker, item.text, item.section
+
+
+def _with_paragraph(body: str, at: int, text: str) -> str:
+    """Add a text between blank lines: those that are there, or new ones."""
+    head, tail = body[:at], body[at:]
+    if head and tail.startswith("\n") and not head.endswith("\n\n"):
+        head, tail = f"{head}\n", tail[1:]
+    if head and not head.endswith("\n\n"):
+        head += "\n" if head.endswith("\n") else "\n\n"
+    gap = "\n\n" if tail and not tail.startswith("\n") else "\n"
+    return f"{head}{text}{gap}{tail}"
 
 
 def _checked_addition(

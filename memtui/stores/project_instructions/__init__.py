@@ -17,9 +17,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
-from memtui.stores.base import ReadTime
+from memtui.stores.base import ReadTime, Unreadable
 from memtui.stores.format import Candidate, Detection, Format, Product
-from memtui.stores.scanning import is_link_into, list_folder
+from memtui.stores.scanning import LEADS_OUTSIDE, is_link_into, list_folder
 
 MAX_FILES = 500
 """Files of one folder of rules."""
@@ -98,31 +98,53 @@ def source_of(path: str) -> Source:
     return IMPORTED
 
 
-def instruction_files(root: Path, claims: tuple[str, ...]) -> list[str]:
-    """The files of a project that exist and that no other store there reads, relative to it."""
-    return [path for path in present_files(root) if not _is_claimed(path, claims)]
+def instruction_files(
+    root: Path, claims: tuple[str, ...], faults: list[Unreadable] | None = None
+) -> list[str]:
+    """The files of a project that exist and that no other store there reads, relative to it.
+
+    Folders of them that cannot be listed are added to `faults`.
+    """
+    return [path for path in present_files(root, faults) if not _is_claimed(path, claims)]
 
 
-def present_files(root: Path) -> Iterator[str]:
-    """The files of a project that exist, relative to it."""
+def present_files(root: Path, faults: list[Unreadable] | None = None) -> Iterator[str]:
+    """The files of a project that exist, also those that cannot be read, relative to it.
+
+    Never raises. A folder that leads out of the project is named in `faults`, and not read.
+    """
+    closed = [] if faults is None else faults
     for source in SOURCES:
-        if not source.path.endswith("/"):
-            if os.path.isfile(root / source.path):
-                yield source.path
-        elif os.path.isdir(root / source.path):
-            yield from _files_in(root, source.path.rstrip("/"), source.suffixes, _DEEPEST)
-
-
-def _files_in(root: Path, folder: str, suffixes: tuple[str, ...], deepest: int) -> Iterator[str]:
-    for entry in list_folder(root / folder)[0][:MAX_FILES]:
-        path = f"{folder}/{entry.name}"
-        if _NOT_IN_A_KEY in path or (entry.is_symlink() and not is_link_into(entry.path, root)):
+        path = root / source.path
+        is_folder = os.path.isdir(path)
+        if not os.path.lexists(path) or is_folder != source.path.endswith("/"):
             continue
-        if entry.is_dir():
-            if deepest:
-                yield from _files_in(root, path, suffixes, deepest - 1)
-        elif entry.name.endswith(suffixes):
-            yield path
+        folder = path if is_folder else path.parent
+        if not is_link_into(folder, root):
+            closed.append(Unreadable(str(folder), LEADS_OUTSIDE))
+        elif is_folder:
+            name = source.path.rstrip("/")
+            yield from _files_in(root, name, source.suffixes, _DEEPEST, closed)
+        else:
+            yield source.path
+
+
+def _files_in(
+    root: Path, folder: str, suffixes: tuple[str, ...], deepest: int, faults: list[Unreadable]
+) -> Iterator[str]:
+    entries, closed = list_folder(root / folder)
+    faults += closed
+    for entry in entries[:MAX_FILES]:
+        path = f"{folder}/{entry.name}"
+        if _NOT_IN_A_KEY in path:
+            continue
+        if not os.path.isdir(entry.path):
+            if entry.name.endswith(suffixes):
+                yield path
+        elif not is_link_into(entry.path, root):
+            faults.append(Unreadable(entry.path, LEADS_OUTSIDE))
+        elif deepest and not is_link_into(root / folder, entry.path):  # it does not lead up again
+            yield from _files_in(root, path, suffixes, deepest - 1, faults)
 
 
 def claims_of(root: Path) -> tuple[str, ...]:

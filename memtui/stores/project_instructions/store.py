@@ -18,7 +18,7 @@ from typing import Any
 
 from memtui.changes import Act, Change, Plan
 from memtui.errors import Refused
-from memtui.model import Memory
+from memtui.model import CURRENT, Memory
 from memtui.stores import listed_texts
 from memtui.stores.base import LoadedText, LoadLimit, ReadTime, StoreView, Unreadable
 from memtui.stores.claude_code.rules import DEEPEST_IMPORT, imports_in
@@ -26,7 +26,7 @@ from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import CONVERTED, extra_in
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile
 from memtui.stores.markdown.documents import words_of
-from memtui.stores.markdown.items import SECTION, MarkdownList, MarkdownListStore
+from memtui.stores.markdown.items import SECTION, MarkdownList, MarkdownListStore, add_prose
 from memtui.stores.project_instructions import (
     IMPORTED,
     IMPORTER,
@@ -75,6 +75,11 @@ class InstructionFile(MarkdownList):
 
     has_whole_prose = True
 
+    def insert(self, group: str, new_text: str, type: str = "") -> str:
+        """As any list does, but a section as prose where it stays one text of its own."""
+        after = add_prose(self.document.body, new_text, group) if type == PROSE else ""
+        return self.with_body(after) if after else super().insert(group, new_text, type)
+
 
 def _merge(change: Change, memory: Memory, context: ListContext) -> Plan:
     """Merge rules of one file: those of another are read by other programs, which would lose
@@ -100,10 +105,10 @@ class InstructionStore(MarkdownListStore):
         self._claims: LastRead[tuple[str, ...]] = LastRead()
         self._imports: dict[str, LastRead[list[str]]] = {}
 
-    def list_files(self, faults: list[Unreadable]) -> list[str]:  # noqa: ARG002
+    def list_files(self, faults: list[Unreadable]) -> list[str]:
         folders = (self.root, self.root / ".claude")
         claims = self._claims.get(folders, lambda: claims_of(self.root))
-        files = instruction_files(self.root, claims)
+        files = instruction_files(self.root, claims, faults)
         return [*files, *self._imported(files)]
 
     def _imported(self, files: Sequence[str]) -> list[str]:
@@ -140,7 +145,7 @@ class InstructionStore(MarkdownListStore):
         return source_of(key) is not IMPORTED
 
     def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
-        return False
+        return not text  # without rules it keeps a line feed
 
     def entity_levels(self, entity: str) -> tuple[str, ...]:
         """The file as one level."""
@@ -219,7 +224,10 @@ def convert(memory: Memory) -> ConvertedMemory:
     section = " ".join((memory.entity or memory.store).replace("#", " ").split())
     changes = [
         (memory.entity, "entity (becomes a heading)"),
-        (memory.importance == "medium", "importance (follows from the scope of the file)"),
+        (
+            memory.importance == "medium" and memory.status in CURRENT,
+            "importance (follows from the scope of the file)",
+        ),
     ]
     extra = {CONVERTED: True, SECTION: section}
     return listed_texts.convert_to_text(memory, "", changes, extra=extra)

@@ -45,7 +45,7 @@ KEPT = "; your text is still here."
 UNRESOLVED = OutcomeLine("another program changed this memory meanwhile", Tone.WARNING, "!")
 SHOW_BOTH, AS_NEW = "show both texts", "save as a new memory"
 MERGED = "Merged: both changes are in the text, save it if it is right"
-MARKED = "marked in the text: keep the lines you want, and remove the marks"
+MARKED = "marked: keep the lines you want, and remove the marks"
 NO_CHANGES = OutcomeLine("No changes yet", Tone.QUIET)
 
 
@@ -270,6 +270,8 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
     def note_change(self) -> None:
         """Show at once that another program changed or deleted the memory."""
         if (base := self._base) is None or self._saving or not self._initial:
+            return
+        if not self.query(OutcomeLines):  # it is not shown yet, or no longer
             return
         now = self._now()
         if now is None:

@@ -75,7 +75,8 @@ class EntityTree(ListWindow):
         self._lines = [EntityBranch("", "everything", 0, total, True), *found] if found else []
         at = next((i for i, line in enumerate(self._lines) if line.path == path), self.cursor)
         self.reset(cursor=at, top=self.top)
-        entities = sum(bool(self._paths.targets[path].entities) for path in counts)
+        targets = self._paths.targets
+        entities = sum(bool(targets[path].entities) for path in counts if path in targets)
         self.say_below(Content(text.number(entities) if named else ""))
 
     @property

@@ -18,8 +18,11 @@ from tests.formats import FORMATS
 from tests.long_run import share
 from tests.secrets_for_tests import PLANTED, TOKEN, files_with, is_shown, masks_in, plant, shown
 
-WITHOUT_MEMORIES = {"open", "demo", "export", "verify", "embed", "config", "extract"}
-"""They print no text of memories, or (`extract`) ask a server."""
+WITHOUT_MEMORIES = {
+    *("open", "demo", "export", "verify", "embed", "config", "extract", "sessions", "origin")
+}
+"""They print no text of memories, ask a server (`extract`), or read sessions, which have tests of
+their own."""
 
 pytestmark = [
     pytest.mark.slow,

@@ -515,7 +515,14 @@ def test_the_memory_of_a_row_is_found_by_each_name_of_its_number() -> None:
         assert changed_memories(action, {"/s": "s"}, get) == []
         return asked
 
-    assert found(row_edit("/db", "t", {"id": 7}, None, None)) == ["s:7"]
-    assert found(row_edit("/db", "t", {"sync_id": "a"}, {"rowid": 8}, None)) == ["s:8"]
-    assert found(row_edit("/db", "t", {"sync_id": "a"}, None, {"id": 9})) == ["s:9"]
-    assert found(row_edit("/db", "t", {"id": 1}, {"id": 2}, {"id": 3})) == ["s:1", "s:3", "s:2"]
+    assert found(row_edit("/db", "t", {"id": 7}, None, None)) == ["s:7", "s:t/7"]
+    assert found(row_edit("/db", "t", {"sync_id": "a"}, {"rowid": 8}, None)) == ["s:8", "s:t/8"]
+    assert found(row_edit("/db", "t", {"sync_id": "a"}, None, {"id": 9})) == ["s:9", "s:t/9"]
+    assert found(row_edit("/db", "t", {"id": 1}, {"id": 2}, {"id": 3})) == [
+        "s:1",
+        "s:t/1",
+        "s:3",
+        "s:t/3",
+        "s:2",
+        "s:t/2",
+    ]

@@ -80,6 +80,40 @@ def test_a_section_is_edited_and_undone_byte_for_byte(tmp_path: Path) -> None:
         do(library, Act.EDIT, about, content="Grinds.\n\n## Not a heading")
 
 
+@pytest.mark.parametrize("content", ["Grinds rye.", "Coarse", "Only words."])
+def test_what_is_retired_comes_back_as_it_stood(tmp_path: Path, content: str) -> None:
+    text = "Only words.\n" if content == "Only words." else AGENTS.split("\n\n```")[0]
+    text += "\n\n## Style\n\n- Fine\n- Coarse\n"
+    file = write(tmp_path / "p" / "AGENTS.md", text)
+    library = opened(tmp_path / "p")
+    before = next(m for m in of(library, "AGENTS.md") if m.content == content)
+    do(library, Act.RETIRE, before)
+    assert content not in file.read_text()
+    do(library, Act.RESTORE, library.get(before.ref))
+    after = library.get(before.ref)
+    assert (after.kind, after.type, after.title) == (before.kind, before.type, before.title)
+    assert file.read_text().split() == text.split()
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    root, beyond = tmp_path / "p", tmp_path / "beyond"
+    write(root / "GEMINI.md", "- a\n")
+    write(root / ".cursorrules", "")
+    (root / "AGENTS.md").symlink_to("AGENTS.md")
+    write(beyond / "rules" / "x.mdc", "- b\n")
+    write(beyond / "x.md", "- c\n")
+    (root / ".cursor").symlink_to(beyond)
+    (root / ".roo" / "rules").mkdir(parents=True)
+    (root / ".roo" / "rules" / "up").symlink_to("..")
+    (root / ".roo" / "rules" / "out").symlink_to(beyond)
+    write(root / ".roo" / "rules" / "y.md", "- d\n")
+    library = opened(root)
+    assert sorted(m.content for m in library.snapshot.rows) == ["a", "d"]
+    faults = {Path(fault.file) for fault in library.snapshot.stores[0].unreadable}
+    named = (".cursorrules", "AGENTS.md", ".cursor/rules", ".roo/rules/out")
+    assert faults == {root / name for name in named}
+
+
 @pytest.mark.parametrize(
     ("front", "scope"),
     [
