@@ -38,6 +38,9 @@ def page() -> str:
         "Generated from the program; `?` in memtui lists the keys of the pane you are in. Other",
         "keys can be set in `config.toml` under `[keys]`, by the name of the action:",
         '`"filter.type" = "T"`.',
+        "",
+        "`n` and `N` go through the matches of a search while the detail shows any; otherwise they",
+        "add a memory and compare two times. `insert` always adds a memory.",
     ]
     for title, found in chapters.items():
         if found:

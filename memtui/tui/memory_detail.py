@@ -19,7 +19,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
-from memtui.model import PROJECT_PATH, Memory, Place
+from memtui.model import PROJECT_PATH, READ_BY, SCOPE, Memory, Place
 from memtui.tui import appearance
 from memtui.tui.appearance import Palette, marked_segments
 
@@ -342,6 +342,7 @@ class MemoryDetail(NamedTuple):
         memory = self.memory
         file = _place(memory.origin, self.root)
         updated = memory.updated if memory.updated != memory.created else None
+        read_by = memory.extra.get(READ_BY)
         pairs = [
             ("Entity", ", ".join((memory.entity, *memory.also_entities))),
             ("Tags", ", ".join(memory.tags)),
@@ -353,6 +354,8 @@ class MemoryDetail(NamedTuple):
             ("Source", memory.source),
             ("Kind", memory.kind if memory.kind != memory.shown_type else ""),
             ("Project", str(memory.extra.get(PROJECT_PATH) or "")),
+            ("Scope", str(memory.extra.get(SCOPE) or "")),
+            ("Read by", ", ".join(map(str, read_by if isinstance(read_by, list) else ()))),
             ("Id", "" if file.startswith(memory.id) else memory.id),
             ("File", file),
             *(("Also in", _place(place, self.root)) for place in memory.also),

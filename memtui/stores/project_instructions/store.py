@@ -18,7 +18,7 @@ from typing import Any
 
 from memtui.changes import Act, Change, Plan
 from memtui.errors import Refused
-from memtui.model import CURRENT, Memory
+from memtui.model import CURRENT, READ_BY, SCOPE, Memory
 from memtui.stores import listed_texts
 from memtui.stores.base import LoadedText, LoadLimit, ReadTime, StoreView, Unreadable
 from memtui.stores.claude_code.rules import DEEPEST_IMPORT, imports_in
@@ -38,7 +38,6 @@ from memtui.stores.scanning import LastRead, is_link_into, read_small
 
 DEFAULT = "AGENTS.md"
 RULE, PROSE = "rule", "section"
-SCOPE, READ_BY = "scope", "read_by"
 ALWAYS, BY_HAND = "always", "when a person names it"
 
 
