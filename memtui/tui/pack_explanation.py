@@ -143,7 +143,8 @@ def describe_empty(
         )
     if request.budget is not None and built.whole.text:
         return f"Nothing fits this budget. {press(('pack.more', 'for more'))}"
-    keys = press(("search", "for another task"), ("pack.recipe.next", "for another recipe"))
+    other = "task" if recipe.takes == "task" else "project"
+    keys = press(("search", f"for another {other}"), ("pack.recipe.next", "for another recipe"))
     return f"This recipe finds nothing for it. {keys}"
 
 
