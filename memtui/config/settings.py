@@ -17,6 +17,7 @@ from msgspec import Meta, Struct, field
 from memtui.errors import did_you_mean
 from memtui.model import STATUSES
 from memtui.query import Sort
+from memtui.text import one_line
 
 DENSITIES = ("compact", "comfortable", "roomy")
 DATES = ("ago", "date")
@@ -202,7 +203,7 @@ class Setting(NamedTuple):
             return f"must be one of {', '.join(filter(None, self.choices))}"
         if not isinstance(self.type, type) or not issubclass(self.type, Struct):
             return f"must be {self.must}"
-        detail = detail.replace("Object missing required field", "it lacks")
+        detail = one_line(detail).replace("Object missing required field", "it lacks")
         detail = detail.replace(" - at `$.", ", in `")
         unknown = re.search("unknown field `(.*?)`", detail)
         hint = did_you_mean(unknown[1], self.type.__struct_fields__, lead="; ") if unknown else ""

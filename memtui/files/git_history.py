@@ -192,11 +192,10 @@ class GitHistory(Struct):
         try:
             with self._opened().open(self.deadline, self.cancelled) as git:
                 output = git.run(
-                    "-c", "diff.autoRefreshIndex=false",  # which would write the index
                     "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv",
                     "--ignore-submodules=all", "HEAD", "--", name, cwd=str(self.top),
                     env={
-                        "GIT_INDEX_FILE": str(self._opened().folder / "index"),
+                        "GIT_INDEX_FILE": git.copy_index(),
                         "GIT_WORK_TREE": str(self.top),
                     },
                 )  # fmt: skip

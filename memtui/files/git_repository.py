@@ -210,6 +210,13 @@ class GitCommands(Struct, frozen=True):
             raise GitError(one_line(said, LONGEST_PROBLEM))
         return output
 
+    def copy_index(self) -> str:
+        """A copy of the repository's index with its time, which git may refresh. Raises
+        OSError."""
+        copy = os.path.join(self.folder, "index-copy")
+        shutil.copy2(self.repository.folder / "index", copy)
+        return copy
+
     def ask(self, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> str:
         """What a command prints; "" if it fails and says nothing. Raises GitError."""
         try:

@@ -221,14 +221,9 @@ class ChoiceList(RowList[Choice]):
     def narrow(self, words: str) -> None:
         """Show only the choices that contain all these words, those that begin so first."""
         start = text.fold(words).strip()
-        found = [
-            (choice, known)
-            for choice in self._all
-            if all(
-                part in (known := text.fold(f"{choice.words} {choice.note}"))
-                for part in start.split()
-            )
-        ]
+        known = [(each, text.fold(f"{each.words} {each.note}")) for each in self._all]
+        parts = start.split()
+        found = [pair for pair in known if all(part in pair[1] for part in parts)]
         if start:
             found.sort(key=lambda pair: (not pair[1].startswith(start), start not in pair[1]))
         self.show_rows([choice for choice, _ in found])

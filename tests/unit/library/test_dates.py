@@ -75,7 +75,7 @@ def test_a_touch_makes_nothing_new_and_an_edit_does(root: Path, tmp_path: Path) 
     read(root, tmp_path / "cache")
     os.utime(root / ".serena/memories/ports.md")
     assert read(root, tmp_path / "cache")["ports.md"].when == COMMITTED
-    put(root, ".serena/memories/ports.md", "# Ports\n\nThe API listens on 9090.\n")
+    put(root, ".serena/memories/ports.md", "# Ports\n\nThe API listens on 9090 now.\n")
     assert read(root, tmp_path / "cache")["ports.md"].when == NOW
 
 
