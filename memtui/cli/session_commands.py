@@ -16,7 +16,19 @@ from memtui.cli.output import columns, print_json, shown_progress
 from memtui.cli.store_selection import load_settings, note_incomplete, print_unread, read_library
 from memtui.errors import RefError, Refused
 from memtui.model import format_time
-from memtui.text import column, counted, cut, date, one_line, pad, short_ago, size, visible
+from memtui.text import (
+    column,
+    counted,
+    cut,
+    date,
+    excerpt,
+    find_passage,
+    one_line,
+    pad,
+    short_ago,
+    size,
+    visible,
+)
 
 if TYPE_CHECKING:
     from memtui.query import Query
@@ -387,13 +399,10 @@ def _print_hit(hit: Hit, message: Message | None, words: Sequence[str]) -> None:
     )
     text = "(the session changed since it was indexed)"
     if message is not None:
-        text = around(one_line(message.text), words, PASSAGE_CHARS)
+        passage = find_passage(message.text, words)
+        text = (
+            excerpt(message.text, passage, words, PASSAGE_CHARS)
+            if passage
+            else one_line(message.text)
+        )
     print(cut(f"{'  '.join(cells)}  {text}", columns()).rstrip())
-
-
-def around(line: str, words: Sequence[str], most: int) -> str:
-    """The part of a line around the first of the words, at most so many characters."""
-    folded = line.casefold()
-    at = min((place for word in words if (place := folded.find(word)) >= 0), default=0)
-    start = max(0, at - most // 3)
-    return ("…" if start else "") + line[start : start + most]

@@ -116,16 +116,16 @@ def title_of(messages: Iterable[Message]) -> str:
     return " ".join(first.split())[:TITLE_CHARS]
 
 
-class LineReader:
+class LineReader(ABC):
     """Makes messages of the lines of one session, one after the other."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         """What is known of the session from the lines that were read."""
 
+    @abstractmethod
     def read(self, line: Line, reading: Reading) -> Iterator[Message]:
         """The messages of a line. A type that is not known is counted in `reading`."""
-        raise NotImplementedError
 
     def rest(self) -> Iterator[Message]:
         """What was held back at the end of the file."""

@@ -79,6 +79,8 @@ def test_secrets_and_control_characters_do_not_reach_the_terminal(home: Path) ->
     text = f"Use {TOKEN} \x1b]0;owned\x07 now"
     write_lines(file, [claude_line("user", text, "u1"), claude_line("assistant", text, "a1")])
     run("on", "claude", "--yes")
+    found = CliRunner().invoke(memtui, ["search", "use", "--everywhere", "--store", str(home)])
+    assert TOKEN not in found.output
     for arguments in (("list",), ("list", "--json"), ("show", "5c0f"), ("show", "5c0f", "--json")):
         output = run(*arguments).output
         assert "Use" in output
