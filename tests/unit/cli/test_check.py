@@ -67,10 +67,8 @@ def test_only_the_kinds_that_were_named_decide_on_the_exit_code(
 def test_two_facts_that_cannot_both_be_true_are_a_conflict(
     tmp_path: Path, call: Call, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = agent_memory(
-        tmp_path / "memory",
-        {"al": ["Al works at OldCorp in Porto", "Al works at NewCorp in Porto"]},
-    )
+    facts = ["Ann lives in Braga with two cats", "Ann lives in Porto near the river"]
+    store = agent_memory(tmp_path / "memory", {"ann": facts})
     assert call("check", store) == 0
     capsys.readouterr()
     assert call("check", "--fail-on", "conflict", store) == 1
