@@ -70,7 +70,7 @@ def test_what_was_said_before_is_a_strong_mention(tmp_path: Path, lines: list[Li
 
 
 def test_a_paraphrase_is_a_likely_mention(tmp_path: Path) -> None:
-    said = "ledger listens at 8124 in its staging instance, gunicorn still holds the old"
+    said = "ledger has port 8124 in its staging instance, gunicorn still holds the old"
     write(tmp_path, [("user", said)])
     (found,) = origins(tmp_path, memory())
     assert found.strength is Strength.LIKELY
