@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from memtui.insight.comparison import diff_words
 from memtui.insight.lineage import Lineage, Relative
 from memtui.insight.timeline import Timeline
-from memtui.model import CURRENT, Memory
+from memtui.model import CURRENT, HIDDEN, Memory
 from memtui.stores.effects import describe_reading
-from memtui.stores.sidecar import HIDDEN
 from memtui.text import ago, counted, date, mask_secrets, number, one_line
 
 if TYPE_CHECKING:

@@ -163,7 +163,8 @@ _TAGS = {"gone": "del", "new": "ins"}
 
 def _change(note: ChangeNote) -> Iterator[str]:
     yield (
-        f'<li><span class="kind">{_words(note.kind)}</span> <span dir="auto">{_words(note.heading)}</span>'
+        f'<li><span class="kind">{_words(note.kind)}</span> '
+        f'<span dir="auto">{_words(note.heading)}</span>'
         f'<p class="marks" dir="auto">{_words(note.about)}</p>'
     )
     if note.pieces:

@@ -11,9 +11,9 @@ import os
 from collections.abc import Iterable, Sequence
 
 from memtui.changes import TEXTS, Act, Edit, Effect, Kind, Outcome, Plan, count_common
-from memtui.model import CURRENT, Memory
+from memtui.model import CURRENT, HIDDEN, Memory
 from memtui.stores.base import LoadedText, ReadTime, Store
-from memtui.stores.sidecar import HIDDEN, is_kept
+from memtui.stores.sidecar import is_kept
 from memtui.text import number
 
 _PHRASES: dict[Act | None, tuple[str, str]] = {

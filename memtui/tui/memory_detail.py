@@ -19,8 +19,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
-from memtui.model import PROJECT_PATH, READ_BY, SCOPE, Memory, Place
-from memtui.stores.sidecar import HIDDEN
+from memtui.model import HIDDEN, PROJECT_PATH, READ_BY, SCOPE, Memory, Place
 from memtui.tui import appearance
 from memtui.tui.appearance import Palette, marked_segments
 
