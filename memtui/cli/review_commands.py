@@ -10,14 +10,8 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from memtui.changes import Act
+from memtui.cli import output
 from memtui.cli.options import argument, command, option
-from memtui.cli.output import (
-    print_diffs,
-    print_effects,
-    print_json,
-    shown_progress,
-    write_action,
-)
 from memtui.cli.store_selection import load_library, load_settings, read_library
 from memtui.errors import Refused, did_you_mean
 from memtui.text import and_more, counted, one_line, visible
@@ -164,9 +158,9 @@ def consolidate(
     """
     library = load_library(stores)
     if undo_number is not None:
-        action = write_action(library, lambda: library.undo(undo_number))
+        action = output.write_action(library, lambda: library.undo(undo_number))
         print(f"Undone: {one_line(action.title)}")
-        print_effects(action.effects)
+        output.print_effects(action.effects)
         return 0
     queue = _queue_of(library)
     found = [each for each in _scan(queue, ["cluster"]).proposals if each.changes]
@@ -291,7 +285,7 @@ def _queue_of(library: Library, clones: Sequence[Path] = ()) -> ReviewQueue:
 
 
 def _scan(queue: ReviewQueue, kinds: Sequence[str], *, across: bool = False) -> Queue:
-    with shown_progress() as report:
+    with output.shown_progress() as report:
         return queue.scan(_kinds(kinds), report, across=across)
 
 
@@ -311,7 +305,7 @@ def _print_queue(queue: Queue, as_json: bool) -> int:
     from memtui.upkeep.proposals import RULES, to_record
 
     if as_json:
-        print_json([to_record(proposal) for proposal in queue.proposals])
+        output.print_json([to_record(proposal) for proposal in queue.proposals])
         return 0
     heading = None
     for proposal in queue.proposals:
@@ -357,15 +351,15 @@ def _accept(
     planned = queue.plan(chosen)
     if not planned.has_edits:
         raise Refused("there is nothing to change", do="memtui review lists what is open")
-    number = None if dry_run else write_action(library, lambda: library.apply(planned)).id
+    number = None if dry_run else output.write_action(library, lambda: library.apply(planned)).id
     if as_json:
         ids = [proposal.id for proposal in chosen]
         effects = {"effect": "; ".join(planned.effects)}
-        print_json({"done": not dry_run, "action": number, "proposals": ids, **effects})
+        output.print_json({"done": not dry_run, "action": number, "proposals": ids, **effects})
     elif dry_run:
-        print_effects(planned.effects)
-        print_diffs(sorted(planned.diffs(), key=lambda diff: ".memtui" in diff.path))
+        output.print_effects(planned.effects)
+        output.print_diffs(sorted(planned.diffs(), key=lambda diff: ".memtui" in diff.path))
     else:
         print(f"Accepted {len(chosen)} (number {number} in the log; memtui undo reverts it)")
-        print_effects(planned.effects)
+        output.print_effects(planned.effects)
     return 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import asdict
 
+from memtui.cli import store_selection
 from memtui.cli.options import command, option
 from memtui.cli.output import (
     ID_CELLS,
@@ -20,15 +21,6 @@ from memtui.cli.output import (
     print_json,
     print_memories,
     shown_progress,
-)
-from memtui.cli.store_selection import (
-    find_catalog,
-    load_library,
-    note_unreadable,
-    nothing_open,
-    read_library,
-    refuse_missing,
-    show_stores,
 )
 from memtui.errors import Refused, StoreError
 from memtui.text import counted, cut, number, one_line, pad, short_ago
@@ -46,7 +38,7 @@ REMOVALS = 20
 @command
 def open_(paths: Sequence[str]) -> int:
     """Open the screen on these stores."""
-    return show_stores(paths)
+    return store_selection.show_stores(paths)
 
 
 @command
@@ -67,7 +59,7 @@ def demo() -> int:
         agents = [registry.product_of(known.name, root) for known, root in found]
         badges = "  ".join(f"{agent.badge} {agent.name}" for agent in agents)
         roots = [str(root) for _, root in found]
-        return show_stores(roots, looks=False, legend=(("agents", badges), *LEGEND))
+        return store_selection.show_stores(roots, looks=False, legend=(("agents", badges), *LEGEND))
     finally:
         child_processes.kill_all()
         for _ in range(REMOVALS):  # a job that is not waited for may just write into the cache
@@ -102,7 +94,7 @@ def stores(
     from memtui.library.store_catalog import project_name
 
     library, found = _summarize(stores)
-    note_unreadable(library)
+    store_selection.note_unreadable(library)
     overwritten = _overwritten_by_label(library)
     if as_json:
         formats = {state.label: state.format for state in library.snapshot.stores}
@@ -122,7 +114,7 @@ def _explanations(names: Sequence[str]) -> list[Explanation]:
     """What came of each place that is searched: in these paths, or else by default."""
     from memtui.stores.registry import explain
 
-    refuse_missing(names)
+    store_selection.refuse_missing(names)
     if not names:
         return explain(Path.cwd(), Path.home())
     return [each for name in names for each in explain(Path(name).absolute())]
@@ -168,15 +160,15 @@ def _summarize(names: Sequence[str]) -> tuple[Library, list[StoreSummary]]:
     from memtui.library.store_catalog import KnownStore, StoreCatalog, contents_of
 
     if names:
-        library = load_library(names)
+        library = store_selection.load_library(names)
         listed = [KnownStore(s.root, s.format, s.label) for s in library.stores]
         folder, home = Path.cwd(), Path.home()
         catalog = StoreCatalog(lambda _: library, listed=listed, folder=folder, home=home)
         return library, catalog.describe(listed, contents_of(library))
-    catalog = find_catalog(())
+    catalog = store_selection.find_catalog(())
     known = catalog.chosen() if catalog.is_listed else catalog.known()
     if not known:
-        raise nothing_open(catalog)
+        raise store_selection.nothing_open(catalog)
     library = catalog.open(known)
     library.load()
     return library, catalog.describe(known, contents_of(library))
@@ -242,7 +234,7 @@ def check(stores: Sequence[str], as_json: bool) -> int:
 
     Nothing is changed. Exit code 1 if anything was found.
     """
-    findings = load_library(stores).check()
+    findings = store_selection.load_library(stores).check()
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -263,7 +255,7 @@ def embed(stores: Sequence[str], as_json: bool) -> None:
     embedded twice. The model is set under [search.embedding] in config.toml; the default is the one
     of memtui's extra `semantic`, which runs fully offline.
     """
-    library = read_library(stores)
+    library = store_selection.read_library(stores)
     if not library.can_embed:
         raise Refused(
             "no embedding model",
@@ -316,7 +308,7 @@ def compare(
     """
     from memtui.upkeep.similar_memories import comparison_record
 
-    library = read_library(list(dict.fromkeys([left, right])))
+    library = store_selection.read_library(list(dict.fromkeys([left, right])))
     labels = _labels(library, left, right)
     found = library.compare(*labels, entity)
     if as_json:
