@@ -271,12 +271,9 @@ def _imported(change: Change) -> dict[str, Any]:
 
 def _sidecar_values(change: Change) -> dict[str, Any]:
     """The keys of the sidecar entry: what the record of an imported fact cannot hold."""
-    values = importing.sidecar_values(
-        change, links=(edge_link(importing.extra_in(change).get("edge")),)
-    )
-    is_native = "createdAt" in importing.extra_in(
-        change
-    )  # then the successor's own record names it
+    extra = importing.extra_in(change)
+    values = importing.sidecar_values(change, links=(edge_link(extra.get("edge")),))
+    is_native = "createdAt" in extra  # then the successor's own record names it
     if is_native or change.fields.get("status") != "superseded":
         values["superseded_by"] = ()
     return values | {"supersedes": values["supersedes"][:-1]}

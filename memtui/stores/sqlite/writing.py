@@ -25,7 +25,7 @@ from memtui.model import Memory
 from memtui.stores.base import Reading, Shard, Unreadable, WriteRecorder, Written
 from memtui.stores.file_store import FileStore, explain_read_only
 from memtui.stores.plans import PlanContext, planned_before
-from memtui.stores.scanning import FoundShard
+from memtui.stores.scanning import FoundShard, LastRead
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.sqlite.columns import from_json_value, is_valid_text, to_json_value
 from memtui.stores.sqlite.connection import (
@@ -147,6 +147,7 @@ class WritableTables(FileStore):
         super().__init__(root, label, now)
         self.file = file
         self.rows = self.row_store(root, label, file)
+        self._unknown = LastRead[str]()
 
     @property
     def read_only(self) -> str:
@@ -155,8 +156,9 @@ class WritableTables(FileStore):
             return closed
         if not os.access(self.file, os.W_OK):
             return "the database is read-only for this user"
+        files = (self.file, f"{self.file}-wal")
         try:
-            return run_read(self.file, self.why_unknown)
+            return self._unknown.get(files, lambda: run_read(self.file, self.why_unknown))
         except sqlite3.Error as error:
             return f"the database cannot be read ({error})"
 
