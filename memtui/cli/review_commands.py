@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from memtui.changes import Act
-from memtui.cli import output
 from memtui.cli.options import argument, command, option
+from memtui.cli.output import (
+    print_diffs,
+    print_effects,
+    print_json,
+    shown_progress,
+    write_action,
+)
 from memtui.cli.store_selection import load_library, load_settings, read_library
 from memtui.errors import Refused, did_you_mean
 from memtui.text import and_more, counted, one_line, visible
@@ -35,7 +41,9 @@ def review(
     kinds: Sequence[str] = option("--kind", metavar="KIND", help="Only findings of this kind."),
     dry_run: bool = option(help="With accept: print the diff, change nothing."),
     every: bool = option(
-        "--all", help="With accept: every proposal, or every one of --kind; hints are skipped."
+        "--all",
+        help="With accept: every proposal, or every one of --kind; hints are skipped, and without "
+        "--kind agent what agents propose.",
     ),
     clones: Sequence[Path] = option(
         "--clone",
@@ -80,7 +88,7 @@ def review(
     if verb == "list":
         return _print_queue(found, as_json)
     if every and verb == "accept" and not ids:
-        chosen = [one for one in found.proposals if not one.is_hint]
+        chosen = [one for one in found.proposals if not one.is_hint and _is_for_all(one, kinds)]
     elif not ids or every:
         raise click.UsageError(f"review {verb} needs the id of a proposal")
     else:
@@ -107,6 +115,13 @@ def review(
     if removed:
         _offer_purge(library, queue, chosen, removed, is_wanted=purge)
     return code
+
+
+def _is_for_all(proposal: Proposal, kinds: Sequence[str]) -> bool:
+    """Whether `accept --all` makes it: what agents propose is accepted by its id or kind only."""
+    from memtui.upkeep.proposals import ProposalKind
+
+    return proposal.kind is not ProposalKind.AGENT or bool(kinds)
 
 
 def _offer_purge(
@@ -158,9 +173,9 @@ def consolidate(
     """
     library = load_library(stores)
     if undo_number is not None:
-        action = output.write_action(library, lambda: library.undo(undo_number))
+        action = write_action(library, lambda: library.undo(undo_number))
         print(f"Undone: {one_line(action.title)}")
-        output.print_effects(action.effects)
+        print_effects(action.effects)
         return 0
     queue = _queue_of(library)
     found = [each for each in _scan(queue, ["cluster"]).proposals if each.changes]
@@ -285,7 +300,7 @@ def _queue_of(library: Library, clones: Sequence[Path] = ()) -> ReviewQueue:
 
 
 def _scan(queue: ReviewQueue, kinds: Sequence[str], *, across: bool = False) -> Queue:
-    with output.shown_progress() as report:
+    with shown_progress() as report:
         return queue.scan(_kinds(kinds), report, across=across)
 
 
@@ -305,7 +320,7 @@ def _print_queue(queue: Queue, as_json: bool) -> int:
     from memtui.upkeep.proposals import RULES, to_record
 
     if as_json:
-        output.print_json([to_record(proposal) for proposal in queue.proposals])
+        print_json([to_record(proposal) for proposal in queue.proposals])
         return 0
     heading = None
     for proposal in queue.proposals:
@@ -351,15 +366,17 @@ def _accept(
     planned = queue.plan(chosen)
     if not planned.has_edits:
         raise Refused("there is nothing to change", do="memtui review lists what is open")
-    number = None if dry_run else output.write_action(library, lambda: library.apply(planned)).id
+    number = None if dry_run else write_action(library, lambda: library.apply(planned)).id
+    if number is not None:
+        queue.note_accepted(chosen, number)
     if as_json:
         ids = [proposal.id for proposal in chosen]
         effects = {"effect": "; ".join(planned.effects)}
-        output.print_json({"done": not dry_run, "action": number, "proposals": ids, **effects})
+        print_json({"done": not dry_run, "action": number, "proposals": ids, **effects})
     elif dry_run:
-        output.print_effects(planned.effects)
-        output.print_diffs(sorted(planned.diffs(), key=lambda diff: ".memtui" in diff.path))
+        print_effects(planned.effects)
+        print_diffs(sorted(planned.diffs(), key=lambda diff: ".memtui" in diff.path))
     else:
         print(f"Accepted {len(chosen)} (number {number} in the log; memtui undo reverts it)")
-        output.print_effects(planned.effects)
+        print_effects(planned.effects)
     return 0

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import asdict
 
-from memtui.cli import store_selection
 from memtui.cli.options import command, option
 from memtui.cli.output import (
     ID_CELLS,
@@ -22,13 +21,25 @@ from memtui.cli.output import (
     print_memories,
     shown_progress,
 )
-from memtui.errors import Refused, StoreError
+from memtui.cli.store_selection import (
+    INCOMPLETE,
+    find_catalog,
+    load_library,
+    load_settings,
+    note_unreadable,
+    nothing_open,
+    read_library,
+    refuse_missing,
+    show_stores,
+)
+from memtui.errors import Refused, StoreError, did_you_mean
 from memtui.text import counted, cut, number, one_line, pad, short_ago
 
 if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.store_catalog import StoreSummary
     from memtui.stores.registry import Explanation
+    from memtui.upkeep.checks import FindingKind
     from memtui.upkeep.similar_memories import SharedMemory
 
 REMOVALS = 20
@@ -38,7 +49,7 @@ REMOVALS = 20
 @command
 def open_(paths: Sequence[str]) -> int:
     """Open the screen on these stores."""
-    return store_selection.show_stores(paths)
+    return show_stores(paths)
 
 
 @command
@@ -59,7 +70,7 @@ def demo() -> int:
         agents = [registry.product_of(known.name, root) for known, root in found]
         badges = "  ".join(f"{agent.badge} {agent.name}" for agent in agents)
         roots = [str(root) for _, root in found]
-        return store_selection.show_stores(roots, looks=False, legend=(("agents", badges), *LEGEND))
+        return show_stores(roots, looks=False, legend=(("agents", badges), *LEGEND))
     finally:
         child_processes.kill_all()
         for _ in range(REMOVALS):  # a job that is not waited for may just write into the cache
@@ -94,7 +105,7 @@ def stores(
     from memtui.library.store_catalog import project_name
 
     library, found = _summarize(stores)
-    store_selection.note_unreadable(library)
+    note_unreadable(library)
     overwritten = _overwritten_by_label(library)
     if as_json:
         formats = {state.label: state.format for state in library.snapshot.stores}
@@ -114,7 +125,7 @@ def _explanations(names: Sequence[str]) -> list[Explanation]:
     """What came of each place that is searched: in these paths, or else by default."""
     from memtui.stores.registry import explain
 
-    store_selection.refuse_missing(names)
+    refuse_missing(names)
     if not names:
         return explain(Path.cwd(), Path.home())
     return [each for name in names for each in explain(Path(name).absolute())]
@@ -160,15 +171,15 @@ def _summarize(names: Sequence[str]) -> tuple[Library, list[StoreSummary]]:
     from memtui.library.store_catalog import KnownStore, StoreCatalog, contents_of
 
     if names:
-        library = store_selection.load_library(names)
+        library = load_library(names)
         listed = [KnownStore(s.root, s.format, s.label) for s in library.stores]
         folder, home = Path.cwd(), Path.home()
         catalog = StoreCatalog(lambda _: library, listed=listed, folder=folder, home=home)
         return library, catalog.describe(listed, contents_of(library))
-    catalog = store_selection.find_catalog(())
+    catalog = find_catalog(())
     known = catalog.chosen() if catalog.is_listed else catalog.known()
     if not known:
-        raise store_selection.nothing_open(catalog)
+        raise nothing_open(catalog)
     library = catalog.open(known)
     library.load()
     return library, catalog.describe(known, contents_of(library))
@@ -226,16 +237,49 @@ def _overwritten_by_label(library: Library) -> dict[str, list[tuple[int, str, st
 
 
 @command
-def check(stores: Sequence[str], as_json: bool) -> int:
+def check(
+    fail_on: Sequence[str] = option(
+        "--fail-on",
+        metavar="KIND",
+        help="Exit with 1 only for findings of this kind (secret, instruction, conflict ...), for "
+        "a hook or CI; repeatable, or comma-separated.",
+    ),
+    output: str = option(
+        "--format",
+        type=click.Choice(["text", "json", "sarif"]),
+        default="text",
+        show_default=True,
+        help="Output of the findings.",
+    ),
+    *,
+    stores: Sequence[str],
+    as_json: bool,
+) -> int:
     """Check for unreadable files, duplicate ids, dangling references, secrets, hidden characters.
 
     Also for changes of yours that another program has overwritten in the last seven days, and for
-    text that looks like instructions to an agent. A finding is a hint, not a verdict.
+    text that looks like instructions to an agent. A finding is a hint, not a verdict. Conflicts
+    (two current memories that cannot both be true) are looked for only with --fail-on.
 
-    Nothing is changed. Exit code 1 if anything was found.
+    Nothing is changed. Exit code 1 if anything was found; with --fail-on 1 if one of these kinds
+    was found, else 3 if something could not be read, else 0.
     """
-    findings = store_selection.load_library(stores).check()
-    if as_json:
+    from memtui.upkeep.checks import FindingKind
+
+    kinds = _finding_kinds(fail_on)
+    library = load_library(stores)
+    findings = library.check()
+    if FindingKind.CONFLICT in kinds:
+        from memtui.library.review import ReviewQueue
+        from memtui.upkeep.checks import CONFLICTS, findings_from
+
+        queue = ReviewQueue(library, load_settings().review)
+        findings += findings_from(queue.scan(CONFLICTS).proposals)
+    if output == "sarif":
+        from memtui.upkeep.sarif import to_sarif
+
+        print_json(to_sarif(findings, Path.cwd(), kinds))
+    elif as_json or output == "json":
         print_json([asdict(finding) for finding in findings])
     else:
         for finding in findings:
@@ -244,7 +288,22 @@ def check(stores: Sequence[str], as_json: bool) -> int:
             ref = f"  {one_line(finding.ref)}" if finding.ref else ""
             print(f"{finding.kind:<18}  {place}{ref}  {one_line(finding.message)}")
         print(counted(len(findings), "finding"))
-    return 1 if findings else 0
+    if not kinds or any(finding.kind in kinds for finding in findings):
+        return 1 if findings else 0
+    return INCOMPLETE if any(each.kind is FindingKind.UNREADABLE for each in findings) else 0
+
+
+def _finding_kinds(names: Sequence[str]) -> list[FindingKind]:
+    """The kinds with these names. Raises UsageError."""
+    from memtui.upkeep.checks import FindingKind
+
+    known = {kind.word: kind for kind in FindingKind}
+    wanted = [name for text in names for name in text.split(",")]
+    for name in wanted:
+        if name not in known:
+            advice = did_you_mean(name, known, f"one of: {', '.join(known)}")
+            raise click.UsageError(f"there is no kind {name!r}: {advice}")
+    return [known[name] for name in wanted]
 
 
 @command
@@ -255,7 +314,7 @@ def embed(stores: Sequence[str], as_json: bool) -> None:
     embedded twice. The model is set under [search.embedding] in config.toml; the default is the one
     of memtui's extra `semantic`, which runs fully offline.
     """
-    library = store_selection.read_library(stores)
+    library = read_library(stores)
     if not library.can_embed:
         raise Refused(
             "no embedding model",
@@ -308,7 +367,7 @@ def compare(
     """
     from memtui.upkeep.similar_memories import comparison_record
 
-    library = store_selection.read_library(list(dict.fromkeys([left, right])))
+    library = read_library(list(dict.fromkeys([left, right])))
     labels = _labels(library, left, right)
     found = library.compare(*labels, entity)
     if as_json:
