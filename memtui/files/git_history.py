@@ -17,7 +17,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from memtui.errors import UnreadableFile
-from memtui.files import git_repository
+from memtui.files.git_repository import (
+    LONGEST_PROBLEM,
+    GitError,
+    GitRepository,
+    GitStopped,
+    find_git,
+    find_repository,
+)
 from memtui.files.reading import file_stamp, read_bytes
 from memtui.progress import IsCancelled, never
 from memtui.text import one_line
@@ -56,15 +63,15 @@ class GitHistory(Struct):
     deadline: float = 0.0
     left_out: str = ""
     """Why something was left out, in words that follow "git: "; empty while nothing was."""
-    _repository: git_repository.GitRepository | None = None
+    _repository: GitRepository | None = None
 
     @classmethod
     def of(
         cls, path: Path, cancelled: IsCancelled = never, seconds: float | None = None
     ) -> GitHistory | None:
         """The history of the repository that a path lies in; None without git or repository."""
-        top = git_repository.find_repository(path)
-        if top is None or git_repository.find_git() is None:
+        top = find_repository(path)
+        if top is None or find_git() is None:
             return None
         return cls(top, cancelled, time.monotonic() + (TIME_LIMIT if seconds is None else seconds))
 
@@ -142,7 +149,7 @@ class GitHistory(Struct):
         """Changes with every commit and checkout; "" if the repository cannot be read."""
         try:
             repository = self._opened()
-        except (git_repository.GitError, OSError):
+        except (GitError, OSError):
             return ""
         names = ("HEAD", "logs/HEAD", "packed-refs")
         return file_stamp([repository.folder / name for name in names])
@@ -192,7 +199,7 @@ class GitHistory(Struct):
                         "GIT_WORK_TREE": str(self.top),
                     },
                 )  # fmt: skip
-        except (git_repository.GitError, OSError) as error:
+        except (GitError, OSError) as error:
             self._failed(error)
             return None
         return frozenset(output.split(b"\0"))
@@ -227,7 +234,7 @@ class GitHistory(Struct):
         try:
             with self._opened().open(self.deadline, self.cancelled) as git:
                 return self._opened().settings(git).get("remote.origin.url", "").strip()
-        except (git_repository.GitError, OSError) as error:
+        except (GitError, OSError) as error:
             self._failed(error)
             return ""
 
@@ -301,25 +308,25 @@ class GitHistory(Struct):
         try:
             with self._opened().open(self.deadline, self.cancelled) as git:
                 return git.run(*arguments, stdin=stdin.encode())
-        except (git_repository.GitError, OSError) as error:
+        except (GitError, OSError) as error:
             if str(error) or not quiet:
                 self._failed(error)
             return None
 
-    def _opened(self) -> git_repository.GitRepository:
+    def _opened(self) -> GitRepository:
         """Raises GitError."""
         if self._repository is None:
-            self._repository = git_repository.GitRepository(self.top)
+            self._repository = GitRepository(self.top)
         return self._repository
 
-    def _failed(self, error: git_repository.GitError | OSError) -> None:
-        if isinstance(error, git_repository.GitStopped):
+    def _failed(self, error: GitError | OSError) -> None:
+        if isinstance(error, GitStopped):
             is_late = time.monotonic() > self.deadline
             self.left_out = (
                 f"it took longer than {TIME_LIMIT:g} seconds" if is_late else "cancelled"
             )
         else:
-            self.left_out = one_line(str(error), git_repository.LONGEST_PROBLEM) or "it failed"
+            self.left_out = one_line(str(error), LONGEST_PROBLEM) or "it failed"
 
 
 def _end_of_batch(sizes: Sequence[int], first: int) -> int:
