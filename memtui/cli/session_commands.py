@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from memtui.sessions.origin import Origin
     from memtui.sessions.programs import Found, Holdings
 
+_WHO = {"user": "you", "assistant": "the agent", "tool": "a tool"}
 _VERBS = ("list", "programs", "show", "forget", "on", "off")
 PASSAGE_CHARS = 200
 """Characters of a message that a search prints."""
@@ -301,12 +302,15 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
     """Show the sessions that taught a memory.
 
     "recorded": the memory names the session. "written here": a call in the session wrote its text;
-    what a person said before the call is shown. Only sessions of programs that are on are read.
+    what a person said before the call is shown. "looks like": an earlier session of its project
+    mentions its rare words, with the share of them. Only sessions of programs that are on are read.
     """
-    from memtui.sessions.origin import find_origins, recorded_ids
+    from memtui.search.analysis import list_words
+    from memtui.search.mentions import origins_of
+    from memtui.sessions.origin import recorded_ids
 
     memory = read_library(stores).resolve(ref)
-    found = list(find_origins(memory, _found().sessions))
+    found = origins_of(memory, _found().sessions)
     known = {each.session.id for each in found} | {each.session.path.stem for each in found}
     gone = [id for id in recorded_ids(memory) if id not in known]
     if as_json:
@@ -320,24 +324,29 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
         return 0 if found else 1
     print(visible(memory.headline))
     for each in found:
-        _print_origin(each)
+        _print_origin(each, list_words(memory.full_text))
     for id in gone:
         print(f"\nrecorded  {one_line(id)}, which no session that is read has")
     if not found and not gone:
         programs = ", ".join(load_settings().session_programs)
-        print(f"\nNo session of {programs} wrote it, and it names none.")
+        print(f"\nNo session of {programs} wrote it or mentions it, and it names none.")
     return 0 if found else 1
 
 
-def _print_origin(origin: Origin) -> None:
+def _print_origin(origin: Origin, words: Sequence[str]) -> None:
     from memtui.sessions import PROGRAMS
 
     session = origin.session
     where = f"{PROGRAMS[session.program].title} session {one_line(session.id)}"
     project = f" in {one_line(session.project)}" if session.project else ""
-    time = origin.call.time if origin.call else session.started
+    said = origin.call or origin.words
+    time = said.time if said and said.time else session.started
     print(f"\n{origin.kind}  {where}{project}, {date(time)}")
-    if origin.words is not None:
+    if origin.strength is not None and origin.words is not None:
+        share = f"{origin.share:.0%} of its words by rarity"
+        print(f"  mentioned here ({origin.strength}, {share}) by {_WHO[origin.words.role]}:")
+        print(f"  {_passage(origin.words.text, words)}")
+    elif origin.words is not None:
         print(f"  you: {one_line(origin.words.text)}")
     if origin.call is not None and origin.call.call is not None:
         print(f"  call: {one_line(origin.call.call.name)}")
@@ -350,6 +359,8 @@ def _origin_record(origin: Origin) -> dict[str, Any]:
         "session": _record(origin.session),
         "words": _message_record(origin.words) if origin.words else None,
         "call": _message_record(origin.call) if origin.call else None,
+        "strength": str(origin.strength) if origin.strength else None,
+        "share": round(origin.share, 3) if origin.strength else None,
     }
 
 
@@ -381,6 +392,14 @@ def search_sessions(query: Query, limit: int, as_json: bool) -> list[dict[str, A
     return []
 
 
+def _passage(text: str, words: Sequence[str]) -> str:
+    """The part of a message that has most of the words, on one line."""
+    passage = find_passage(text, words)
+    return (
+        excerpt(text, passage, words, PASSAGE_CHARS) if passage else one_line(text, PASSAGE_CHARS)
+    )
+
+
 def _hit_record(hit: Hit, message: Message | None) -> dict[str, Any]:
     record = {"program": hit.program, "session": hit.session, "score": hit.score}
     if message is None:
@@ -399,10 +418,5 @@ def _print_hit(hit: Hit, message: Message | None, words: Sequence[str]) -> None:
     )
     text = "(the session changed since it was indexed)"
     if message is not None:
-        passage = find_passage(message.text, words)
-        text = (
-            excerpt(message.text, passage, words, PASSAGE_CHARS)
-            if passage
-            else one_line(message.text)
-        )
+        text = _passage(message.text, words)
     print(cut(f"{'  '.join(cells)}  {text}", columns()).rstrip())

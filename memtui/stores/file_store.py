@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import IS_EMPTY, decode, read_bytes
-from memtui.model import Memory
+from memtui.model import HIDDEN, Memory
 from memtui.stores import accesses, plans
 from memtui.stores.base import (
     Reading,
@@ -37,7 +37,7 @@ from memtui.stores.scanning import (
     build_scan,
     stamp_shards,
 )
-from memtui.stores.sidecar import HIDDEN, KEPT_SHARD, Sidecar, apply_overlay, read_kept_shard
+from memtui.stores.sidecar import KEPT_SHARD, Sidecar, apply_overlay, read_kept_shard
 from memtui.stores.values import utc_now
 
 NO_PROPOSALS = "its program has no proposals to decide on"

@@ -48,16 +48,23 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memtui import model
 from memtui.changes import Edit, sidecar_edit
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.files.sidecar_lines import sidecar_path
+from memtui.model import (
+    CURRENT,
+    ENDED_LINKS,
+    FILE_TIME_KEY,
+    HIDDEN,
+    Link,
+    Memory,
+    from_record,
+    to_record,
+)
 from memtui.stores.base import Reading, Shard
 from memtui.stores.values import list_of, parse_object, texts_of
 
-HIDDEN = "hidden"
-"""Key of `Memory.extra` of a memory that only memtui calls retired or superseded."""
 Entry = Mapping[str, Any]
 _EMPTY: Entry = MappingProxyType({})
 
@@ -180,13 +187,13 @@ def _time(value: object) -> datetime | None:
     return time if time.tzinfo else None
 
 
-def _link(value: object) -> model.Link | None:
+def _link(value: object) -> Link | None:
     if not isinstance(value, dict):
         return None
     relation, target = value.get("relation"), value.get("target")
     if not isinstance(relation, str) or not isinstance(target, str):
         return None
-    return model.Link(
+    return Link(
         relation=relation,
         target=target,
         valid_from=_time(value.get("valid_from")),
@@ -195,14 +202,14 @@ def _link(value: object) -> model.Link | None:
     )
 
 
-def entry_links(entry: Entry, key: str = "links") -> tuple[model.Link, ...]:
+def entry_links(entry: Entry, key: str = "links") -> tuple[Link, ...]:
     """The links of an entry under `links` or `ended_links`, without malformed ones."""
     values = entry.get(key)
     found = (_link(value) for value in values) if isinstance(values, list) else ()
     return tuple(link for link in found if link is not None)
 
 
-def link_to_json(link: model.Link) -> dict[str, Any]:
+def link_to_json(link: Link) -> dict[str, Any]:
     """A link as a JSON object of an entry."""
     value: dict[str, Any] = {"relation": link.relation, "target": link.target}
     if link.valid_from:
@@ -243,7 +250,7 @@ def _joined(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*first, *second]))
 
 
-def overlay(memory: model.Memory, entry: Entry) -> model.Memory:
+def overlay(memory: Memory, entry: Entry) -> Memory:
     """Add to a memory what its sidecar entry holds.
 
     A retired memory whose successor only memtui knows is superseded.
@@ -255,15 +262,12 @@ def overlay(memory: model.Memory, entry: Entry) -> model.Memory:
         if key in entry:
             extra[key] = entry[key]
     if noted := _time(entry.get("updated")):
-        extra.pop(model.FILE_TIME_KEY, None)
-    if ended := entry_links(entry, model.ENDED_LINKS):
-        extra[model.ENDED_LINKS] = [
-            *list_of(extra.get(model.ENDED_LINKS)),
-            *map(link_to_json, ended),
-        ]
+        extra.pop(FILE_TIME_KEY, None)
+    if ended := entry_links(entry, ENDED_LINKS):
+        extra[ENDED_LINKS] = [*list_of(extra.get(ENDED_LINKS)), *map(link_to_json, ended)]
     superseded_by = _joined(memory.superseded_by, texts_of(entry.get("superseded_by")))
     status = memory.status
-    if status in model.CURRENT and entry.get("status") in ("retired", "superseded"):
+    if status in CURRENT and entry.get("status") in ("retired", "superseded"):
         status = entry["status"]
         extra[HIDDEN] = "by memtui only"
     retired = status == "retired"
@@ -281,18 +285,18 @@ def overlay(memory: model.Memory, entry: Entry) -> model.Memory:
     )
 
 
-def _updated(memory: model.Memory, noted: datetime | None) -> datetime | None:
+def _updated(memory: Memory, noted: datetime | None) -> datetime | None:
     """The store's time of change, else the sidecar's; of a file of many memories the reverse."""
-    is_of_file = model.FILE_TIME_KEY in memory.extra
+    is_of_file = FILE_TIME_KEY in memory.extra
     return (noted or memory.updated) if is_of_file else (memory.updated or noted)
 
 
-def kept_value(memory: model.Memory, places: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
+def kept_value(memory: Memory, places: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
     """The value of the key `kept` for a memory that is removed from its store's files."""
-    return {"memory": model.to_record(memory), "places": [dict(place) for place in places]}
+    return {"memory": to_record(memory), "places": [dict(place) for place in places]}
 
 
-def kept_memory(entry: Entry, label: str) -> model.Memory | None:
+def kept_memory(entry: Entry, label: str) -> Memory | None:
     """The memory that an entry stores, under the store's present label; None if malformed.
 
     It is marked `kept` in `extra`: the store's own files no longer hold it.
@@ -301,7 +305,7 @@ def kept_memory(entry: Entry, label: str) -> model.Memory | None:
     if not isinstance(value, dict) or not isinstance(value.get("memory"), dict):
         return None
     try:
-        memory = model.from_record(value["memory"])
+        memory = from_record(value["memory"])
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
     memory = replace(
@@ -310,14 +314,14 @@ def kept_memory(entry: Entry, label: str) -> model.Memory | None:
     return overlay(memory, entry)
 
 
-def is_kept(memory: model.Memory) -> bool:
+def is_kept(memory: Memory) -> bool:
     """Whether only the sidecar holds it."""
     return memory.extra.get("kept") is True
 
 
 def apply_overlay(
-    memories: Iterable[model.Memory], sidecar: Sidecar, shard: str, label: str
-) -> tuple[model.Memory, ...]:
+    memories: Iterable[Memory], sidecar: Sidecar, shard: str, label: str
+) -> tuple[Memory, ...]:
     """Add the sidecar entries to the memories of a shard, then the memories only they keep."""
     if not sidecar.entries:
         return tuple(memories)
