@@ -98,7 +98,7 @@ def find_used(
 
 def _mark(memory: Memory) -> str:
     """The longest line, by which a text is known where its lines are numbered or cut."""
-    longest = max(memory.full_text.splitlines(), key=len, default="").strip()
+    longest = max(memory.full_text.split("\n"), key=len, default="").strip()
     return longest if len(longest) >= SHORTEST_PART else ""
 
 
