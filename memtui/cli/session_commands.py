@@ -340,7 +340,8 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
 
     "recorded": the memory names the session. "written here": a call in the session wrote its text;
     what a person said before the call is shown. "looks like": an earlier session of its project
-    mentions its rare words, with the share of them. "used": cited or read later. Only sessions of programs that are on are read.
+    mentions its rare words, with the share of them. "used": a session cited or read it. Only
+    sessions of programs that are on are read.
     """
     from memtui.search.analysis import list_words
     from memtui.search.mentions import origins_of
