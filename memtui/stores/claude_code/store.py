@@ -59,9 +59,9 @@ from memtui.stores.claude_code.rules import (
     upkeep_rules,
 )
 from memtui.stores.format import FormatSupport, TransferSupport
-from memtui.stores.markdown.documents import parse_document, time_of_change
+from memtui.stores.markdown.documents import parse_document
 from memtui.stores.markdown.items import MarkdownListStore
-from memtui.stores.scanning import FoundShard, LastRead, read_texts
+from memtui.stores.scanning import FoundShard, LastRead, read_texts, time_of_change
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 

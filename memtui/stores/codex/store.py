@@ -58,12 +58,11 @@ from memtui.stores.markdown.documents import (
     document_fields,
     outline,
     parse_document,
-    time_of_change,
     to_json_value,
 )
 from memtui.stores.markdown.items import SECTION, MarkdownList
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, PlanContext, plan_duplicate, plan_one
-from memtui.stores.scanning import FoundShard, planned_text
+from memtui.stores.scanning import FoundShard, planned_text, time_of_change
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import content_of, from_iso, memory_name, tag_words, word_of
 
