@@ -41,7 +41,9 @@ def review(
     kinds: Sequence[str] = option("--kind", metavar="KIND", help="Only findings of this kind."),
     dry_run: bool = option(help="With accept: print the diff, change nothing."),
     every: bool = option(
-        "--all", help="With accept: every proposal, or every one of --kind; hints are skipped."
+        "--all",
+        help="With accept: every proposal, or every one of --kind; hints are skipped, and without "
+        "--kind agent what agents propose.",
     ),
     clones: Sequence[Path] = option(
         "--clone",
@@ -86,7 +88,7 @@ def review(
     if verb == "list":
         return _print_queue(found, as_json)
     if every and verb == "accept" and not ids:
-        chosen = [one for one in found.proposals if not one.is_hint]
+        chosen = [one for one in found.proposals if not one.is_hint and _is_for_all(one, kinds)]
     elif not ids or every:
         raise click.UsageError(f"review {verb} needs the id of a proposal")
     else:
@@ -113,6 +115,13 @@ def review(
     if removed:
         _offer_purge(library, queue, chosen, removed, is_wanted=purge)
     return code
+
+
+def _is_for_all(proposal: Proposal, kinds: Sequence[str]) -> bool:
+    """Whether `accept --all` makes it: what agents propose is accepted by its id or kind only."""
+    from memtui.upkeep.proposals import ProposalKind
+
+    return proposal.kind is not ProposalKind.AGENT or bool(kinds)
 
 
 def _offer_purge(
@@ -358,6 +367,8 @@ def _accept(
     if not planned.has_edits:
         raise Refused("there is nothing to change", do="memtui review lists what is open")
     number = None if dry_run else write_action(library, lambda: library.apply(planned)).id
+    if number is not None:
+        queue.note_accepted(chosen, number)
     if as_json:
         ids = [proposal.id for proposal in chosen]
         effects = {"effect": "; ".join(planned.effects)}
