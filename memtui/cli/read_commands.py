@@ -18,7 +18,7 @@ from memtui.cli.output import (
     print_memories,
 )
 from memtui.cli.session_commands import search_sessions
-from memtui.cli.store_selection import read_library
+from memtui.cli.store_selection import index_library, read_library
 from memtui.errors import QueryError
 from memtui.model import Memory, to_record
 from memtui.query import count_first, relax
@@ -111,7 +111,7 @@ def search(
     if query.is_empty and not (query.sort or query.prefer):
         raise QueryError("nothing to look for", do="type a word; memtui list shows all")
     library = read_library(stores, as_of)
-    library.index()
+    index_library(library)
     library.embed_query(query)
     found = library.find(query)
     memories = _first_memories(found, limit, everything)
@@ -197,7 +197,7 @@ def similar(
     Compares embeddings if there are any (see `memtui embed`), else the rarest words of the memory.
     """
     library = read_library(stores)
-    library.index()
+    index_library(library)
     found = library.similar(library.resolve(ref).ref, limit)
     memories = [found.rows[slot] for slot in found.slots]
     if as_json:
