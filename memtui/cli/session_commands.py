@@ -17,6 +17,7 @@ from memtui.cli.store_selection import load_settings, note_incomplete, print_unr
 from memtui.errors import RefError, Refused
 from memtui.model import format_time
 from memtui.text import (
+    and_more,
     column,
     counted,
     cut,
@@ -42,6 +43,8 @@ _WHO = {"user": "you", "assistant": "the agent", "tool": "a tool"}
 _VERBS = ("list", "programs", "show", "forget", "on", "off")
 PASSAGE_CHARS = 200
 """Characters of a message that a search prints."""
+LAST_PROMPTS = 3
+"""Prompts of a deleted session that are printed, the last ones."""
 ID_CELLS, AGE_CELLS, PROGRAM_CELLS, PROJECT_CELLS = 10, 4, 8, 16
 """Widths of the columns of a printed session."""
 
@@ -126,7 +129,7 @@ def _list(project: str, limit: int, as_json: bool) -> None:
         each for each in _found().sessions if not project or project in (each.project, each.cwd)
     ][:limit]
     if as_json:
-        print_json([_record(each) for each in sessions])
+        print_json(_session_records(sessions))
         return
     now, width = datetime.now(UTC), columns()
     for each in sessions:
@@ -138,6 +141,39 @@ def _list(project: str, limit: int, as_json: bool) -> None:
         )
         title = one_line(each.title) or ("a subagent" if each.is_sidechain else "")
         print(cut(f"{'  '.join(cells)}  {title}", width).rstrip())
+    _warn_of_deletions(sessions, now)
+
+
+def _warn_of_deletions(sessions: Sequence[Session], now: datetime) -> None:
+    """Say on standard error which of these sessions their programs delete soon."""
+    from memtui.sessions.retention import SOON, find_deletions
+
+    deletions = find_deletions(sessions, Path.home(), os.environ)
+    for name in dict.fromkeys(each.program for each in sessions):
+        soon = [
+            (deletion, one_line(each.id)[:ID_CELLS])
+            for each in sessions
+            if each.program == name
+            and (deletion := deletions.get(each.path))
+            and deletion.at <= now + SOON
+        ]
+        if soon:
+            first, id = min(soon, key=lambda pair: pair[0].at)
+            more = and_more(len(soon) - 1)
+            print(f"memtui: {id}{more} will be {first.describe(now)}", file=sys.stderr)
+
+
+def _session_records(sessions: Sequence[Session]) -> list[dict[str, Any]]:
+    from memtui.sessions.retention import find_deletions
+
+    deletions = find_deletions(sessions, Path.home(), os.environ)
+    return [
+        {
+            **_record(each),
+            "deleted_at": format_time(deletions[each.path].at) if each.path in deletions else None,
+        }
+        for each in sessions
+    ]
 
 
 def _record(session: Session) -> dict[str, Any]:
@@ -326,11 +362,27 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
     for each in found:
         _print_origin(each, list_words(memory.full_text))
     for id in gone:
-        print(f"\nrecorded  {one_line(id)}, which no session that is read has")
+        _print_gone(id)
+    _warn_of_deletions([each.session for each in found], datetime.now(UTC))
     if not found and not gone:
         programs = ", ".join(load_settings().session_programs)
         print(f"\nNo session of {programs} wrote it or mentions it, and it names none.")
     return 0 if found else 1
+
+
+def _print_gone(id: str) -> None:
+    """A session that the memory names and that is not there."""
+    from memtui.sessions.retention import find_deleted
+
+    if "claude" not in load_settings().session_programs:
+        print(f"\nrecorded  {one_line(id)}, which no session that is read has")
+        return
+    now = datetime.now(UTC)
+    deletion, prompts = find_deleted(id, now, Path.home(), os.environ)
+    why = deletion.describe(now) if deletion else "which no session that is read has"
+    print(f"\nrecorded  {one_line(id)}, {why}")
+    for prompt in prompts[-LAST_PROMPTS:]:
+        print(f"  you, {date(prompt.time)}: {one_line(prompt.text, PASSAGE_CHARS)}")
 
 
 def _print_origin(origin: Origin, words: Sequence[str]) -> None:
