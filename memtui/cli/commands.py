@@ -46,6 +46,7 @@ COMMANDS = {
     "extract": ("review_commands:extract", "Extract facts from a file with a language model."),
     "sessions": ("session_commands:sessions", "List and show the sessions of agents."),
     "origin": ("session_commands:origin", "Show the sessions that taught a memory."),
+    "mcp": ("mcp_commands:mcp", "Serve stores to agents, who read and propose changes."),
     "undo": ("journal_commands:undo", OF_ACTION),
     "redo": ("journal_commands:redo", OF_ACTION),
     "log": ("journal_commands:log", "Show the changes made with memtui."),
@@ -66,6 +67,7 @@ SECTIONS = {
     "change_commands": "Changing",
     "review_commands": "Review",
     "session_commands": "Sessions",
+    "mcp_commands": "Agents",
     "journal_commands": "Undo and log",
     "transfer_commands": "Export and import",
 }
