@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
-from msgspec.structs import replace
-
 from memtui.errors import QueryError
 from memtui.library import Library
 from memtui.library.agent_proposals import version_of
@@ -114,8 +112,7 @@ def cut_text(text: str, start: int = 0, most: int = MAX_TEXT) -> tuple[str, int 
 def find_warnings(memory: Memory) -> list[str]:
     """What an agent should know before it believes the text: secrets, planted instructions."""
     text = _checked(memory.title, memory.content)
-    alone = replace(text, domains=frozenset[str]())  # no other memories are looked at
-    found = [f"{each.kind}: {each.message}" for each in check_texts([memory], [alone])]
+    found = [f"{each.kind}: {each.message}" for each in check_texts([memory], [text])]
     return found + [f"{text.hidden} hidden characters"] * bool(text.hidden)
 
 
