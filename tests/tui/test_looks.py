@@ -113,25 +113,26 @@ async def test_resizing_shows_more_and_fewer_panes(root: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("theme", THEMES)
-async def test_every_theme_sets_meanings_apart(root: Path, theme: str) -> None:
+async def test_every_theme_sets_meanings_apart(root: Path) -> None:
     """Headline, match, border and cursor line can be told apart, by colour or by attribute."""
-    async with stage(root, (120, 35), theme=theme) as on:
+    async with stage(root, (120, 35)) as on:
         await on.press("/")
         await on.type("tea")
         await on.press("enter")
-        await on.still()
-        style = styles_of(on)
-        match, plain = style("tea"), style("preference")
-        assert match != plain
-        rows = [y for y, line in enumerate(on.text().splitlines()) if "▌" in line]
-        assert rows, "the cursor line has a sign besides its colour"
-        if theme in ("terminal", themes.MONO):
-            assert not any(
-                segment.style and segment.style.color and segment.style.color.triplet
-                for strip in on.app.screen._compositor.render_strips()
-                for segment in strip
-            ), "only the terminal's own colours"
+        for theme in THEMES:
+            on.app.theme = theme
+            await on.still()
+            style = styles_of(on)
+            match, plain = style("tea"), style("preference")
+            assert match != plain, theme
+            rows = [y for y, line in enumerate(on.text().splitlines()) if "▌" in line]
+            assert rows, "the cursor line has a sign besides its colour"
+            if theme in ("terminal", themes.MONO):
+                assert not any(
+                    segment.style and segment.style.color and segment.style.color.triplet
+                    for strip in on.app.screen._compositor.render_strips()
+                    for segment in strip
+                ), "only the terminal's own colours"
 
 
 def styles_of(on: Stage):  # type: ignore[no-untyped-def]
