@@ -11,6 +11,8 @@ from rich.segment import Segment
 from memtui import paths, themes
 from memtui.model import Place
 from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.layout import Pane
+from memtui.tui.widgets.statistics import StatisticsPane
 
 from .gallery import MARKDOWN
 from .stage import Stage, compare, fact, stage, write_store
@@ -156,8 +158,10 @@ async def test_a_long_list_leaves_its_dialog_the_keys(root: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_counts_past_999_take_their_room_from_the_bars(tmp_path: Path) -> None:
-    facts = [fact(n, f"We chose tea {n}", "2026-03-02", "decision") for n in range(1000)]
-    async with stage(write_store(tmp_path, {"shop": facts}), (120, 35)) as on:
+async def test_counts_past_999_take_their_room_from_the_bars(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        pane = on.browse.pane_widget(Pane.STATISTICS)
+        assert isinstance(pane, StatisticsPane)
+        pane.show([replace(row, count=row.count * 500) for row in pane.rows])
         await on.sees("decision ██ 1,000")
         assert "medium" in on.text()
