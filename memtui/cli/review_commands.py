@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.review import ReviewQueue
     from memtui.library.review_files import Queue
+    from memtui.model import Memory
+    from memtui.sessions import Session
     from memtui.upkeep.model_requests import ModelRequest
     from memtui.upkeep.proposals import Proposal, ProposalKind
 
@@ -340,7 +342,9 @@ def _print_queue(queue: Queue, as_json: bool) -> int:
 
 
 def _print_reasons(queue: ReviewQueue, proposals: Sequence[Proposal]) -> None:
-    """Print what each proposal would do and why, with the memories that it is about."""
+    """Print what each proposal would do and why, with the memories that it is about, and who said
+    what the first of them says, if programs' sessions are read."""
+    sessions = _sessions()
     for one in proposals:
         print(one_line(one.title))
         print(f"  {one_line(one.reason)}")
@@ -351,8 +355,26 @@ def _print_reasons(queue: ReviewQueue, proposals: Sequence[Proposal]) -> None:
             print(f"  {sign} {one_line(memory.ref)}  {one_line(memory.headline)}")
         if len(memories) > _MAX_SHOWN:
             print(f"    {and_more(len(memories) - _MAX_SHOWN)}")
+        if sessions and memories:
+            _print_speaker(memories[0], sessions)
         if not one.changes:
             print("  A hint: nothing is changed by it.")
+
+
+def _sessions() -> Sequence[Session]:
+    """The sessions of the programs that are on."""
+    if not load_settings().session_programs:
+        return ()
+    from memtui.sessions.chosen import chosen_sessions
+
+    return chosen_sessions().sessions
+
+
+def _print_speaker(memory: Memory, sessions: Sequence[Session]) -> None:
+    from memtui.search.speakers import find_speaker
+
+    if (speaker := find_speaker(memory, sessions)) is not None:
+        print(f"  Origin: {speaker.describe()}; memtui origin {one_line(memory.ref)}")
 
 
 def _accept(

@@ -17,6 +17,7 @@ from memtui.cli.store_selection import load_settings, note_incomplete, print_unr
 from memtui.errors import RefError, Refused
 from memtui.model import format_time
 from memtui.text import (
+    and_more,
     column,
     counted,
     cut,
@@ -33,6 +34,7 @@ from memtui.text import (
 if TYPE_CHECKING:
     from memtui.query import Query
     from memtui.search.session_index import Hit
+    from memtui.search.uses import Used
     from memtui.sessions import Message, Reading, Session
     from memtui.sessions.base import Transcripts
     from memtui.sessions.origin import Origin
@@ -42,6 +44,8 @@ _WHO = {"user": "you", "assistant": "the agent", "tool": "a tool"}
 _VERBS = ("list", "programs", "show", "forget", "on", "off")
 PASSAGE_CHARS = 200
 """Characters of a message that a search prints."""
+LAST_PROMPTS = 3
+"""Prompts of a deleted session that are printed, the last ones."""
 ID_CELLS, AGE_CELLS, PROGRAM_CELLS, PROJECT_CELLS = 10, 4, 8, 16
 """Widths of the columns of a printed session."""
 
@@ -126,7 +130,7 @@ def _list(project: str, limit: int, as_json: bool) -> None:
         each for each in _found().sessions if not project or project in (each.project, each.cwd)
     ][:limit]
     if as_json:
-        print_json([_record(each) for each in sessions])
+        print_json(_session_records(sessions))
         return
     now, width = datetime.now(UTC), columns()
     for each in sessions:
@@ -138,6 +142,39 @@ def _list(project: str, limit: int, as_json: bool) -> None:
         )
         title = one_line(each.title) or ("a subagent" if each.is_sidechain else "")
         print(cut(f"{'  '.join(cells)}  {title}", width).rstrip())
+    _warn_of_deletions(sessions, now)
+
+
+def _warn_of_deletions(sessions: Sequence[Session], now: datetime) -> None:
+    """Say on standard error which of these sessions their programs delete soon."""
+    from memtui.sessions.retention import SOON, find_deletions
+
+    deletions = find_deletions(sessions, Path.home(), os.environ)
+    for name in dict.fromkeys(each.program for each in sessions):
+        soon = [
+            (deletion, one_line(each.id)[:ID_CELLS])
+            for each in sessions
+            if each.program == name
+            and (deletion := deletions.get(each.path))
+            and deletion.at <= now + SOON
+        ]
+        if soon:
+            first, id = min(soon, key=lambda pair: pair[0].at)
+            more = and_more(len(soon) - 1)
+            print(f"memtui: {id}{more} will be {first.describe(now)}", file=sys.stderr)
+
+
+def _session_records(sessions: Sequence[Session]) -> list[dict[str, Any]]:
+    from memtui.sessions.retention import find_deletions
+
+    deletions = find_deletions(sessions, Path.home(), os.environ)
+    return [
+        {
+            **_record(each),
+            "deleted_at": format_time(deletions[each.path].at) if each.path in deletions else None,
+        }
+        for each in sessions
+    ]
 
 
 def _record(session: Session) -> dict[str, Any]:
@@ -299,18 +336,22 @@ def _save(programs: tuple[str, ...]) -> None:
 
 @command
 def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
-    """Show the sessions that taught a memory.
+    """Show the sessions that taught a memory, and those that used it.
 
     "recorded": the memory names the session. "written here": a call in the session wrote its text;
     what a person said before the call is shown. "looks like": an earlier session of its project
-    mentions its rare words, with the share of them. Only sessions of programs that are on are read.
+    mentions its rare words, with the share of them. "used": a session cited or read it. Only
+    sessions of programs that are on are read.
     """
     from memtui.search.analysis import list_words
     from memtui.search.mentions import origins_of
+    from memtui.search.uses import find_uses
     from memtui.sessions.origin import recorded_ids
 
     memory = read_library(stores).resolve(ref)
-    found = origins_of(memory, _found().sessions)
+    sessions = _found().sessions
+    found = origins_of(memory, sessions)
+    used = find_uses(memory, sessions)
     known = {each.session.id for each in found} | {each.session.path.stem for each in found}
     gone = [id for id in recorded_ids(memory) if id not in known]
     if as_json:
@@ -319,6 +360,7 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
                 "ref": memory.ref,
                 "origins": [_origin_record(each) for each in found],
                 "not_found": gone,
+                "used": _used_record(used),
             }
         )
         return 0 if found else 1
@@ -326,11 +368,58 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
     for each in found:
         _print_origin(each, list_words(memory.full_text))
     for id in gone:
-        print(f"\nrecorded  {one_line(id)}, which no session that is read has")
+        _print_gone(id)
+    _print_uses(used)
+    _warn_of_deletions([each.session for each in found], datetime.now(UTC))
     if not found and not gone:
         programs = ", ".join(load_settings().session_programs)
         print(f"\nNo session of {programs} wrote it or mentions it, and it names none.")
     return 0 if found else 1
+
+
+def _used_record(used: Used) -> dict[str, Any]:
+    return {
+        "last": format_time(used.last),
+        "counted": used.counted,
+        "counted_last": format_time(used.counted_last),
+        "sessions": [
+            {
+                "kind": str(use.kind),
+                "session": _record(use.session),
+                "message": _message_record(use.message),
+            }
+            for use in used.uses
+        ],
+    }
+
+
+def _print_uses(used: Used) -> None:
+    """How often a memory was used, and the session that used it last."""
+    from memtui.sessions import PROGRAMS
+
+    if used.counted:
+        last = f", the last {date(used.counted_last)}" if used.counted_last else ""
+        print(f"\nused  {counted(used.counted, 'time')} as its store counts{last}")
+    if used.uses:
+        use = used.uses[0]
+        title, id = PROGRAMS[use.session.program].title, one_line(use.session.id)
+        more = and_more(len(used.uses) - 1)
+        print(f"\nused  {use.kind} in {title} session {id}, {date(use.message.time)}{more}")
+
+
+def _print_gone(id: str) -> None:
+    """A session that the memory names and that is not there."""
+    from memtui.sessions.retention import find_deleted
+
+    if "claude" not in load_settings().session_programs:
+        print(f"\nrecorded  {one_line(id)}, which no session that is read has")
+        return
+    now = datetime.now(UTC)
+    deletion, prompts = find_deleted(id, now, Path.home(), os.environ)
+    why = deletion.describe(now) if deletion else "which no session that is read has"
+    print(f"\nrecorded  {one_line(id)}, {why}")
+    for prompt in prompts[-LAST_PROMPTS:]:
+        print(f"  you, {date(prompt.time)}: {one_line(prompt.text, PASSAGE_CHARS)}")
 
 
 def _print_origin(origin: Origin, words: Sequence[str]) -> None:
