@@ -460,24 +460,17 @@ def search_sessions(query: Query, limit: int, as_json: bool) -> list[dict[str, A
     """
     from memtui import paths
     from memtui.search.query_terms import analyze_terms
-    from memtui.search.session_index import SessionIndex, read_message
-    from memtui.search.session_worker import index_sessions
+    from memtui.search.session_search import search_chosen
 
-    found = _found()
-    terms = analyze_terms(query.terms)
-    wanted = [*terms.optional, *terms.required]
-    records = []
-    for program in load_settings().session_programs:
-        with shown_progress() as report:
-            done = index_sessions(paths.cache_folder(), program, report)
-        print_unread(map(one_line, done["unreadable"]))
-        hits = SessionIndex(paths.cache_folder(), program).search(wanted, limit, query)
-        records += [(hit, read_message(hit, found.sessions)) for hit in hits]
-    records.sort(key=lambda each: -each[0].score)
+    _found()  # refuses where no program is on, and says what cannot be read
+    programs = load_settings().session_programs
+    with shown_progress() as report:
+        found, unreadable = search_chosen(paths.cache_folder(), programs, query, limit, report)
+    print_unread(map(one_line, unreadable))
     if as_json:
-        return [_hit_record(hit, message) for hit, message in records[:limit]]
-    for hit, message in records[:limit]:
-        _print_hit(hit, message, terms.title_words)
+        return [_hit_record(hit, message) for hit, message in found]
+    for hit, message in found:
+        _print_hit(hit, message, analyze_terms(query.terms).title_words)
     return []
 
 
