@@ -121,7 +121,7 @@ def find_sessions(
 
 
 def _compressed(roots: Iterable[Path]) -> Iterator[UnreadableFile]:
-    """For each root with compressed transcripts, how many there are. Python reads zstd from 3.14."""
+    """For each root with compressed transcripts how many there are; Python reads zstd from 3.14."""
     for root in roots:
         names = [entry.path for entry in walk(root, (_COMPRESSED,))]
         count = sum(not os.path.exists(name.removesuffix(".zst")) for name in names)
