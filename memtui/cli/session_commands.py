@@ -47,8 +47,6 @@ _WHO = {"user": "you", "assistant": "the agent", "tool": "a tool"}
 _VERBS = ("list", "programs", "show", "forget", "on", "off")
 PASSAGE_CHARS = 200
 """Characters of a message that a search prints."""
-READ_FOR_ONE = 8
-"""Messages that are read for each that is printed, where phrases are looked for in the text."""
 LAST_PROMPTS = 3
 """Prompts of a deleted session that are printed, the last ones."""
 ID_CELLS, AGE_CELLS, PROGRAM_CELLS, PROJECT_CELLS = 10, 4, 8, 16
@@ -465,36 +463,21 @@ def search_sessions(query: Query, limit: int, as_json: bool) -> list[dict[str, A
     brought up to date first, in a process that shows its progress.
     """
     from memtui import paths
-    from memtui.query import Sort
     from memtui.search.query_terms import analyze_terms
-    from memtui.search.session_index import SessionIndex, read_message
-    from memtui.search.session_worker import index_sessions
-    from memtui.search.text_match import holds_all, is_exact
+    from memtui.search.session_search import search_chosen
 
     if not load_settings().session_programs:
         print("memtui: no program's sessions are read; see memtui sessions", file=sys.stderr)
         return []
-    found = _found()
-    terms = analyze_terms(query.terms)
-    wanted = [*terms.optional, *terms.required]
-    records = []
-    for program in load_settings().session_programs:
-        with shown_progress() as report:
-            done = index_sessions(paths.cache_folder(), program, report)
-        print_unread(map(one_line, done["unreadable"]))
-        most = limit if is_exact(terms) else limit * READ_FOR_ONE
-        hits = SessionIndex(paths.cache_folder(), program).search(wanted, most, query)
-        records += [(hit, read_message(hit, found.sessions)) for hit in hits]
-    if not is_exact(terms):
-        records = [(hit, said) for hit, said in records if said and holds_all(said.text, terms)]
-    records.sort(key=lambda each: -each[0].score)
-    if query.order in (Sort.NEW, Sort.OLD):
-        records.sort(key=lambda each: each[0].time.timestamp() if each[0].time else 0.0)
-        records = records if query.order is Sort.OLD else records[::-1]
+    _found()  # says what cannot be read
+    programs = load_settings().session_programs
+    with shown_progress() as report:
+        found, unreadable = search_chosen(paths.cache_folder(), programs, query, limit, report)
+    print_unread(map(one_line, unreadable))
     if as_json:
-        return [_hit_record(hit, message) for hit, message in records[:limit]]
-    for hit, message in records[:limit]:
-        _print_hit(hit, message, terms.title_words)
+        return [_hit_record(hit, message) for hit, message in found]
+    for hit, message in found:
+        _print_hit(hit, message, analyze_terms(query.terms).title_words)
     return []
 
 
