@@ -34,6 +34,7 @@ from memtui.text import (
 if TYPE_CHECKING:
     from memtui.query import Query
     from memtui.search.session_index import Hit
+    from memtui.search.uses import Used
     from memtui.sessions import Message, Reading, Session
     from memtui.sessions.base import Transcripts
     from memtui.sessions.origin import Origin
@@ -335,18 +336,22 @@ def _save(programs: tuple[str, ...]) -> None:
 
 @command
 def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
-    """Show the sessions that taught a memory.
+    """Show the sessions that taught a memory, and those that used it.
 
     "recorded": the memory names the session. "written here": a call in the session wrote its text;
     what a person said before the call is shown. "looks like": an earlier session of its project
-    mentions its rare words, with the share of them. Only sessions of programs that are on are read.
+    mentions its rare words, with the share of them. "used": a session cited or read it. Only
+    sessions of programs that are on are read.
     """
     from memtui.search.analysis import list_words
     from memtui.search.mentions import origins_of
+    from memtui.search.uses import find_uses
     from memtui.sessions.origin import recorded_ids
 
     memory = read_library(stores).resolve(ref)
-    found = origins_of(memory, _found().sessions)
+    sessions = _found().sessions
+    found = origins_of(memory, sessions)
+    used = find_uses(memory, sessions)
     known = {each.session.id for each in found} | {each.session.path.stem for each in found}
     gone = [id for id in recorded_ids(memory) if id not in known]
     if as_json:
@@ -355,6 +360,7 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
                 "ref": memory.ref,
                 "origins": [_origin_record(each) for each in found],
                 "not_found": gone,
+                "used": _used_record(used),
             }
         )
         return 0 if found else 1
@@ -363,11 +369,42 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
         _print_origin(each, list_words(memory.full_text))
     for id in gone:
         _print_gone(id)
+    _print_uses(used)
     _warn_of_deletions([each.session for each in found], datetime.now(UTC))
     if not found and not gone:
         programs = ", ".join(load_settings().session_programs)
         print(f"\nNo session of {programs} wrote it or mentions it, and it names none.")
     return 0 if found else 1
+
+
+def _used_record(used: Used) -> dict[str, Any]:
+    return {
+        "last": format_time(used.last),
+        "counted": used.counted,
+        "counted_last": format_time(used.counted_last),
+        "sessions": [
+            {
+                "kind": str(use.kind),
+                "session": _record(use.session),
+                "message": _message_record(use.message),
+            }
+            for use in used.uses
+        ],
+    }
+
+
+def _print_uses(used: Used) -> None:
+    """How often a memory was used, and the session that used it last."""
+    from memtui.sessions import PROGRAMS
+
+    if used.counted:
+        last = f", the last {date(used.counted_last)}" if used.counted_last else ""
+        print(f"\nused  {counted(used.counted, 'time')} as its store counts{last}")
+    if used.uses:
+        use = used.uses[0]
+        title, id = PROGRAMS[use.session.program].title, one_line(use.session.id)
+        more = and_more(len(used.uses) - 1)
+        print(f"\nused  {use.kind} in {title} session {id}, {date(use.message.time)}{more}")
 
 
 def _print_gone(id: str) -> None:
@@ -423,24 +460,17 @@ def search_sessions(query: Query, limit: int, as_json: bool) -> list[dict[str, A
     """
     from memtui import paths
     from memtui.search.query_terms import analyze_terms
-    from memtui.search.session_index import SessionIndex, read_message
-    from memtui.search.session_worker import index_sessions
+    from memtui.search.session_search import search_chosen
 
-    found = _found()
-    terms = analyze_terms(query.terms)
-    wanted = [*terms.optional, *terms.required]
-    records = []
-    for program in load_settings().session_programs:
-        with shown_progress() as report:
-            done = index_sessions(paths.cache_folder(), program, report)
-        print_unread(map(one_line, done["unreadable"]))
-        hits = SessionIndex(paths.cache_folder(), program).search(wanted, limit, query)
-        records += [(hit, read_message(hit, found.sessions)) for hit in hits]
-    records.sort(key=lambda each: -each[0].score)
+    _found()  # refuses where no program is on, and says what cannot be read
+    programs = load_settings().session_programs
+    with shown_progress() as report:
+        found, unreadable = search_chosen(paths.cache_folder(), programs, query, limit, report)
+    print_unread(map(one_line, unreadable))
     if as_json:
-        return [_hit_record(hit, message) for hit, message in records[:limit]]
-    for hit, message in records[:limit]:
-        _print_hit(hit, message, terms.title_words)
+        return [_hit_record(hit, message) for hit, message in found]
+    for hit, message in found:
+        _print_hit(hit, message, analyze_terms(query.terms).title_words)
     return []
 
 

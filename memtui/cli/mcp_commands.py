@@ -1,0 +1,48 @@
+"""The command for agents: `mcp`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from memtui.cli.options import command, option
+from memtui.cli.store_selection import load_settings, open_library
+from memtui.errors import Refused
+from memtui.mcp.client_configs import CLIENTS
+
+
+@command
+def mcp(
+    write: bool = option(help="Agents may write; everything is journalled and can be undone."),
+    print_config: str | None = option(
+        type=click.Choice(list(CLIENTS)),
+        help="Print the lines that connect this program, and write nothing.",
+    ),
+    *,
+    stores: Sequence[str],
+) -> None:
+    """Serve stores to agents over the Model Context Protocol, on standard input and output.
+
+    Agents search and read, and propose changes that wait in the review queue for you. The stores
+    are those of --store and PATH, else those in the current folder; no tool reaches another one.
+    Needs the extra mcp: pip install ".[mcp]".
+    """
+    if print_config is not None:
+        named = [
+            part
+            for name in stores
+            for part in ("--store", os.path.abspath(name) if os.path.exists(name) else name)
+        ]
+        print(CLIENTS[print_config](["memtui", "mcp", *named, *(["--write"] if write else [])]))
+        return
+    try:
+        from memtui.mcp.server import serve_stdio
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(("mcp", "pydantic")):
+            raise
+        raise Refused("memtui mcp needs .[mcp]", do='pip install ".[mcp]"') from error
+    library = open_library(stores or [str(Path.cwd())])
+    serve_stdio(library, load_settings(), may_write=write)
