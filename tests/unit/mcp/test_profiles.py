@@ -120,10 +120,7 @@ async def test_the_reference_server_s_tools_read_and_change_a_graph(tmp_path: Pa
                 "create_entities",
                 {"entities": [{"name": "Cy", "entityType": "person", "observations": ["dives"]}]},
             ),
-            (
-                "create_relations",
-                {"relations": [{"from": "Bo", "to": "Cy", "relationType": "met"}]},
-            ),
+            ("create_relations", {"relations": [met]}),
         ):
             said = (await agent.call(tool, **arguments))["text"]
             assert said in ("Added.", "Created."), (tool, said)
