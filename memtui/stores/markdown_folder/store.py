@@ -375,7 +375,6 @@ class MarkdownFolder(DocumentStore):
         shard_of=shard_of,
         not_on=_not_on,
     )
-    rescans = True  # a note is looked up by the names of the others
 
     def __init__(
         self, root: Path, label: str, profile: str = "", now: Callable[[], datetime] = utc_now

@@ -40,6 +40,9 @@ from tests.formats import FORMATS
 from tests.samples import NOW, SAMPLES, UNDATED
 
 RECORDED = Path(__file__).with_name("answers.json")
+CASES = {known.name: known for known in FORMATS}
+CASES |= dict.fromkeys(("memfs", "vault", "serena"), CASES["markdown-folder"])
+"""Sample -> its format."""
 OF_PLACE = re.compile(r"obs-[0-9a-f]{16}")
 """Ids that follow from where the database lies."""
 DATABASES = [known for known in FORMATS if known.name in ("engram", "conport")]
@@ -67,7 +70,8 @@ IDS = (
 )
 """Of imported memories."""
 OTHERS: list[tuple[Act, dict[str, Any]]] = [
-    *((Act.SUPERSEDE, {"content": text}) for text in ("", "An heir", HALF, LONG)),
+    *((Act.SUPERSEDE, {"content": text}) for text in ("", "An heir", "SAME", HALF, LONG)),
+    (Act.SUPERSEDE, {"content": "An heir", "title": "Heir", "type": "goal", "importance": "high"}),
     *(
         (act, {"relation": relation, "target": target})
         for act in (Act.LINK, Act.UNLINK)
@@ -79,6 +83,17 @@ OTHERS: list[tuple[Act, dict[str, Any]]] = [
     *((Act.MERGE, {"others": refs}) for refs in ([], ["SELF"], ["nowhere"], ["OTHER"], "x")),
     *((act, {}) for act in Act if act not in (Act.ADD, Act.EDIT)),
 ]
+
+
+USUAL: list[tuple[Act, dict[str, Any]]] = [
+    *((Act.EDIT, fields) for fields in ({"title": "New name"}, {"tags": ["two", "one"]})),
+    (Act.EDIT, {"content": "# New text\n\n- a\n- b"}),
+    (Act.EDIT, {"type": "goal", "importance": "high", "entity": "here"}),
+    (Act.SUPERSEDE, {"content": "New text", "tags": ["one"]}),
+    *((act, {}) for act in (Act.RETIRE, Act.DELETE, Act.RESTORE, Act.ACCEPT)),
+]
+SOME = 12
+"""Memories with which what is usual is done."""
 
 
 def changes(
@@ -100,9 +115,10 @@ def changes(
     for name in ("content", "title", "type", "entity"):
         fields = {"id": "x", "content": "The rope is new", "entity": entity, name: HALF}
         yield f"import half {name}", Change(Act.ADD, label, "", fields)
-    convert = known.transfer.convert if known.transfer else None
+    convert = known.transfer.convert
+    assert convert is not None
     renamed = [replace(memory, id=f"{memory.id}2") for memory in chosen]
-    for memory in (*FOREIGN, *chosen, *renamed) if convert is not None else ():
+    for memory in (*FOREIGN, *chosen, *renamed):
         fields = {**convert(memory).fields, "id": memory.id}
         about = f"{memory.kind} {memory.status} {memory.id}"
         yield f"import converted {about}", Change(Act.ADD, label, "", fields)
@@ -110,6 +126,7 @@ def changes(
         about = f"{memory.kind} {memory.status}"
         other = next((m for m in every if m.kind == memory.kind and m.ref != memory.ref), memory)
         words = {"SELF": memory.id, "OTHER": other.id, "ENTITY": other.entity}
+        words["SAME"] = memory.content
         for fields in EDITS:
             change = Change(Act.EDIT, label, memory.ref, fields)
             yield f"edit {about} {named(fields)}", change
@@ -118,6 +135,9 @@ def changes(
             for force in (False, True)[: 1 + (act in (Act.DELETE, Act.SUPERSEDE))]:
                 change = Change(act, label, memory.ref, fields, force=force)
                 yield f"{act} {about} {named(asked)}{' by force' * force}", change
+    for memory in every[:: max(1, len(every) // SOME)]:
+        for act, fields in USUAL:
+            yield f"usual {act} {memory.id} {named(fields)}", Change(act, label, memory.ref, fields)
 
 
 def filled(value: Any, words: dict[str, str]) -> Any:
@@ -195,8 +215,8 @@ class Numbered:
 
 
 def opened(known: Format, place: Path, state: Path | None = None) -> Library:
-    """A library over a copy of the format's sample, on a certain day."""
-    shutil.copytree(SAMPLES / known.name, place)
+    """A library over a copy of the sample with the name of the folder, on a certain day."""
+    shutil.copytree(SAMPLES / place.name, place)
     for path in place.rglob("*"):
         os.utime(path, (UNDATED.timestamp(), UNDATED.timestamp()))
     stores = open_stores([detect_store(place)])
@@ -260,10 +280,10 @@ def rows_after(known: Format, place: Path) -> dict[str, list[Any]]:
     return rows
 
 
-@pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
-def test_what_is_wrong_is_refused_and_the_rest_planned(known: Format, tmp_path: Path) -> None:
-    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))[known.name]
-    found = counted(answers(known, tmp_path / known.name))
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_wrong_is_refused_and_the_rest_planned(name: str, tmp_path: Path) -> None:
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))[name]
+    found = counted(answers(CASES[name], tmp_path / name))
     differing = {name: found.get(name) for name in recorded if found.get(name) != recorded[name]}
     assert not differing, "if a person wants this: python -m tests.unit.stores.test_answers"
 
@@ -293,7 +313,7 @@ def counted(found: dict[str, Answer]) -> dict[str, dict[str, int | str]]:
 
 
 def group_of(name: str) -> str:
-    words = 3 if name.split()[0] not in ("add", "import") else 2 - name.startswith("add")
+    words = {"add": 1, "import": 2, "usual": 2}.get(name.split()[0], 3)
     return " ".join(name.split()[:words])
 
 
@@ -305,13 +325,13 @@ def _summary(group: list[Answer]) -> dict[str, int | str]:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        every = {known.name: answers(known, Path(folder, known.name)) for known in FORMATS}
+        every = {name: answers(known, Path(folder, name)) for name, known in CASES.items()}
     for name, said in every[sys.argv[1]].items() if sys.argv[1:] else ():
         print(f"{name}: {said.said}\n    {said.written}")
     if not sys.argv[1:]:
         with tempfile.TemporaryDirectory() as folder:
             rows = {
-                f"rows of {known.name}": digests(rows_after(known, Path(folder, known.name, "x")))
+                f"rows of {known.name}": digests(rows_after(known, Path(folder, "rows", known.name)))
                 for known in DATABASES
             }
         recorded = {name: counted(said) for name, said in every.items()} | rows

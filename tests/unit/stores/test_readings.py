@@ -147,7 +147,9 @@ def values(library: Library, place: Path) -> dict[str, list[Any]]:
     faults = library.snapshot.stores[0].unreadable
     assert not [each for each in faults if "memtui failed" in each.reason]
     found["unreadable"] = [each.file for each in faults]
-    found["shards"] = [(shard.key, shard.files) for shard in store.scan().shards]
+    shards = store.scan().shards
+    found["shards"] = [(shard.key, shard.files) for shard in shards]
+    assert store.look_again(shards[::2]) == [*shards[::2]]
     found["levels"] = [store.entity_levels(entity) for entity in entities]
     kinds = {(memory.kind, memory.type, memory.status): memory for memory in memories}
     found["possible acts"] = [
@@ -197,7 +199,7 @@ def test_what_is_read_of_a_sample_whole_and_damaged(name: str, tmp_path: Path) -
 
 
 if __name__ == "__main__":
-    every = {}
+    every: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in sys.argv[1:] or NAMES:
             for kind, is_damaged in (("whole", False), ("damaged", True)):
