@@ -1,9 +1,10 @@
 """Which changes that are wrong, odd or not possible a format refuses, and what the others write.
 
-`answers.json` has how often each act is refused, how many edits, warnings and memories the others
-have, and a digest of what they would write. `python -m tests.unit.stores.test_answers` records it
-anew; `... NAME` prints the answer to each change of a format, for comparing those of two states of
-the program. Every difference should be one that a person would want.
+`answers.json` has how often and for how many reasons each act is refused, how many edits, warnings
+and memories the others have, and a digest of what they would write.
+`python -m tests.unit.stores.test_answers` records it anew; `... NAME` prints the answer to each
+change of a sample, for comparing those of two states of the program. Every difference should be one
+that a person would want.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ OTHERS: list[tuple[Act, dict[str, Any]]] = [
     (Act.SUPERSEDE, {"content": "An heir", "title": "Heir", "type": "goal", "importance": "high"}),
     *(
         (act, {"relation": relation, "target": target})
-        for act in (Act.LINK, Act.UNLINK)
-        for relation in ("", "Has Capitals", "related", "supersedes", "two\nlines")
+        for act, relations in ((Act.LINK, 5), (Act.UNLINK, 2))
+        for relation in ("related", "", "Has Capitals", "supersedes", "two\nlines")[:relations]
         for target in ("", "nowhere", "SELF", "OTHER", "ENTITY")
     ),
     *((Act.RATE, {"rating": value}) for value in (0, 1, 5, 6, "x")),
@@ -187,14 +188,14 @@ class Answer(NamedTuple):
     said: str
     """Why it is refused, or what comes of it: edits, warnings, memories."""
     written: str
-    """What it would write, as JSON."""
+    """What it would write, as JSON; the reason if it is refused."""
 
 
 def answer(library: Library, change: Change) -> Answer:
     try:
         plan = library.plan([change]).plans[0]
     except MemtuiError as error:
-        return Answer(type(error).__name__ + " in two lines" * ("\n" in error.what), "")
+        return Answer(type(error).__name__ + " in two lines" * ("\n" in error.what), error.what)
     said = f"{plan.outcome} {len(plan.edits)} {len(plan.warnings)} {len(plan.refs)}"
     written = msgspec.to_builtins([plan.refs, plan.supersedes, plan.edits], str_keys=True)
     return Answer(said, json.dumps(written, sort_keys=True))
@@ -280,6 +281,7 @@ def rows_after(known: Format, place: Path) -> dict[str, list[Any]]:
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_wrong_is_refused_and_the_rest_planned(name: str, tmp_path: Path) -> None:
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))[name]
@@ -288,6 +290,7 @@ def test_what_is_wrong_is_refused_and_the_rest_planned(name: str, tmp_path: Path
     assert not differing, "if a person wants this: python -m tests.unit.stores.test_answers"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", DATABASES, ids=lambda known: known.name)
 def test_what_the_changes_leave_in_the_rows(known: Format, tmp_path: Path) -> None:
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))[f"rows of {known.name}"]
@@ -319,21 +322,26 @@ def group_of(name: str) -> str:
 
 def _summary(group: list[Answer]) -> dict[str, int | str]:
     counts = sorted(Counter(each.said for each in group).items())
-    texts = "\n".join(each.written for each in group)
-    return {**dict(counts), **({"written": digest(texts)} if texts.strip() else {})}
+    planned = [each.written for each in group if each.said.isupper()]
+    reasons = {each.written for each in group if not each.said.isupper()}
+    found = {"written": digest("\n".join(planned)) if planned else "", "reasons": len(reasons)}
+    return dict(counts) | {name: value for name, value in found.items() if value}
+
+
+def recorded_anew(every: dict[str, dict[str, Answer]], folder: Path) -> dict[str, Any]:
+    rows = {
+        f"rows of {known.name}": digests(rows_after(known, folder / "rows" / known.name))
+        for known in DATABASES
+    }
+    return {name: counted(said) for name, said in every.items()} | rows
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        every = {name: answers(known, Path(folder, name)) for name, known in CASES.items()}
-    for name, said in every[sys.argv[1]].items() if sys.argv[1:] else ():
-        print(f"{name}: {said.said}\n    {said.written}")
-    if not sys.argv[1:]:
-        with tempfile.TemporaryDirectory() as folder:
-            rows = {
-                f"rows of {known.name}": digests(rows_after(known, Path(folder, "rows", known.name)))
-                for known in DATABASES
-            }
-        recorded = {name: counted(said) for name, said in every.items()} | rows
-        lines = [f"{json.dumps(name)}: {json.dumps(each)}" for name, each in recorded.items()]
-        RECORDED.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
+        every = {name: answers(CASES[name], Path(folder, name)) for name in sys.argv[1:] or CASES}
+        for name, said in every[sys.argv[1]].items() if sys.argv[1:] else ():
+            print(f"{name}: {said.said}\n    {said.written}")
+        if not sys.argv[1:]:
+            found = recorded_anew(every, Path(folder))
+            lines = [f"{json.dumps(name)}: {json.dumps(each)}" for name, each in found.items()]
+            RECORDED.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")

@@ -30,12 +30,15 @@ from memtui.library import Library
 from memtui.library.opening import detect_store, open_stores
 from memtui.model import Memory
 from memtui.stores.base import Store
+from memtui.stores.registry import own_formats
 from tests.samples import NOW, SAMPLES, UNDATED
 
 RECORDED = Path(__file__).with_name("readings.json")
 NAMES = sorted(
     path.name for path in SAMPLES.iterdir() if path.is_dir() and path.name != "test-tower"
 )
+NEXT = 4
+"""With so many memories each memory is compared."""
 STEP = 11
 """One of so many values of a damaged copy is another one."""
 ODD: tuple[Any, ...] = (
@@ -159,6 +162,9 @@ def values(library: Library, place: Path) -> dict[str, list[Any]]:
         [(text, text.cut_line) for text in session(library, store, entity)] for entity in entities
     ]
     found["limits"] = list(store.limit_uses(library, NOW))
+    with suppress(MemtuiError):
+        found["accesses"] = list(store.plan_accesses(memories, NOW))
+    found["rules"] = list(rules_of(store, memories))
     inside = [Path(os.path.relpath(file, store.root)).as_posix() for file in files]
     found["read by"] = [(store.read_time(path), store.reader(path)) for path in inside]
     folder = json.dumps(str(place))[1:-1]
@@ -166,6 +172,16 @@ def values(library: Library, place: Path) -> dict[str, list[Any]]:
         name: json.loads(json.dumps(plain(each)).replace(folder, "/place"))
         for name, each in found.items()
     }
+
+
+def rules_of(store: Store, memories: list[Memory]) -> Iterator[Any]:
+    """What the format's rules of upkeep say of each memory, and of it with its next ones."""
+    (rules,) = (known.upkeep for known in own_formats() if known.name == store.format)
+    for at, older in enumerate(memories):
+        yield rules.scope(older), rules.merge_key(older), sorted(rules.subjects(older))
+        yield rules.is_replaceable(older), [rules.is_forward(link) for link in older.links]
+        for newer in memories[at : at + NEXT]:
+            yield bool(rules.contradicts(older, newer)), bool(rules.replaces(older, newer))
 
 
 def plain(value: Any) -> Any:
