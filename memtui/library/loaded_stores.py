@@ -22,6 +22,7 @@ from memtui.stores.base import (
     StoreView,
     WritableStore,
 )
+from memtui.stores.registry import product_of
 
 GIT_SECONDS = 20.0
 """Time limit for the dates of one store."""
@@ -68,7 +69,7 @@ class LoadedStores:
         changes: dict[str, datetime] = {}
         columns, label = self._table.columns, cache.store.label
         if columns.by_file[columns.slots_of_store(label)].any():
-            report(Progress(f"dating {label} by git"))
+            report(Progress(f"dating {_program(cache)} by git"))
             changes = git.last_changes(cache.store.root)
         if cancelled():
             return
@@ -103,7 +104,7 @@ class LoadedStores:
                 self._publish_batch(cache, batch)
                 batch = []
                 published = time.monotonic()
-                report(Progress(f"reading {cache.store.label}", number + 1, len(shards)))
+                report(Progress(f"reading {_program(cache)}", number + 1, len(shards)))
                 shown = time.monotonic()
                 due = shown + max(PUBLISH_EVERY, (shown - published) * READING_SHARE)
         self._publish_batch(cache, batch)
@@ -218,3 +219,7 @@ def _state_of(cache: StoreCache) -> StoreState:
         read_only=store.read_only,
         loading=cache.loading,
     )
+
+
+def _program(cache: StoreCache) -> str:
+    return product_of(cache.store.format, cache.store.root).name

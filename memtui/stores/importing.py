@@ -17,8 +17,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from memtui.changes import Change
-from memtui.model import FILE_TIME_KEY, Link, Memory
-from memtui.stores.sidecar import HIDDEN, link_to_json
+from memtui.model import FILE_TIME_KEY, HIDDEN, Link, Memory
+from memtui.stores.sidecar import link_to_json
 
 MEMTUI_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable", HIDDEN, FILE_TIME_KEY})
 """Keys of `extra` that memtui itself sets, for every format."""

@@ -324,8 +324,12 @@ def _summary(group: list[Answer]) -> dict[str, int | str]:
     counts = sorted(Counter(each.said for each in group).items())
     planned = [each.written for each in group if each.said.isupper()]
     reasons = {each.written for each in group if not each.said.isupper()}
-    found = {"written": digest("\n".join(planned)) if planned else "", "reasons": len(reasons)}
-    return dict(counts) | {name: value for name, value in found.items() if value}
+    found: dict[str, int | str] = dict(counts)
+    if planned:
+        found["written"] = digest("\n".join(planned))
+    if reasons:
+        found["reasons"] = len(reasons)
+    return found
 
 
 def recorded_anew(every: dict[str, dict[str, Answer]], folder: Path) -> dict[str, Any]:
