@@ -153,6 +153,9 @@ def values(library: Library, place: Path) -> dict[str, list[Any]]:
     shards = store.scan().shards
     found["shards"] = [(shard.key, shard.files) for shard in shards]
     assert store.look_again(shards[::2]) == [*shards[::2]]
+    found["of the store"] = [
+        *(store.read_only, sorted(store.editable), store.relations, store.place_facts())
+    ]
     found["levels"] = [store.entity_levels(entity) for entity in entities]
     kinds = {(memory.kind, memory.type, memory.status): memory for memory in memories}
     found["possible acts"] = [
