@@ -10,7 +10,7 @@ import click
 from memtui.cli import output
 from memtui.cli.options import argument, command, limit_option, option, query_from
 from memtui.cli.session_commands import search_sessions
-from memtui.cli.store_selection import read_library
+from memtui.cli.store_selection import index_library, read_library
 from memtui.errors import QueryError
 from memtui.model import Memory, to_record
 from memtui.query import count_first, relax
@@ -103,7 +103,7 @@ def search(
     if query.is_empty and not (query.sort or query.prefer):
         raise QueryError("nothing to look for", do="type a word; memtui list shows all")
     library = read_library(stores, as_of)
-    library.index()
+    index_library(library)
     library.embed_query(query)
     found = library.find(query)
     memories = _first_memories(found, limit, everything)
@@ -189,7 +189,7 @@ def similar(
     Compares embeddings if there are any (see `memtui embed`), else the rarest words of the memory.
     """
     library = read_library(stores)
-    library.index()
+    index_library(library)
     found = library.similar(library.resolve(ref).ref, limit)
     memories = [found.rows[slot] for slot in found.slots]
     if as_json:

@@ -34,6 +34,7 @@ from memtui.text import (
 if TYPE_CHECKING:
     from memtui.query import Query
     from memtui.search.session_index import Hit
+    from memtui.search.uses import Used
     from memtui.sessions import Message, Reading, Session
     from memtui.sessions.base import Transcripts
     from memtui.sessions.origin import Origin
@@ -335,18 +336,22 @@ def _save(programs: tuple[str, ...]) -> None:
 
 @command
 def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
-    """Show the sessions that taught a memory.
+    """Show the sessions that taught a memory, and those that used it.
 
     "recorded": the memory names the session. "written here": a call in the session wrote its text;
     what a person said before the call is shown. "looks like": an earlier session of its project
-    mentions its rare words, with the share of them. Only sessions of programs that are on are read.
+    mentions its rare words, with the share of them. "used": a session cited or read it. Only
+    sessions of programs that are on are read.
     """
     from memtui.search.analysis import list_words
     from memtui.search.mentions import origins_of
+    from memtui.search.uses import find_uses
     from memtui.sessions.origin import recorded_ids
 
     memory = read_library(stores).resolve(ref)
-    found = origins_of(memory, _found().sessions)
+    sessions = _found().sessions
+    found = origins_of(memory, sessions)
+    used = find_uses(memory, sessions)
     known = {each.session.id for each in found} | {each.session.path.stem for each in found}
     gone = [id for id in recorded_ids(memory) if id not in known]
     if as_json:
@@ -355,6 +360,7 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
                 "ref": memory.ref,
                 "origins": [_origin_record(each) for each in found],
                 "not_found": gone,
+                "used": _used_record(used),
             }
         )
         return 0 if found else 1
@@ -363,11 +369,42 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
         _print_origin(each, list_words(memory.full_text))
     for id in gone:
         _print_gone(id)
+    _print_uses(used)
     _warn_of_deletions([each.session for each in found], datetime.now(UTC))
     if not found and not gone:
         programs = ", ".join(load_settings().session_programs)
         print(f"\nNo session of {programs} wrote it or mentions it, and it names none.")
     return 0 if found else 1
+
+
+def _used_record(used: Used) -> dict[str, Any]:
+    return {
+        "last": format_time(used.last),
+        "counted": used.counted,
+        "counted_last": format_time(used.counted_last),
+        "sessions": [
+            {
+                "kind": str(use.kind),
+                "session": _record(use.session),
+                "message": _message_record(use.message),
+            }
+            for use in used.uses
+        ],
+    }
+
+
+def _print_uses(used: Used) -> None:
+    """How often a memory was used, and the session that used it last."""
+    from memtui.sessions import PROGRAMS
+
+    if used.counted:
+        last = f", the last {date(used.counted_last)}" if used.counted_last else ""
+        print(f"\nused  {counted(used.counted, 'time')} as its store counts{last}")
+    if used.uses:
+        use = used.uses[0]
+        title, id = PROGRAMS[use.session.program].title, one_line(use.session.id)
+        more = and_more(len(used.uses) - 1)
+        print(f"\nused  {use.kind} in {title} session {id}, {date(use.message.time)}{more}")
 
 
 def _print_gone(id: str) -> None:

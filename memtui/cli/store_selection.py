@@ -65,11 +65,25 @@ def _print_summary(library: Library) -> None:
 
 
 def load_library(names: Sequence[str]) -> Library:
-    """Open these stores and read all their memories. Raises StoreError."""
+    """Open these stores and read all their memories; a terminal sees how far it is.
+
+    Raises StoreError.
+    """
+    from memtui.cli.output import shown_progress
+
     library = open_library(names)
-    library.load()
-    library.loaded.save_new()
+    with shown_progress() as report:
+        library.load(report)
+        library.loaded.save_new(report)
     return library
+
+
+def index_library(library: Library) -> None:
+    """Load or build the search index; a terminal sees how far it is."""
+    from memtui.cli.output import shown_progress
+
+    with shown_progress() as report:
+        library.index(report)
 
 
 def read_library(names: Sequence[str], as_of: str | None = None) -> Library:
@@ -197,10 +211,11 @@ def _open(stores: Sequence[KnownStore], settings: Settings) -> Library:
     from memtui.search.ranking import read_weights
     from memtui.search.salience import read_constants
 
+    served = os.environ.get(paths.SERVED_VARIABLE)
     return Library.open(
         [store.root for store in stores],
         cache=paths.cache_folder(),
-        state=paths.state_folder(),
+        state=None if served == paths.READ_ONLY else paths.state_folder(),
         labels=[store.label for store in stores],
         formats=[store.format for store in stores],
         weights=read_weights(

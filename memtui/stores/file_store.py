@@ -35,6 +35,7 @@ from memtui.stores.scanning import (
     SidecarReader,
     as_unreadable,
     build_scan,
+    dated_by_file,
     stamp_shards,
 )
 from memtui.stores.sidecar import KEPT_SHARD, Sidecar, apply_overlay, read_kept_shard
@@ -129,7 +130,8 @@ class FileStore(Store):
             others = [other for other in self.scan().shards if other.key != KEPT_SHARD]
             return read_kept_shard(sidecar, others, self.label, self.owns_shard)
         reading = self.read_files(shard, sidecar)
-        memories = apply_overlay(reading.memories, sidecar, shard.key, self.label)
+        dated = tuple(dated_by_file(reading.memories))
+        memories = apply_overlay(dated, sidecar, shard.key, self.label)
         log = self.accesses.current()
         if log.counts:
             memories = tuple(self._with_accesses(memory, log) for memory in memories)

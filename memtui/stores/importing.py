@@ -140,7 +140,8 @@ def converted_links(memory: Memory) -> tuple[Link, ...]:
 def slug(text: str) -> str:
     """Make a file name of letters, digits and hyphens; empty when nothing is left."""
     plain = unicodedata.normalize("NFC", text.partition("\n")[0]).lower()
-    plain = "".join(letter for letter in plain if letter.isprintable())
+    if not plain.isprintable():
+        plain = "".join(letter for letter in plain if letter.isprintable())
     return _NO_NAME.sub("-", plain)[:LONGEST_SLUG].strip("-_")
 
 

@@ -66,10 +66,15 @@ def find_stale_summaries(memories: Sequence[Memory], context: UpkeepContext) -> 
 
 
 def find_long_history(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
-    """Long facts that have been historical for months; the weekly synthesis shortens them."""
+    """Long facts that have been historical for months; the weekly synthesis shortens them.
+
+    Only where the program does so: what others retire, such as a closed issue, is kept whole.
+    """
     settings = context.settings
     limit = context.now - settings.history_months * _MONTH
     for memory in memories:
+        if not context.rules_of(memory.store).shortens_history:
+            continue
         if memory.kind != "fact" or memory.status not in ("superseded", "retired"):
             continue
         if (
@@ -198,6 +203,8 @@ _MOVE = re.compile(
 )
 _STAYS = re.compile(r"\b(?:not|never|\w+n't) (?:\w+ )?(?:move|migrate|switch|replace|drop)")
 _STATEMENTS = frozenset({"fact", "event", "observation"})
+_SHORT = 300
+"""Characters of a text of one statement."""
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _COMMON_WORDS = (
     "it this that them one same new old own their the an all any no not in on at to only current "
@@ -280,7 +287,7 @@ def find_opposed(memories: Sequence[Memory], _context: UpkeepContext) -> Iterato
     """
     chosen: dict[str, tuple[Memory, str]] = {}
     for memory in _in_order(memories):
-        if memory.kind not in _STATEMENTS:
+        if memory.kind not in _STATEMENTS or len(memory.content) > _SHORT:
             continue
         for sentence in _SENTENCE.split(f"{memory.title}\n{memory.content}"):
             moves = [] if _STAYS.search(sentence) else list(_MOVE.finditer(sentence))

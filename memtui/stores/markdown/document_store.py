@@ -38,11 +38,10 @@ from memtui.stores.markdown.documents import (
     MarkdownFile,
     outline,
     parse_document,
-    time_of_change,
     words_of,
 )
 from memtui.stores.plans import PlanContext, dangling_warnings, plan_duplicate, plan_one
-from memtui.stores.scanning import FoundShard, documents
+from memtui.stores.scanning import FoundShard, documents, time_of_change
 from memtui.stores.sidecar import Sidecar
 
 EDITABLE = frozenset({"content", "title", "tags", "importance", "type"})

@@ -150,7 +150,7 @@ EXPECTED: dict[str, tuple[str, list[Reads]]] = {
 ON_REQUEST = ("at once", "no longer reads it")
 AT_START = ("from its next session", "no longer reads it from its next session")
 INSTRUCTIONS = {
-    "AGENTS.md": ("Each of Codex, Cursor and 9 others", *AT_START),
+    "AGENTS.md": ("Each of Codex, Cursor and 10 others", *AT_START),
     "CLAUDE.md": ("Claude Code", *AT_START),
     "GEMINI.md": ("Gemini CLI", *AT_START),
     # "The instructions in the file are available for use by Copilot as soon as you save the file."
@@ -160,7 +160,7 @@ INSTRUCTIONS = {
     ".windsurf*": ("Windsurf", *ON_REQUEST),
     ".kiro/*": ("Kiro", *ON_REQUEST),
     ".roo/*": ("Roo Code", *ON_REQUEST),
-    ".clinerules/*": ("Cline", *ON_REQUEST),
+    ".clinerules/*": ("Cline", *AT_START),
     ".goosehints": ("goose", *AT_START),
     ".junie/*": ("Junie", *AT_START),
     # The commands of Spec Kit open the constitution.

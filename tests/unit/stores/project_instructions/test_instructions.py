@@ -72,7 +72,7 @@ def test_a_section_is_edited_and_undone_byte_for_byte(tmp_path: Path) -> None:
     library = opened(tmp_path / "p")
     about = of(library, "AGENTS.md")[0]
     effect = do(library, Act.EDIT, about, content=about.content.replace("rye", "oats\n\nand rye"))
-    assert effect == "Each of Codex, Cursor and 9 others reads the new text from its next session"
+    assert effect == "Each of Codex, Cursor and 10 others reads the new text from its next session"
     assert file.read_text() == AGENTS.replace("rye", "oats\n\nand rye")
     library.undo()
     assert file.read_text() == AGENTS
