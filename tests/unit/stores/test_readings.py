@@ -210,7 +210,7 @@ def digests(found: dict[str, list[Any]]) -> dict[str, str]:
 def test_what_is_read_of_a_sample_whole_and_damaged(name: str, tmp_path: Path) -> None:
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
     for kind, is_damaged in (("whole", False), ("damaged", True)):
-        place = tmp_path / kind
+        place = tmp_path / kind / name
         found = digests(values(opened(name, place, damaged=is_damaged), place))
         known = recorded[name][kind]
         differing = sorted(key for key in {*found, *known} if found.get(key) != known.get(key))
