@@ -100,10 +100,10 @@ class FileStore(Store):
         scan = build_scan(self.root, self.sidecar.current(), self.find_shards(), self.owns_shard)
         return accesses.mark_scan(scan, self.accesses.current())
 
-    def owns_shard(self, key: str) -> bool:  # noqa: ARG002
-        """Whether a shard whose file is gone was of this store: stores of two formats at one root
-        share a sidecar."""
-        return True
+    def owns_shard(self, key: str) -> bool:
+        """Whether a shard that this store does not list was of it: stores of two formats at one
+        root share a sidecar. What lies in hidden folders is mostly rules, of another store."""
+        return not key.startswith(".")
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
         """Stamp these shards as `scan` would; those with a missing file are left out."""

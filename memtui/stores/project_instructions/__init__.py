@@ -109,7 +109,7 @@ def instruction_files(
 
     Folders of them that cannot be listed are added to `faults`.
     """
-    return [path for path in present_files(root, faults) if not _is_claimed(path, claims)]
+    return [path for path in present_files(root, faults) if not is_claimed(path, claims)]
 
 
 def present_files(root: Path, faults: list[Unreadable] | None = None) -> Iterator[str]:
@@ -158,7 +158,8 @@ def claims_of(root: Path) -> tuple[str, ...]:
     return claims_at(root)
 
 
-def _is_claimed(path: str, claims: tuple[str, ...]) -> bool:
+def is_claimed(path: str, claims: tuple[str, ...]) -> bool:
+    """Whether a file, relative to the project, is of another store by these patterns."""
     return any(fnmatchcase(path, pattern) for pattern in claims)
 
 
@@ -169,7 +170,7 @@ def detect(path: Path) -> Iterator[Candidate]:
     if not files:
         return
     claims = claims_of(path)
-    own = [name for name in files if not _is_claimed(name, claims)]
+    own = [name for name in files if not is_claimed(name, claims)]
     named = ", ".join((own or files)[:4]) + f" and {len(own) - 4} more" * (len(own) > 4)
     if not own:
         yield Candidate(path, named, "files that no other store here reads already")
