@@ -6,6 +6,7 @@ before a call, at most once in `STALE_SECONDS`; before a change always.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import logging
@@ -165,7 +166,15 @@ class AgentServer:
         info = told.client_info if told is not None else None
         name = one_line(info.name)[:60] if info is not None else "unknown client"
         version = one_line(info.version or "")[:30] if info is not None else ""
-        return Author(name or "unknown client", version, self._session)
+        return Author(name or "unknown client", version, self._session_of(ctx))
+
+    def _session_of(self, ctx: Context[Any, Any]) -> str:
+        """The process, and over HTTP the client's session in it, where the revision has them."""
+        request = ctx.request_context.request
+        id = request.headers.get("mcp-session-id", "") if request is not None else ""
+        if not id:
+            return self._session
+        return hashlib.sha256(f"{self._session} {id}".encode()).hexdigest()[:8]
 
     def _rate(self, author: Author, is_read: bool) -> Rate:
         key = (f"{author.client}\0{author.session}", is_read)

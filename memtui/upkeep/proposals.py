@@ -102,7 +102,7 @@ RULES: Mapping[ProposalKind, Rule] = {
     ProposalKind.AGENT: Rule("Proposed by agents", MEMTUI, 1, 1,
         "An agent asks for this change through memtui mcp; nothing is changed unless you accept."),
     ProposalKind.UNREADABLE: Rule("Unreadable files", MEMTUI, 1, 1,
-        "A file cannot be read, so its memories are missing."),
+        "memtui, or the file's own program, cannot read it."),
     ProposalKind.OVERWRITTEN: Rule("Overwritten changes", MEMTUI, 1, 1,
         "Another program has reverted a change made with memtui."),
     ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", 75, 76,
