@@ -24,7 +24,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from memtui.text.filtered_pattern import ExpressionFilter, fold, may_match, words_needed
+from memtui.text.filtered_pattern import (
+    ExpressionFilter,
+    find_all,
+    fold,
+    may_match,
+    words_needed,
+)
 
 ISSUED: dict[str, str] = tomllib.loads(
     Path(__file__).with_name("secret_formats.toml").read_text("utf-8")
@@ -378,20 +384,13 @@ def _find_near_hints(text: str, folded: str) -> Iterator[re.Match[str]]:
         yield from _named(folded).finditer(text)
         return
     near: list[tuple[int, int]] = []
-    for at in sorted(at for hint in _HINTS for at in _find_all(folded, hint)):
+    for at in sorted(at for hint in _HINTS for at in find_all(folded, hint)):
         start, end = max(0, at - _BEFORE_HINT), at + _BEHIND_HINT
         if near and start <= near[-1][1]:
             start = near.pop()[0]
         near.append((start, end))
     for start, end in near:
         yield from _named(folded[start:end]).finditer(text, start, end)
-
-
-def _find_all(text: str, word: str) -> Iterator[int]:
-    at = text.find(word)
-    while at >= 0:
-        yield at
-        at = text.find(word, at + len(word))
 
 
 def _find_named(text: str) -> Iterator[Secret]:
