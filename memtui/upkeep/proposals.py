@@ -56,6 +56,7 @@ class ProposalKind(StrEnum):
     OVERWRITTEN = "overwritten"
     ORPHAN = "orphan"
     OUTDATED = "outdated"
+    UNUSED = "unused"
     DISAGREE = "disagree"
     ACROSS = "across"
 
@@ -145,6 +146,8 @@ RULES: Mapping[ProposalKind, Rule] = {
         "A memory refers to a memory or entity that is not in its store."),
     ProposalKind.ORPHAN: Rule("Files not in the index", MEMTUI, 2, 2,
         "The index that agents read first does not name the file, so they do not find it."),
+    ProposalKind.UNUSED: Rule("Never used", MEMTUI, 1, 1,
+        "Its store counts uses, and has counted none of the memory for ninety days."),
     ProposalKind.ACROSS: Rule("The same in two stores", "memtui, when asked", 1, 1,
         "A change of one of them leaves the other as it was."),
 }
