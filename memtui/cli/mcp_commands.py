@@ -13,10 +13,22 @@ from memtui.cli.store_selection import load_settings, open_library
 from memtui.errors import Refused
 from memtui.mcp.client_configs import CLIENTS
 
+_OF_EXTRA = frozenset({"mcp", "mcp_types", "pydantic", "typing_extensions", "uvicorn"})
+
 
 @command
 def mcp(
     write: bool = option(help="Agents may write; everything is journalled and can be undone."),
+    profile: str | None = option(
+        type=click.Choice(["ambient", "reference"]),
+        help="Offer the tools of Ambient, or of the reference memory server, in place of memtui's.",
+    ),
+    http: bool = option(
+        help="Listen on this machine by HTTP, for many agents; prints address and token."
+    ),
+    port: int = option(
+        type=click.IntRange(0, 65535), default=8765, show_default=True, help="With --http; 0: any."
+    ),
     print_config: str | None = option(
         type=click.Choice(list(CLIENTS)),
         help="Print the lines that connect this program, and write nothing.",
@@ -25,6 +37,9 @@ def mcp(
     stores: Sequence[str],
 ) -> None:
     """Serve stores to agents over the Model Context Protocol, on standard input and output.
+
+    With --http they connect to this process instead, with the token that it prints; it is a new one
+    at each start unless MEMTUI_MCP_TOKEN has one.
 
     Agents search and read, and propose changes that wait in the review queue for you. The stores
     are those of --store and PATH, else those in the current folder; no tool reaches another one.
@@ -36,13 +51,27 @@ def mcp(
             for name in stores
             for part in ("--store", os.path.abspath(name) if os.path.exists(name) else name)
         ]
-        print(CLIENTS[print_config](["memtui", "mcp", *named, *(["--write"] if write else [])]))
+        profiled = ["--profile", profile] if profile else []
+        print(
+            CLIENTS[print_config](
+                ["memtui", "mcp", *named, *profiled, *(["--write"] if write else [])]
+            )
+        )
         return
     try:
-        from memtui.mcp.server import serve_stdio
+        from memtui.mcp.http_server import serve_http
+        from memtui.mcp.server import AgentServer, serve_stdio
     except ModuleNotFoundError as error:
-        if not (error.name or "").startswith(("mcp", "pydantic")):
+        if (error.name or "").partition(".")[0] not in _OF_EXTRA:
             raise
         raise Refused("memtui mcp needs .[mcp]", do='pip install ".[mcp]"') from error
     library = open_library(stores or [str(Path.cwd())])
-    serve_stdio(library, load_settings(), may_write=write)
+    agents = AgentServer(library, load_settings(), may_write=write, profile=profile or "")
+    if http:
+        serve_http(agents, port, _announce)
+    else:
+        serve_stdio(agents)
+
+
+def _announce(address: str, token: str) -> None:
+    print(f"memtui serves agents at {address}\nAuthorization: Bearer {token}", flush=True)

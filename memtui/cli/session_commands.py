@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from memtui.cli.options import argument, command, option
-from memtui.cli.output import columns, print_json, shown_progress
+from memtui.cli.output import columns, print_json, print_memories, shown_progress
 from memtui.cli.store_selection import load_settings, note_incomplete, print_unread, read_library
 from memtui.errors import RefError, Refused
-from memtui.model import format_time
+from memtui.model import format_time, to_record
 from memtui.text import (
     and_more,
     column,
@@ -32,6 +33,8 @@ from memtui.text import (
 )
 
 if TYPE_CHECKING:
+    from memtui.library import Library
+    from memtui.model import Memory
     from memtui.query import Query
     from memtui.search.session_index import Hit
     from memtui.search.uses import Used
@@ -456,13 +459,17 @@ def _origin_record(origin: Origin) -> dict[str, Any]:
 def search_sessions(query: Query, limit: int, as_json: bool) -> list[dict[str, Any]]:
     """Print the messages with all words of a query, or return their records if `as_json`.
 
-    The index is brought up to date first, in a process that shows its progress.
+    The best come first, or the newest or oldest if the query asks for that order. The index is
+    brought up to date first, in a process that shows its progress.
     """
     from memtui import paths
     from memtui.search.query_terms import analyze_terms
     from memtui.search.session_search import search_chosen
 
-    _found()  # refuses where no program is on, and says what cannot be read
+    if not load_settings().session_programs:
+        print("memtui: no program's sessions are read; see memtui sessions", file=sys.stderr)
+        return []
+    _found()  # says what cannot be read
     programs = load_settings().session_programs
     with shown_progress() as report:
         found, unreadable = search_chosen(paths.cache_folder(), programs, query, limit, report)
@@ -472,6 +479,58 @@ def search_sessions(query: Query, limit: int, as_json: bool) -> list[dict[str, A
     for hit, message in found:
         _print_hit(hit, message, analyze_terms(query.terms).title_words)
     return []
+
+
+def search_former(
+    library: Library, query: Query, limit: int, as_json: bool
+) -> list[dict[str, Any]]:
+    """Print the memories that are no longer current, and the former texts of all memories, the
+    newest first, or return their records if `as_json`."""
+    from memtui.library.former_search import find_former
+    from memtui.search.query_terms import analyze_terms
+
+    gone = _no_longer_current(library, query)[:limit]
+    former = find_former(library, query)
+    found = former.found[: limit - len(gone)]
+    if former.left_out:
+        print_unread([f"the former versions of {counted(former.left_out, 'more memory')}"])
+    if as_json:
+        return [*map(to_record, gone)] + [
+            {
+                "ref": each.memory.ref,
+                "time": format_time(each.version.time),
+                "origin": str(each.version.origin),
+                "note": each.version.note,
+                "title": each.version.memory.title,
+                "content": each.version.memory.content,
+            }
+            for each in found
+        ]
+    words = analyze_terms(query.terms).title_words
+    now = datetime.now(UTC)
+    print_memories(gone)
+    for each in found:
+        cells = (
+            pad(one_line(each.memory.id)[:ID_CELLS], ID_CELLS),
+            pad(short_ago(each.version.time, now), AGE_CELLS),
+            column(each.memory.store, PROGRAM_CELLS),
+            column(f"{each.version.origin} {each.version.note}", PROJECT_CELLS),
+        )
+        text = _passage(each.version.text, words)
+        print(cut(f"{'  '.join(cells)}  {text}", columns()).rstrip())
+    return []
+
+
+def _no_longer_current(library: Library, query: Query) -> list[Memory]:
+    """The memories that were replaced, retired or deleted; none if the query asks for a status."""
+    from memtui.model import CURRENT, STATUSES
+    from memtui.query import Condition
+
+    if any(each.field == "status" for each in query.all_conditions):
+        return []
+    others = Condition("status", tuple(status for status in STATUSES if status not in CURRENT))
+    found = library.find(replace(query, conditions=(*query.conditions, others)))
+    return [found.rows[int(slot)] for slot in found.slots]
 
 
 def _passage(text: str, words: Sequence[str]) -> str:

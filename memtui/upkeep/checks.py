@@ -341,8 +341,9 @@ def proposals_from(
 ) -> Iterator[Proposal]:
     """Convert findings; those of one kind on one memory become one proposal.
 
-    Dangling references to one target become one as well, and those to several files of one folder:
-    they mostly have one cause, a folder that was not copied along, or moved.
+    Dangling references to one target become one as well, and those to several files of one folder,
+    and hidden characters in many memories of one file: they mostly have one cause, a folder that
+    was not copied along, or moved, or a program that wrote its colours.
 
     Args:
         findings: As the checks give them.
@@ -350,6 +351,7 @@ def proposals_from(
         context: What each store can do.
     """
     reported: set[tuple[FindingKind, str]] = set()
+    hidden: defaultdict[str, list[Proposal]] = defaultdict(list)
     findings, targets = _apart(findings)
     for where, within in targets.items():
         yield from _propose_for_targets(where, within, get)
@@ -369,7 +371,7 @@ def proposals_from(
             continue
         changes = _remedy(finding, memory, context)
         quote = f"“{finding.quote[:_MAX_QUOTE]}”: " if finding.quote else ""
-        yield propose(
+        proposal = propose(
             kind,
             [memory],
             f"{finding.message}: {headline_of(memory)}",
@@ -377,6 +379,23 @@ def proposals_from(
             changes,
             also=finding.message,
         )
+        if finding.kind is FindingKind.HIDDEN:
+            hidden[finding.file].append(proposal)
+        else:
+            yield proposal
+    for file, within_file in hidden.items():
+        if len(within_file) <= _MAX_OF_FILE:
+            yield from within_file
+            continue
+        memories = [get(each.refs[0]) for each in within_file]
+        message = f"{os.path.basename(file)}: {counted(len(memories), 'memory')} with them"
+        remedies = [change for each in within_file for change in each.changes]
+        reason = RULE_TEXT[ProposalKind.HIDDEN]
+        yield propose(ProposalKind.HIDDEN, memories, message, reason, remedies, also=message)
+
+
+_MAX_OF_FILE = 3
+"""Memories of one file with hidden characters that are proposals of their own."""
 
 
 def _apart(findings: Iterable[Finding]) -> tuple[list[Finding], dict[str, list[Finding]]]:
@@ -444,7 +463,7 @@ RULE_TEXT = {
     ProposalKind.INSTRUCTION: "a memory states facts; read it before an agent does",
     ProposalKind.HIDDEN: "accepting removes the characters that cannot be seen",
     ProposalKind.OVERWRITTEN: "another program has written over a change of yours",
-    ProposalKind.UNREADABLE: "its memories are not shown until it can be read",
+    ProposalKind.UNREADABLE: "until that is mended, what it holds may be missing",
 }
 
 

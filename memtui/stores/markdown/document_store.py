@@ -62,6 +62,7 @@ class DocumentStore(TextFileStore):
     """A folder of documents."""
 
     context = DocumentContext
+    rescans = True  # a document is looked up by the names of the others, and see `marks`
     noun = "document"
     """What a document is called in reasons."""
 
