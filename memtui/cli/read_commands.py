@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from memtui.cli.options import argument, command, limit_option, option, query_from
 from memtui.cli.output import (
@@ -38,6 +39,7 @@ from memtui.text import (
 
 if TYPE_CHECKING:
     from memtui.library import Library, SearchResult
+    from memtui.query import Query
 
 SIMILAR_LIMIT = 10
 """Memories that `similar` prints without `--limit`."""
@@ -105,7 +107,8 @@ def search(
     were searched in place of missing ones, and what the filters hide.
 
     With --everywhere what was said in sessions follows (see memtui sessions): messages with all
-    words, of which the filters of time count. JSON is then an object of memories and sessions.
+    words, for which since:, until:, project:, program:, session: and role: count. JSON is then an
+    object of memories and sessions.
     """
     query = query_from(" ".join(text), prefer=prefer_type, **filters)
     if query.is_empty and not (query.sort or query.prefer):
@@ -113,7 +116,7 @@ def search(
     library = read_library(stores, as_of)
     library.index()
     library.embed_query(query)
-    found = library.find(query)
+    found = library.find(_for_memories(query) if everywhere else query)
     memories = _first_memories(found, limit, everything)
     if as_json:
         records = [
@@ -138,6 +141,12 @@ def search(
         counted_ways = [f"{what}: {number(count)}" for what, count in ways.items()]
         click.echo(one_line("; ".join(["no matches", *counted_ways])), err=True)
         raise click.exceptions.Exit(1)
+
+
+def _for_memories(query: Query) -> Query:
+    from memtui.search.session_filters import for_memories
+
+    return for_memories(query) or replace(query, matches_nothing=True)
 
 
 def _hit_record(

@@ -246,7 +246,7 @@ def taken_keys(
 def _footer_rank(action: Action, pane: Pane) -> int:
     if action.id.startswith("filter.") or action.id == "order":
         return 2 if action.id != "filter.clear" else 1
-    return 0 if pane in action.scopes or action.id == "search" else 1
+    return 0 if pane in action.scopes or action.id in ("search", "everywhere") else 1
 
 
 _SHOWN_KEYS = {
