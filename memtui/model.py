@@ -35,6 +35,8 @@ PROJECT_PATH = "project_path"
 """`Memory.extra` key: the absolute path of the project, where the entity is a short name of it."""
 SCOPE, READ_BY = "scope", "read_by"
 """Keys of `Memory.extra`: when programs are given an instruction, and the names of the programs."""
+HIDDEN = "hidden"
+"""Key of `Memory.extra` of a memory that only memtui calls retired or superseded."""
 UNTYPED = "untyped"
 """The name of the empty type in filters that were saved before memories without a type had their
 kind there."""

@@ -20,18 +20,11 @@ from memtui.bundle.bundle_reader import ImportDocument
 from memtui.bundle.bundle_writer import ACCESSES, quote_name
 from memtui.changes import Edit, StoreEdits, folder_edit
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
-from memtui.files import atomic_replace
+from memtui.files import atomic_replace, staging
 from memtui.files.atomic_replace import sync
 from memtui.files.reading import decode, digest, encode, real_path
 from memtui.files.save_hooks import WriteRecorder, failpoint
 from memtui.files.sidecar_lines import FOLDER, read_entries
-from memtui.files.staging import (
-    clear_leftovers,
-    is_hidden,
-    move_into_place,
-    new_stage,
-    removing_folder,
-)
 from memtui.paths import private_folder, write_new
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.format import WHOLE, DatabaseSupport, IncomingStore, rows_digest
@@ -165,7 +158,7 @@ def is_empty(place: Path) -> bool:
         return True
     try:
         names = os.listdir(place)
-        return all(is_hidden(name, real_path(place)) for name in names)
+        return all(staging.is_hidden(name, real_path(place)) for name in names)
     except OSError:
         return False
 
@@ -199,12 +192,12 @@ def _install(tree: Tree, place: Path, recorder: WriteRecorder, report: Report) -
         raise Refused("this place is not empty", where=str(place))
     name, post = _recorded_file(tree, place)
     try:
-        with new_stage(place) as stage:
+        with staging.new_stage(place) as stage:
             failpoint("fill")
             _fill(tree, stage, report)
             recorder.intend(name, "", post)
             try:
-                move_into_place(stage, place)
+                staging.move_into_place(stage, place)
             except OSError as error:
                 if any(_changed_names(tree, stage)):
                     what = f"nothing was imported: {error.strerror or error}"
@@ -252,7 +245,7 @@ def _database(format: str) -> DatabaseSupport:
 
 
 def _remove(tree: Tree, place: Path, recorder: WriteRecorder, *, folder_stays: bool) -> None:
-    clear_leftovers(place)
+    staging.clear_leftovers(place)
     if is_empty(place):
         return
     name, pre = _recorded_file(tree, place)
@@ -260,7 +253,7 @@ def _remove(tree: Tree, place: Path, recorder: WriteRecorder, *, folder_stays: b
         with _exclusive(tree, place):
             _refuse_changed(tree, place, place)
             recorder.intend(name, pre, "")
-            with removing_folder(place) as hidden:
+            with staging.removing_folder(place) as hidden:
                 _refuse_changed(tree, hidden, place)
         if folder_stays:
             with contextlib.suppress(OSError):

@@ -49,6 +49,7 @@ COMMANDS = {
     "undo": ("journal_commands:undo", OF_ACTION),
     "redo": ("journal_commands:redo", OF_ACTION),
     "log": ("journal_commands:log", "Show the changes made with memtui."),
+    "report": ("report_commands:report", "Write what a query shows as one HTML page."),
     "export": ("transfer_commands:export", "Export memories to a file."),
     "import": ("transfer_commands:import_", "Import memories; --dry-run shows the plan."),
     "verify": ("transfer_commands:verify", "Check that an export file is intact."),
@@ -67,6 +68,7 @@ SECTIONS = {
     "review_commands": "Review",
     "session_commands": "Sessions",
     "journal_commands": "Undo and log",
+    "report_commands": "Pages to send",
     "transfer_commands": "Export and import",
 }
 """Module -> heading of its commands in `memtui --help` and in docs/commands.md."""

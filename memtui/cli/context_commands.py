@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from memtui.cli.options import argument, command, filtered, limit_option, option
 from memtui.cli.output import print_json
-from memtui.cli.store_selection import load_settings, read_library
+from memtui.cli.store_selection import index_library, load_settings, read_library
 from memtui.errors import RefError, Refused, did_you_mean
 from memtui.model import format_time, to_record
 from memtui.query import Query, Sort
@@ -67,7 +67,8 @@ def context(
     library = read_library(stores)
     if text and chosen.takes == "entity":
         _refuse_unknown_entity(library, " ".join(text))
-    library.index()
+    if chosen.takes != "entity":  # the others search for nothing
+        index_library(library)
     pack = draft_pack(
         chosen,
         " ".join(text),

@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
+from msgspec.structs import asdict
 
 from memtui.changes import Kind
 from memtui.cli.options import DEFAULT_LIMIT, argument, command, limit_option, option
 from memtui.cli.output import print_effects, print_journal_fault, print_json, write_action
 from memtui.cli.store_selection import open_library
-from memtui.errors import StoreError
+from memtui.errors import Refused, StoreError
+from memtui.journal import ActionState
 from memtui.model import format_time
 from memtui.text import date, one_line
 from memtui.tui.actions import BY_ID
@@ -46,6 +49,9 @@ def _open_journal(stores: Sequence[str]) -> Library:
 def log(
     limit: int = limit_option(DEFAULT_LIMIT, "changes"),
     void: bool = option("--all", help="Include failed changes."),
+    by: str = option(
+        default="", metavar="CLIENT", help="Only changes that this agent's program made."
+    ),
     *,
     stores: Sequence[str],
     as_json: bool,
@@ -58,7 +64,10 @@ def log(
     from memtui.library.reverted_edits import LOOKBACK_SECONDS
 
     library = _open_journal(stores)
-    actions = library.log(limit, anywhere=not stores, void=void)
+    actions = library.log(_EVERY if by else limit, anywhere=not stores, void=void)
+    if by:
+        actions = [one for one in actions if one.author is not None and one.author.client == by]
+        actions = actions[:limit]
     overwritten: dict[int, dict[str, None]] = {}
     for reverted in library.find_reverted(time.time() - LOOKBACK_SECONDS):
         overwritten.setdefault(reverted.action.id, {})[reverted.description] = None
@@ -72,6 +81,7 @@ def log(
                     "title": action.title,
                     "state": str(action.state),
                     "note": action.note,
+                    "by": None if action.author is None else asdict(action.author),
                     "put_back": action.id in overwritten,
                     "files": sorted({e.path for e in action.edits if e.kind is not Kind.SIDECAR}),
                 }
@@ -81,30 +91,63 @@ def log(
         return
     for action in actions:
         day = date(datetime.fromtimestamp(action.time, UTC))
-        notes = [one_line(action.note)] if action.note else []
+        author = action.author
+        notes = [] if author is None else [one_line(f"by {author}, session {author.session}")]
+        notes += [one_line(action.note)] if action.note else []
         notes += overwritten.get(action.id, ())
         note = f"  ({'; '.join(notes)})" if notes else ""
         print(f"{action.id:>5}  {day}  {action.state:<6}  {one_line(action.title)}{note}")
 
 
-def _step_command(name: Literal["undo", "redo"], help_text: str) -> click.Command:
-    def step(
-        steps: int = argument(type=click.IntRange(min=1), default=1, metavar="[N]"),
-        number: int | None = option(
-            type=int, metavar="N", help="Number of one change in `memtui log`."
-        ),
-        *,
-        stores: Sequence[str],
-    ) -> None:
-        library = _open_journal(stores)
-        take_step = library.undo if name == "undo" else library.redo
-        for _ in range(1 if number else steps):
-            action = write_action(library, lambda: take_step(number, anywhere=not stores))
-            print(f"{BY_ID[name].done}: {one_line(action.title)}")
-            print_effects(action.effects)
-
-    return command(step, help_text)
+_EVERY = 1 << 31
+"""More changes than a journal has."""
 
 
-undo = _step_command("undo", "With N, undo the last N changes, newest first.")
-redo = _step_command("redo", "With N, redo the last N of them.")
+_NUMBER = option("--number", type=int, metavar="N", help="Number of one change in `memtui log`.")
+_STEPS = argument(type=click.IntRange(min=1), default=1, metavar="[N]")
+
+
+@command
+def undo(
+    steps: int = _STEPS,
+    number: int | None = _NUMBER,
+    session: str = option(default="", metavar="ID", help="All that an agent did in this session."),
+    *,
+    stores: Sequence[str],
+) -> None:
+    """With N, undo the last N changes, newest first.
+
+    `memtui log` shows the sessions of agents.
+    """
+    library = _open_journal(stores)
+    numbers = [number] * (1 if number else steps)
+    if session:
+        numbers = [
+            action.id
+            for action in library.log(_EVERY, anywhere=not stores, void=False)
+            if action.author is not None
+            and action.author.session == session
+            and action.state in (ActionState.DONE, ActionState.UNSURE)
+        ]
+        if not numbers:
+            raise Refused(f"there is nothing to undo of a session {one_line(session)!r}")
+    _take_steps("undo", library, numbers, stores)
+
+
+@command
+def redo(steps: int = _STEPS, number: int | None = _NUMBER, *, stores: Sequence[str]) -> None:
+    """With N, redo the last N of them."""
+    _take_steps("redo", _open_journal(stores), [number] * (1 if number else steps), stores)
+
+
+def _take_steps(
+    name: Literal["undo", "redo"],
+    library: Library,
+    numbers: Sequence[int | None],
+    stores: Sequence[str],
+) -> None:
+    take_step = library.undo if name == "undo" else library.redo
+    for number in numbers:
+        action = write_action(library, partial(take_step, number, anywhere=not stores))
+        print(f"{BY_ID[name].done}: {one_line(action.title)}")
+        print_effects(action.effects)

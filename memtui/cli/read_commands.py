@@ -8,18 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
+from memtui.cli import output
 from memtui.cli.options import argument, command, limit_option, option, query_from
-from memtui.cli.output import (
-    ID_CELLS,
-    NOT_OPEN,
-    columns,
-    print_counts,
-    print_fields,
-    print_json,
-    print_memories,
-)
 from memtui.cli.session_commands import search_sessions
-from memtui.cli.store_selection import read_library
+from memtui.cli.store_selection import index_library, read_library
 from memtui.errors import QueryError
 from memtui.model import Memory, to_record
 from memtui.query import count_first, relax
@@ -75,10 +67,10 @@ def list_(
     found = library.find(query)
     memories = _first_memories(found, limit, everything)
     if as_json:
-        print_json([to_record(memory) for memory in memories])
+        output.print_json([to_record(memory) for memory in memories])
         return
     about = {found.rows[slot].ref for slot in found.slots if found.is_approximate(slot)}
-    print_memories(memories, about=about)
+    output.print_memories(memories, about=about)
     _print_rest(len(memories), found.total)
 
 
@@ -114,7 +106,7 @@ def search(
     if query.is_empty and not (query.sort or query.prefer):
         raise QueryError("nothing to look for", do="type a word; memtui list shows all")
     library = read_library(stores, as_of)
-    library.index()
+    index_library(library)
     library.embed_query(query)
     found = library.find(_for_memories(query) if everywhere else query)
     memories = _first_memories(found, limit, everything)
@@ -123,10 +115,10 @@ def search(
             _hit_record(library, found, at, memory, explain) for at, memory in enumerate(memories)
         ]
         if not everywhere:
-            print_json(records)
+            output.print_json(records)
         else:
             said = search_sessions(query, limit, as_json)
-            print_json({"memories": records, "sessions": said})
+            output.print_json({"memories": records, "sessions": said})
     else:
         for at, memory in enumerate(memories):
             _print_hit(library, found, at, memory, explain)
@@ -167,16 +159,16 @@ def _print_hit(
     library: Library, found: SearchResult, at: int, memory: Memory, explain: bool
 ) -> None:
     """Print one hit with its passage, and the parts of its score if `explain`."""
-    print_memories([memory])
+    output.print_memories([memory])
     if line := _passage_line(memory, library.passage(found, at), found.words):
         print(line)
     if explain:
         parts = library.explain(found, at)
         shares = "  ".join(f"{score_part.name} {score_part.value:+.3f}" for score_part in parts)
         score = found.scores[at] if found.scores is not None else 0.0
-        print(f"{' ' * ID_CELLS}{score:.3f} = {shares}")
+        print(f"{' ' * output.ID_CELLS}{score:.3f} = {shares}")
         if near_words := library.near_words(found, at):
-            print(f"{' ' * ID_CELLS}nearest words: {scored_words(near_words)}")
+            print(f"{' ' * output.ID_CELLS}nearest words: {scored_words(near_words)}")
 
 
 def _passage_record(memory: Memory, passage: Passage | None) -> dict[str, Any] | None:
@@ -193,8 +185,8 @@ def _passage_line(memory: Memory, passage: Passage | None, words: Sequence[str])
         return ""
     if passage.words <= count_words(one_line(memory.headline), words):
         return ""
-    indent = " " * (ID_CELLS + 2)
-    return indent + excerpt(memory.content, passage, words, columns() - len(indent))
+    indent = " " * (output.ID_CELLS + 2)
+    return indent + excerpt(memory.content, passage, words, output.columns() - len(indent))
 
 
 @command
@@ -206,16 +198,16 @@ def similar(
     Compares embeddings if there are any (see `memtui embed`), else the rarest words of the memory.
     """
     library = read_library(stores)
-    library.index()
+    index_library(library)
     found = library.similar(library.resolve(ref).ref, limit)
     memories = [found.rows[slot] for slot in found.slots]
     if as_json:
         records = [to_record(memory) for memory in memories]
         for record, score in zip(records, found.scores, strict=True):
             record["score"], record["by"] = score, found.how
-        print_json(records)
+        output.print_json(records)
         return
-    print_memories(memories, library.names.of if len(library.stores) > 1 else None)
+    output.print_memories(memories, library.names.of if len(library.stores) > 1 else None)
     if not memories:
         click.echo("no similar memories", err=True)
 
@@ -236,7 +228,7 @@ def show(
         library.count_accesses([memory.ref])
         memory = library.get(memory.ref)
     if as_json:
-        print_json(to_record(memory))
+        output.print_json(to_record(memory))
         return
     lineage = library.lineage(memory)
     print(visible(memory.headline))
@@ -244,13 +236,13 @@ def show(
         print()
         print(visible(memory.content))
     print()
-    print_fields(_list_fields(memory))
+    output.print_fields(_list_fields(memory))
     for title, others in (
         ("supersedes", lineage.supersedes),
         ("superseded by", lineage.successors),
     ):
         for other in others:
-            text = one_line(other.memory.headline) if other.memory else NOT_OPEN
+            text = one_line(other.memory.headline) if other.memory else output.NOT_OPEN
             print(f"{title}  {one_line(other.id)}  {text}")
 
 
@@ -295,9 +287,9 @@ def stats(as_of: str | None, stores: Sequence[str], as_json: bool, **filters: An
     library = read_library(stores, as_of)
     statistics, names = library.statistics(library.find(query)), library.names
     if as_json:
-        print_json(statistics.as_record())
+        output.print_json(statistics.as_record())
         return
-    print_fields(
+    output.print_fields(
         [
             ("memories", number(statistics.total)),
             ("oldest", date(statistics.oldest)),
@@ -312,13 +304,13 @@ def stats(as_of: str | None, stores: Sequence[str], as_json: bool, **filters: An
         uses = [(f"{names.of(use.store)} {use.title}", _describe_use(use)) for use in shown]
         more = len(statistics.limits) - len(shown)
         uses += [("others", f"{number(more)} less full")] if more else []
-        print_fields([(one_line(name), description) for name, description in uses])
+        output.print_fields([(one_line(name), description) for name, description in uses])
     for title in ("type", "importance", "status", "kind", "store", "entity"):
         print()
         counts = getattr(statistics, title)
         if title == "store":
             counts = {names.of(label): count for label, count in counts.items()}
-        print_counts(f"by {title}", counts)
+        output.print_counts(f"by {title}", counts)
 
 
 def _describe_use(use: LimitUse) -> str:

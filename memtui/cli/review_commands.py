@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.review import ReviewQueue
     from memtui.library.review_files import Queue
+    from memtui.model import Memory
+    from memtui.sessions import Session
     from memtui.upkeep.model_requests import ModelRequest
     from memtui.upkeep.proposals import Proposal, ProposalKind
 
@@ -41,7 +43,9 @@ def review(
     kinds: Sequence[str] = option("--kind", metavar="KIND", help="Only findings of this kind."),
     dry_run: bool = option(help="With accept: print the diff, change nothing."),
     every: bool = option(
-        "--all", help="With accept: every proposal, or every one of --kind; hints are skipped."
+        "--all",
+        help="With accept: every proposal, or every one of --kind; hints are skipped, and without "
+        "--kind agent what agents propose.",
     ),
     clones: Sequence[Path] = option(
         "--clone",
@@ -86,7 +90,7 @@ def review(
     if verb == "list":
         return _print_queue(found, as_json)
     if every and verb == "accept" and not ids:
-        chosen = [one for one in found.proposals if not one.is_hint]
+        chosen = [one for one in found.proposals if not one.is_hint and _is_for_all(one, kinds)]
     elif not ids or every:
         raise click.UsageError(f"review {verb} needs the id of a proposal")
     else:
@@ -113,6 +117,13 @@ def review(
     if removed:
         _offer_purge(library, queue, chosen, removed, is_wanted=purge)
     return code
+
+
+def _is_for_all(proposal: Proposal, kinds: Sequence[str]) -> bool:
+    """Whether `accept --all` makes it: what agents propose is accepted by its id or kind only."""
+    from memtui.upkeep.proposals import ProposalKind
+
+    return proposal.kind is not ProposalKind.AGENT or bool(kinds)
 
 
 def _offer_purge(
@@ -331,7 +342,9 @@ def _print_queue(queue: Queue, as_json: bool) -> int:
 
 
 def _print_reasons(queue: ReviewQueue, proposals: Sequence[Proposal]) -> None:
-    """Print what each proposal would do and why, with the memories that it is about."""
+    """Print what each proposal would do and why, with the memories that it is about, and who said
+    what the first of them says, if programs' sessions are read."""
+    sessions = _sessions()
     for one in proposals:
         print(one_line(one.title))
         print(f"  {one_line(one.reason)}")
@@ -342,8 +355,26 @@ def _print_reasons(queue: ReviewQueue, proposals: Sequence[Proposal]) -> None:
             print(f"  {sign} {one_line(memory.ref)}  {one_line(memory.headline)}")
         if len(memories) > _MAX_SHOWN:
             print(f"    {and_more(len(memories) - _MAX_SHOWN)}")
+        if sessions and memories:
+            _print_speaker(memories[0], sessions)
         if not one.changes:
             print("  A hint: nothing is changed by it.")
+
+
+def _sessions() -> Sequence[Session]:
+    """The sessions of the programs that are on."""
+    if not load_settings().session_programs:
+        return ()
+    from memtui.sessions.chosen import chosen_sessions
+
+    return chosen_sessions().sessions
+
+
+def _print_speaker(memory: Memory, sessions: Sequence[Session]) -> None:
+    from memtui.search.speakers import find_speaker
+
+    if (speaker := find_speaker(memory, sessions)) is not None:
+        print(f"  Origin: {speaker.describe()}; memtui origin {one_line(memory.ref)}")
 
 
 def _accept(
@@ -358,6 +389,8 @@ def _accept(
     if not planned.has_edits:
         raise Refused("there is nothing to change", do="memtui review lists what is open")
     number = None if dry_run else write_action(library, lambda: library.apply(planned)).id
+    if number is not None:
+        queue.note_accepted(chosen, number)
     if as_json:
         ids = [proposal.id for proposal in chosen]
         effects = {"effect": "; ".join(planned.effects)}

@@ -17,6 +17,7 @@ from memtui.cli.store_selection import load_settings, note_incomplete, print_unr
 from memtui.errors import RefError, Refused
 from memtui.model import format_time
 from memtui.text import (
+    and_more,
     column,
     counted,
     cut,
@@ -36,9 +37,12 @@ if TYPE_CHECKING:
     from memtui.sessions.origin import Origin
     from memtui.sessions.programs import Found
 
+_WHO = {"user": "you", "assistant": "the agent", "tool": "a tool"}
 _VERBS = ("list", "programs", "show", "forget", "on", "off")
 PASSAGE_CHARS = 200
 """Characters of a message that a search prints."""
+LAST_PROMPTS = 3
+"""Prompts of a deleted session that are printed, the last ones."""
 ID_CELLS, AGE_CELLS, PROGRAM_CELLS, PROJECT_CELLS = 10, 4, 8, 16
 """Widths of the columns of a printed session."""
 
@@ -123,7 +127,7 @@ def _list(project: str, limit: int, as_json: bool) -> None:
         each for each in _found().sessions if not project or project in (each.project, each.cwd)
     ][:limit]
     if as_json:
-        print_json([_record(each) for each in sessions])
+        print_json(_session_records(sessions))
         return
     now, width = datetime.now(UTC), columns()
     for each in sessions:
@@ -135,6 +139,39 @@ def _list(project: str, limit: int, as_json: bool) -> None:
         )
         title = one_line(each.title) or ("a subagent" if each.is_sidechain else "")
         print(cut(f"{'  '.join(cells)}  {title}", width).rstrip())
+    _warn_of_deletions(sessions, now)
+
+
+def _warn_of_deletions(sessions: Sequence[Session], now: datetime) -> None:
+    """Say on standard error which of these sessions their programs delete soon."""
+    from memtui.sessions.retention import SOON, find_deletions
+
+    deletions = find_deletions(sessions, Path.home(), os.environ)
+    for name in dict.fromkeys(each.program for each in sessions):
+        soon = [
+            (deletion, one_line(each.id)[:ID_CELLS])
+            for each in sessions
+            if each.program == name
+            and (deletion := deletions.get(each.path))
+            and deletion.at <= now + SOON
+        ]
+        if soon:
+            first, id = min(soon, key=lambda pair: pair[0].at)
+            more = and_more(len(soon) - 1)
+            print(f"memtui: {id}{more} will be {first.describe(now)}", file=sys.stderr)
+
+
+def _session_records(sessions: Sequence[Session]) -> list[dict[str, Any]]:
+    from memtui.sessions.retention import find_deletions
+
+    deletions = find_deletions(sessions, Path.home(), os.environ)
+    return [
+        {
+            **_record(each),
+            "deleted_at": format_time(deletions[each.path].at) if each.path in deletions else None,
+        }
+        for each in sessions
+    ]
 
 
 def _record(session: Session) -> dict[str, Any]:
@@ -288,12 +325,15 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
     """Show the sessions that taught a memory.
 
     "recorded": the memory names the session. "written here": a call in the session wrote its text;
-    what a person said before the call is shown. Only sessions of programs that are on are read.
+    what a person said before the call is shown. "looks like": an earlier session of its project
+    mentions its rare words, with the share of them. Only sessions of programs that are on are read.
     """
-    from memtui.sessions.origin import find_origins, recorded_ids
+    from memtui.search.analysis import list_words
+    from memtui.search.mentions import origins_of
+    from memtui.sessions.origin import recorded_ids
 
     memory = read_library(stores).resolve(ref)
-    found = list(find_origins(memory, _found().sessions))
+    found = origins_of(memory, _found().sessions)
     known = {each.session.id for each in found} | {each.session.path.stem for each in found}
     gone = [id for id in recorded_ids(memory) if id not in known]
     if as_json:
@@ -307,24 +347,45 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
         return 0 if found else 1
     print(visible(memory.headline))
     for each in found:
-        _print_origin(each)
+        _print_origin(each, list_words(memory.full_text))
     for id in gone:
-        print(f"\nrecorded  {one_line(id)}, which no session that is read has")
+        _print_gone(id)
+    _warn_of_deletions([each.session for each in found], datetime.now(UTC))
     if not found and not gone:
         programs = ", ".join(load_settings().session_programs)
-        print(f"\nNo session of {programs} wrote it, and it names none.")
+        print(f"\nNo session of {programs} wrote it or mentions it, and it names none.")
     return 0 if found else 1
 
 
-def _print_origin(origin: Origin) -> None:
+def _print_gone(id: str) -> None:
+    """A session that the memory names and that is not there."""
+    from memtui.sessions.retention import find_deleted
+
+    if "claude" not in load_settings().session_programs:
+        print(f"\nrecorded  {one_line(id)}, which no session that is read has")
+        return
+    now = datetime.now(UTC)
+    deletion, prompts = find_deleted(id, now, Path.home(), os.environ)
+    why = deletion.describe(now) if deletion else "which no session that is read has"
+    print(f"\nrecorded  {one_line(id)}, {why}")
+    for prompt in prompts[-LAST_PROMPTS:]:
+        print(f"  you, {date(prompt.time)}: {one_line(prompt.text, PASSAGE_CHARS)}")
+
+
+def _print_origin(origin: Origin, words: Sequence[str]) -> None:
     from memtui.sessions import PROGRAMS
 
     session = origin.session
     where = f"{PROGRAMS[session.program].title} session {one_line(session.id)}"
     project = f" in {one_line(session.project)}" if session.project else ""
-    time = origin.call.time if origin.call else session.started
+    said = origin.call or origin.words
+    time = said.time if said and said.time else session.started
     print(f"\n{origin.kind}  {where}{project}, {date(time)}")
-    if origin.words is not None:
+    if origin.strength is not None and origin.words is not None:
+        share = f"{origin.share:.0%} of its words by rarity"
+        print(f"  mentioned here ({origin.strength}, {share}) by {_WHO[origin.words.role]}:")
+        print(f"  {_passage(origin.words.text, words)}")
+    elif origin.words is not None:
         print(f"  you: {one_line(origin.words.text)}")
     if origin.call is not None and origin.call.call is not None:
         print(f"  call: {one_line(origin.call.call.name)}")
@@ -337,6 +398,8 @@ def _origin_record(origin: Origin) -> dict[str, Any]:
         "session": _record(origin.session),
         "words": _message_record(origin.words) if origin.words else None,
         "call": _message_record(origin.call) if origin.call else None,
+        "strength": str(origin.strength) if origin.strength else None,
+        "share": round(origin.share, 3) if origin.strength else None,
     }
 
 
@@ -373,6 +436,14 @@ def search_sessions(query: Query, limit: int, as_json: bool) -> list[dict[str, A
     return []
 
 
+def _passage(text: str, words: Sequence[str]) -> str:
+    """The part of a message that has most of the words, on one line."""
+    passage = find_passage(text, words)
+    return (
+        excerpt(text, passage, words, PASSAGE_CHARS) if passage else one_line(text, PASSAGE_CHARS)
+    )
+
+
 def _hit_record(hit: Hit, message: Message | None) -> dict[str, Any]:
     record = {"program": hit.program, "session": hit.session, "score": hit.score}
     if message is None:
@@ -391,10 +462,5 @@ def _print_hit(hit: Hit, message: Message | None, words: Sequence[str]) -> None:
     )
     text = "(the session changed since it was indexed)"
     if message is not None:
-        passage = find_passage(message.text, words)
-        text = (
-            excerpt(message.text, passage, words, PASSAGE_CHARS)
-            if passage
-            else one_line(message.text)
-        )
+        text = _passage(message.text, words)
     print(cut(f"{'  '.join(cells)}  {text}", columns()).rstrip())

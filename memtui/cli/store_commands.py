@@ -22,21 +22,24 @@ from memtui.cli.output import (
     shown_progress,
 )
 from memtui.cli.store_selection import (
+    INCOMPLETE,
     find_catalog,
     load_library,
+    load_settings,
     note_unreadable,
     nothing_open,
     read_library,
     refuse_missing,
     show_stores,
 )
-from memtui.errors import Refused, StoreError
+from memtui.errors import Refused, StoreError, did_you_mean
 from memtui.text import counted, cut, number, one_line, pad, short_ago
 
 if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.store_catalog import StoreSummary
     from memtui.stores.registry import Explanation
+    from memtui.upkeep.checks import FindingKind
     from memtui.upkeep.similar_memories import SharedMemory
 
 REMOVALS = 20
@@ -235,16 +238,49 @@ def _overwritten_by_label(library: Library) -> dict[str, list[tuple[int, str, st
 
 
 @command
-def check(stores: Sequence[str], as_json: bool) -> int:
+def check(
+    fail_on: Sequence[str] = option(
+        "--fail-on",
+        metavar="KIND",
+        help="Exit with 1 only for findings of this kind (secret, instruction, conflict ...), for "
+        "a hook or CI; repeatable, or comma-separated.",
+    ),
+    output: str = option(
+        "--format",
+        type=click.Choice(["text", "json", "sarif"]),
+        default="text",
+        show_default=True,
+        help="Output of the findings.",
+    ),
+    *,
+    stores: Sequence[str],
+    as_json: bool,
+) -> int:
     """Check for unreadable files, duplicate ids, dangling references, secrets, hidden characters.
 
     Also for changes of yours that another program has overwritten in the last seven days, and for
-    text that looks like instructions to an agent. A finding is a hint, not a verdict.
+    text that looks like instructions to an agent. A finding is a hint, not a verdict. Conflicts
+    (two current memories that cannot both be true) are looked for only with --fail-on.
 
-    Nothing is changed. Exit code 1 if anything was found.
+    Nothing is changed. Exit code 1 if anything was found; with --fail-on 1 if one of these kinds
+    was found, else 3 if something could not be read, else 0.
     """
-    findings = load_library(stores).check()
-    if as_json:
+    from memtui.upkeep.checks import FindingKind
+
+    kinds = _finding_kinds(fail_on)
+    library = load_library(stores)
+    findings = library.check()
+    if FindingKind.CONFLICT in kinds:
+        from memtui.library.review import ReviewQueue
+        from memtui.upkeep.checks import CONFLICTS, findings_from
+
+        queue = ReviewQueue(library, load_settings().review)
+        findings += findings_from(queue.scan(CONFLICTS).proposals)
+    if output == "sarif":
+        from memtui.upkeep.sarif import to_sarif
+
+        print_json(to_sarif(findings, Path.cwd(), kinds))
+    elif as_json or output == "json":
         print_json([asdict(finding) for finding in findings])
     else:
         for finding in findings:
@@ -253,7 +289,22 @@ def check(stores: Sequence[str], as_json: bool) -> int:
             ref = f"  {one_line(finding.ref)}" if finding.ref else ""
             print(f"{finding.kind:<18}  {place}{ref}  {one_line(finding.message)}")
         print(counted(len(findings), "finding"))
-    return 1 if findings else 0
+    if not kinds or any(finding.kind in kinds for finding in findings):
+        return 1 if findings else 0
+    return INCOMPLETE if any(each.kind is FindingKind.UNREADABLE for each in findings) else 0
+
+
+def _finding_kinds(names: Sequence[str]) -> list[FindingKind]:
+    """The kinds with these names. Raises UsageError."""
+    from memtui.upkeep.checks import FindingKind
+
+    known = {kind.word: kind for kind in FindingKind}
+    wanted = [name for text in names for name in text.split(",")]
+    for name in wanted:
+        if name not in known:
+            advice = did_you_mean(name, known, f"one of: {', '.join(known)}")
+            raise click.UsageError(f"there is no kind {name!r}: {advice}")
+    return [known[name] for name in wanted]
 
 
 @command

@@ -65,11 +65,25 @@ def _print_summary(library: Library) -> None:
 
 
 def load_library(names: Sequence[str]) -> Library:
-    """Open these stores and read all their memories. Raises StoreError."""
+    """Open these stores and read all their memories; a terminal sees how far it is.
+
+    Raises StoreError.
+    """
+    from memtui.cli.output import shown_progress
+
     library = open_library(names)
-    library.load()
-    library.loaded.save_new()
+    with shown_progress() as report:
+        library.load(report)
+        library.loaded.save_new(report)
     return library
+
+
+def index_library(library: Library) -> None:
+    """Load or build the search index; a terminal sees how far it is."""
+    from memtui.cli.output import shown_progress
+
+    with shown_progress() as report:
+        library.index(report)
 
 
 def read_library(names: Sequence[str], as_of: str | None = None) -> Library:

@@ -13,14 +13,9 @@ import click
 
 from memtui.bundle.exporting import export_forms
 from memtui.changes import effects_of
+from memtui.cli import store_selection
 from memtui.cli.options import argument, command, option, query_from
 from memtui.cli.output import print_effects, print_json, shown_progress, write_action
-from memtui.cli.store_selection import (
-    INCOMPLETE,
-    load_library,
-    load_library_as_of,
-    open_library,
-)
 from memtui.errors import MemtuiError, Refused
 from memtui.query import filter_values
 from memtui.text import counted, number, one_line, size
@@ -95,7 +90,7 @@ def export(
             f"{form} holds the stores as they are now",
             do=f"with --as-of use --format {', '.join(plain)}",
         )
-    library = load_library_as_of(stores, as_of)
+    library = store_selection.load_library_as_of(stores, as_of)
     found = None if takes_whole else library.find(query)
     chosen = None if found is None else [found.rows[slot] for slot in found.slots]
     every = "all" in filter_values(query, "status")
@@ -109,7 +104,7 @@ def export(
             write_file(output, exported.pieces)
     for line in exported.notes:
         click.echo(f"memtui: {one_line(line)}", err=True)
-    return INCOMPLETE if exported.is_incomplete else 0
+    return store_selection.INCOMPLETE if exported.is_incomplete else 0
 
 
 # ---- import -------------------------------------------------------------------------------------
@@ -145,7 +140,7 @@ def import_(
 def _is_label(name: str, stores: Sequence[str]) -> bool:
     """Whether an open store has this label."""
     try:
-        return any(store.label == name for store in open_library(stores).stores)
+        return any(store.label == name for store in store_selection.open_library(stores).stores)
     except MemtuiError:
         return False
 
@@ -195,10 +190,10 @@ def _merge(
 
     label = ""
     if into and Path(into).exists():
-        library = load_library([into])
+        library = store_selection.load_library([into])
         label = library.stores[0].label if len(library.stores) == 1 else ""
     else:
-        library = load_library([*stores, into] if into and not stores else stores)
+        library = store_selection.load_library([*stores, into] if into and not stores else stores)
         label = into or ""
     with shown_progress() as report:
         plan = plan_import(document, library, label, report)

@@ -24,14 +24,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memtui import query as queries
+from memtui.context import intents
 from memtui.context.entries import MAX_DROPPED, build_paged_in, cited_line, limited_section
-from memtui.context.intents import (
-    build_decide,
-    build_nudge,
-    build_plan,
-    build_recall,
-    build_reflect,
-)
 from memtui.context.pack import PackDraft, PackEntry, Section, draft
 from memtui.context.relevance import build_prime, build_typed
 from memtui.context.sessions import build_loaded, build_session
@@ -76,11 +70,11 @@ RECIPES: tuple[Recipe, ...] = (
 
 _SECTIONS: Mapping[str, Callable[[Task], list[Section]]] = {
     "typed": build_typed,
-    "plan": build_plan,
-    "reflect": build_reflect,
-    "recall": build_recall,
-    "decide": build_decide,
-    "nudge": build_nudge,
+    "plan": intents.build_plan,
+    "reflect": intents.build_reflect,
+    "recall": intents.build_recall,
+    "decide": intents.build_decide,
+    "nudge": intents.build_nudge,
     "prime": build_prime,
 }
 _WITH_NOTES: Mapping[str, Callable[[Task], tuple[list[Section], list[str]]]] = {

@@ -54,8 +54,21 @@ class StoredEdit(Struct, frozen=True):
     after: int | None = None
 
 
+class Author(Struct, frozen=True):
+    """The agent that made or proposes a change, by what its program says of itself."""
+
+    client: str
+    """Name of the program; may contain any characters."""
+    version: str
+    session: str
+    """Id of the server's process that it was connected to."""
+
+    def __str__(self) -> str:
+        return f"{self.client} {self.version}".rstrip()
+
+
 class JournalAction(Struct, frozen=True):
-    """One change a person made; undone and redone as a whole."""
+    """One change a person or an agent made; undone and redone as a whole."""
 
     id: int
     title: str
@@ -70,6 +83,8 @@ class JournalAction(Struct, frozen=True):
     """Reads its edits from the journal, once. Raises SaveError."""
     note: str = ""
     """A message for the person: that only a part was done, or what recovery found."""
+    author: Author | None = None
+    """The agent that made it; None: a person."""
     refs: Mapping[str, str] = field(default_factory=dict)
     """Right after a change or a redo: the planned ref to the written ref where they differ. Not
     stored."""

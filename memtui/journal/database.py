@@ -44,6 +44,15 @@ CREATE TABLE IF NOT EXISTS times (   -- of files, by their content
 ) WITHOUT ROWID;
 """
 """Missing from a journal that an older memtui has made."""
+_AUTHORS = """\
+CREATE TABLE IF NOT EXISTS authors (   -- of actions that an agent made
+    action INTEGER PRIMARY KEY,
+    client TEXT NOT NULL,
+    client_version TEXT NOT NULL,
+    session TEXT NOT NULL
+);
+"""
+"""As `_TIMES`."""
 _SCHEMA = f"""
 CREATE TABLE actions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -69,7 +78,7 @@ CREATE TABLE folders (   -- were missing when the action began
     action INTEGER NOT NULL,
     path TEXT NOT NULL
 );
-{_TIMES}CREATE INDEX writes_by_file ON writes(action, path);
+{_TIMES}{_AUTHORS}CREATE INDEX writes_by_file ON writes(action, path);
 CREATE INDEX folders_by_action ON folders(action);
 CREATE INDEX actions_by_state ON actions(state, id);
 CREATE INDEX actions_by_change ON actions(changed);
@@ -357,8 +366,9 @@ def _connect(file: Path) -> sqlite3.Connection:
             _create(db)
         elif version != VERSION or not found >= _TABLES:
             raise Damaged("a table is missing")
-        elif "times" not in found:
+        elif not found >= {"times", "authors"}:
             db.execute(_TIMES)
+            db.execute(_AUTHORS)
     except BaseException:
         db.close()
         raise

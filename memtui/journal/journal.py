@@ -29,6 +29,7 @@ from memtui.journal import edit_rows
 from memtui.journal.action import (
     ActionState,
     ActionStep,
+    Author,
     EditHistory,
     JournalAction,
     StoredEdit,
@@ -60,7 +61,10 @@ MAX_RECHECKED = 20
 LARGEST_JUMP = 2 * 24 * 3600
 """Seconds by which a clock may have been ahead and its times still count for the order."""
 
-_SELECT = "SELECT id, title, time, changed, state, stores, note FROM actions"
+_SELECT = (
+    "SELECT id, title, time, changed, state, stores, note, client, client_version, session"
+    " FROM actions LEFT JOIN authors ON action = id"
+)
 _PARTLY = "only a part of it reached the disk; undo takes that part back"
 _PARTLY_BACK = "only a part of it was taken back; undo takes back the rest"
 
@@ -182,14 +186,16 @@ class Journal:
 
     # ---- doing, undoing, redoing ------------------------------------------------------------
 
-    def begin(self, title: str, parts: Sequence[StoreEdits]) -> Recording:
-        """Record an action that is about to be made. Raises SaveError."""
+    def begin(
+        self, title: str, parts: Sequence[StoreEdits], author: Author | None = None
+    ) -> Recording:
+        """Record an action that a person or this agent is about to make. Raises SaveError."""
         try:
-            return self._begin(title, parts)
+            return self._begin(title, parts, author)
         except JournalSetAside:
-            return self._begin(title, parts)
+            return self._begin(title, parts, author)
 
-    def _begin(self, title: str, parts: Sequence[StoreEdits]) -> Recording:
+    def _begin(self, title: str, parts: Sequence[StoreEdits], author: Author | None) -> Recording:
         with self._database.writing() as db:
             cursor = db.execute(
                 "INSERT INTO actions (title, time, changed, state, former, wanted, owner, stores)"
@@ -198,6 +204,9 @@ class Journal:
                  pack([made.store for made in parts])),
             )  # fmt: skip
             number = int(cursor.lastrowid or 0)
+            if author is not None:
+                texts = map(pack, (author.client, author.version, author.session))
+                db.execute("INSERT INTO authors VALUES (?, ?, ?, ?)", (number, *texts))
             edit_rows.insert_edits(db, number, parts)
             record_missing_folders(db, number, _paths(parts))
             return Recording(self, self._database, number)
@@ -509,7 +518,7 @@ class Journal:
 
 def _delete(db: sqlite3.Connection, actions: Collection[int]) -> None:
     edit_rows.delete_edits(db, actions)
-    for table in ("writes", "folders", "times", "actions"):
+    for table in ("writes", "folders", "times", "authors", "actions"):
         column = "id" if table == "actions" else "action"
         sql = f"DELETE FROM {table} WHERE {column} = ?"
         db.executemany(sql, [(action,) for action in actions])
@@ -530,7 +539,7 @@ def _next_time(db: sqlite3.Connection) -> float:
 
 def _action(row: Sequence[Any], load: Callable[[], Sequence[StoredEdit]]) -> JournalAction:
     """The action of a row. Raises Damaged."""
-    number, title, begun, changed, state, stores, note = row
+    number, title, begun, changed, state, stores, note, *author = row
     try:
         for moment in (begun, changed):
             datetime.fromtimestamp(moment, UTC)
@@ -543,6 +552,7 @@ def _action(row: Sequence[Any], load: Callable[[], Sequence[StoredEdit]]) -> Jou
             stores=tuple(_text(pack(store)) for store in list(unpack(stores))),
             load=load,
             note=_text(note),
+            author=None if author[0] is None else Author(*map(_text, author)),
         )
     except (TypeError, ValueError, OverflowError, OSError) as error:
         raise Damaged(f"action {number}: {error}") from error

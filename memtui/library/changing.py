@@ -16,7 +16,7 @@ from memtui.errors import Conflict, MemtuiError, Refused, SaveError, StoreError
 from memtui.files.reading import decode, read_bytes
 from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
-from memtui.journal import Journal, JournalAction, Recording
+from memtui.journal import Author, Journal, JournalAction, Recording
 from memtui.journal.recovery import recover_late_writes
 from memtui.library import opening
 from memtui.library.guarded_store import effect_of, guarded
@@ -45,15 +45,17 @@ class ChangeWriter:
         self._restored: set[str] = set()
         """Roots of stores that `restore` made; they are not open."""
 
-    def apply(self, planned: Planned, report: Report = silent) -> JournalAction:
+    def apply(
+        self, planned: Planned, report: Report = silent, author: Author | None = None
+    ) -> JournalAction:
         """Make the planned edits. Raises Conflict or SaveError.
 
-        `report` is called with the files written.
+        `report` is called with the files written. `author`: the agent that makes them.
 
         On an error nothing was changed; or, with several stores, what was done to the first ones is
         in the journal and can be undone.
         """
-        with self._journal.begin(planned.title, planned.parts) as recording:
+        with self._journal.begin(planned.title, planned.parts, author) as recording:
             recording.report_to(report, planned.parts)
             refs, warnings = self._apply_parts(planned.parts, recording)
         return replace(self._action(recording.action), refs=refs, warnings=warnings)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memtui.bundle.restoring import Restoration
     from memtui.insight.links import Node
     from memtui.insight.versions import VersionHistory
-    from memtui.journal import Journal, JournalAction
+    from memtui.journal import Author, Journal, JournalAction
     from memtui.journal.purging import OwnCopies
     from memtui.library.changing import ChangeWriter
     from memtui.library.indexing import IndexState
@@ -149,12 +149,15 @@ class Library(LibraryReader):
         stores = {store.label: store for store in self.stores}
         return planning.plan(changes, stores, self, title, report, cancelled)
 
-    def apply(self, planned: Planned, report: Report = silent) -> JournalAction:
+    def apply(
+        self, planned: Planned, report: Report = silent, author: Author | None = None
+    ) -> JournalAction:
         """Make the planned edits, record them in the journal and read what changed.
 
         Args:
             planned: what `plan` returned.
             report: called with the files written.
+            author: the agent that makes the change, for the journal; None: the person.
 
         Returns:
             The action as the journal has it, with refs that differ from the plan.
@@ -163,7 +166,7 @@ class Library(LibraryReader):
             Conflict: a file changed since it was planned; nothing is written into that store.
             SaveError: a file cannot be written.
         """
-        action = self._change_writer.apply(planned, report)
+        action = self._change_writer.apply(planned, report, author)
         self._read_written(action, report)
         return action
 

@@ -22,15 +22,15 @@ from memtui.stores.base import (
     StoreView,
     WritableStore,
 )
+from memtui.stores.registry import product_of
 
 GIT_SECONDS = 20.0
 """Time limit for the dates of one store."""
 PUBLISH_EVERY = 0.15
 """Seconds between two snapshots while stores load, so that the screen shows progress."""
-
-READING_SHARE = 3
-"""Reading goes on for so many times as long as showing the last snapshot took: keys wait for that,
-half a second for 200,000 memories."""
+PUBLISHED_SHARE = 0.1
+"""A snapshot and its screen cost more the more there is, so the next one waits for this share of
+the time that reading has taken so far."""
 
 
 class LoadedStores:
@@ -68,7 +68,7 @@ class LoadedStores:
         changes: dict[str, datetime] = {}
         columns, label = self._table.columns, cache.store.label
         if columns.by_file[columns.slots_of_store(label)].any():
-            report(Progress(f"dating {label} by git"))
+            report(Progress(f"dating {_program(cache)} by git"))
             changes = git.last_changes(cache.store.root)
         if cancelled():
             return
@@ -94,7 +94,8 @@ class LoadedStores:
     ) -> None:
         """Read these shards and publish them in batches, so that the screen can show them early."""
         batch: list[tuple[Shard, Reading]] = []
-        due = time.monotonic() + PUBLISH_EVERY
+        begun = time.monotonic()
+        due = begun + PUBLISH_EVERY
         for number, shard in enumerate(shards):
             if cancelled():
                 return
@@ -102,10 +103,9 @@ class LoadedStores:
             if time.monotonic() > due:
                 self._publish_batch(cache, batch)
                 batch = []
-                published = time.monotonic()
-                report(Progress(f"reading {cache.store.label}", number + 1, len(shards)))
+                report(Progress(f"reading {_program(cache)}", number + 1, len(shards)))
                 shown = time.monotonic()
-                due = shown + max(PUBLISH_EVERY, (shown - published) * READING_SHARE)
+                due = shown + max(PUBLISH_EVERY, (shown - begun) * PUBLISHED_SHARE)
         self._publish_batch(cache, batch)
 
     def _publish_batch(self, cache: StoreCache, batch: list[tuple[Shard, Reading]]) -> None:
@@ -147,16 +147,16 @@ class LoadedStores:
                 self._read(cache, list(cache.stale_shards(scan)), silent, never)
         return self.snapshot.revision != revision
 
-    def save_new(self) -> None:
+    def save_new(self, report: Report = silent) -> None:
         """Write the rows of the stores without a cache into one."""
         for cache in self.caches:
             if cache.generation is None:
-                self.save_changed(cache)
+                self.save_changed(cache, report)
 
-    def save_changed(self, cache: StoreCache) -> None:
+    def save_changed(self, cache: StoreCache, report: Report = silent) -> None:
         """Write a store's rows to its cache if they changed."""
         if cache.home is not None and cache.has_changes and not cache.loading:
-            cache.find_secrets(self._table.rows)
+            cache.find_secrets(self._table.rows, report)
             with self.lock:
                 cache.save(self._table)
 
@@ -218,3 +218,7 @@ def _state_of(cache: StoreCache) -> StoreState:
         read_only=store.read_only,
         loading=cache.loading,
     )
+
+
+def _program(cache: StoreCache) -> str:
+    return product_of(cache.store.format, cache.store.root).name

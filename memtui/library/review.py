@@ -28,12 +28,20 @@ from msgspec.structs import asdict, replace
 from memtui.changes import Act
 from memtui.child_processes import run_worker, serve
 from memtui.config import ReviewSettings
-from memtui.errors import MemtuiError, RefError, Refused, WorkerError
+from memtui.errors import Conflict, MemtuiError, RefError, Refused, WorkerError
 from memtui.files.git_history import GitHistory
 from memtui.library import reverted_edits
+from memtui.library.agent_proposals import open_proposals
 from memtui.library.library import Library
 from memtui.library.opening import StoreSource, reopen_stores
-from memtui.library.review_files import CachedReview, Decisions, Findings, Queue, ReviewFile
+from memtui.library.review_files import (
+    CachedReview,
+    Decision,
+    Decisions,
+    Findings,
+    Queue,
+    ReviewFile,
+)
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.stores import registry
@@ -142,7 +150,7 @@ class ReviewQueue:
             found += tuple(
                 find_across(list(self._library.numbered_memories().values()), self.context)
             )
-        return self._open(proposal for proposal in found if kinds is None or proposal.kind in kinds)
+        return self._open(found, kinds)
 
     def _scan_changed(
         self,
@@ -234,7 +242,7 @@ class ReviewQueue:
         Raises:
             Refused: one of them proposes no change, one of its memories changed since it was
                 scanned, or a store cannot do it.
-            Conflict: a file changed since it was read.
+            Conflict: a file changed since it was read, or a memory since an agent read it.
             RefError: a memory is gone.
         """
         chosen = list(proposals)
@@ -245,10 +253,23 @@ class ReviewQueue:
                     do="decline it, or edit the memory",
                 )
             if fingerprint(map(self._library.get, proposal.refs)) != proposal.fingerprint:
+                if proposal.kind is ProposalKind.AGENT:
+                    raise Conflict(
+                        "the memory has changed since the agent read it",
+                        do="decline it, or make the change yourself",
+                    )
                 raise Refused("its memories changed since the scan", do="scan again")
         changes = [change for proposal in _without_archived(chosen) for change in proposal.changes]
         what = chosen[0].title if len(chosen) == 1 else f"accept {len(chosen)} proposals"
         return self._library.plan(changes, title or f"{ACCEPTED}{what}")
+
+    def note_accepted(self, proposals: Iterable[Proposal], action: int) -> None:
+        """Remember, for the agents that proposed them, which change accepted these proposals.
+
+        Raises SaveError.
+        """
+        if of_agents := [one for one in proposals if one.kind is ProposalKind.AGENT]:
+            self.decisions.decide(of_agents, Decision.ACCEPTED, action)
 
     def due_batches(self) -> list[tuple[str, list[Memory]]]:
         """Each entity past its limit, with the memories that one summary may replace."""
@@ -322,8 +343,12 @@ class ReviewQueue:
                 return batch
         return []
 
-    def _open(self, proposals: Iterable[Proposal]) -> Queue:
-        return self.decisions.open_queue(proposals, self._settings.off)
+    def _open(
+        self, found: Iterable[Proposal], kinds: Collection[ProposalKind] | None = None
+    ) -> Queue:
+        every = [*open_proposals(self._library), *found]
+        shown = (proposal for proposal in every if kinds is None or proposal.kind in kinds)
+        return self.decisions.open_queue(shown, self._settings.off)
 
     def _can(self, act: Act, memory: Memory) -> bool:
         try:

@@ -159,10 +159,12 @@ SNOOZE_DAYS = 7
 
 
 class Decision(StrEnum):
-    """What a person decided on a proposal without accepting it."""
+    """What a person decided on a proposal; `ACCEPTED` is kept only of those of agents, since
+    others are gone once their memories changed."""
 
     DECLINED = "declined"
     SNOOZED = "snoozed"
+    ACCEPTED = "accepted"
 
 
 class Queue(Struct, frozen=True):
@@ -176,6 +178,11 @@ class Queue(Struct, frozen=True):
     def hints(self) -> int:
         """How many only point to memories, with nothing to accept."""
         return sum(proposal.is_hint for proposal in self.proposals)
+
+    @property
+    def from_agents(self) -> int:
+        """How many were proposed by agents."""
+        return sum(proposal.kind is ProposalKind.AGENT for proposal in self.proposals)
 
     @property
     def acceptable(self) -> int:
@@ -264,6 +271,8 @@ class Decisions:
             if not off_names(each).isdisjoint(off):
                 continue
             entry = known.get(each.id, {})
+            if entry.get("decision") == Decision.ACCEPTED:
+                continue
             if entry.get("decision") == Decision.DECLINED:
                 declined += 1
             elif entry.get("decision") == Decision.SNOOZED and _is_later(entry.get("until"), now):
@@ -274,11 +283,35 @@ class Decisions:
         shown.sort(key=lambda each: order.index(each.kind))
         return Queue(tuple(shown), declined, snoozed)
 
-    def decide(self, proposals: Iterable[Proposal], decision: Decision) -> None:
-        """Remember a decision. Raises Refused or SaveError."""
+    def of(self, ids: Iterable[str]) -> dict[str, tuple[Decision, int | None]]:
+        """Those of these proposals that were accepted or declined -> which of them, and the number
+        in the log of the change."""
+        known = self._read()
+        found = {}
+        for id in ids:
+            entry = known.get(id, {})
+            if entry.get("decision") in (Decision.ACCEPTED, Decision.DECLINED):
+                action = entry.get("action")
+                number = action if isinstance(action, int) else None
+                found[id] = Decision(entry["decision"]), number
+        return found
+
+    def decide(
+        self, proposals: Iterable[Proposal], decision: Decision, action: int | None = None
+    ) -> None:
+        """Remember a decision, and the number in the log of the change that it made.
+
+        Raises Refused or SaveError.
+        """
         now, decided = self._now(), {}
         for proposal in proposals:
-            entry = {"decision": str(decision), "kind": str(proposal.kind), "time": now.isoformat()}
+            entry: dict[str, Any] = {
+                "decision": str(decision),
+                "kind": str(proposal.kind),
+                "time": now.isoformat(),
+            }
+            if action is not None:
+                entry["action"] = action
             if decision is Decision.SNOOZED:
                 entry["until"] = (now + timedelta(days=SNOOZE_DAYS)).isoformat()
             decided[proposal.id] = entry

@@ -19,7 +19,7 @@ from memtui.files.reading import read_bytes, real_path
 from memtui.library.slots import SlotTable, plain_ref
 from memtui.model import CREATED_FROM, FILE_TIME, FILE_TIME_KEY, GIT_TIME, Memory
 from memtui.paths import private_folder, write_private
-from memtui.progress import IsCancelled
+from memtui.progress import IsCancelled, Progress, Report, silent
 from memtui.search import saved_rows
 from memtui.search.columns import take
 from memtui.search.saved_rows import SavedShard
@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 GIT_MARK = "git-mark"
 """Name of the file of the cache that holds `StoreCache.git_mark`."""
+SHARDS_PER_REPORT = 512
 LARGEST_BACKUP = 8 << 20
 """Bytes of a file up to which it is backed up."""
 
@@ -313,12 +314,13 @@ class StoreCache:
             top: the folder of the repository, with every link resolved.
         """
         dated: dict[int, Memory] = {}
+        folders: dict[str, str] = {}
         for loaded in self.shards.values():
             for slot in loaded.slots:
                 if not table.columns.by_file[slot]:
                     continue
                 memory = table.rows[slot]
-                path = os.path.relpath(os.path.realpath(memory.origin.file), top)
+                path = _path_below(top, memory.origin.file, folders)
                 if (time := changes.get(path)) is not None:
                     extra = {**memory.extra, FILE_TIME_KEY: GIT_TIME}
                     is_of_file = memory.extra.get(CREATED_FROM) == FILE_TIME
@@ -385,10 +387,13 @@ class StoreCache:
         self._saved_version = self.version
         self.saved_slots = slots
 
-    def find_secrets(self, rows: Sequence[Memory]) -> None:
+    def find_secrets(self, rows: Sequence[Memory], report: Report = silent) -> None:
         """Search the shards for secrets, which takes seconds at 100,000 memories; `save` does it
         too, but while nothing else can be read."""
-        for loaded in list(self.shards.values()):
+        shards = list(self.shards.values())
+        for number, loaded in enumerate(shards):
+            if number % SHARDS_PER_REPORT == SHARDS_PER_REPORT - 1:
+                report(Progress("searching for secrets", number, len(shards)))
             self._slots_without_secrets(loaded, rows)
 
     def _slots_without_secrets(self, loaded: LoadedShard, rows: Sequence[Memory]) -> Sequence[int]:
@@ -411,6 +416,17 @@ def _back_up_file(path: Path, root: Path, state: Path) -> None:
         data = read_bytes(path, root)
         if len(data) <= LARGEST_BACKUP:
             backups.save_copy(real_path(path), data, state)
+
+
+def _path_below(top: str, file: str, folders: dict[str, str]) -> str:
+    """The path of a file relative to `top`, with links resolved; `folders` keeps those of folders,
+    which take much longer than to ask whether a file is a link."""
+    if os.path.islink(file):
+        return os.path.relpath(os.path.realpath(file), top)
+    folder, name = os.path.split(file)
+    if folder not in folders:
+        folders[folder] = os.path.relpath(os.path.realpath(folder), top)
+    return os.path.normpath(os.path.join(folders[folder], name))
 
 
 def _time(file: str) -> float:

@@ -99,12 +99,12 @@ def _share_texts(memory: Memory, known: dict[str, str]) -> None:
 
 def has_secret(memory: Memory) -> bool:
     """Whether any text of a memory has a secret, which is written into no cache."""
-    common = memory.type, memory.entity, memory.source, memory.origin.file  # found in a cache
-    own = (
-        memory.id, memory.title, memory.origin.key, memory.also_entities, memory.tags,
-        memory.links, memory.also, memory.supersedes, memory.superseded_by, memory.extra,
+    texts = (
+        memory.id, memory.title, memory.origin, memory.type, memory.entity, memory.source,
+        memory.also_entities, memory.tags, memory.links, memory.also, memory.supersedes,
+        memory.superseded_by, memory.extra, memory.content,
     )  # fmt: skip
-    return any(map(secrets.has_secret, (memory.content, "\n".join(_texts(own)), *common)))
+    return secrets.has_secret("\n".join(_texts(texts)))
 
 
 def _texts(value: Any, name: str = "") -> Iterator[str]:

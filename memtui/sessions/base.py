@@ -31,6 +31,12 @@ class Transcripts(ABC):
     """When the program deletes its sessions, with the name of the setting; empty: never."""
     retention_days: int | None = None
     """Days after which it does so by default."""
+    retention_setting: str = ""
+    """The dotted name of the setting in `settings_file`: a number of days, or `30d`."""
+    retention_off: tuple[str, object] = ("", None)
+    """The setting, and its value, with which it deletes none."""
+    settings_file: str = "settings.json"
+    """The file of its settings, beside its first root."""
 
     @abstractmethod
     def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:

@@ -57,6 +57,7 @@ class ClaudeCode(JsonLineTranscripts):
     title = "Claude Code"
     retention = "Claude Code deletes sessions after 30 days (cleanupPeriodDays in settings.json)"
     retention_days = 30
+    retention_setting = "cleanupPeriodDays"
 
     def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:
         """The projects in the folder of settings."""

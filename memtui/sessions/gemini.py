@@ -39,6 +39,8 @@ class Gemini(WholeTranscripts):
     title = "Gemini CLI"
     retention = "Gemini CLI deletes sessions after 30 days (general.sessionRetention)"
     retention_days = 30
+    retention_setting = "general.sessionRetention.maxAge"
+    retention_off = ("general.sessionRetention.enabled", False)
 
     def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:
         """The temporary folders of all projects."""

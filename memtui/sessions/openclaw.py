@@ -48,6 +48,9 @@ class OpenClaw(JsonLineTranscripts):
     title = "OpenClaw"
     retention = "OpenClaw deletes sessions after 30 days, and beyond 500 (session.maintenance)"
     retention_days = 30
+    retention_setting = "session.maintenance.pruneAfter"
+    retention_off = ("session.maintenance.mode", "warn")
+    settings_file = "openclaw.json"
 
     def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:
         """The agents of the state folder, and of its former name."""

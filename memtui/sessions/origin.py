@@ -74,6 +74,15 @@ class OriginKind(StrEnum):
     """The memory names the session."""
     WRITTEN = "written here"
     """A call in the session wrote the memory's text."""
+    LOOKS_LIKE = "looks like"
+    """The session mentions the memory's words (`memtui.search.mentions`)."""
+
+
+class Strength(StrEnum):
+    """How much of a memory a mention has."""
+
+    STRONG = "strong"
+    LIKELY = "likely"
 
 
 class Origin(Struct, frozen=True):
@@ -82,9 +91,13 @@ class Origin(Struct, frozen=True):
     kind: OriginKind
     session: Session
     words: Message | None = None
-    """What a person said last before it was written."""
+    """What a person said last before it was written; of a mention, the message itself."""
     call: Message | None = None
     """The call that wrote it."""
+    strength: Strength | None = None
+    """Of a mention."""
+    share: float = 0.0
+    """Of a mention: the part of the memory's words, weighed by their rarity, that it has."""
 
 
 def recorded_ids(memory: Memory) -> tuple[str, ...]:

@@ -11,7 +11,9 @@ import os
 from collections.abc import Iterable, Sequence
 
 from memtui.changes import TEXTS, Act, Edit, Effect, Kind, Outcome, Plan, count_common
+from memtui.model import CURRENT, HIDDEN, Memory
 from memtui.stores.base import LoadedText, ReadTime, Store
+from memtui.stores.sidecar import is_kept
 from memtui.text import number
 
 _PHRASES: dict[Act | None, tuple[str, str]] = {
@@ -200,3 +202,33 @@ def _limit_words(loaded: LoadedText) -> str:
     if limit.bytes is not None:
         return f"{number(limit.bytes)} bytes"
     return f"{number(limit.characters or 0)} characters"
+
+
+# ---- what stands there already ------------------------------------------------------------------
+
+_READING = {
+    ReadTime.NEXT_SESSION: "{} loads it when a session starts",
+    ReadTime.INDEXED: "{} finds it by its index",
+    ReadTime.OPENED: "{} reads it when it opens the file",
+    ReadTime.SEARCHED: "{} finds it when it searches",
+    ReadTime.AT_ONCE: "{} reads it in every call",
+    ReadTime.IMPORTED: "{} takes it in at its next import",
+    ReadTime.INBOX: "it waits in the inbox of {}",
+    ReadTime.ASKED: "it asks {}, which decides itself",
+    ReadTime.NEVER: "{} does not read this file",
+}
+
+
+def describe_reading(memory: Memory, store: Store, program: str) -> str:
+    """Say when the program of its store reads a memory; empty where the store does not know."""
+    path = os.path.relpath(memory.origin.file, store.root).replace(os.sep, "/")
+    program = store.reader(path) or program
+    if is_kept(memory):
+        return f"only memtui has it; {program} does not read it"
+    if HIDDEN in memory.extra:
+        return f"only memtui hides it; {program} still reads it"
+    still = {"retired": store.reads_retired, "superseded": store.reads_superseded}
+    if memory.status not in CURRENT:
+        return f"{program} still reads it" if still.get(memory.status) else ""
+    time = store.read_time(path)
+    return "" if time is None else _READING[time].format(program)

@@ -17,17 +17,8 @@ from typing import Any, ClassVar
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import IS_EMPTY, decode, read_bytes
-from memtui.model import Memory
-from memtui.stores.accesses import (
-    MEMORIES,
-    AccessFile,
-    AccessKey,
-    AccessLog,
-    mark_scan,
-    mark_shards,
-    sidecar_access_file,
-    with_accesses,
-)
+from memtui.model import HIDDEN, Memory
+from memtui.stores import accesses, plans
 from memtui.stores.base import (
     Reading,
     Scan,
@@ -39,14 +30,6 @@ from memtui.stores.base import (
     Written,
 )
 from memtui.stores.importing import is_import
-from memtui.stores.plans import (
-    SIDECAR_ACTS,
-    ActionSupport,
-    PlanContext,
-    leads_to_other_store,
-    plan_sidecar_act,
-    with_moved_references,
-)
 from memtui.stores.scanning import (
     FoundShard,
     SidecarReader,
@@ -54,7 +37,7 @@ from memtui.stores.scanning import (
     build_scan,
     stamp_shards,
 )
-from memtui.stores.sidecar import HIDDEN, KEPT_SHARD, Sidecar, apply_overlay, read_kept_shard
+from memtui.stores.sidecar import KEPT_SHARD, Sidecar, apply_overlay, read_kept_shard
 from memtui.stores.values import utc_now
 
 NO_PROPOSALS = "its program has no proposals to decide on"
@@ -64,8 +47,8 @@ class FileStore(Store):
     """A store made of files, at a root, under a label."""
 
     format: str
-    acts: ActionSupport
-    context: ClassVar[type[PlanContext]] = PlanContext
+    acts: plans.ActionSupport
+    context: ClassVar[type[plans.PlanContext]] = plans.PlanContext
     """What planning starts from."""
     rescans = False
     """Whether the stamp of a shard depends on other files too, so that `look_again` must scan."""
@@ -87,13 +70,13 @@ class FileStore(Store):
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
         """The memories of one shard as its files have them."""
 
-    def access_file(self) -> AccessFile:
+    def access_file(self) -> accesses.AccessFile:
         """The file of access counts; overridden by formats that have one of their own."""
-        return sidecar_access_file(self.root)
+        return accesses.sidecar_access_file(self.root)
 
-    def access_key(self, memory: Memory) -> AccessKey | None:
+    def access_key(self, memory: Memory) -> accesses.AccessKey | None:
         """Key of a memory's access count; None if it cannot be counted."""
-        return AccessKey(MEMORIES, memory.id, self.acts.shard_of(memory))
+        return accesses.AccessKey(accesses.MEMORIES, memory.id, self.acts.shard_of(memory))
 
     # ---- common to all formats ----------------------------------------------------------------
 
@@ -114,7 +97,7 @@ class FileStore(Store):
     def scan(self) -> Scan:
         """The shards of `find_shards`, and one for memories that only the sidecar still holds."""
         scan = build_scan(self.root, self.sidecar.current(), self.find_shards(), self.owns_shard)
-        return mark_scan(scan, self.accesses.current())
+        return accesses.mark_scan(scan, self.accesses.current())
 
     def owns_shard(self, key: str) -> bool:  # noqa: ARG002
         """Whether a shard whose file is gone was of this store: stores of two formats at one root
@@ -131,7 +114,9 @@ class FileStore(Store):
         ]
         if not found:
             return []
-        return mark_shards(stamp_shards(self.sidecar.current(), found), self.accesses.current())
+        return accesses.mark_shards(
+            stamp_shards(self.sidecar.current(), found), self.accesses.current()
+        )
 
     def sidecar_read(self) -> Sidecar:
         """The sidecar that `read` lays over the memories."""
@@ -150,9 +135,9 @@ class FileStore(Store):
             memories = tuple(self._with_accesses(memory, log) for memory in memories)
         return Reading(memories, reading.unreadable)
 
-    def _with_accesses(self, memory: Memory, log: AccessLog) -> Memory:
+    def _with_accesses(self, memory: Memory, log: accesses.AccessLog) -> Memory:
         key = self.access_key(memory)
-        return memory if key is None else with_accesses(memory, log, key.group, key.key)
+        return memory if key is None else accesses.with_accesses(memory, log, key.group, key.key)
 
     def plan_accesses(self, memories: Sequence[Memory], now: datetime) -> Sequence[Edit]:
         """The edits that count one access of each memory. Raises Refused."""
@@ -169,7 +154,7 @@ class FileStore(Store):
             return self.acts.unsupported.get(act, "")
         if act is Act.RESTORE and memory is not None and HIDDEN in memory.extra:
             return ""
-        if act not in self.acts.handlers and act not in SIDECAR_ACTS:
+        if act not in self.acts.handlers and act not in plans.SIDECAR_ACTS:
             is_decision = act in (Act.ACCEPT, Act.DECLINE)
             other = NO_PROPOSALS if is_decision else "this format has no way to do it"
             return self.acts.unsupported.get(act, other)
@@ -177,7 +162,7 @@ class FileStore(Store):
             return ""
         if act is Act.HIDE:
             return self._why_not_hidden(memory)
-        is_native = act not in SIDECAR_ACTS
+        is_native = act not in plans.SIDECAR_ACTS
         return self.acts.not_on(act, memory) or (
             explain_read_only_file(memory) if is_native else ""
         )
@@ -200,14 +185,16 @@ class FileStore(Store):
         doing = self.acts.handlers.get(change.act)
         if change.act is Act.RESTORE and HIDDEN in memory.extra:
             doing = None
-        if leads_to_other_store(change, memory, view):
+        if plans.leads_to_other_store(change, memory, view):
             doing = None  # no format holds a link to another store: it lies in the sidecar
         if doing is not None:
             plan = doing(change, memory, context)
             is_merge = change.act is Act.MERGE and plan.edits
-            return with_moved_references(plan, memory, context) if is_merge else plan
+            return plans.with_moved_references(plan, memory, context) if is_merge else plan
         native_tags = self.acts.native_tags(memory)
-        return plan_sidecar_act(change, context.sidecar_entry(memory), context.now, native_tags)
+        return plans.plan_sidecar_act(
+            change, context.sidecar_entry(memory), context.now, native_tags
+        )
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits. Raises Conflict or SaveError."""

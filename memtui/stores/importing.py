@@ -17,8 +17,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from memtui.changes import Change
-from memtui.model import FILE_TIME_KEY, Link, Memory
-from memtui.stores.sidecar import HIDDEN, link_to_json
+from memtui.model import FILE_TIME_KEY, HIDDEN, Link, Memory
+from memtui.stores.sidecar import link_to_json
 
 MEMTUI_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable", HIDDEN, FILE_TIME_KEY})
 """Keys of `extra` that memtui itself sets, for every format."""
@@ -140,7 +140,8 @@ def converted_links(memory: Memory) -> tuple[Link, ...]:
 def slug(text: str) -> str:
     """Make a file name of letters, digits and hyphens; empty when nothing is left."""
     plain = unicodedata.normalize("NFC", text.partition("\n")[0]).lower()
-    plain = "".join(letter for letter in plain if letter.isprintable())
+    if not plain.isprintable():
+        plain = "".join(letter for letter in plain if letter.isprintable())
     return _NO_NAME.sub("-", plain)[:LONGEST_SLUG].strip("-_")
 
 

@@ -24,28 +24,10 @@ from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, text_edit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.reading import IS_EMPTY, safe_join
 from memtui.model import CURRENT, IMPORTANCES, Memory, Place
+from memtui.stores import importing, plans
 from memtui.stores.base import Reading, StoreView, Unreadable
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.format import ConvertedMemory
-from memtui.stores.importing import (
-    CONVERTED,
-    described_memory,
-    extra_in,
-    kind_change,
-    lost_names,
-    sidecar_values,
-    text_with_title,
-)
-from memtui.stores.plans import (
-    SIDECAR_ACTS,
-    ActHandler,
-    ActionSupport,
-    PlanContext,
-    plan_duplicate,
-    plan_merge,
-    plan_one,
-    successor_warnings,
-)
 from memtui.stores.scanning import FoundShard, as_refused, planned_text
 from memtui.stores.sidecar import Sidecar, entry_links, is_kept, kept_value
 from memtui.stores.values import (
@@ -62,7 +44,7 @@ from memtui.stores.values import (
 )
 
 EDITABLE = frozenset({"content", "importance", "tags"})
-_KEPT_ACTS = frozenset({Act.RESTORE, Act.DELETE}) | SIDECAR_ACTS
+_KEPT_ACTS = frozenset({Act.RESTORE, Act.DELETE}) | plans.SIDECAR_ACTS
 
 
 # ---- the syntax of a file -----------------------------------------------------------------------
@@ -220,7 +202,7 @@ class ListFile(ABC):
 # ---- a store of such files ----------------------------------------------------------------------
 
 
-class ListContext(PlanContext):
+class ListContext(plans.PlanContext):
     """The context of planning a change in a store of listed texts."""
 
     store: ListStore
@@ -324,7 +306,7 @@ def not_on(act: Act, memory: Memory, program: str = "its program") -> str:
     """Why an act cannot be done on a text that is or is not in the file; "" if it can."""
     if is_kept(memory) and act not in _KEPT_ACTS:
         return f"{program} no longer holds it, only memtui does: restore it first"
-    if memory.kind == "document" and act is not Act.EDIT and act not in SIDECAR_ACTS:
+    if memory.kind == "document" and act is not Act.EDIT and act not in plans.SIDECAR_ACTS:
         return "it tells the agent who it is: edit it"
     if act is Act.RESTORE and not is_kept(memory):
         return "it is active already"
@@ -364,7 +346,7 @@ def plan_edit(
         values["tags"] = _own_tags(changed["tags"], memory, context)
     if values:
         edits += context.sidecar_entry(memory).set(**values)
-    return plan_one(change, memory, edits, others=others)
+    return plans.plan_one(change, memory, edits, others=others)
 
 
 def _own_tags(value: object, memory: Memory, context: ListContext) -> list[str]:
@@ -386,11 +368,11 @@ def _kept_name(file: ListFile, id: str, group: str, text: str) -> str | None:
 def plan_delete(change: Change, memory: Memory, context: ListContext) -> Plan:
     forgotten = context.sidecar_entry(memory).removal()
     if is_kept(memory):
-        return plan_one(change, memory, forgotten)
+        return plans.plan_one(change, memory, forgotten)
     file = context.file_of(memory)
     after = file.remove([file.find(memory)])
     edits = (*file.edit(after), *forgotten)
-    return plan_one(change, memory, edits, others=context.other_refs(file, after))
+    return plans.plan_one(change, memory, edits, others=context.other_refs(file, after))
 
 
 def plan_retire(change: Change, memory: Memory, context: ListContext) -> Plan:
@@ -426,7 +408,7 @@ def plan_restore(change: Change, memory: Memory, context: ListContext) -> Plan:
     values = {"kept": None, TEXT_KEY: _kept_name(file, memory.id, group, memory.content)}
     edits = (*file.edit(after), *context.sidecar_entry(memory).set(**values))
     others = context.other_refs(file, after)
-    return plan_one(change, memory, edits, successor_warnings(memory), others=others)
+    return plans.plan_one(change, memory, edits, plans.successor_warnings(memory), others=others)
 
 
 def plan_supersede(change: Change, memory: Memory, context: ListContext) -> Plan:
@@ -471,7 +453,7 @@ def plan_merging(change: Change, memory: Memory, context: ListContext) -> Plan:
         for other in same_shard:
             entry_edits = _kept_values(other, context, "superseded", memory.id)
             edits += context.sidecar_entry(other).set(**entry_edits)
-    plan = plan_merge(change, memory, others, tuple(edits))
+    plan = plans.plan_merge(change, memory, others, tuple(edits))
     return replace(plan, refs=(*plan.refs, *refs))
 
 
@@ -486,7 +468,7 @@ def plan_listed_add(change: Change, context: ListContext, file: ListFile, group:
     """One more text. Raises Refused."""
     text = file.fit(content_of(change))
     if twin := file.find_twin(group, text):
-        return plan_duplicate(change, "the same text", context.ref(twin.id))
+        return plans.plan_duplicate(change, "the same text", context.ref(twin.id))
     after = file.insert(group, text, word_of(change, "type", ""))
     id = file.natural_id(group, text)
     if any(item.id == id for item in file.items):
@@ -505,7 +487,7 @@ def plan_add(change: Change, context: ListContext) -> Plan:
     return plan_listed_add(change, context, context.open_list(key), group)
 
 
-LIST_HANDLERS: Mapping[Act, ActHandler] = {
+LIST_HANDLERS: Mapping[Act, plans.ActHandler] = {
     Act.EDIT: plan_edit,
     Act.DELETE: plan_delete,
     Act.RETIRE: plan_retire,
@@ -523,9 +505,9 @@ def shard_of(memory: Memory) -> str:
 
 def list_acts(
     unsupported: Mapping[Act, str],
-    handlers: Mapping[Act, ActHandler] = MappingProxyType({}),
+    handlers: Mapping[Act, plans.ActHandler] = MappingProxyType({}),
     **more: Any,
-) -> ActionSupport:
+) -> plans.ActionSupport:
     """What stores of listed texts can do.
 
     Args:
@@ -540,7 +522,7 @@ def list_acts(
         "shard_of": shard_of,
         "not_on": not_on,
     }
-    return ActionSupport(
+    return plans.ActionSupport(
         handlers={**LIST_HANDLERS, **handlers}, unsupported=unsupported, **(usual | more)
     )
 
@@ -558,16 +540,16 @@ def plan_listed_import(change: Change, context: ListContext, kind: str = "fact")
     file = context.open_list(key)
     text = file.fit(content_of(change))
     if twin := file.find_twin(group, text):
-        return plan_duplicate(change, "the same text", context.ref(twin.id))
+        return plans.plan_duplicate(change, "the same text", context.ref(twin.id))
     natural = file.natural_id(group, text)
-    id = natural if CONVERTED in extra_in(change) else str(change.fields["id"])
+    id = natural if importing.CONVERTED in importing.extra_in(change) else str(change.fields["id"])
     known = context.sidecar.entry(id)
     if any(item.id == id for item in file.items) or known.get("kept"):
-        return plan_duplicate(change, "a memory with this id", context.ref(id))
+        return plans.plan_duplicate(change, "a memory with this id", context.ref(id))
     values = _sidecar_values(change)
     if str(change.fields.get("status") or "active") not in CURRENT:
         status = "superseded" if change.fields.get("status") == "superseded" else "retired"
-        memory = described_memory(change, context.ref(id), kind, text)
+        memory = importing.described_memory(change, context.ref(id), kind, text)
         memory = replace(memory, status=status, origin=Place(str(file.path)))
         values["kept"] = kept_value(memory)
         entry = context.entry_edits(id, file.key, **values)
@@ -580,7 +562,7 @@ def plan_listed_import(change: Change, context: ListContext, kind: str = "fact")
 
 
 def _sidecar_values(change: Change) -> dict[str, Any]:
-    values = sidecar_values(change)
+    values = importing.sidecar_values(change)
     for name in ("created", "updated"):
         time = change.fields.get(name)
         values[name] = to_iso_seconds(time) if isinstance(time, datetime) else time or None
@@ -597,7 +579,7 @@ def convert_with_entity(
 
     `own`: the entities of the format, which are not repeated; `more` as in `convert_to_text`.
     """
-    text = text_with_title(memory).strip()
+    text = importing.text_with_title(memory).strip()
     if memory.entity and memory.entity not in own and memory.entity not in text:
         text = f"{memory.entity}: {text}"
     becomes = f"entity (becomes {entity}; it stands in the text)"
@@ -615,7 +597,7 @@ def convert_to_text(
     """
     fields = {
         "id": memory.id,
-        "content": text_with_title(memory),
+        "content": importing.text_with_title(memory),
         "entity": entity,
         "importance": memory.importance,
         "created": memory.created,
@@ -623,18 +605,18 @@ def convert_to_text(
         "status": memory.status,
         "tags": memory.tags,
         "pinned": memory.pinned,
-        "extra": {CONVERTED: True},
+        "extra": {importing.CONVERTED: True},
         **more,
     }
     changes = (
         *changes,
         (memory.status == "proposed", "status proposed (becomes active)"),
         (memory.status == "deleted", "status deleted (becomes retired)"),
-        kind_change(memory, "fact"),
+        importing.kind_change(memory, "fact"),
     )
     names = ["confidence", "source", "supersedes", "superseded_by", "links"]
     names += [] if "type" in more else ["type"]
-    return ConvertedMemory(fields, lost_names(memory, changes, *names))
+    return ConvertedMemory(fields, importing.lost_names(memory, changes, *names))
 
 
 # ---- ids of texts -------------------------------------------------------------------------------

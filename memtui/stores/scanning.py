@@ -24,7 +24,7 @@ from memtui.files.reading import (
     read_bytes,
     walk,
 )
-from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, sidecar_path
+from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, sidecar_path, sidecar_paths
 from memtui.stores.base import Scan, Shard, StoreView, Unreadable
 from memtui.stores.plans import planned_before
 from memtui.stores.sidecar import Sidecar, kept_shard, read_sidecar
@@ -309,10 +309,12 @@ class SidecarReader:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._paths = sidecar_paths(root)
         self._last: LastRead[Sidecar] = LastRead()
 
     def current(self) -> Sidecar:
-        return self._last.get([sidecar_path(self._root)], lambda: read_sidecar(self._root))
+        path = self._paths[not os.path.isfile(self._root)]
+        return self._last.get([path], lambda: read_sidecar(self._root))
 
 
 class ParsedFile(Struct, Generic[Value], frozen=True):

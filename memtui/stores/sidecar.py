@@ -56,6 +56,7 @@ from memtui.model import (
     CURRENT,
     ENDED_LINKS,
     FILE_TIME_KEY,
+    HIDDEN,
     Link,
     Memory,
     from_record,
@@ -64,8 +65,6 @@ from memtui.model import (
 from memtui.stores.base import Reading, Shard
 from memtui.stores.values import list_of, parse_object, texts_of
 
-HIDDEN = "hidden"
-"""Key of `Memory.extra` of a memory that only memtui calls retired or superseded."""
 Entry = Mapping[str, Any]
 _EMPTY: Entry = MappingProxyType({})
 

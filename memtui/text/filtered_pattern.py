@@ -39,11 +39,12 @@ class ExpressionFilter:
 
     def __init__(self, expressions: Sequence[str]) -> None:
         self.words = tuple(map(words_needed, expressions))
-        """Words that each expression needs, in lower case; none: every text is tried."""
-        self._always = frozenset(at for at, words in enumerate(self.words) if not words)
+        """Words that each expression needs: one of each of these lists, in lower case; none: every
+        text is tried."""
+        self._always = frozenset(at for at, lists in enumerate(self.words) if not lists)
         by_piece: dict[str, set[int]] = {}
-        for at, words in enumerate(self.words):
-            for word in words:
+        for at, lists in enumerate(self.words):
+            for word in lists[0] if lists else ():
                 pieces = _TOKEN.findall(word) or [""]
                 by_piece.setdefault(max(pieces, key=len), set()).add(at)
         self._always |= by_piece.pop("", set())
@@ -61,10 +62,7 @@ class ExpressionFilter:
                 numbers = self._numbers_in(token)
             if numbers:
                 found |= numbers
-        words = self.words
-        return [
-            at for at in sorted(found) if not words[at] or any(map(folded.__contains__, words[at]))
-        ]
+        return [at for at in sorted(found) if may_match(self.words[at], folded)]
 
     def _numbers_in(self, token: str) -> frozenset[int]:
         inside = [numbers for piece, numbers in self._by_piece.items() if piece in token]
@@ -76,31 +74,41 @@ class ExpressionFilter:
         return found
 
 
-def words_needed(expression: str) -> tuple[str, ...]:
-    """Words of which every match of an expression holds at least one; none if that is unknown."""
+def may_match(needed: Iterable[Sequence[str]], folded: str) -> bool:
+    """Whether a text has one word of each of the lists that `words_needed` gives."""
+    return all(any(map(folded.__contains__, words)) for words in needed)
+
+
+def words_needed(expression: str) -> tuple[tuple[str, ...], ...]:
+    """Lists of words, of each of which every match of an expression holds at least one, those first
+    that say most; none if that is unknown."""
     parsed = _parser.parse(expression, re.IGNORECASE) if _parser is not None else ()
-    return tuple(sorted(_needed(parsed) or ()))
+    return tuple(
+        tuple(sorted(words)) for words in sorted(_needed(parsed), key=_value, reverse=True)
+    )
 
 
-def _needed(parsed: Iterable[tuple[Any, Any]]) -> _Words | None:
-    """Words of which every match of a parsed expression holds at least one; None: unknown."""
-    choices: list[_Words] = []
+def _needed(parsed: Iterable[tuple[Any, Any]]) -> set[_Words]:
+    """Sets of words, of each of which every match of a parsed expression holds at least one."""
+    sets: set[_Words] = set()
     run = ""
     for operator, value in parsed:
         name = str(operator)
         if name == "LITERAL":
             run += chr(value)
             continue
-        choices.append(frozenset({run.casefold()}))
+        sets.add(frozenset({run.casefold()}))
         if name == "BRANCH":  # of which the parser puts the common beginning before it
-            choices.append(frozenset((run + _beginning(one)).casefold() for one in value[1]))
+            sets.add(frozenset((run + _beginning(one)).casefold() for one in value[1]))
         run = ""
-        inner = _within(name, value)
-        if inner:
-            choices.append(inner)
-    choices.append(frozenset({run.casefold()}))
-    best = max(choices, key=lambda words: (min(map(_weight, words)), -len(words)))
-    return best if min(map(_weight, best)) >= _MIN_WEIGHT else None
+        sets |= _within(name, value)
+    sets.add(frozenset({run.casefold()}))
+    return {words for words in sets if min(map(_weight, words)) >= _MIN_WEIGHT}
+
+
+def _value(words: _Words) -> tuple[int, int, list[str]]:
+    """How much it says that a text holds one of these words."""
+    return min(map(_weight, words)), -len(words), sorted(words)
 
 
 def _weight(word: str) -> int:
@@ -113,14 +121,13 @@ def _beginning(parsed: Iterable[tuple[Any, Any]]) -> str:
     return "".join(chr(value) for _, value in letters)
 
 
-def _within(name: str, value: Any) -> _Words | None:
+def _within(name: str, value: Any) -> set[_Words]:
     if name == "SUBPATTERN":
         return _needed(value[-1])
     if name == "BRANCH":
-        branches = [_needed(branch) for branch in value[1]]
-        if None in branches:
-            return None
-        return frozenset(word for words in branches for word in words or ())
+        branches = [max(_needed(branch), key=_value, default=None) for branch in value[1]]
+        found = [words for words in branches if words is not None]
+        return {frozenset().union(*found)} if len(found) == len(branches) else set()
     if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and value[0] > 0:
         return _needed(value[2])
-    return None
+    return set()

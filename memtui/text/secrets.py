@@ -18,12 +18,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from memtui.text.filtered_pattern import ExpressionFilter, fold
+from memtui.text.filtered_pattern import ExpressionFilter, fold, may_match, words_needed
 
 ISSUED: dict[str, str] = tomllib.loads(
     Path(__file__).with_name("secret_formats.toml").read_text("utf-8")
@@ -91,7 +92,8 @@ _LONG = re.compile(rf"[^\s,;()\"'`]{{{MIN_CHARS},}}")
 _KEY = re.compile(PRIVATE_KEY)
 _ELLIPSIS = re.compile(r"\.{3}|…")
 _ISSUED_NAMES = tuple(ISSUED)
-_NAMED_FILTER = ExpressionFilter(NAMED)
+_NEEDED = tuple(map(words_needed, NAMED))
+"""The words that a match of each pattern needs."""
 _NAMED_AS = {
     "inurl": "password in a URL",
     "header": "authorization header",
@@ -305,11 +307,12 @@ def _dots(secret: str) -> str:
     return secret[:head] + re.sub(r"[^\n]", DOT, secret[head:end]) + secret[end:]
 
 
-_HINTS = re.compile(
-    r"pass|pwd?|credential|secret|token|key|kennwort|clave|senha|parola|schl|contrase|пароль"
-    r"|パスワード|暗証番号|密码|密碼|\\u[0-9a-f]{4}|://|bearer|authorization|_auth|mysql|redis"
-    r"|login|logon|--auth|--user|basic|curl|http|wget|-----begin|putty-user"
-)
+_HINTS = (
+    "pass", "pw", "credential", "secret", "token", "key", "kennwort", "clave", "senha", "parola",
+    "schl", "contrase", "пароль", "パスワード", "暗証番号", "密码", "密碼", "\\u", "://", "bearer",
+    "authorization", "_auth", "mysql", "redis", "login", "logon", "--auth", "--user", "basic",
+    "curl", "http", "wget", "-----begin", "putty-user",
+)  # fmt: skip
 """In lower case. Every text with a secret that follows a name contains one of these."""
 
 
@@ -360,29 +363,40 @@ def _issued(numbers: tuple[int, ...]) -> re.Pattern[str]:
     return re.compile("|".join([*starting, *others]) or "(?!)")
 
 
+def _named(folded: str) -> re.Pattern[str]:
+    """The patterns that may match in a text, which `fold` gives."""
+    return _joined(tuple(may_match(words, folded) for words in _NEEDED))
+
+
 @cache
-def _named(numbers: tuple[int, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(NAMED[at] for at in numbers) or "(?!)")
+def _joined(chosen: tuple[bool, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(compress(NAMED, chosen)) or "(?!)")
 
 
-_BEFORE_HINT, _BEHIND_HINT = 100, 500
-"""Characters read before a hint and after it: more than any pattern needs."""
+_BEFORE_HINT, _BEHIND_HINT = 100, 520
+"""Characters read before the start of a hint and after it: more than any pattern needs."""
 
 
 def _find_near_hints(text: str, folded: str) -> Iterator[re.Match[str]]:
     """The matches of the patterns that may match near each hint: a long text has few hints."""
     if len(folded) != len(text):  # where is not known
-        yield from _named(tuple(_NAMED_FILTER.candidates(folded))).finditer(text)
+        yield from _named(folded).finditer(text)
         return
     near: list[tuple[int, int]] = []
-    for hint in _HINTS.finditer(folded):
-        start, end = max(0, hint.start() - _BEFORE_HINT), hint.end() + _BEHIND_HINT
+    for at in sorted(at for hint in _HINTS for at in _find_all(folded, hint)):
+        start, end = max(0, at - _BEFORE_HINT), at + _BEHIND_HINT
         if near and start <= near[-1][1]:
             start = near.pop()[0]
         near.append((start, end))
     for start, end in near:
-        numbers = _NAMED_FILTER.candidates(folded[start:end])
-        yield from _named(tuple(numbers)).finditer(text, start, end)
+        yield from _named(folded[start:end]).finditer(text, start, end)
+
+
+def _find_all(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + len(word))
 
 
 def _find_named(text: str) -> Iterator[Secret]:

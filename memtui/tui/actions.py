@@ -52,10 +52,11 @@ class ActionContext(NamedTuple):
     can_go_back: bool = False
     can_go_forward: bool = False
     is_dated: bool = True
-    several_stores: bool = True
     """There is a dated memory."""
     has_learned: bool = False
     """A session is known that taught the memory that is shown."""
+    stores: int = 2
+    """How many stores are open; a library that is still being opened counts as one."""
     past: str = ""
     """Why nothing can be written: the stores are shown as of a time. Empty at present."""
     refused: Callable[[str], str] = lambda _: "nothing can be changed now"
@@ -114,6 +115,7 @@ def _needs(field: str, reason: str) -> Allowed:
     return lambda now: "" if getattr(now, field) else reason
 
 
+_HAS_STORES = _needs("stores", "no store is open")
 _HAS_MEMORIES = _needs("has_memories", "there are no memories yet")
 _HAS_MEMORY = _needs("has_memory", "no memory is selected")
 _HAS_TARGETS = _needs("targets", "this memory refers to no other")
@@ -172,7 +174,7 @@ def _change(
 
 # fmt: off
 ACTIONS: tuple[Action, ...] = (
-    _action("search", "/", "search", "Search as you type", footer=_PANES),
+    _action("search", "/", "search", "Search as you type", footer=_PANES, allowed=_HAS_STORES),
     _action("everywhere", "\\ ctrl+e", "everywhere",
         "Search everywhere: memories, former versions, and what was said in sessions",
         footer=_PANES),
@@ -310,7 +312,8 @@ ACTIONS: tuple[Action, ...] = (
     _action("expand", "right l", "expand", "Expand", (Pane.ENTITIES,), (Pane.ENTITIES,),
         palette=False),
     _action("flatten", "|", "flat", "Entities of all programs in one tree, or by program",
-        (Pane.ENTITIES,), (Pane.ENTITIES,), _needs("several_stores", "one store is open")),
+        (Pane.ENTITIES,), (Pane.ENTITIES,),
+        lambda now: "" if now.stores > 1 else "one store is open"),
     _action("bar.previous", "left h", "earlier", "Previous bar", (Pane.TIMELINE,),
         (Pane.TIMELINE,), _IS_DATED, palette=False),
     _action("bar.next", "right l", "later", "Next bar", (Pane.TIMELINE,), (Pane.TIMELINE,),
@@ -335,7 +338,7 @@ ACTIONS: tuple[Action, ...] = (
     _action("pane.next", "tab", "next pane", "Go to the next pane", palette=False),
     _action("pane.previous", "shift+tab", "previous pane", "Go to the previous pane",
         palette=False),
-    _action("zoom", "z", "zoom", "Toggle zoom (full screen)", footer=_PANES),
+    _action("zoom", "z", "zoom", "Toggle zoom (full screen)", footer=_PANES, allowed=_HAS_STORES),
     _action("detail.size", "Z", "detail size",
         "Detail: half of the screen, all of it, normal size"),
     _action("pane.larger", ">", "larger", "Resize: make the pane larger"),

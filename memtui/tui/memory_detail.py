@@ -19,7 +19,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
-from memtui.model import PROJECT_PATH, READ_BY, SCOPE, Memory, Place
+from memtui.model import HIDDEN, PROJECT_PATH, READ_BY, SCOPE, Memory, Place
 from memtui.tui import appearance
 from memtui.tui.appearance import Palette, marked_segments
 
@@ -269,7 +269,8 @@ class MemoryDetail(NamedTuple):
         badge = text.counted(hidden, "hidden character")
         if hidden:
             yield _line(Segment(text.cut(f" {badge} ", self.width), palette.badge))
-        for found in self.findings:
+        hidden_here = f"only memtui hides it; {self.store_name or 'its program'} still reads it"
+        for found in (*([hidden_here] if HIDDEN in memory.extra else []), *self.findings):
             if found.endswith(f": {badge}"):
                 continue  # the badge says it
             words = f"{appearance.FINDING_GLYPH} {text.one_line(found)}"

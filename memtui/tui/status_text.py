@@ -219,17 +219,16 @@ MAX_LIMITS = 5
 
 def _limit_rows(limits: Sequence[LimitUse], names: Callable[[str], str]) -> list[Row]:
     """Rows on what size limits leave out, and how full the limit of each text is."""
-    titles = Counter(use.title for use in limits)
+    titles = [use.title.rpartition("/")[2] for use in limits]  # a project by the end of its path
+    count = Counter(titles)
     rows = [
         Row(
-            text.one_line(
-                f"{names(use.store)}: {use.title}" if titles[use.title] > 1 else use.title
-            ),
+            text.one_line(f"{names(use.store)}: {title}" if count[title] > 1 else title),
             fact=f"{use.share:.0%}"
             if use.cut_line is None
             else f"cut at line {text.number(use.cut_line)}",
         )
-        for use in limits[:MAX_LIMITS]
+        for use, title in zip(limits[:MAX_LIMITS], titles, strict=False)
     ]
     more = len(limits) - len(rows)
     return [*rows, Row("others", fact=f"{more} less full")] if more else rows

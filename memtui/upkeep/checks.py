@@ -42,7 +42,7 @@ from memtui.upkeep.proposals import (
 
 
 class FindingKind(StrEnum):
-    """The kinds of finding; `ProposalKind` has the same names."""
+    """The kinds of finding; `ProposalKind` has the same names, but for `CONFLICT`."""
 
     OVERWRITTEN = "overwritten change"
     UNREADABLE = "unreadable"
@@ -53,6 +53,17 @@ class FindingKind(StrEnum):
     HIDDEN = "hidden characters"
     ORPHAN = "not in the index"
     OUTDATED = "outdated"
+    CONFLICT = "conflict"
+    """One of `CONFLICTS`; found only where it is asked for, since memories are compared for it."""
+
+    @property
+    def word(self) -> str:
+        """As options and rules name it: `duplicate-id`."""
+        return self.replace(" ", "-")
+
+
+CONFLICTS = (ProposalKind.CONTRADICTION, ProposalKind.DISAGREE, ProposalKind.OPPOSED)
+"""The kinds of proposal that say that two current memories cannot both be true."""
 
 
 class Finding(Struct, frozen=True):
@@ -305,6 +316,13 @@ def check_all(
     yield from check_dangling_references(memories, rules)
     yield from check_orphaned_files(memories)
     yield from check_outdated(outdated)
+
+
+def findings_from(proposals: Iterable[Proposal]) -> Iterator[Finding]:
+    """The proposals of the kinds of `CONFLICTS` as findings, at their first memory."""
+    for one in proposals:
+        message = f"{one.title}; with {', '.join(one.refs[1:])}"
+        yield Finding(FindingKind.CONFLICT, one.file, one.line, one.refs[0], message)
 
 
 REDACTED = "[REDACTED]"

@@ -31,8 +31,10 @@ from memtui.upkeep.similarity import Step, no_step
 
 
 class ProposalKind(StrEnum):
-    """What was found."""
+    """What was found, or by whom it is proposed."""
 
+    AGENT = "agent"
+    """A change that an agent proposes; see `memtui.library.agent_proposals`."""
     DUPLICATE = "duplicate"
     CONTRADICTION = "contradiction"
     OPPOSED = "opposed"
@@ -97,6 +99,8 @@ class Rule(Struct, frozen=True):
 MEMTUI, STORE = "memtui", "the store's own rule"
 # fmt: off
 RULES: Mapping[ProposalKind, Rule] = {
+    ProposalKind.AGENT: Rule("Proposed by agents", MEMTUI, 1, 1,
+        "An agent asks for this change through memtui mcp; nothing is changed unless you accept."),
     ProposalKind.UNREADABLE: Rule("Unreadable files", MEMTUI, 1, 1,
         "A file cannot be read, so its memories are missing."),
     ProposalKind.OVERWRITTEN: Rule("Overwritten changes", MEMTUI, 1, 1,
@@ -145,7 +149,8 @@ RULES: Mapping[ProposalKind, Rule] = {
         "A change of one of them leaves the other as it was."),
 }
 # fmt: on
-"""In the order of the queue: what is most serious first. The counts are held by the test."""
+"""In the order of the queue: whom an answer is waited for by, then what is most serious first. The
+counts are held by the test."""
 
 
 class Proposal(Struct, frozen=True):

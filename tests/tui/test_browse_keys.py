@@ -420,8 +420,8 @@ async def test_the_statistics_pane_says_where_a_load_limit_cuts(tmp_path: Path) 
     async with stage(tmp_path / "store", (160, 45)) as on:
         await on.press("5", "+")
         facts = {row.words: row.fact for row in on.browse.statistics.rows if row.fact}
-        assert facts["home/marit/src/chime-control: MEMORY.md"] == "cut at line 201"
-        assert facts["agents/bell-reviewer: MEMORY.md"] == "3%"
+        assert facts["chime-control: MEMORY.md"] == "cut at line 201"
+        assert facts["bell-reviewer: MEMORY.md"] == "3%"
         assert "cut at line 201" in on.text()
 
 

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from textual.widgets import Input
 
 from memtui import paths
 from memtui.config import LoadedSettings, Settings
@@ -158,6 +159,7 @@ async def test_without_any_store_it_says_where_it_looked(tmp_path: Path) -> None
             assert f"{key} {words}" in text
         await on.press("escape")
         assert not isinstance(on.app.screen, StoreChooser)
+        assert "/ search" not in on.text()
         await on.press("n")
         assert toasts(on)[-1] == "No store is open."
 
@@ -187,8 +189,8 @@ async def test_without_any_store_the_demo_or_a_path_can_be_opened(tmp_path: Path
         async with started(empty, (80, 24), folder=empty) as on:
             await on.press(keys)
             if keys == "o":
-                await on.press("ctrl+u")
-                await on.type(f"{empty}/nowhere")
+                await on.type(f"{empty}/nowhere")  # behind the ~/ that stands there already
+                assert on.app.screen.query_one(Input).value == f"{empty}/nowhere"
                 await on.settle()
                 await on.press("enter")
                 assert on.app.next_arguments == ()

@@ -15,16 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from memtui.errors import UnreadableFile
-from memtui.files.json.editing import (
-    JsonStyle,
-    Spelling,
-    insert_records,
-    new_record,
-    put_member,
-    remove_records,
-    replace_records,
-    splice,
-)
+from memtui.files.json import editing
 from memtui.files.json.lines import line_of, parse_lines, without_lines
 from memtui.files.json.locating import load, load_records
 from memtui.files.reading import IS_EMPTY
@@ -85,16 +76,16 @@ class GraphRecord(Struct, frozen=True):
             removed: indexes.
             inserted: index in the list that the others leave -> new texts before it.
         """
-        spelling = Spelling.of(self.raw, self.raw)
+        spelling = editing.Spelling.of(self.raw, self.raw)
         spelled = {i: spelling.string(text) for i, text in replaced.items()}
-        raw = replace_records(self.raw, OBSERVATIONS, spelled)
-        raw = remove_records(raw, OBSERVATIONS, removed)
+        raw = editing.replace_records(self.raw, OBSERVATIONS, spelled)
+        raw = editing.remove_records(raw, OBSERVATIONS, removed)
         if len(self.observations) == len(removed):  # an empty array shows no style of its own
             texts = [text for place in sorted(inserted) for text in inserted[place]]
-            return put_member(raw, "observations", texts) if texts else raw
+            return editing.put_member(raw, "observations", texts) if texts else raw
         for place in sorted(inserted, reverse=True):
             raws = [spelling.string(text) for text in inserted[place]]
-            raw = insert_records(raw, OBSERVATIONS, raws, place)
+            raw = editing.insert_records(raw, OBSERVATIONS, raws, place)
         return raw
 
 
@@ -111,7 +102,7 @@ class Graph(Struct, frozen=True):
     # ---- changes: the whole text that the file would have ------------------------------------
 
     def with_record(self, record: GraphRecord, raw: str) -> str:
-        return splice(self.text, [(record.start, record.end, raw)])
+        return editing.splice(self.text, [(record.start, record.end, raw)])
 
     def with_new(self, kind: str, values: Sequence[Mapping[str, Any]]) -> str:
         """With more entities after the last entity, or relations at the end, with the keys that the
@@ -122,10 +113,12 @@ class Graph(Struct, frozen=True):
         if self.is_document:
             array = _ARRAYS[kind]
             known = load_records(self.text, array)
-            raws = [JsonStyle.PLAIN.write_object(value, Spelling()) for value in values]
+            raws = [
+                editing.JsonStyle.PLAIN.write_object(value, editing.Spelling()) for value in values
+            ]
             if known and "\n" in known[-1].raw:
-                raws = [new_record(known[-1].raw, value) for value in values]
-            return insert_records(self.text, array, raws)
+                raws = [editing.new_record(known[-1].raw, value) for value in values]
+            return editing.insert_records(self.text, array, raws)
         lines = ({"type": kind, **value} for value in values)
         raw = "\n".join(map(line_of, lines))
         before = self.entities if kind == ENTITY else [*self.entities, *self.relations]
@@ -145,7 +138,7 @@ class Graph(Struct, frozen=True):
                 if starts:
                     known = load_records(self.text, array)
                     indexes = [n for n, each in enumerate(known) if each.start in starts]
-                    text = remove_records(text, array, indexes)
+                    text = editing.remove_records(text, array, indexes)
             return text
         return without_lines(self.text, [(each.start, each.end) for each in removed])
 

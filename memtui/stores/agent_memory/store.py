@@ -23,7 +23,7 @@ from memtui.files.json.editing import put_member
 from memtui.files.json.locating import load
 from memtui.files.reading import safe_join
 from memtui.model import Memory
-from memtui.stores import accesses
+from memtui.stores import accesses, importing, plans
 from memtui.stores.accesses import AccessFile, AccessKey
 from memtui.stores.agent_memory import (
     DAILY,
@@ -74,35 +74,7 @@ from memtui.stores.base import (
 )
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
-from memtui.stores.importing import (
-    converted_ids,
-    converted_links,
-    entity_parts,
-    extra_in,
-    is_import,
-    kind_change,
-    lost_names,
-    native_keys,
-    sidecar_values,
-    text_with_title,
-    texts_in,
-    uuid_of,
-)
 from memtui.stores.json_file import NamedRecord, named_records, read_json
-from memtui.stores.plans import (
-    ActionSupport,
-    dangling_warnings,
-    ended_link_edits,
-    plan_duplicate,
-    plan_merge,
-    plan_one,
-    plan_sidecar_act,
-    plan_successor,
-    planned_before,
-    requested_link,
-    successor_warnings,
-    tag_edits,
-)
 from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import (
@@ -187,10 +159,10 @@ def _add(change: Change, context: FactContext) -> Plan:
     no_importance: tuple[str, ...] = ()
     if change.fields.get("importance"):
         no_importance = ("agent-memory has no importance; it is derived from the fact",)
-    if is_import(change):
+    if importing.is_import(change):
         value |= _imported(change)
         if any(named.id == value["id"] for named in file.records):
-            return plan_duplicate(change, "a fact with this id")
+            return plans.plan_duplicate(change, "a fact with this id")
         edits = (
             *file.items.insert(value, INDENT),
             *context.fact_entry_edits(slug, value["id"], **_sidecar_values(change)),
@@ -198,7 +170,7 @@ def _add(change: Change, context: FactContext) -> Plan:
         ref, reason = context.ref(value["id"]), f"Added fact {value['id']} to {slug}"
         return Plan((change,), edits, Outcome.ADDED, reason, (ref,), warnings=no_importance)
     content, active = content_of(change), file.active
-    coming = file.planned_facts(planned_before(context.view), context.label)
+    coming = file.planned_facts(plans.planned_before(context.view), context.label)
     verdict = _verdict(change, content, [*active, *coming], context.store.rules)
     if verdict.outcome is not Outcome.ADDED and not change.force:
         return verdict
@@ -228,7 +200,7 @@ def _add(change: Change, context: FactContext) -> Plan:
             slug,
             value["id"],
             supersedes=[fact.id for fact in old[:-1]],  # the record holds one id, the last
-            tags=texts_in(change, "tags"),
+            tags=importing.texts_in(change, "tags"),
             pinned=change.fields.get("pinned") is True,
         ),
     )
@@ -257,9 +229,9 @@ def _note_path(root: Path, id: str) -> Path:
 def _add_note(change: Change, context: FactContext) -> Plan:
     """Plan a new daily note, summary or MEMORY.md, as its id says; without an id, today's note."""
     id = word_of(change, "id", f"{context.now:%Y-%m-%d}.md")
-    path, extra = _note_path(context.root, id), extra_in(change)
+    path, extra = _note_path(context.root, id), importing.extra_in(change)
     if os.path.lexists(path):
-        return plan_duplicate(change, "this note")
+        return plans.plan_duplicate(change, "this note")
     has_bom = extra.get("byte_order_mark") is True
     like = NoteText(path, "", has_bom=has_bom, crlf=extra.get("line_endings") == "crlf")
     edit = text_edit(str(path), None, note_to_text(content_of(change), like))
@@ -278,10 +250,10 @@ _WRITTEN_ELSEWHERE = frozenset(
 
 def _imported(change: Change) -> dict[str, Any]:
     """The keys in which the record of an imported fact differs from that of a new one."""
-    extra = extra_in(change)
+    extra = importing.extra_in(change)
     reference = str(extra.get("sourceRef") or "")
     source = word_of(change, "source", MANUAL)
-    supersedes, status = texts_in(change, "supersedes"), extra.get("status")
+    supersedes, status = importing.texts_in(change, "supersedes"), extra.get("status")
     if not isinstance(status, str) or not status:
         is_past = change.fields.get("status") in ("superseded", "retired")
         status = HISTORICAL if is_past else ACTIVE
@@ -294,13 +266,14 @@ def _imported(change: Change) -> dict[str, Any]:
     }
     if isinstance(extra.get("createdAt"), str):
         values["createdAt"] = extra["createdAt"]
-    return values | native_keys(change, _WRITTEN_ELSEWHERE)
+    return values | importing.native_keys(change, _WRITTEN_ELSEWHERE)
 
 
 def _sidecar_values(change: Change) -> dict[str, Any]:
     """The keys of the sidecar entry: what the record of an imported fact cannot hold."""
-    values = sidecar_values(change, links=(edge_link(extra_in(change).get("edge")),))
-    is_native = "createdAt" in extra_in(change)  # then the successor's own record names it
+    extra = importing.extra_in(change)
+    values = importing.sidecar_values(change, links=(edge_link(extra.get("edge")),))
+    is_native = "createdAt" in extra  # then the successor's own record names it
     if is_native or change.fields.get("status") != "superseded":
         values["superseded_by"] = ()
     return values | {"supersedes": values["supersedes"][:-1]}
@@ -315,33 +288,35 @@ _STATUS = {"deleted": "retired", "proposed": "active"}
 
 def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to a fact: `people/alice` stays, `shop-api/main` is the project shop-api."""
-    parts = entity_parts(memory)
+    parts = importing.entity_parts(memory)
     kind, name, rest = DEFAULT_ENTITY, parts[0], parts[1:]
     if len(parts) > 1 and parts[0] in _KINDS:
         kind, name, rest = parts[0], parts[1], parts[2:]
     fields = {
-        "id": uuid_of(memory.store, memory.id),
-        "content": text_with_title(memory),
+        "id": importing.uuid_of(memory.store, memory.id),
+        "content": importing.text_with_title(memory),
         "entity": f"{kind}/{name}",
         "created": memory.created or memory.updated,
         "status": _STATUS.get(memory.status, memory.status),
         "source": IMPORT_SOURCE,
         "tags": tuple(filter(None, dict.fromkeys([memory.type, *rest, *memory.tags]))),
         "pinned": memory.pinned,
-        "supersedes": converted_ids(memory, memory.supersedes),
-        "superseded_by": converted_ids(memory, memory.superseded_by),
-        "links": converted_links(memory),
+        "supersedes": importing.converted_ids(memory, memory.supersedes),
+        "superseded_by": importing.converted_ids(memory, memory.superseded_by),
+        "links": importing.converted_links(memory),
         "extra": {"sourceRef": memory.ref},
     }
     entity = f"{PLURALS.get(kind, kind)}/{name}"
     changes = (
-        kind_change(memory, "fact"),
+        importing.kind_change(memory, "fact"),
         (memory.type not in ("", _SINGULARS.get(kind, kind)), "type (becomes a tag)"),
         (memory.entity not in ("", entity), "entity (becomes kind/name, the rest tags)"),
         (memory.status in _STATUS, f"status {memory.status} (becomes {fields['status']})"),
         (True, "importance (follows from age and uses)"),
     )
-    return ConvertedMemory(fields, lost_names(memory, changes, "updated", "confidence", "source"))
+    return ConvertedMemory(
+        fields, importing.lost_names(memory, changes, "updated", "confidence", "source")
+    )
 
 
 # ---- changing ------------------------------------------------------------------------------------
@@ -406,8 +381,8 @@ def _edit(change: Change, memory: Memory, context: FactContext) -> Plan:
         edits = (file.items.edit(named, raw),)
         warnings += _path_warnings(file, named, raw)
     if "tags" in changed:
-        edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
-    return plan_one(change, memory, edits, tuple(warnings))
+        edits += plans.tag_edits(context.sidecar_entry(memory), changed["tags"])
+    return plans.plan_one(change, memory, edits, tuple(warnings))
 
 
 def _move(
@@ -454,13 +429,13 @@ def _path_warnings(file: FactFile, named: NamedRecord, raw: str | None) -> list[
 
 def _retire(change: Change, memory: Memory, context: FactContext) -> Plan:
     file, _ = _open(memory, context)
-    return plan_one(change, memory, _mark_historical(file, memory.id), ends=True)
+    return plans.plan_one(change, memory, _mark_historical(file, memory.id), ends=True)
 
 
 def _restore(change: Change, memory: Memory, context: FactContext) -> Plan:
     file = context.open(_slug_of(memory))
     edits = file.items.put(file.record(memory.id), {"status": ACTIVE})
-    return plan_one(change, memory, edits, successor_warnings(memory))
+    return plans.plan_one(change, memory, edits, plans.successor_warnings(memory))
 
 
 def _supersede(change: Change, memory: Memory, context: FactContext) -> Plan:
@@ -482,10 +457,10 @@ def _supersede(change: Change, memory: Memory, context: FactContext) -> Plan:
     edits = (
         *_mark_historical(file, memory.id),
         *file.items.insert(value, INDENT),
-        *context.fact_entry_edits(file.slug, id, tags=texts_in(change, "tags")),
+        *context.fact_entry_edits(file.slug, id, tags=importing.texts_in(change, "tags")),
     )
     reason = f"Added fact {id} to {file.slug}, marked {memory.id} historical"
-    return plan_successor(change, memory, context.ref(id), edits, reason, tuple(warnings))
+    return plans.plan_successor(change, memory, context.ref(id), edits, reason, tuple(warnings))
 
 
 def _delete(change: Change, memory: Memory, context: FactContext) -> Plan:
@@ -494,8 +469,8 @@ def _delete(change: Change, memory: Memory, context: FactContext) -> Plan:
     file, named = _open(memory, context)
     edits: tuple[Edit, ...] = (file.items.edit(named, None),)
     edits += context.sidecar_entry(memory).removal()
-    warnings = (*dangling_warnings(memory, file.memories), *_path_warnings(file, named, None))
-    return plan_one(change, memory, edits, warnings)
+    warnings = (*plans.dangling_warnings(memory, file.memories), *_path_warnings(file, named, None))
+    return plans.plan_one(change, memory, edits, warnings)
 
 
 def _merge(change: Change, memory: Memory, context: FactContext) -> Plan:
@@ -515,7 +490,7 @@ def _merge(change: Change, memory: Memory, context: FactContext) -> Plan:
         if other.extra.get("status") != HISTORICAL:
             edits += _mark_historical(file, other.id)
         edits += context.successor_edits(file.slug, other.id, memory.id)
-    return plan_merge(change, memory, others, edits)
+    return plans.plan_merge(change, memory, others, edits)
 
 
 def _by_slug(change: Change, memory: Memory, context: FactContext) -> Change:
@@ -524,7 +499,7 @@ def _by_slug(change: Change, memory: Memory, context: FactContext) -> Change:
     `companies/acme` becomes `acme`; the id of a memory, and a target that a link of this memory
     has already, stay as they are.
     """
-    _, target = requested_link(change, memory)
+    _, target = plans.requested_link(change, memory)
     every = list(context.view.memories(context.label))
     if any(other.id == target for other in every) or any(
         link.target == target for link in memory.links
@@ -540,15 +515,17 @@ def _link(change: Change, memory: Memory, context: FactContext) -> Plan:
     reads as none, and is kept as ended in the sidecar."""
     change = _by_slug(change, memory, context)
     edge, entry = edge_link(memory.extra.get("edge")), context.sidecar_entry(memory)
-    asked = requested_link(change, memory)
+    asked = plans.requested_link(change, memory)
     if change.act is Act.LINK or edge is None or asked != (edge.relation, edge.target):
-        return plan_sidecar_act(change, entry, context.now)
+        return plans.plan_sidecar_act(change, entry, context.now)
     file = context.open(_slug_of(memory))
     edits = file.items.put(file.record(memory.id), {"edge": None})
-    return plan_one(change, memory, (*edits, *ended_link_edits(change, entry, context.now)))
+    return plans.plan_one(
+        change, memory, (*edits, *plans.ended_link_edits(change, entry, context.now))
+    )
 
 
-ACTS = ActionSupport(
+ACTS = plans.ActionSupport(
     editable=FACT_FIELDS,
     add=_add,
     handlers={

@@ -28,16 +28,7 @@ from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import read_bytes
 from memtui.model import Memory, Place
 from memtui.stores import ambient
-from memtui.stores.ambient.records import (
-    IDLE_LIMIT,
-    SHORT_KEY,
-    EventRules,
-    branch_head,
-    fit_content,
-    project_head,
-    task_key,
-    to_json_text,
-)
+from memtui.stores.ambient import records
 from memtui.stores.ambient.store import Ambient, type_of
 from memtui.stores.base import Unreadable
 from memtui.stores.format import ExportedDocument, ExportRequest, IncomingStore
@@ -99,7 +90,7 @@ def backup(request: ExportRequest) -> AmbientBackup:
 
 def dumps(document: Mapping[str, Any], *, pretty: bool) -> str:
     """The text as Ambient prints it: `--pretty` is indented by two; a newline at the end."""
-    return to_json_text(document, indent=2 if pretty else None) + "\n"
+    return records.to_json_text(document, indent=2 if pretty else None) + "\n"
 
 
 def _iso(time: datetime) -> str:
@@ -131,14 +122,16 @@ def _add_foreign(document: AmbientBackup, memory: Memory) -> None:
     key = ambient.key_of_name(f"memtui:{memory.store}/{name}")
     created = memory.created or memory.updated
     at = int(created.timestamp() * 1000) if created else 0
-    head = {**project_head(key, name, f"memtui:{memory.store}", at), "events": []}
+    head = {**records.project_head(key, name, f"memtui:{memory.store}", at), "events": []}
     project = document.document["projects"].setdefault(key, {"project": head, "tasks": {}})
-    task = project["tasks"].setdefault("main", {**branch_head(key, "main", at), "events": []})
+    task = project["tasks"].setdefault(
+        "main", {**records.branch_head(key, "main", at), "events": []}
+    )
     for holder in (project["project"], task):
         holder["createdAt"] = min(holder["createdAt"], at)
         holder["lastActive"] = max(holder["lastActive"], at)
     text = f"{memory.title}: {memory.content}" if memory.title else memory.content
-    content, _ = fit_content(text, EventRules(), force=True)
+    content, _ = records.fit_content(text, records.EventRules(), force=True)
     document.cut += len(content) < len(memory.content)
     task["events"].append(
         {
@@ -231,7 +224,7 @@ def _take_project(
     }
     head = found.get(own)
     if not head:
-        first, head = with_events[0], project_head(key, key[:SHORT_KEY], "", 0)
+        first, head = with_events[0], records.project_head(key, key[: records.SHORT_KEY], "", 0)
         head |= {name: first[name] for name in ("createdAt", "lastActive") if name in first}
         head["events"] = []
     return {"project": head, "tasks": _in_js_order(tasks.items())}
@@ -265,7 +258,7 @@ def _is_idle(top: Mapping[str, Any], now: datetime) -> bool:
         active = float(top.get("lastActive", "nan") or 0)
     except (TypeError, ValueError):
         return False
-    return (now.timestamp() - IDLE_LIMIT.total_seconds()) * 1000 > active
+    return (now.timestamp() - records.IDLE_LIMIT.total_seconds()) * 1000 > active
 
 
 def _parsed(text: str) -> Any:
@@ -308,7 +301,7 @@ def read(document: Mapping[str, Any]) -> IncomingStore:
         if project.get("project") is not None:
             texts[f"{folder}/{ambient.PROJECT}"] = _file(project["project"])
         for branch, task in (project.get("tasks") or {}).items():
-            if not branch or task_key(branch) != branch or branch in (".", ".."):
+            if not branch or records.task_key(branch) != branch or branch in (".", ".."):
                 raise BundleError("a branch's key cannot be a file name")
             texts[f"{folder}/{ambient.TASKS}/{branch}.json"] = _file(task)
     files = {name: partial(text.encode, "utf-8") for name, text in texts.items()}
@@ -318,7 +311,7 @@ def read(document: Mapping[str, Any]) -> IncomingStore:
 def _file(value: Any) -> str:
     if not isinstance(value, dict) or not isinstance(value.get("events"), list):
         raise BundleError("a project or branch of the backup has no events")
-    return to_json_text(value)
+    return records.to_json_text(value)
 
 
 def _memories(texts: Mapping[str, str]) -> list[Memory]:

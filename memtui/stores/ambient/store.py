@@ -36,7 +36,7 @@ from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, text_edit
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp, safe_join
 from memtui.model import Memory
-from memtui.stores import ambient, listed_texts
+from memtui.stores import ambient, importing, listed_texts, plans
 from memtui.stores.ambient.records import (
     ARCHIVED_TAG,
     SHORT_KEY,
@@ -79,30 +79,7 @@ from memtui.stores.format import (
     TransferSupport,
     UpkeepRules,
 )
-from memtui.stores.importing import (
-    converted_ids,
-    converted_links,
-    described_memory,
-    entity_parts,
-    extra_in,
-    kind_change,
-    lost_names,
-    native_keys,
-    sidecar_values,
-    text_with_title,
-    texts_in,
-    uuid_of,
-)
 from memtui.stores.json_file import NamedRecord, with_members
-from memtui.stores.plans import (
-    ActionSupport,
-    plan_duplicate,
-    plan_merge,
-    plan_one,
-    plan_successor,
-    successor_warnings,
-    tag_edits,
-)
 from memtui.stores.scanning import FoundShard, LastRead
 from memtui.stores.sidecar import Sidecar, is_kept, kept_value
 from memtui.stores.values import (
@@ -331,7 +308,7 @@ def plan_add(change: Change, context: EventContext) -> Plan:
         event["id"],
         files.shard,
         supersedes=[each.id for each in gone],
-        tags=texts_in(change, "tags"),
+        tags=importing.texts_in(change, "tags"),
         pinned=change.fields.get("pinned") is True,
     )
     warnings = [*([cut] if cut else []), *stays, *warnings]
@@ -394,20 +371,20 @@ _WRITTEN_ELSEWHERE = frozenset(
 
 def plan_import(change: Change, context: EventContext) -> Plan:
     """Plan the import of one event. Raises Refused."""
-    extra, fields, id = extra_in(change), change.fields, str(change.fields["id"])
+    extra, fields, id = importing.extra_in(change), change.fields, str(change.fields["id"])
     entity = word_of(change, "entity", "").strip("/")
     if not entity or not entity.isprintable():
         raise Refused("an event belongs to a project", do="for example: shop-api/main")
     name, _, branch = entity.partition("/")
     files = context.open(_key(name, extra, context))
     if context.sidecar.entry(id).get("kept") or id in files.by_id:
-        return plan_duplicate(change, "an event with this id")
+        return plans.plan_duplicate(change, "an event with this id")
     archived = bool(extra.get("archived"))
-    values = sidecar_values(change, tags=(ARCHIVED_TAG,) if archived else ())
+    values = importing.sidecar_values(change, tags=(ARCHIVED_TAG,) if archived else ())
     values["superseded_by"] = None
     edits: list[Edit] = []
     if fields.get("status") in ("superseded", "retired", "deleted"):  # only memtui held it
-        memory = described_memory(change, context.ref(id), "event", content_of(change))
+        memory = importing.described_memory(change, context.ref(id), "event", content_of(change))
         created, importance = created_of(change, context.now), importance_of(change, "medium")
         memory = replace(memory, entity=entity, created=created, importance=importance)
         values["kept"] = kept_value(memory)
@@ -424,7 +401,7 @@ def plan_import(change: Change, context: EventContext) -> Plan:
 
 def _event_record(change: Change, context: EventContext, path: Path) -> dict[str, Any]:
     """The record of an imported event, keys in Ambient's order, as its copy in this file was."""
-    extra = extra_in(change)
+    extra = importing.extra_in(change)
     written, native = extra.get("timestamp"), extra.get("importance")
     created = to_milliseconds(created_of(change, context.now))
     event: dict[str, Any] = {
@@ -437,7 +414,7 @@ def _event_record(change: Change, context: EventContext, path: Path) -> dict[str
     source = str(change.fields.get("source") or "")
     if metadata := extra.get("metadata") or ({"source": source} if source else None):
         event["metadata"] = metadata
-    event |= native_keys(change, _WRITTEN_ELSEWHERE)
+    event |= importing.native_keys(change, _WRITTEN_ELSEWHERE)
     for copy in list_of(extra.get("differs")):
         file = copy.get("file") if isinstance(copy, dict) else None
         if isinstance(file, str) and Path(file).parts[-2:] == path.parts[-2:]:
@@ -462,7 +439,7 @@ def _key(name: str, extra: Mapping[str, Any], context: EventContext) -> str:
 def _into_branch(
     change: Change, context: EventContext, files: ProjectFiles, branch: str
 ) -> Iterable[Edit]:
-    archived = extra_in(change).get("archived") is True
+    archived = importing.extra_in(change).get("archived") is True
     folder = ambient.ARCHIVED if archived else ambient.TASKS
     path = safe_join(files.folder / folder, f"{task_key(branch)}.json")
     record = _event_record(change, context, path)
@@ -484,7 +461,7 @@ def _into_project(
     unnamed = name == files.folder.name[:SHORT_KEY]
     if event is None and (unnamed or files.project.files or os.path.lexists(path)):
         return ()
-    remote = str(extra_in(change).get("remote") or name)
+    remote = str(importing.extra_in(change).get("remote") or name)
     return new_project_file(files, name, remote, event, context.milliseconds)
 
 
@@ -511,13 +488,15 @@ def type_of(word: str) -> str:
 
 def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to an event: entity `project/branch`, from the entity's parts."""
-    parts = entity_parts(memory)
+    parts = importing.entity_parts(memory)
     branch = "/".join(parts[1:]) or DEFAULT_BRANCH
     high = memory.importance == "high"
-    content, cut = fit_content(text_with_title(memory) or memory.headline, EventRules(), True)
+    content, cut = fit_content(
+        importing.text_with_title(memory) or memory.headline, EventRules(), True
+    )
     origin_values = {"source": memory.ref, "entity": memory.entity, "type": memory.type}
     fields = {
-        "id": uuid_of(memory.store, memory.id),
+        "id": importing.uuid_of(memory.store, memory.id),
         "content": content,
         "type": type_of(memory.type),
         "importance": memory.importance,
@@ -527,9 +506,9 @@ def convert(memory: Memory) -> ConvertedMemory:
         "source": memory.ref,
         "tags": memory.tags,
         "pinned": memory.pinned,
-        "supersedes": converted_ids(memory, memory.supersedes),
-        "superseded_by": converted_ids(memory, memory.superseded_by),
-        "links": converted_links(memory),
+        "supersedes": importing.converted_ids(memory, memory.supersedes),
+        "superseded_by": importing.converted_ids(memory, memory.superseded_by),
+        "links": importing.converted_links(memory),
         "extra": {
             "branches": [branch],
             "metadata": {key: value for key, value in origin_values.items() if value},
@@ -537,12 +516,14 @@ def convert(memory: Memory) -> ConvertedMemory:
     }
     changes = (
         (cut, f"content ({cut})"),
-        kind_change(memory, "event"),
+        importing.kind_change(memory, "event"),
         (memory.entity not in ("", fields["entity"]), "entity (becomes project/branch)"),
         (memory.type not in ("", fields["type"]), f"type (becomes {fields['type']})"),
         (memory.status == "proposed", "status proposed (becomes active)"),
     )
-    return ConvertedMemory(fields, lost_names(memory, changes, "updated", "confidence", "source"))
+    return ConvertedMemory(
+        fields, importing.lost_names(memory, changes, "updated", "confidence", "source")
+    )
 
 
 EDITABLE = frozenset({"content", "type", "importance", "tags"})
@@ -607,17 +588,19 @@ def _edit(change: Change, memory: Memory, context: EventContext) -> Plan:
         edits += last_active_edits(holding, context.milliseconds)
         warnings += reactivation_warnings(holding, context.now)
     if "tags" in changed:
-        edits += tag_edits(context.sidecar_entry(memory), changed["tags"], _native_tags(memory))
-    return plan_one(change, memory, edits, warnings if edits else ())
+        edits += plans.tag_edits(
+            context.sidecar_entry(memory), changed["tags"], _native_tags(memory)
+        )
+    return plans.plan_one(change, memory, edits, warnings if edits else ())
 
 
 def _delete(change: Change, memory: Memory, context: EventContext) -> Plan:
     forgotten = context.sidecar_entry(memory).removal()
     if is_kept(memory):
-        return plan_one(change, memory, forgotten)
+        return plans.plan_one(change, memory, forgotten)
     files = context.open(key_of(memory))
     removals = tuple(copy.set(None) for copy in _unchanged_copies(memory, files))
-    return plan_one(change, memory, (*removals, *forgotten), files.warnings)
+    return plans.plan_one(change, memory, (*removals, *forgotten), files.warnings)
 
 
 def _retire(change: Change, memory: Memory, context: EventContext) -> Plan:
@@ -635,7 +618,7 @@ def _retire(change: Change, memory: Memory, context: EventContext) -> Plan:
 
 def _restore(change: Change, memory: Memory, context: EventContext) -> Plan:
     edits = restore_event(context, context.open(key_of(memory)), memory.id)
-    return plan_one(change, memory, edits, successor_warnings(memory))
+    return plans.plan_one(change, memory, edits, plans.successor_warnings(memory))
 
 
 def restore_event(context: EventContext, files: ProjectFiles, id: str) -> tuple[Edit, ...]:
@@ -693,7 +676,7 @@ def _supersede(change: Change, memory: Memory, context: EventContext) -> Plan:
         into = [files.own or copies[0].where]
     if event["importance"] == "high" and files.own is not None and files.own not in into:
         into = [files.own, *into]
-    tags = texts_in(change, "tags")
+    tags = importing.texts_in(change, "tags")
     edits = (
         *retire_event(context, files, memory.id, "superseded", (id,)),
         *(edit for file in into for edit in insert_into(file, event)),
@@ -702,7 +685,7 @@ def _supersede(change: Change, memory: Memory, context: EventContext) -> Plan:
     )
     reason, warnings = f"added {id}; memtui keeps {memory.id}", (cut,) if cut else ()
     ref = context.ref(id)
-    return plan_successor(change, memory, ref, edits, reason, warnings + files.warnings)
+    return plans.plan_successor(change, memory, ref, edits, reason, warnings + files.warnings)
 
 
 def _merge(change: Change, memory: Memory, context: EventContext) -> Plan:
@@ -722,7 +705,7 @@ def _merge(change: Change, memory: Memory, context: EventContext) -> Plan:
         _unchanged_copies(other, home)
         edits += retire_event(context, home, other.id, "superseded", (memory.id,))
     edits += context.sidecar_entry(memory).superseding(others)
-    return plan_merge(change, memory, others, edits)
+    return plans.plan_merge(change, memory, others, edits)
 
 
 def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
@@ -775,7 +758,7 @@ def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
     )
 
 
-ACTS = ActionSupport(
+ACTS = plans.ActionSupport(
     editable=EDITABLE,
     add=plan_add,
     add_imported=plan_import,

@@ -33,35 +33,11 @@ from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json.editing import has_member, put_member, remove_member, splice
 from memtui.files.json.lines import JsonLine, line_of, parse_lines, without_lines
 from memtui.model import CURRENT, Link, Memory, Place
+from memtui.stores import importing, plans
 from memtui.stores.base import Reading, ReadTime
 from memtui.stores.beads import issues_file
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
-from memtui.stores.importing import (
-    CONVERTED,
-    extra_in,
-    kind_change,
-    lost_names,
-    native_keys,
-    short_hash,
-    sidecar_values,
-    texts_in,
-)
-from memtui.stores.plans import (
-    SIDECAR_ACTS,
-    ActHandler,
-    ActionSupport,
-    PlanContext,
-    dangling_warnings,
-    ended_link_edits,
-    plan_duplicate,
-    plan_merge,
-    plan_one,
-    plan_sidecar_act,
-    plan_successor,
-    requested_link,
-    successor_warnings,
-)
 from memtui.stores.scanning import IS_EMPTY, FoundShard, as_refused, listed_faults, planned_text
 from memtui.stores.sections import join_sections, split_sections
 from memtui.stores.sidecar import Sidecar
@@ -213,7 +189,7 @@ def _is_epic(value: Mapping[str, Any]) -> bool:
 # ---- acts ----------------------------------------------------------------------------------------
 
 
-class IssueContext(PlanContext):
+class IssueContext(plans.PlanContext):
     """The context of planning a change of issues."""
 
     store: BeadsStore
@@ -258,7 +234,9 @@ def _edit(change: Change, memory: Memory, context: IssueContext) -> Plan:
         if others := asked.keys() - {"content"}:
             raise Refused(f"the {min(others)} of a memory of `bd remember` is not kept")
         check_unchanged(memory, text_of(value.get("value")), str(issues.path), content_of(change))
-        return plan_one(change, memory, issues.put({memory.id: {"value": content_of(change)}}))
+        return plans.plan_one(
+            change, memory, issues.put({memory.id: {"value": content_of(change)}})
+        )
     values: dict[str, Any] = {}
     if "content" in asked:
         text = content_of(change)
@@ -277,7 +255,7 @@ def _edit(change: Change, memory: Memory, context: IssueContext) -> Plan:
     if values:
         edits = (*issues.put({memory.id: {**values, "updated_at": context.time}}), *edits)
     is_renamed = {"title", "type"} & asked.keys()
-    return plan_one(change, memory, edits, others=context.below(memory) if is_renamed else ())
+    return plans.plan_one(change, memory, edits, others=context.below(memory) if is_renamed else ())
 
 
 def _checked_title(value: object) -> str:
@@ -297,7 +275,7 @@ def _checked_type(change: Change) -> str:
 
 def _tag(change: Change, memory: Memory, context: IssueContext) -> Plan:
     if memory.type == MEMORY:
-        return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+        return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
     return _edit(replace(change, fields={"tags": change.fields.get("tags", ())}), memory, context)
 
 
@@ -305,7 +283,7 @@ def _retire(change: Change, memory: Memory, context: IssueContext) -> Plan:
     issues = context.issues()
     value = issues.line(memory).value
     edits = issues.put({memory.id: {**context.closed(value), "close_reason": "Closed"}})
-    return plan_one(change, memory, edits, ends=True)
+    return plans.plan_one(change, memory, edits, ends=True)
 
 
 def _restore(change: Change, memory: Memory, context: IssueContext) -> Plan:
@@ -317,7 +295,7 @@ def _restore(change: Change, memory: Memory, context: IssueContext) -> Plan:
         gone |= dict.fromkeys(["deleted_at", "deleted_by", "delete_reason", "original_type"])
         gone["issue_type"] = value.get("original_type") or value.get("issue_type")
     edits = issues.put({memory.id: {"status": "open", "updated_at": context.time, **gone}})
-    return plan_one(change, memory, edits, successor_warnings(memory))
+    return plans.plan_one(change, memory, edits, plans.successor_warnings(memory))
 
 
 def _delete(change: Change, memory: Memory, context: IssueContext) -> Plan:
@@ -325,14 +303,14 @@ def _delete(change: Change, memory: Memory, context: IssueContext) -> Plan:
     line = issues.line(memory)
     after = without_lines(issues.text, [(line.start, line.end)])
     edits = (*issues.edit(after), *context.sidecar_entry(memory).removal())
-    warnings = dangling_warnings(memory, context.view.memories(context.label))
-    return plan_one(change, memory, edits, warnings, others=context.below(memory))
+    warnings = plans.dangling_warnings(memory, context.view.memories(context.label))
+    return plans.plan_one(change, memory, edits, warnings, others=context.below(memory))
 
 
 def _link(change: Change, memory: Memory, context: IssueContext) -> Plan:
     """A dependency if it leads to an issue of the file; else a link in the sidecar."""
     issues = context.issues()
-    relation, target = requested_link(change, memory)
+    relation, target = plans.requested_link(change, memory)
     value = issues.line(memory).value
     every = list_of(value.get("dependencies"))
     same = [
@@ -348,15 +326,17 @@ def _link(change: Change, memory: Memory, context: IssueContext) -> Plan:
         beside: tuple[Edit, ...] = ()
         if change.act is Act.UNLINK:
             every = [each for each in every if each not in same]
-            beside = ended_link_edits(change, context.sidecar_entry(memory), context.now)
+            beside = plans.ended_link_edits(change, context.sidecar_entry(memory), context.now)
         elif not same:
             every = [*every, context.dependency(memory.id, relation, target)]
         elif same:
-            return plan_one(change, memory, ())
+            return plans.plan_one(change, memory, ())
         values = {"updated_at": context.time, "dependencies": every or None}
         others = context.below(memory) if relation == "parent-child" else ()
-        return plan_one(change, memory, (*issues.put({memory.id: values}), *beside), others=others)
-    return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+        return plans.plan_one(
+            change, memory, (*issues.put({memory.id: values}), *beside), others=others
+        )
+    return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
 
 
 def _merge(change: Change, memory: Memory, context: IssueContext) -> Plan:
@@ -367,7 +347,7 @@ def _merge(change: Change, memory: Memory, context: IssueContext) -> Plan:
     changed = {
         each.id: context.closed(issues.line(each).value, "duplicates", memory.id) for each in others
     }
-    return plan_merge(change, memory, others, issues.put(changed))
+    return plans.plan_merge(change, memory, others, issues.put(changed))
 
 
 def _supersede(change: Change, memory: Memory, context: IssueContext) -> Plan:
@@ -382,7 +362,9 @@ def _supersede(change: Change, memory: Memory, context: IssueContext) -> Plan:
     value |= {"id": id, "title": title, "dependencies": edges}
     new = _line(value, issues, context)
     edits = issues.put({memory.id: context.closed(old, "supersedes", id)}, new)
-    return plan_successor(change, memory, context.ref(id), edits, f"{id} supersedes {memory.id}")
+    return plans.plan_successor(
+        change, memory, context.ref(id), edits, f"{id} supersedes {memory.id}"
+    )
 
 
 def _new_id(issues: Issues, context: IssueContext, title: str, text: str) -> str:
@@ -425,7 +407,7 @@ def _add(change: Change, context: IssueContext) -> Plan:
     same = (each for each in issues.lines if each.value.get("title") == title)
     twin = next((each.value for each in same if _status(each.value) == "active"), None)
     if twin is not None and join_sections(twin, HEADINGS) == text.strip():
-        return plan_duplicate(change, "the same issue", context.ref(id_of(twin)))
+        return plans.plan_duplicate(change, "the same issue", context.ref(id_of(twin)))
     id = _new_id(issues, context, title, text)
     value: dict[str, Any] = {"id": id, "title": title, **_parts(text)}
     value["issue_type"] = _checked_type(change)
@@ -454,14 +436,14 @@ def _first_line(text: str, most: int = 120) -> str:
 def _import(change: Change, context: IssueContext) -> Plan:
     issues, extra, text = (
         context.issues(),
-        extra_in(change),
+        importing.extra_in(change),
         str(change.fields.get("content") or ""),
     )
     id = str(change.fields["id"])
     if id in issues.by_id:
-        return plan_duplicate(change, "an issue with this id", context.ref(id))
+        return plans.plan_duplicate(change, "an issue with this id", context.ref(id))
     title = str(change.fields.get("title") or "")
-    if id.startswith(f"{MEMORY}/") and CONVERTED not in extra:
+    if id.startswith(f"{MEMORY}/") and importing.CONVERTED not in extra:
         value: dict[str, Any] = {"_type": MEMORY, "key": id.partition("/")[2], "value": text}
         edits = issues.put({}, line_of(value))
         return Plan((change,), edits, Outcome.ADDED, refs=(context.ref(id),))
@@ -470,24 +452,26 @@ def _import(change: Change, context: IssueContext) -> Plan:
         "created_at": created,
         "updated_at": created,
         "priority": PRIORITIES[importance_of(change, "medium")],
-        **native_keys(change, (CONVERTED, "converted_from")),
+        **importing.native_keys(change, (importing.CONVERTED, "converted_from")),
         **_parts(text),
         "id": id,
         "title": _checked_title(title or _first_line(text)),
         "issue_type": _checked_type(change),
-        "labels": texts_in(change, "tags"),
+        "labels": importing.texts_in(change, "tags"),
     }
     if change.fields.get("status", "active") not in CURRENT and "status" not in value:
         value |= {"status": "closed", "closed_at": value["updated_at"]}
     edits = issues.put({}, _line(value, issues, context))
-    kept = sidecar_values(change, value["labels"], [_as_link(e) for e in _dependencies(value)])
+    kept = importing.sidecar_values(
+        change, value["labels"], [_as_link(e) for e in _dependencies(value)]
+    )
     entry = context.entry_edits(id, SHARD, **(kept | {"supersedes": [], "superseded_by": []}))
     return Plan((change,), (*edits, *entry), Outcome.ADDED, refs=(context.ref(id),))
 
 
 def _not_on(act: Act, memory: Memory) -> str:
     if fault := memory.extra.get(UNADDRESSABLE):
-        return "" if act in SIDECAR_ACTS - {Act.TAG} else str(fault)
+        return "" if act in plans.SIDECAR_ACTS - {Act.TAG} else str(fault)
     if memory.type == MEMORY and act in (
         Act.RETIRE,
         Act.RESTORE,
@@ -507,7 +491,7 @@ def convert(memory: Memory) -> ConvertedMemory:
     """A memory of another format as an issue, which is closed if it is not current."""
     type = memory.type.lower() if _TYPE.fullmatch(memory.type.lower()) else "task"
     fields = {
-        "id": f"bd-{short_hash(memory.ref, 8)}",
+        "id": f"bd-{importing.short_hash(memory.ref, 8)}",
         "title": _first_line(memory.title or memory.content),
         "content": memory.content or memory.title,
         "type": type,
@@ -517,24 +501,24 @@ def convert(memory: Memory) -> ConvertedMemory:
         "pinned": memory.pinned,
         "tags": tuple(dict.fromkeys((*memory.tags, *filter(None, [memory.entity])))),
         "entity": "",
-        "extra": {CONVERTED: True},
+        "extra": {importing.CONVERTED: True},
     }
     is_other = memory.status not in ("active", "retired")
     changes = [
         (memory.entity, "entity (becomes a label)"),
         (memory.type and memory.type != type, f"type (becomes {type})"),
         (is_other, f"status {memory.status} (becomes {_becomes(memory.status)})"),
-        kind_change(memory, "fact"),
+        importing.kind_change(memory, "fact"),
     ]
     names = ("updated", "confidence", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, lost_names(memory, changes, *names))
+    return ConvertedMemory(fields, importing.lost_names(memory, changes, *names))
 
 
 def _becomes(status: str) -> str:
     return "active" if status in CURRENT else "retired"
 
 
-HANDLERS: Mapping[Act, ActHandler] = MappingProxyType(
+HANDLERS: Mapping[Act, plans.ActHandler] = MappingProxyType(
     {
         Act.EDIT: _edit,
         Act.RETYPE: _edit,
@@ -562,7 +546,7 @@ class BeadsStore(TextFileStore):
     """The issues of one folder."""
 
     format = "beads"
-    acts = ActionSupport(EDITABLE, _add, HANDLERS, lambda _: SHARD, {}, _import, _not_on)
+    acts = plans.ActionSupport(EDITABLE, _add, HANDLERS, lambda _: SHARD, {}, _import, _not_on)
     context = IssueContext
     reads = ReadTime.IMPORTED
     reads_retired = True

@@ -13,24 +13,8 @@ from msgspec.structs import replace
 from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
 from memtui.errors import Conflict, RefError, Refused
 from memtui.model import CURRENT, Memory
-from memtui.stores import listed_texts
-from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
-from memtui.stores.claude_code.records import (
-    IMPORTS,
-    INDEX_LINES,
-    ClaudeContext,
-    linked_file,
-)
-from memtui.stores.claude_code.rules import (
-    TYPES,
-    checked_type,
-    imports_in,
-    index_line,
-    index_link,
-    new_topic,
-    with_line_title,
-    with_type,
-)
+from memtui.stores import listed_texts, plans
+from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder, records, rules
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     CONVERTED,
@@ -56,13 +40,6 @@ from memtui.stores.markdown.document_editing import (
 )
 from memtui.stores.markdown.documents import outline
 from memtui.stores.markdown.items import SECTION
-from memtui.stores.plans import (
-    ActionSupport,
-    dangling_warnings,
-    plan_duplicate,
-    plan_one,
-    tag_edits,
-)
 from memtui.stores.values import changed_values, content_of, to_iso_seconds, word_of
 
 DEFAULT_TYPE = "project"
@@ -72,7 +49,7 @@ LONGEST_HOOK = 120
 _MARKUP = re.compile(r"[*_`#>]+|\[\[|\]\]")
 
 
-def folder_for(change: Change, context: ClaudeContext) -> MemoryFolder:
+def folder_for(change: Change, context: records.ClaudeContext) -> MemoryFolder:
     """The memory folder of the entity that an ADD names. Raises Refused."""
     entity = str(change.fields.get("entity") or "").strip("/")
     folders = context.folders
@@ -88,18 +65,18 @@ def folder_for(change: Change, context: ClaudeContext) -> MemoryFolder:
     )
 
 
-def plan_topic(change: Change, context: ClaudeContext) -> Plan:
+def plan_topic(change: Change, context: records.ClaudeContext) -> Plan:
     """Plan a new topic file. Raises Refused."""
     folder = folder_for(change, context)
     content = content_of(change)
-    type = checked_type(word_of(change, "type", DEFAULT_TYPE))
+    type = rules.checked_type(word_of(change, "type", DEFAULT_TYPE))
     title = word_of(change, "title", "") or outline(content).title
     return plan_files(change, context, folder, content, title, type, "")
 
 
 def plan_files(
     change: Change,
-    context: ClaudeContext,
+    context: records.ClaudeContext,
     folder: MemoryFolder,
     content: str,
     title: str,
@@ -110,16 +87,18 @@ def plan_files(
     hook = _first_line(content, title)
     title = title or hook
     stem = named_stem(title)
-    prefix = "" if type not in TYPES or stem.startswith(f"{type}-") else f"{type}_"
+    prefix = "" if type not in rules.TYPES or stem.startswith(f"{type}-") else f"{type}_"
     file = file or f"{prefix}{stem.replace('-', '_')}{SUFFIX}"
     id = f"{folder.prefix}{file}"
     path = new_file(context.root, id)
     if context.ref(id) in context.planned_refs:
         raise Refused("another new file gets this name", where=id, do="give it a title")
     name = file.removesuffix(SUFFIX).replace("_", "-")
-    text = new_topic(name, title, hook or title, type, content, has_newer_topics(folder, context))
+    text = rules.new_topic(
+        name, title, hook or title, type, content, has_newer_topics(folder, context)
+    )
     index = context.open_list(folder.key)
-    line = index_line(title, file, "" if hook == title else hook)
+    line = rules.index_line(title, file, "" if hook == title else hook)
     edits: tuple[Edit, ...] = (
         text_edit(str(path), None, text),
         *index.edit(index.insert("", line)),
@@ -138,7 +117,7 @@ def _first_line(content: str, title: str) -> str:
     return ""
 
 
-def has_newer_topics(folder: MemoryFolder, context: ClaudeContext) -> bool:
+def has_newer_topics(folder: MemoryFolder, context: records.ClaudeContext) -> bool:
     """Whether the folder's topic files have the newer frontmatter; a new folder gets that."""
     kinds = [
         memory.extra.get("frontmatter")
@@ -171,7 +150,7 @@ _TYPE_OF = {
 """The types of Claude Code for words of other formats; everything else is about the project."""
 
 
-def plan_import(change: Change, context: ClaudeContext) -> Plan:
+def plan_import(change: Change, context: records.ClaudeContext) -> Plan:
     """Plan the import of a file or an item with an id. Raises Refused."""
     path, _, item = str(change.fields["id"]).partition("#")
     if CONVERTED in extra_in(change):
@@ -181,7 +160,7 @@ def plan_import(change: Change, context: ClaudeContext) -> Plan:
         return _plan_item(change, folder, context)
     file = context.root / path
     if os.path.lexists(file):
-        return plan_duplicate(change, "a file of this name")
+        return plans.plan_duplicate(change, "a file of this name")
     if not path.endswith(SUFFIX) or (
         folder is None and change.fields.get("entity") != INSTRUCTIONS
     ):
@@ -202,31 +181,31 @@ def plan_import(change: Change, context: ClaudeContext) -> Plan:
 
 
 def _line_edits(
-    change: Change, folder: MemoryFolder | None, context: ClaudeContext
+    change: Change, folder: MemoryFolder | None, context: records.ClaudeContext
 ) -> tuple[Edit, ...]:
     """Add the line that named an imported topic file, if the index does not name it."""
-    lines = extra_in(change).get(INDEX_LINES)
+    lines = extra_in(change).get(records.INDEX_LINES)
     line = str(lines[0]) if isinstance(lines, list) and lines else ""
-    name = index_link(line).file
+    name = rules.index_link(line).file
     if folder is None or not name:
         return ()
     index = context.open_list(folder.key)
-    if any(linked_file(item) == name for item in index.items):
+    if any(records.linked_file(item) == name for item in index.items):
         return ()
     return index.edit(index.insert(_section(change, index), index.fit(line)))
 
 
-def _folder_of(path: str, context: ClaudeContext) -> MemoryFolder | None:
+def _folder_of(path: str, context: records.ClaudeContext) -> MemoryFolder | None:
     key = posixpath.dirname(path) or "."
     return next((folder for folder in context.folders.values() if folder.key == key), None)
 
 
-def _plan_item(change: Change, folder: MemoryFolder, context: ClaudeContext) -> Plan:
+def _plan_item(change: Change, folder: MemoryFolder, context: records.ClaudeContext) -> Plan:
     index = context.open_list(folder.key)
     text = index.fit(content_of(change))
     id = index.natural_id("", text)
     if any(known.id == id for known in index.items):
-        return plan_duplicate(change, f"this item of {INDEX}")
+        return plans.plan_duplicate(change, f"this item of {INDEX}")
     edits: tuple[Edit, ...] = index.edit(index.insert(_section(change, index), text))
     edits += context.entry_edits(id, folder.key, **sidecar_values(change))
     return Plan((change,), edits, Outcome.ADDED, f"Added to {INDEX}", (context.ref(id),))
@@ -239,7 +218,7 @@ def _section(change: Change, index: ListFile) -> str:
     return section if is_there else ""
 
 
-def _plan_converted(change: Change, context: ClaudeContext) -> Plan:
+def _plan_converted(change: Change, context: records.ClaudeContext) -> Plan:
     """The project of the same name, else the first memory folder."""
     if not context.folders:
         raise Refused("there is no memory folder yet", where=str(context.root))
@@ -248,7 +227,7 @@ def _plan_converted(change: Change, context: ClaudeContext) -> Plan:
     name = posixpath.basename(str(change.fields["id"]))
     if os.path.lexists(folder.path / name):
         ref = context.ref(f"{folder.prefix}{name}")
-        return plan_duplicate(change, "a file of this name", ref)
+        return plans.plan_duplicate(change, "a file of this name", ref)
     type, title = str(change.fields.get("type") or ""), str(change.fields.get("title") or "")
     plan = plan_files(change, context, folder, content_of(change), title, type, name)
     values: dict[str, Any] = {
@@ -322,7 +301,7 @@ def _not_on(act: Act, memory: Memory) -> str:
 # ---- files --------------------------------------------------------------------------------------
 
 
-def _edit(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
+def _edit(change: Change, memory: Memory, context: records.ClaudeContext) -> Plan:
     if is_item(memory):
         return listed_texts.plan_edit(change, memory, context, ITEM_EDITABLE)
     changed = changed_values(change, memory, EDITABLE)
@@ -330,20 +309,20 @@ def _edit(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
     if "content" in changed:
         page = with_content(change, page)
     line_edits: tuple[Edit, ...] = ()
-    if "title" in changed and INDEX_LINES in memory.extra:
+    if "title" in changed and records.INDEX_LINES in memory.extra:
         line_edits = _edit_line(memory, changed["title"], context)
     elif "title" in changed:
         page = _with_title(page, changed["title"])
     if "type" in changed:
         if why := _not_on(Act.RETYPE, memory):
             raise Refused(why, where=memory.ref)
-        page = page.with_text(with_type(page.text, str(changed["type"] or "")))
+        page = page.with_text(rules.with_type(page.text, str(changed["type"] or "")))
     edits: tuple[Edit, ...] = (*before.text_edits(page.text), *line_edits)
     if "tags" in changed:
-        edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
-    imports_change = imports_in(page.text) != imports_in(before.text)
+        edits += plans.tag_edits(context.sidecar_entry(memory), changed["tags"])
+    imports_change = rules.imports_in(page.text) != rules.imports_in(before.text)
     others = _imported(memory, context) if memory.entity == INSTRUCTIONS and imports_change else ()
-    return plan_one(change, memory, edits, others=others)
+    return plans.plan_one(change, memory, edits, others=others)
 
 
 def _with_title(page: OpenDocument, value: object) -> OpenDocument:
@@ -360,29 +339,29 @@ def _with_title(page: OpenDocument, value: object) -> OpenDocument:
 def _lines_of(memory: Memory, index: ListFile) -> list[ListedText]:
     """The lines of the index that name a topic file, as they are now."""
     name = posixpath.basename(memory.id)
-    return [item for item in index.items if linked_file(item) == name]
+    return [item for item in index.items if records.linked_file(item) == name]
 
 
-def _edit_line(memory: Memory, value: object, context: ClaudeContext) -> tuple[Edit, ...]:
+def _edit_line(memory: Memory, value: object, context: records.ClaudeContext) -> tuple[Edit, ...]:
     """Write a title into the line that names the topic file. Raises Refused or Conflict."""
     title, index = checked_title(value, memory.ref), context.file_of(memory)
     lines = _lines_of(memory, index)
-    if not lines or lines[0].text != memory.extra[INDEX_LINES][0]:
+    if not lines or lines[0].text != memory.extra[records.INDEX_LINES][0]:
         raise Conflict("another program changed its line", where=str(index.path), yours=title)
-    return index.edit(index.replace(lines[0], with_line_title(lines[0].text, title)))
+    return index.edit(index.replace(lines[0], rules.with_line_title(lines[0].text, title)))
 
 
-def _delete(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
+def _delete(change: Change, memory: Memory, context: records.ClaudeContext) -> Plan:
     if is_item(memory):
         return listed_texts.plan_delete(change, memory, context)
     edits = deletion_edits(open_document(memory, context), context)
     others = list(context.view.memories(context.label))
     lines: list[ListedText] = []
-    if INDEX_LINES in memory.extra:
+    if records.INDEX_LINES in memory.extra:
         index = context.file_of(memory)
         lines = _lines_of(memory, index)
         edits += index.edit(index.remove(lines))
-    warnings = dangling_warnings(memory, others)
+    warnings = plans.dangling_warnings(memory, others)
     return Plan(
         changes=(change,),
         edits=edits,
@@ -393,14 +372,14 @@ def _delete(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
     )
 
 
-def _imported(memory: Memory, context: ClaudeContext) -> tuple[str, ...]:
+def _imported(memory: Memory, context: records.ClaudeContext) -> tuple[str, ...]:
     """Refs of the files that sessions read only because this one imports them."""
     found: dict[str, None] = {}
     waiting = [memory]
     while waiting:
         for link in waiting.pop().links:
             ref = context.ref(link.target)
-            if link.relation == IMPORTS and ref not in found:
+            if link.relation == records.IMPORTS and ref not in found:
                 found[ref] = None
                 with suppress(RefError):
                     waiting.append(context.view.get(ref))
@@ -416,7 +395,7 @@ def _shard_of(memory: Memory) -> str:
 
 _EDITED = "it is edited in place; memtui's log keeps the former text"
 
-ACTS = ActionSupport(
+ACTS = plans.ActionSupport(
     editable=EDITABLE,
     add=plan_topic,
     add_imported=plan_import,

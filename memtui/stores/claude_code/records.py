@@ -26,16 +26,7 @@ from msgspec.structs import replace
 
 from memtui.model import FILE_TIME, FILE_TIME_KEY, Link, Memory, Place
 from memtui.stores.base import Unreadable
-from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
-from memtui.stores.claude_code.rules import (
-    LOADED_BYTES,
-    LOADED_LINES,
-    LoadedPart,
-    index_link,
-    is_newer,
-    loaded_part,
-    topic_field,
-)
+from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder, rules
 from memtui.stores.listed_texts import ListContext, ListedText, text_key
 from memtui.stores.markdown.documents import (
     MarkdownFile,
@@ -83,7 +74,7 @@ class IndexFile(MarkdownList):
 
     def natural_id(self, group: str, text: str) -> str:
         """A line of the index has the name of the file that it leads to."""
-        file = index_link(text)[1]
+        file = rules.index_link(text)[1]
         return f"{self.prefix}{file}" if file else super().natural_id(group, text)
 
     def id_of(self, item: ListedText) -> str:
@@ -121,11 +112,11 @@ def read_folder(
 def folder_memories(records: FolderRecords, label: str) -> Iterator[Memory]:
     """The memories of one folder: the items of the index, then the topic files."""
     index = records.index
-    part = LoadedPart(0, 0, None)
+    part = rules.LoadedPart(0, 0, None)
     lines: dict[str, list[ListedText]] = {}
     has_lines = False
     if index is not None:
-        part = loaded_part(index.document.head + index.document.body)
+        part = rules.loaded_part(index.document.head + index.document.body)
         topics = {document.path for document in records.topics}
         for item in index.items:
             file = linked_file(item)
@@ -147,10 +138,10 @@ def folder_memories(records: FolderRecords, label: str) -> Iterator[Memory]:
 
 def linked_file(item: ListedText) -> str:
     """The file that a line of the index names; "" for other items."""
-    return index_link(item.text).file if item.native.is_bullet else ""
+    return rules.index_link(item.text).file if item.native.is_bullet else ""
 
 
-def _loading(item: ListedText, part: LoadedPart) -> tuple[bool, dict[str, Any]]:
+def _loading(item: ListedText, part: rules.LoadedPart) -> tuple[bool, dict[str, Any]]:
     """Whether an item is loaded at the start of a session, and what `extra` says of it."""
     extra: dict[str, Any] = {"load_limit": _limit_of(part)}
     if part.cut_line is not None:
@@ -161,7 +152,7 @@ def _loading(item: ListedText, part: LoadedPart) -> tuple[bool, dict[str, Any]]:
 
 
 def _item_memory(
-    item: ListedText, index: IndexFile, records: FolderRecords, part: LoadedPart, label: str
+    item: ListedText, index: IndexFile, records: FolderRecords, part: rules.LoadedPart, label: str
 ) -> Memory:
     file = linked_file(item)
     loaded, extra = _loading(item, part)
@@ -172,7 +163,7 @@ def _item_memory(
         **memory_name(label, item.id),
         kind="note" if file or not item.native.is_bullet else "fact",
         type=INDEX_LINE if file else "",
-        title=index_link(item.text).title if file else "",
+        title=rules.index_link(item.text).title if file else "",
         content=item.text,
         entity=records.entity,
         updated=index.document.changed,
@@ -184,7 +175,7 @@ def _item_memory(
 
 
 def _with_lines(
-    memory: Memory, lines: list[ListedText], index: IndexFile, part: LoadedPart
+    memory: Memory, lines: list[ListedText], index: IndexFile, part: rules.LoadedPart
 ) -> Memory:
     """A topic file with the lines of the index that name it."""
     loaded, extra = _loading(lines[0], part)
@@ -193,16 +184,18 @@ def _with_lines(
         extra["name"] = memory.title
     return replace(
         memory,
-        title=index_link(lines[0].text).title or memory.title,
+        title=rules.index_link(lines[0].text).title or memory.title,
         importance="medium",
         also=tuple(Place(index.document.file, item.line) for item in lines),
         extra={**memory.extra, **extra},
     )
 
 
-def _limit_of(loaded: LoadedPart) -> str:
+def _limit_of(loaded: rules.LoadedPart) -> str:
     """How much of the limit is used, in words."""
-    used = f"{loaded.lines} of {LOADED_LINES} lines, {loaded.size} of {LOADED_BYTES} bytes"
+    used = (
+        f"{loaded.lines} of {rules.LOADED_LINES} lines, {loaded.size} of {rules.LOADED_BYTES} bytes"
+    )
     return used if loaded.cut_line is None else f"{used}: cut at line {loaded.cut_line}"
 
 
@@ -231,14 +224,14 @@ def _topic_memory(
     front = document.frontmatter
     found = outline(document.body)
     file = document.path.removeprefix(records.folder.prefix)
-    modified = from_iso(topic_field(front, "modified"))
+    modified = from_iso(rules.topic_field(front, "modified"))
     extra = document.extra
     extra.pop("name", None)
     if front:
-        extra["frontmatter"] = "newer" if is_newer(front) else "older"
+        extra["frontmatter"] = "newer" if rules.is_newer(front) else "older"
     if not modified:
         extra[FILE_TIME_KEY] = FILE_TIME
-    session = topic_field(front, "originSessionId")
+    session = rules.topic_field(front, "originSessionId")
     transcript = _transcript(records.folder, session)
     if transcript:
         extra["transcript"] = transcript
@@ -246,7 +239,7 @@ def _topic_memory(
     return Memory(
         **document_fields(document, label),
         kind="document",
-        type=topic_field(front, "type"),
+        type=rules.topic_field(front, "type"),
         title=_name(document) or found.title or file.removesuffix(SUFFIX),
         entity=records.entity,
         updated=modified or document.changed,

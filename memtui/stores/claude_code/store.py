@@ -40,6 +40,7 @@ from memtui.stores.claude_code import (
     kind_of,
     markdown_files,
     memory_folders,
+    rules,
 )
 from memtui.stores.claude_code.records import (
     IMPORTS,
@@ -49,14 +50,6 @@ from memtui.stores.claude_code.records import (
     folder_memories,
     instruction_memory,
     read_folder,
-)
-from memtui.stores.claude_code.rules import (
-    DEEPEST_IMPORT,
-    LOADED_BYTES,
-    LOADED_LINES,
-    counted_lines,
-    imports_in,
-    upkeep_rules,
 )
 from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.markdown.documents import parse_document, time_of_change
@@ -195,7 +188,7 @@ class ClaudeCodeStore(MarkdownListStore):
             if name in found:
                 continue
             found[name] = None
-            if depth < DEEPEST_IMPORT:
+            if depth < rules.DEEPEST_IMPORT:
                 inside, _, _ = self._split(name, self._imports_of(name))
                 waiting += [(path, depth + 1) for path in inside]
         return list(found)
@@ -206,7 +199,7 @@ class ClaudeCodeStore(MarkdownListStore):
 
         def read() -> list[str]:
             try:
-                return imports_in(decode(read_bytes(path, self.root)))
+                return rules.imports_in(decode(read_bytes(path, self.root)))
             except UnreadableFile:
                 return []
 
@@ -234,15 +227,15 @@ class ClaudeCodeStore(MarkdownListStore):
         for path, text in read_texts(shard.files, self.root, faults):
             name = os.path.relpath(path, self.root).replace(os.sep, "/")
             document = parse_document(name, str(path), text, time_of_change(path))
-            inside, outside, missing = self._split(name, imports_in(text))
+            inside, outside, missing = self._split(name, rules.imports_in(text))
             pairs = [(IMPORTS, id) for id in inside]
             memories.append(instruction_memory(document, pairs, self.label, outside, missing))
         return Reading(tuple(memories), tuple(faults))
 
 
 MEMORY_LIMIT = LoadLimit(
-    lines=LOADED_LINES,
-    bytes=LOADED_BYTES,
+    lines=rules.LOADED_LINES,
+    bytes=rules.LOADED_BYTES,
     source="Claude Code: 200 lines or 25,000 bytes of MEMORY.md, whichever comes first",
 )
 
@@ -276,7 +269,7 @@ def _index_text(entity: str, file: str, text: str, memories: Sequence[Memory]) -
     offsets: dict[int, int] = {}
     parts: list[str] = []
     size = 0
-    for number, line in counted_lines(text):
+    for number, line in rules.counted_lines(text):
         offsets[number] = size
         parts.append(f"{line}\n")
         size += len(line) + 1
@@ -312,5 +305,5 @@ SUPPORT = FormatSupport(
         local_keys=("transcript",),
         convert=editing.convert,
     ),
-    upkeep=upkeep_rules(),
+    upkeep=rules.upkeep_rules(),
 )

@@ -44,23 +44,7 @@ from memtui.stores.importing import (
     text_with_title,
 )
 from memtui.stores.listed_texts import shard_of
-from memtui.stores.markdown.document_editing import (
-    deletion_edits,
-    edit_document,
-    file_stem,
-    new_file,
-    open_document,
-    plan_file_import,
-    titled_text,
-)
-from memtui.stores.markdown.documents import (
-    MarkdownFile,
-    document_fields,
-    outline,
-    parse_document,
-    time_of_change,
-    to_json_value,
-)
+from memtui.stores.markdown import document_editing, documents
 from memtui.stores.markdown.items import SECTION, MarkdownList
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, PlanContext, plan_duplicate, plan_one
 from memtui.stores.scanning import FoundShard, planned_text
@@ -196,20 +180,22 @@ def _about(group: TaskGroup) -> dict[str, str]:
     return {key: value for key, value in fields.items() if value}
 
 
-def file_memory(document: MarkdownFile, sidecar: Sidecar, label: str, *, pending: bool) -> Memory:
+def file_memory(
+    document: documents.MarkdownFile, sidecar: Sidecar, label: str, *, pending: bool
+) -> Memory:
     """A rollout summary, a skill or an ad-hoc note."""
     is_rollout = document.path.startswith(f"{ROLLOUTS}/")
     is_note = document.path.startswith(f"{NOTES}/")
     head: Mapping[str, str] = head_lines(document.body) if is_rollout else {}
     extra: dict[str, Any] = {
-        **{str(key): to_json_value(value) for key, value in document.frontmatter.items()},
+        **{str(key): documents.to_json_value(value) for key, value in document.frontmatter.items()},
         **head,
     }
     if is_note and pending:
         extra["pending"] = PENDING
     thread = head.get("thread_id", "")
     name = document.path.rpartition("/")[2]
-    title = outline(document.body).title
+    title = documents.outline(document.body).title
     updated = from_iso(head.get("updated_at"))
     if updated is None:
         extra[FILE_TIME_KEY] = FILE_TIME
@@ -217,7 +203,7 @@ def file_memory(document: MarkdownFile, sidecar: Sidecar, label: str, *, pending
         title = str(document.frontmatter.get("name") or title or document.path.split("/")[-2])
     return _with_request(
         Memory(
-            **document_fields(document, label),
+            **documents.document_fields(document, label),
             kind="note" if is_note else "episode" if is_rollout else "document",
             type=("pending" if pending else "ad-hoc") if is_note else "" if is_rollout else "skill",
             title=title,
@@ -274,17 +260,17 @@ def _not_on(act: Act, memory: Memory) -> str:
 def new_note(text: str, about: str, context: PlanContext) -> tuple[str, Edit]:
     """The id and the edit of a new note. Raises Refused."""
     stamp = context.now.strftime("%Y-%m-%dT%H-%M-%S")
-    slug = file_stem(about)[:LONGEST_SLUG].strip("-_") or "note"
+    slug = document_editing.file_stem(about)[:LONGEST_SLUG].strip("-_") or "note"
     for number in range(1, 1000):
         path = f"{NOTES}/{stamp}-{slug}{'' if number == 1 else f'-{number}'}{SUFFIX}"
         if context.ref(path) not in context.planned_refs and not (context.root / path).exists():
-            return path, text_edit(str(new_file(context.root, path)), None, text)
+            return path, text_edit(str(document_editing.new_file(context.root, path)), None, text)
     raise Refused("there are too many notes of this name", where=slug)
 
 
 def _add(change: Change, context: PlanContext) -> Plan:
     title = word_of(change, "title", "")
-    text = titled_text(title, content_of(change))
+    text = document_editing.titled_text(title, content_of(change))
     entity = word_of(change, "entity", "ad_hoc")
     if entity != "ad_hoc":
         text = f"{text.rstrip()}\n\nThis is about {entity}.\n"
@@ -293,7 +279,9 @@ def _add(change: Change, context: PlanContext) -> Plan:
 
 
 def _delete(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    edits = deletion_edits(open_document(memory, context), context)
+    edits = document_editing.deletion_edits(
+        document_editing.open_document(memory, context), context
+    )
     return plan_one(change, memory, edits)
 
 
@@ -343,8 +331,8 @@ def _plan_import(change: Change, context: PlanContext) -> Plan:
         return plan_duplicate(change, "a note of this name")
     document = change.fields.get("document")
     text = document if isinstance(document, str) else content_of(change)
-    file = new_file(context.root, path)
-    return plan_file_import(change, context, file, text, **sidecar_values(change))
+    file = document_editing.new_file(context.root, path)
+    return document_editing.plan_file_import(change, context, file, text, **sidecar_values(change))
 
 
 def convert(memory: Memory) -> ConvertedMemory:
@@ -380,7 +368,7 @@ class CodexStore(TextFileStore):
         add=_add,
         add_imported=_plan_import,
         handlers={
-            Act.EDIT: edit_document,
+            Act.EDIT: document_editing.edit_document,
             Act.DELETE: _delete,
             Act.RETIRE: _request,
             Act.SUPERSEDE: _request,
@@ -411,7 +399,7 @@ class CodexStore(TextFileStore):
         if key in (SUMMARY, MEMORY):
             parsed = MarkdownList(key, path, text, sidecar)
             return Reading(tuple(item_memories(parsed, self.label)))
-        document = parse_document(key, str(path), text, time_of_change(path))
+        document = documents.parse_document(key, str(path), text, documents.time_of_change(path))
         pending = self._is_pending(path)
         return Reading((file_memory(document, sidecar, self.label, pending=pending),))
 

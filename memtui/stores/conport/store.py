@@ -30,25 +30,10 @@ from msgspec.structs import replace
 from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.model import CURRENT, Link, Memory
+from memtui.stores import importing, plans
 from memtui.stores.base import ReadTime
 from memtui.stores.conport import DATABASE
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
-from memtui.stores.importing import (
-    CONVERTED,
-    is_import,
-    kind_change,
-    lost_names,
-    sidecar_values,
-)
-from memtui.stores.plans import (
-    ActionSupport,
-    dangling_warnings,
-    ended_link_edits,
-    plan_duplicate,
-    plan_one,
-    plan_sidecar_act,
-    requested_link,
-)
 from memtui.stores.sections import split_sections
 from memtui.stores.sqlite.columns import text
 from memtui.stores.sqlite.spans import SPAN, span_digest, span_key, span_marks
@@ -294,7 +279,7 @@ def _context_edits(
 def _edit(change: Change, memory: Memory, context: RowContext) -> Plan:
     asked = changed_values(change, memory, EDITABLE)
     if not asked:
-        return plan_one(change, memory, ())
+        return plans.plan_one(change, memory, ())
     table = context.table(memory)
     row = context.current(memory, asked.get("content"))
     values: dict[str, Any] = {}
@@ -310,7 +295,7 @@ def _edit(change: Change, memory: Memory, context: RowContext) -> Plan:
             if asked.keys() - {"content"}:
                 raise Refused("a key of a context keeps its name and has no tags")
             dated = _dated(set_keys, memory, context)
-            return plan_one(change, memory, (*set_keys, *dated))
+            return plans.plan_one(change, memory, (*set_keys, *dated))
         else:
             values |= split_sections(new_text, table.sections, row)
     if "title" in asked:
@@ -320,7 +305,7 @@ def _edit(change: Change, memory: Memory, context: RowContext) -> Plan:
         beside = context.sidecar_entry(memory).set(tags=None)
     elif "tags" in asked:
         beside = context.sidecar_entry(memory).set(tags=tag_words(asked["tags"]))
-    return plan_one(
+    return plans.plan_one(
         change, memory, (*context.put(table.name, row, values), *beside), _stale(context)
     )
 
@@ -359,14 +344,14 @@ def _stale(context: RowContext) -> tuple[str, ...]:
 
 def _tag(change: Change, memory: Memory, context: RowContext) -> Plan:
     if not context.table(memory).tags:
-        return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+        return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
     return _edit(replace(change, fields={"tags": change.fields.get("tags", ())}), memory, context)
 
 
 def _set_status(change: Change, memory: Memory, context: RowContext) -> Plan:
     row, is_end = context.current(memory), change.act is Act.RETIRE
     edits = context.put(PROGRESS, row, {"status": DONE if is_end else OPEN})
-    return plan_one(change, memory, (*edits, *_dated(edits, memory, context)), ends=is_end)
+    return plans.plan_one(change, memory, (*edits, *_dated(edits, memory, context)), ends=is_end)
 
 
 def _delete(change: Change, memory: Memory, context: RowContext) -> Plan:
@@ -374,43 +359,47 @@ def _delete(change: Change, memory: Memory, context: RowContext) -> Plan:
     beside = context.sidecar_entry(memory).removal()
     if table.name in CONTEXTS:
         edits = _context_edits(context, table.name, row, {memory.title: None})
-        return plan_one(change, memory, (*edits, *beside))
+        return plans.plan_one(change, memory, (*edits, *beside))
     edits, others = [], []
     if table.name == PROGRESS:  # its foreign key sets them to NULL: planned, so that undo knows
         for child in context.query(f"SELECT * FROM {PROGRESS} WHERE parent_id = ?", row["id"]):
             edits += context.put(PROGRESS, child, {"parent_id": None})
             others.append(context.ref(f"{PROGRESS}/{child['id']}"))
     edits.append(context.removal(table.name, row))
-    warnings = dangling_warnings(memory, context.view.memories(context.label))
-    return plan_one(change, memory, (*edits, *beside), (*warnings, *_stale(context)), others=others)
+    warnings = plans.dangling_warnings(memory, context.view.memories(context.label))
+    return plans.plan_one(
+        change, memory, (*edits, *beside), (*warnings, *_stale(context)), others=others
+    )
 
 
 def _link(change: Change, memory: Memory, context: RowContext) -> Plan:
     """A row of `context_links` between two items; else a link in the sidecar."""
-    relation, target = requested_link(change, memory)
+    relation, target = plans.requested_link(change, memory)
     start, end = _item(memory.id), _item(target)
     known = (each.id for each in context.view.memories(context.label))
     if not start or not end:
-        return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+        return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
     where = """source_item_type = ? AND source_item_id = ? AND target_item_type = ?
         AND target_item_id = ? AND relationship_type = ?"""
     rows = context.query(f"SELECT * FROM {LINKS} WHERE {where}", *start, *end, relation)
     if change.act is Act.UNLINK:
         if not rows:
-            return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
-        ended = ended_link_edits(change, context.sidecar_entry(memory), context.now)
-        return plan_one(change, memory, (*(context.removal(LINKS, row) for row in rows), *ended))
+            return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+        ended = plans.ended_link_edits(change, context.sidecar_entry(memory), context.now)
+        return plans.plan_one(
+            change, memory, (*(context.removal(LINKS, row) for row in rows), *ended)
+        )
     if rows or not relation.strip() or "\n" in relation or target not in set(known):
         if rows:
-            return plan_one(change, memory, ())
-        return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+            return plans.plan_one(change, memory, ())
+        return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
     names = ("source_item_type", "source_item_id", "target_item_type", "target_item_id")
     values = dict(zip(names, (*start, *end), strict=True))
     workspace = context.query(f"SELECT workspace_id AS w FROM {LINKS} ORDER BY id DESC LIMIT 1")
     values["workspace_id"] = workspace[0]["w"] if workspace else str(context.root.parent)
     values |= {"relationship_type": relation, "timestamp": _time(context)}
     edit = context.insert(LINKS, context.next_number(LINKS), values)
-    return plan_one(change, memory, (edit,))
+    return plans.plan_one(change, memory, (edit,))
 
 
 def _first_line(content: str, most: int = 120) -> str:
@@ -432,7 +421,7 @@ def _add(change: Change, context: RowContext) -> Plan:
         if row is None:
             raise Refused("ConPort has not made this context yet", where=str(context.store.file))
         if title in (parse_json(text(row["content"])) or {}):
-            return plan_duplicate(change, "this key", context.ref(f"{table}/{title}"))
+            return plans.plan_duplicate(change, "this key", context.ref(f"{table}/{title}"))
         set_key = tuple(_context_edits(context, table, row, {title: json.dumps(content)}))
         return Plan((change,), set_key, Outcome.ADDED, refs=(context.ref(f"{table}/{title}"),))
     if head == "custom" and category:
@@ -453,15 +442,15 @@ def _add(change: Change, context: RowContext) -> Plan:
     where = " AND ".join(f'"{name}" = ?' for name in same)
     if found := context.query(f"SELECT id FROM {table} WHERE {where}", *same.values()):
         ref = context.ref(f"{table}/{found[0]['id']}")
-        return plan_duplicate(change, "the same" if table != CUSTOM else "this key", ref)
+        return plans.plan_duplicate(change, "the same" if table != CUSTOM else "this key", ref)
     if BY_NAME[table].tags:
         values["tags"] = json.dumps(tags) if tags else None
     number = context.next_number(table)
     edit = context.insert(table, number, values)
     id = f"{table}/{number}"
     entry: tuple[Edit, ...] = ()
-    if is_import(change):
-        kept = sidecar_values(change, tags if BY_NAME[table].tags else ())
+    if importing.is_import(change):
+        kept = importing.sidecar_values(change, tags if BY_NAME[table].tags else ())
         kept |= dict.fromkeys(("links", "supersedes", "superseded_by"))
         entry = context.entry_edits(id, _shard(table, number), **kept)
     elif tags and not BY_NAME[table].tags:
@@ -512,17 +501,17 @@ def convert(memory: Memory) -> ConvertedMemory:
         "created": memory.created,
         "pinned": memory.pinned,
         "tags": memory.tags,
-        "extra": {CONVERTED: True},
+        "extra": {importing.CONVERTED: True},
     }
     changes = [
         (memory.type not in ("", "decision"), "type (becomes decision)"),
         (memory.entity, "entity (becomes decisions)"),
         (memory.status != "active", f"status {memory.status} (becomes active)"),
-        kind_change(memory, "fact"),
+        importing.kind_change(memory, "fact"),
         (memory.importance != "high", "importance (decisions are high)"),
     ]
     names = ("updated", "confidence", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, lost_names(memory, changes, *names))
+    return ConvertedMemory(fields, importing.lost_names(memory, changes, *names))
 
 
 class ConPort(WritableTables):
@@ -537,7 +526,7 @@ class ConPort(WritableTables):
     }
     reads = ReadTime.AT_ONCE
     reads_retired = True
-    acts = ActionSupport(
+    acts = plans.ActionSupport(
         editable=EDITABLE,
         add=_add,
         handlers={

@@ -44,19 +44,11 @@ from memtui.stores.base import LoadedBlock, LoadedText
 from memtui.stores.engram.schema import Schema
 from memtui.stores.format import UpkeepRules
 from memtui.stores.sidecar import link_to_json
+from memtui.stores.sqlite import spans
 from memtui.stores.sqlite.columns import (
     remaining_columns,
     text,
     to_json_value,
-)
-from memtui.stores.sqlite.spans import (
-    SPAN,
-    bounded,
-    bucket_of,
-    span_bounds,
-    span_digest,
-    span_key,
-    span_marks,
 )
 from memtui.stores.values import from_iso, memory_name
 
@@ -279,12 +271,12 @@ def stamps(connection: sqlite3.Connection, schema: Schema) -> Stamps:
     versions = _version_marks(connection, schema)
     for bucket, marks in _marks(connection, schema, "observations", "id"):
         joined = (marks, touching.get(bucket, 0), versions.get(bucket))
-        found[span_key("observations", bucket)] = span_digest((FORM, joined))
+        found[spans.span_key("observations", bucket)] = spans.span_digest((FORM, joined))
     if schema.has("user_prompts"):
         for bucket, marks in _marks(connection, schema, "user_prompts", "id"):
-            found[span_key("prompts", bucket)] = span_digest((FORM, marks))
+            found[spans.span_key("prompts", bucket)] = spans.span_digest((FORM, marks))
     for bucket, marks in _marks(connection, schema, "sessions", "rowid"):
-        found[span_key("sessions", bucket)] = span_digest((FORM, marks))
+        found[spans.span_key("sessions", bucket)] = spans.span_digest((FORM, marks))
     return found
 
 
@@ -293,7 +285,7 @@ def memories(
 ) -> tuple[Memory, ...]:
     """The memories of one shard, by row number. Raises sqlite3.Error, ValueError on a bad key."""
     table, _, bucket = key.partition("/")
-    low, high = span_bounds(int(bucket))
+    low, high = spans.span_bounds(int(bucket))
     if table == "observations":
         return _observations(connection, schema, home, low, high)
     if table == "prompts":
@@ -343,7 +335,7 @@ def relations(
         values,
     )
     found = []
-    for row in map(dict, bounded(cursor)):
+    for row in map(dict, spans.bounded(cursor)):
         ends = row.pop("source_row"), row.pop("target_row")
         found.append(relation_of(row, ends, source_alive=bool(row.pop("source_alive"))))
     return found
@@ -362,7 +354,7 @@ def _versions(
         (low, high),
     )
     found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for row in bounded(cursor):
+    for row in spans.bounded(cursor):
         columns = {
             name: to_json_value(row[name])
             for name in row.keys()  # noqa: SIM118 - a sqlite3.Row iterates over its values
@@ -378,13 +370,15 @@ def _rows(
     cursor = connection.execute(
         f"SELECT * FROM {table} WHERE {number} BETWEEN ? AND ? ORDER BY {number}", (low, high)
     )
-    return map(dict, bounded(cursor))
+    return map(dict, spans.bounded(cursor))
 
 
 def _marks(
     connection: sqlite3.Connection, schema: Schema, table: str, number: str
 ) -> list[tuple[int, tuple[Any, ...]]]:
-    return span_marks(connection, table, schema.tables.get(table, frozenset()) - _NOT_SHOWN, number)
+    return spans.span_marks(
+        connection, table, schema.tables.get(table, frozenset()) - _NOT_SHOWN, number
+    )
 
 
 def _relation_marks(connection: sqlite3.Connection, schema: Schema) -> dict[int, int]:
@@ -397,7 +391,7 @@ def _relation_marks(connection: sqlite3.Connection, schema: Schema) -> dict[int,
             "utf-8", "surrogatepass"
         )
         for number in {each.source_row, each.target_row} - {None}:
-            bucket = bucket_of(number or 0)
+            bucket = spans.bucket_of(number or 0)
             sums[bucket] = zlib.crc32(state, sums[bucket])
     return sums
 
@@ -406,7 +400,7 @@ def _version_marks(connection: sqlite3.Connection, schema: Schema) -> dict[int, 
     if not schema.has("observation_versions", "observation_id"):
         return {}
     cursor = connection.execute(
-        f"SELECT observation_id / {SPAN}, count(*), total(length(content))"
+        f"SELECT observation_id / {spans.SPAN}, count(*), total(length(content))"
         " FROM observation_versions GROUP BY 1"
     )
     return {row[0]: tuple(row)[1:] for row in cursor}
@@ -414,7 +408,7 @@ def _version_marks(connection: sqlite3.Connection, schema: Schema) -> dict[int, 
 
 def shard_of_observation(number: int) -> str:
     """Key of the shard that holds the observation with this row number, above 0."""
-    return span_key("observations", number // SPAN)
+    return spans.span_key("observations", number // spans.SPAN)
 
 
 # ---- the context of a session -------------------------------------------------------------------

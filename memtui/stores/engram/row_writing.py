@@ -26,23 +26,16 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memtui.changes import Edit, Kind
-from memtui.errors import Conflict, Refused, SaveError
-from memtui.files.save_hooks import failpoint
+from memtui.errors import Conflict, Refused
 from memtui.stores.base import WriteRecorder
 from memtui.stores.engram.records import count_of, is_blank
 from memtui.stores.engram.rows import DERIVED, TABLES, find_row, insert_row
 from memtui.stores.engram.rules import content_hash, timestamp
 from memtui.stores.engram.schema import KNOWN_TRIGGERS, Schema, inspect
 from memtui.stores.engram.sync_log import SyncLog
-from memtui.stores.sqlite.columns import from_json_value, is_valid_text, text
-from memtui.stores.sqlite.connection import commit, database_error_text, transaction
-from memtui.stores.sqlite.rows import (
-    describe_columns,
-    refuse_damaged,
-    row_digest,
-    row_name,
-    saved_beside,
-)
+from memtui.stores.sqlite.columns import from_json_value, text
+from memtui.stores.sqlite.rows import refuse_damaged, row_conflict, row_name
+from memtui.stores.sqlite.writing import write_rows
 
 REVISED = frozenset({"type", "title", "content", "project", "scope", "topic_key"})
 """Columns whose change counts as a revision (UpdateObservation)."""
@@ -63,36 +56,18 @@ def apply(
     clock: Callable[[], datetime],
     beside: Sequence[Edit] = (),
 ) -> list[Edit]:
-    """Make all the edits or none; returns those of rows as they were made.
-
-    Args:
-        path: the database.
-        edits: edits of its rows.
-        recorder: is called before the commit and after it.
-        clock: for the times in the rows.
-        beside: edits of files, which are saved inside the transaction, before it is committed; they
-            are taken back if it cannot be.
+    """Make edits of this database's rows, all or none, see `write_rows`.
 
     Raises Conflict, Refused or SaveError.
     """
-    rows = [_checked(edit, path) for edit in edits]
-    try:
-        with transaction(path, KNOWN_TRIGGERS) as connection:
-            schema = inspect(connection)
-            if schema.refusal:
-                raise Refused(f"nothing can be written: {schema.refusal}", where=str(path))
-            writer = _Writer(
-                path, connection, schema, SyncLog(connection, schema, timestamp(clock()))
-            )
-            name, written = writer.run(rows, recorder)
-            with saved_beside(tuple(beside), recorder):
-                commit(connection)
-            failpoint("done")
-            recorder.done(name)
-    except sqlite3.Error as error:
-        why = database_error_text(error, path)
-        raise SaveError(f"SQLite: {why}", where=str(path), do="nothing was changed") from error
-    return written
+
+    def writer(connection: sqlite3.Connection) -> _Writer:
+        schema = inspect(connection)
+        if schema.refusal:
+            raise Refused(f"nothing can be written: {schema.refusal}", where=str(path))
+        return _Writer(connection, schema, SyncLog(connection, schema, timestamp(clock())))
+
+    return write_rows(path, edits, tuple(beside), recorder, (TABLES, KNOWN_TRIGGERS), writer)
 
 
 def _with_counted(edit: Edit, old: Row, new: Row) -> Edit:
@@ -106,46 +81,15 @@ def number_of(edit: Edit) -> object:
     return (edit.after or {}).get("id") if edit.kind is Kind.ROW else None
 
 
-def _checked(edit: Edit, path: Path) -> Edit:
-    if edit.kind is not Kind.ROW or Path(edit.path) != path or edit.table not in TABLES:
-        raise Refused("this edit does not belong to this Engram database", where=str(path))
-    for columns in (edit.before or {}, edit.after or {}):
-        for value in columns.values():
-            if isinstance(value, str) and not is_valid_text(value):
-                raise Refused("the text holds half a character, which UTF-8 cannot hold")
-    return edit
-
-
 class _Writer(Struct, frozen=True):
-    path: Path
     connection: sqlite3.Connection
     schema: Schema
     sync_log: SyncLog
     made: set[str] = field(default_factory=set)
     """Sessions that this transaction made."""
 
-    def run(self, edits: Sequence[Edit], recorder: WriteRecorder) -> tuple[str, list[Edit]]:
-        """Apply the edits and tell the recorder before the commit; returns the recorded name and
-        the edits as applied.
-
-        One row is named: the transaction is whole or not there, so the first row that differs
-        tells after a crash what became of all. (A mark per row would hold Engram's lock while
-        thousands of marks are synced to disk.)
-        """
-        mark: tuple[Edit, str] | None = None
-        written = []
-        for edit in edits:
-            pre = self._row(edit)
-            written.append(self._write_edit(edit, pre))
-            if mark is None and row_digest(pre) != row_digest(self._row(edit)):
-                mark = (edit, row_digest(pre))
-        edit, before = mark or (edits[0], row_digest(self._row(edits[0])))
-        name = row_name(edit)
-        recorder.intend(name, before, row_digest(self._row(edit)))
-        return name, written
-
-    def _write_edit(self, edit: Edit, row: Row | None) -> Edit:
-        """Apply one edit; returns it with the number that a new observation got."""
+    def write(self, edit: Edit, row: Row | None) -> Edit:
+        """Make one edit; returns it with the number that a new observation got."""
         if edit.before is None:
             return self._insert(edit, row)
         if edit.after is None:
@@ -154,9 +98,9 @@ class _Writer(Struct, frozen=True):
         self._update(edit, row)
         if row is None or edit.table not in ("observations", "memory_relations"):
             return edit
-        return _with_counted(edit, row, self._row(edit) or row)
+        return _with_counted(edit, row, self.row(edit) or row)
 
-    def _row(self, edit: Edit) -> dict[str, Any] | None:
+    def row(self, edit: Edit) -> dict[str, Any] | None:
         return find_row(self.connection, self.schema, edit)
 
     # -- update ----------------------------------------------------------------------------
@@ -231,7 +175,7 @@ class _Writer(Struct, frozen=True):
         number = insert_row(self.connection, self.schema, edit.table, columns)
         if edit.table == "sessions":
             self.made.add(str(columns["id"]))
-            self.sync_log.session_saved(self._row(edit) or {})
+            self.sync_log.session_saved(self.row(edit) or {})
         elif edit.table == "user_prompts":
             self.sync_log.prompt_saved(self._read_row("user_prompts", number))
         elif edit.table == "memory_relations":
@@ -368,13 +312,7 @@ class _Writer(Struct, frozen=True):
         return int(found[0] or 0)
 
     def _conflict(self, edit: Edit, row: Row | None) -> Conflict:
-        problem = "the row is gone" if row is None else "the row changed since it was read"
+        problem = ""
         if row is None and "id" in edit.row and self._is_number_used(edit.row["id"], edit.table):
             problem = "the row is gone, and its number is another one's now"
-        return Conflict(
-            problem,
-            where=row_name(edit),
-            base=describe_columns(edit.before, edit, row),
-            theirs=describe_columns(row, edit, row),
-            yours=describe_columns(edit.after, edit, row),
-        )
+        return row_conflict(edit, row, problem)

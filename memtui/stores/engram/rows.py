@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -25,7 +24,7 @@ from memtui.stores.sqlite import rows
 from memtui.stores.sqlite.columns import from_json_value, text, to_json_value
 from memtui.stores.sqlite.connection import run_read
 from memtui.stores.sqlite.rebuild import dump
-from memtui.stores.sqlite.rows import row_digest
+from memtui.stores.sqlite.writing import digest_of
 
 TABLES = ("observations", "memory_relations", "sessions", "user_prompts", "observation_versions")
 """The tables whose rows an edit may name."""
@@ -67,15 +66,7 @@ def current_digest(name: str) -> str | None:
     """The digest of the row with this name as it is now; None if it names no Engram row."""
     if name.endswith(WHOLE):
         return _database_digest(Path(name.removesuffix(WHOLE)))
-    table = next((each for each in TABLES if f"#{each}{{" in name), "")
-    path, found, key = name.partition(f"#{table}{{")
-    if not table or not found:
-        return None
-    try:
-        edit = row_edit(path, table, json.loads("{" + key), None, None)
-        return run_read(Path(path), lambda c: row_digest(find_row(c, inspect(c), edit)))
-    except (ValueError, sqlite3.Error, MemtuiError):
-        return None
+    return digest_of(name, TABLES)
 
 
 def _database_digest(file: Path) -> str | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -26,13 +26,9 @@ from memtui.stores.accesses import (
 )
 from memtui.stores.base import (
     LoadedText,
-    Reading,
     ReadTime,
     Scan,
-    Shard,
-    Store,
     StoreView,
-    Unreadable,
     WriteRecorder,
     Written,
 )
@@ -55,20 +51,14 @@ from memtui.stores.scanning import SidecarReader, sidecar_faults
 from memtui.stores.sidecar import apply_overlay, entry_links
 from memtui.stores.sqlite.connection import (
     SMALLEST_DATABASE,
-    FileStamps,
     copy_database,
     describe_error,
-    file_stamps,
-    is_over_limit,
-    is_settled,
     read_or_raise,
     run_read,
 )
 from memtui.stores.sqlite.rebuild import alone_with, dump, rebuild
+from memtui.stores.sqlite.tables import DatabaseStore
 from memtui.stores.values import utc_now
-
-COMMIT_NANOSECONDS = 1_000_000_000
-"""Longer than a commit takes after its last write: it may wait for the disk."""
 
 
 def detect(path: Path) -> Path | None:
@@ -108,17 +98,13 @@ def open_store(root: Path, label: str) -> EngramStore:
 
 
 @dataclass
-class EngramStore(Store):
+class EngramStore(DatabaseStore):
     """One Engram database. See `connect` for how it is opened and `rows` for what is read."""
 
-    root: Path
-    label: str
-    file: Path
     format: str = NAME
     clock: Callable[[], datetime] = utc_now
-    _last_stamps: FileStamps = ()
-    _scan: Scan = field(default=Scan(()))
     _schema: Schema | None = None
+    faults = (sqlite3.Error, ValueError, KeyError)
 
     @property
     def read_only(self) -> str:
@@ -153,43 +139,21 @@ class EngramStore(Store):
         return self._schema
 
     def scan(self) -> Scan:
-        """Shards with stamps; no SQL while the files' stamps are the same.
-
-        On an error the last shards that were seen are listed beside the reason.
-        """
-        scan, sidecar = self._scan_rows(), self.sidecar.current()
+        """Also what the sidecar and the accesses add to the stamps."""
+        scan, sidecar = super().scan(), self.sidecar.current()
+        if scan.unreadable:
+            self._schema = None
         if sidecar.entries or sidecar.fault:
             shards = (s._replace(stamp=s.stamp + sidecar.mark(s.key)) for s in scan.shards)
             faults = (*scan.unreadable, *sidecar_faults(self.root, sidecar))
             scan = Scan(tuple(shards), faults)
         return mark_scan(scan, self.accesses.current())
 
-    def _scan_rows(self) -> Scan:
-        stamps = file_stamps(self.file)[:3]
-        if stamps == self._last_stamps:
-            return self._scan
-        try:
-            self._schema, found = run_read(self.file, _read_schema_and_stamps)
-        except sqlite3.Error as error:
-            self._schema = None
-            scan = Scan(self._scan.shards, (self._unreadable(error),))
-            if is_over_limit(error) and is_settled(stamps):
-                self._scan, self._last_stamps = scan, stamps
-            return scan
-        files = (str(self.file), f"{self.file}-wal")
-        self._scan = Scan(tuple(Shard(key, files, mark) for key, mark in found.items()))
-        # A commit that was under way when the files were written becomes visible later.
-        self._last_stamps = stamps if is_settled(stamps, COMMIT_NANOSECONDS) else ()
-        return self._scan
+    def marks(self, connection: sqlite3.Connection) -> Mapping[str, str]:
+        self._schema = inspect(connection)
+        return read.stamps(connection, self._schema)
 
-    def read(self, shard: Shard) -> Reading:
-        """Read the rows of one shard in one short transaction."""
-        try:
-            return Reading(run_read(self.file, lambda c: self._memories(c, shard.key)))
-        except (sqlite3.Error, ValueError, KeyError) as error:
-            return Reading((), (self._unreadable(error),))
-
-    def _memories(self, connection: sqlite3.Connection, key: str) -> tuple[Memory, ...]:
+    def memories(self, connection: sqlite3.Connection, key: str) -> tuple[Memory, ...]:
         schema = self._schema or inspect(connection)
         found = read.memories(connection, schema, self.home, key)
         found = apply_overlay(found, self.sidecar.current(), key, self.label)
@@ -216,10 +180,6 @@ class EngramStore(Store):
             if memory.id.isdecimal()
         ]
         return self.accesses.plan(keys, now) if keys else ()
-
-    def _unreadable(self, error: Exception) -> Unreadable:
-        reason = describe_error(error) if isinstance(error, sqlite3.Error) else str(error)
-        return Unreadable(str(self.file), f"SQLite: {reason}")
 
     reads_superseded = True
     """A `supersedes` verdict changes only memory_relations: the old row is hidden nowhere (formats
@@ -313,11 +273,6 @@ class EngramStore(Store):
         new_rows = iter(written)
         every = (next(new_rows) if edit.kind is Kind.ROW else edit for edit in edits)
         return Written(tuple(every), refs)
-
-
-def _read_schema_and_stamps(connection: sqlite3.Connection) -> tuple[Schema, read.Stamps]:
-    schema = inspect(connection)
-    return schema, read.stamps(connection, schema)
 
 
 def dump_store(root: Path) -> list[str]:

@@ -21,15 +21,8 @@ from memtui.files.locking import make_foreign_lock
 from memtui.files.reading import file_stamp
 from memtui.files.text_items import DELIMITER
 from memtui.model import Memory
-from memtui.stores import listed_texts
+from memtui.stores import entry_list, listed_texts
 from memtui.stores.base import LimitUse, LoadedBlock, LoadedText, ReadTime, StoreView, Unreadable
-from memtui.stores.entry_list import (
-    EntryFile,
-    parse_entries,
-    refuse_too_long,
-    size_of,
-    with_line_feeds,
-)
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.hermes import CONFIG, MEMORY, NAMES, USER, memory_folder
 from memtui.stores.importing import is_import
@@ -59,11 +52,11 @@ def parse_limits(text: str) -> Mapping[str, int]:
 
 def why_refused(text: str, limit: int) -> str:
     """Why Hermes would refuse to replace or remove an entry of this file; "" if it would not."""
-    entries = list(map(with_line_feeds, parse_entries(text)))
+    entries = list(map(entry_list.with_line_feeds, entry_list.parse_entries(text)))
     longest = max(map(len, entries), default=0)
     if longest > limit:
         return f"Hermes refuses to write it: an entry of {longest:,} characters, limit {limit:,}"
-    if with_line_feeds(text).strip() != DELIMITER.join(entries):
+    if entry_list.with_line_feeds(text).strip() != DELIMITER.join(entries):
         return "Hermes refuses to write it: it is not a clean list of entries"
     try:
         text.encode("utf-8")
@@ -93,8 +86,10 @@ class HermesStore(listed_texts.ListStore):
     def mark_of(self, key: str) -> str:
         return file_stamp([self.file_of(key), self._config.path])
 
-    def parse(self, key: str, path: Path, text: str | None, sidecar: Sidecar) -> EntryFile:
-        file = EntryFile(key, path, text, sidecar)
+    def parse(
+        self, key: str, path: Path, text: str | None, sidecar: Sidecar
+    ) -> entry_list.EntryFile:
+        file = entry_list.EntryFile(key, path, text, sidecar)
         file.limit = self._config.current().value[key]
         return file
 
@@ -105,18 +100,18 @@ class HermesStore(listed_texts.ListStore):
         return FILES.get(entity, MEMORY), ""
 
     def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:
-        assert isinstance(file, EntryFile)
+        assert isinstance(file, entry_list.EntryFile)
         is_copy = any(each.text == item.text for each in file.items[: file.items.index(item)])
         extra = {"load_limit": file.usage, "loaded_at_start": not is_copy}
         more = {"extra": extra | {"duplicate": True}, "importance": "low"} if is_copy else {}
         return {"entity": ENTITIES[file.key], "extra": extra, **more}
 
     def faults(self, file: ListFile) -> Iterator[Unreadable]:
-        assert isinstance(file, EntryFile)
+        assert isinstance(file, entry_list.EntryFile)
         if why := why_refused(file.before or "", file.limit):
             yield Unreadable(str(file.path), why)
 
-    def _files(self) -> Iterator[EntryFile]:
+    def _files(self) -> Iterator[entry_list.EntryFile]:
         for name in self.list_files([]):
             path = self.file_of(name)
             text = self.text_of(os.path.relpath(path, self.root))
@@ -142,14 +137,14 @@ class HermesStore(listed_texts.ListStore):
         """How many characters of its limit each file uses; Hermes never writes more."""
         found = []
         for file in self._files():
-            used = ("characters", size_of(file.before), file.limit)
+            used = ("characters", entry_list.size_of(file.before), file.limit)
             found.append(LimitUse(self.label, file.key, str(file.path), (used,)))
         return found
 
     def check_written(self, path: Path, before: str | None, after: str | None) -> None:
         """Refuse a text beyond the limit, as when Hermes has written since the plan."""
         if path.name in NAMES:
-            refuse_too_long(path, before, after, self._config.current().value[path.name])
+            entry_list.refuse_too_long(path, before, after, self._config.current().value[path.name])
 
     def apply(self, edits: Sequence[Edit], recorder: Any) -> None:
         """Make the edits under Hermes's lock, a lock file beside each file."""

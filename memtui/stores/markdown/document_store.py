@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from memtui.changes import Change, Edit, Outcome, Plan, text_edit
 from memtui.model import Memory
+from memtui.stores import values
 from memtui.stores.base import Reading, Unreadable
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.markdown.document_editing import (
@@ -43,14 +44,6 @@ from memtui.stores.markdown.documents import (
 from memtui.stores.plans import PlanContext, dangling_warnings, plan_duplicate, plan_one
 from memtui.stores.scanning import FoundShard, documents
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.values import (
-    RATING_OF,
-    changed_values,
-    checked_importance,
-    content_of,
-    utc_now,
-    word_of,
-)
 
 EDITABLE = frozenset({"content", "title", "tags", "importance", "type"})
 
@@ -73,7 +66,9 @@ class DocumentStore(TextFileStore):
     noun = "document"
     """What a document is called in reasons."""
 
-    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self, root: Path, label: str, now: Callable[[], datetime] = values.utc_now
+    ) -> None:
         super().__init__(root, label, now)
         self._paths: list[str] = []
         self._names: dict[str, str] | None = None
@@ -174,7 +169,7 @@ class DocumentStore(TextFileStore):
 
 def plan_edit(change: Change, memory: Memory, context: DocumentContext) -> Plan:
     """Change the fields of a document."""
-    store, changed = context.store, changed_values(change, memory, EDITABLE)
+    store, changed = context.store, values.changed_values(change, memory, EDITABLE)
     store.check_edit(memory, changed)
     before = page = open_document(memory, context)
     entry: dict[str, Any] = {}
@@ -191,11 +186,11 @@ def plan_edit(change: Change, memory: Memory, context: DocumentContext) -> Plan:
         in_file = may_write and page.has_frontmatter
         page, entry["tags"] = with_tags(page, changed["tags"], context, native, in_file=in_file)
     if "importance" in changed:
-        importance = checked_importance(changed["importance"])
+        importance = values.checked_importance(changed["importance"])
         written = store.with_importance(page, importance)
         page = written or page
         if written is None:
-            entry["rating"] = RATING_OF[importance]
+            entry["rating"] = values.RATING_OF[importance]
     edits: tuple[Edit, ...] = before.text_edits(page.text)
     edits += context.sidecar_entry(memory).set(**entry) if entry else ()
     parts = context.part_refs(memory.id, before.text, page.text)
@@ -213,8 +208,8 @@ def plan_delete(change: Change, memory: Memory, context: DocumentContext) -> Pla
 
 def plan_add(change: Change, context: DocumentContext) -> Plan:
     """A new document, whose name is made of its title or first line. Raises Refused."""
-    store, content = context.store, content_of(change)
-    title = word_of(change, "title", "")
+    store, content = context.store, values.content_of(change)
+    title = values.word_of(change, "title", "")
     folder = str(change.fields.get("entity") or "").strip("/")
     stem = named_stem(title or outline(content).title or content.strip())
     stem = store.stem_of(change, folder, stem, context.now)

@@ -26,6 +26,7 @@ from memtui.changes import TEXTS, Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.files.reading import digest
 from memtui.model import FILE_TIME, FILE_TIME_KEY, Link, Memory, Place
+from memtui.stores import importing
 from memtui.stores.base import (
     LoadedText,
     ReadTime,
@@ -36,15 +37,8 @@ from memtui.stores.base import (
     loaded_whole,
 )
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
-from memtui.stores.importing import (
-    extra_in,
-    kind_change,
-    lost_names,
-    sidecar_values,
-    slug,
-    texts_in,
-)
 from memtui.stores.listed_texts import shard_of
+from memtui.stores.markdown import document_store, documents
 from memtui.stores.markdown.document_editing import (
     OpenDocument,
     converted_document,
@@ -53,27 +47,7 @@ from memtui.stores.markdown.document_editing import (
     with_heading,
     with_named_title,
 )
-from memtui.stores.markdown.document_store import (
-    EDITABLE,
-    DocumentContext,
-    DocumentStore,
-    plan_add,
-    plan_delete,
-    plan_edit,
-    plan_import,
-)
-from memtui.stores.markdown.documents import (
-    CREATED_KEYS,
-    UPDATED_KEYS,
-    MarkdownFile,
-    date_in_path,
-    document_fields,
-    linked_documents,
-    outline,
-    parse_document,
-    words_of,
-)
-from memtui.stores.markdown_folder import SETTINGS, profile_of
+from memtui.stores.markdown_folder import SETTINGS, profile_of, rules
 from memtui.stores.markdown_folder.entries import (
     ENTRY,
     entry_memories,
@@ -87,17 +61,6 @@ from memtui.stores.markdown_folder.observation_lines import (
     plan_edit_line,
 )
 from memtui.stores.markdown_folder.profiles import BASIC, MEMFS, PROFILES, Profile, is_loaded
-from memtui.stores.markdown_folder.rules import (
-    NO_PATTERNS,
-    NamePatterns,
-    Observation,
-    memfs_fault,
-    parse_patterns,
-    patterns_in,
-    references,
-    relations,
-    upkeep_rules,
-)
 from memtui.stores.plans import (
     SIDECAR_ACTS,
     ActionSupport,
@@ -121,7 +84,7 @@ link to. In a larger folder a link is found again when its own note changes."""
 
 
 def note_memories(
-    document: MarkdownFile,
+    document: documents.MarkdownFile,
     profile: Profile,
     label: str,
     find: Callable[[str], str],
@@ -141,9 +104,9 @@ def note_memories(
         sidecar: the ids of observations that memtui edited.
     """
     front = document.frontmatter
-    found = outline(document.body)
-    created = document.time(CREATED_KEYS)[0] or date_in_path(document.path)
-    updated = document.time(UPDATED_KEYS)[0]
+    found = documents.outline(document.body)
+    created = document.time(documents.CREATED_KEYS)[0] or documents.date_in_path(document.path)
+    updated = document.time(documents.UPDATED_KEYS)[0]
     extra = _extra(document, profile)
     if found.headings:
         extra["headings"] = list(found.headings)
@@ -155,7 +118,7 @@ def note_memories(
         extra["loaded_at_start"] = True
     importance = importance_of_rating(rating)
     yield Memory(
-        **document_fields(document, label),
+        **documents.document_fields(document, label),
         kind="document",
         type=_type(document, profile),
         title=_title(document, profile, found.title),
@@ -163,7 +126,7 @@ def note_memories(
         created=created,
         updated=updated or document.changed,
         importance=importance or ("high" if is_loaded(profile, document.path) else "medium"),
-        tags=words_of(front.get("tags")) if profile.frontmatter else (),
+        tags=documents.words_of(front.get("tags")) if profile.frontmatter else (),
         links=_links(document, profile, find),
         extra=extra,
     )
@@ -175,7 +138,7 @@ def note_memories(
             yield _fact(id, each, document, label, created, updated or document.changed, dated)
 
 
-def _extra(document: MarkdownFile, profile: Profile) -> dict[str, Any]:
+def _extra(document: documents.MarkdownFile, profile: Profile) -> dict[str, Any]:
     extra = document.extra
     if isinstance(extra.get("title"), str):
         del extra["title"]
@@ -184,33 +147,35 @@ def _extra(document: MarkdownFile, profile: Profile) -> dict[str, Any]:
     return extra | {"profile": profile.name}
 
 
-def _type(document: MarkdownFile, profile: Profile) -> str:
+def _type(document: documents.MarkdownFile, profile: Profile) -> str:
     if profile is MEMFS:
         return "system" if document.path.startswith("system/") else "reference"
     value = document.frontmatter.get("type") if profile.frontmatter else ""
     return value.strip() if isinstance(value, str) else ""
 
 
-def _title(document: MarkdownFile, profile: Profile, heading: str) -> str:
+def _title(document: documents.MarkdownFile, profile: Profile, heading: str) -> str:
     if not profile.frontmatter:
         return document.path.removesuffix(SUFFIX)
     return document.name or heading or posixpath.basename(document.path).removesuffix(SUFFIX)
 
 
 def _links(
-    document: MarkdownFile, profile: Profile, find: Callable[[str], str]
+    document: documents.MarkdownFile, profile: Profile, find: Callable[[str], str]
 ) -> tuple[Link, ...]:
     links: dict[tuple[str, str], Link] = {}
     if profile.observations:
-        for relation, target, context in relations(document.body):
+        for relation, target, context in rules.relations(document.body):
             link = Link(relation, find(target) or target, note=context)
             links.setdefault((link.relation, link.target), link)
     if profile.references:
-        for name in references(document.body):
+        for name in rules.references(document.body):
             target = f"{name}{SUFFIX}"
             links.setdefault(("refers_to", target), Link("refers_to", target))
     known = {target for _, target in links}
-    for relation, target in linked_documents(outline(document.body), document.path, find):
+    for relation, target in documents.linked_documents(
+        documents.outline(document.body), document.path, find
+    ):
         if target not in known:
             name = "links_to" if profile is BASIC else relation
             links.setdefault((name, target), Link(name, target))
@@ -219,8 +184,8 @@ def _links(
 
 def _fact(
     id: str,
-    each: Observation,
-    document: MarkdownFile,
+    each: rules.Observation,
+    document: documents.MarkdownFile,
     label: str,
     created: datetime | None,
     updated: datetime | None,
@@ -248,8 +213,8 @@ def link_names(path: str) -> tuple[str, ...]:
     """The names by which a note can be linked to: its path, its stem, and their slugs."""
     name = path.removesuffix(SUFFIX)
     stem = posixpath.basename(name)
-    permalink = "/".join(slug(part) for part in name.split("/"))
-    return name, stem, permalink, slug(stem)
+    permalink = "/".join(importing.slug(part) for part in name.split("/"))
+    return name, stem, permalink, importing.slug(stem)
 
 
 # ---- acts ----------------------------------------------------------------------------------------
@@ -271,25 +236,25 @@ def _not_on(act: Act, memory: Memory) -> str:
     return ""
 
 
-def _edit(change: Change, memory: Memory, context: DocumentContext) -> Plan:
+def _edit(change: Change, memory: Memory, context: document_store.DocumentContext) -> Plan:
     if ENTRY in memory.extra:
         return plan_edit_entry(change, memory, context)
-    plan = plan_edit_line if memory.kind == "fact" else plan_edit
+    plan = plan_edit_line if memory.kind == "fact" else document_store.plan_edit
     return plan(change, memory, context)
 
 
-def _delete(change: Change, memory: Memory, context: DocumentContext) -> Plan:
+def _delete(change: Change, memory: Memory, context: document_store.DocumentContext) -> Plan:
     if ENTRY in memory.extra:
         return plan_delete_entry(change, memory, context)
-    plan = plan_delete_line if memory.kind == "fact" else plan_delete
+    plan = plan_delete_line if memory.kind == "fact" else document_store.plan_delete
     return plan(change, memory, context)
 
 
-def _import(change: Change, context: DocumentContext) -> Plan:
+def _import(change: Change, context: document_store.DocumentContext) -> Plan:
     path, _, line = str(change.fields["id"]).partition("#")
     if line:
         return plan_duplicate(change, "the note that holds this line", context.ref(path))
-    return plan_import(change, context)
+    return document_store.plan_import(change, context)
 
 
 # ---- new notes ----------------------------------------------------------------------------------
@@ -304,14 +269,14 @@ def _front(
     change: Change, profile: Profile, path: str, title: str, now: datetime
 ) -> dict[str, Any]:
     front: dict[str, Any] = {}
-    tags = [tag for tag in texts_in(change, "tags") if tag.strip()]
+    tags = [tag for tag in importing.texts_in(change, "tags") if tag.strip()]
     if profile is MEMFS:
         front["description"] = _description(content_of(change), title)
     elif profile is BASIC:
         name = path.removesuffix(SUFFIX)
         front["title"] = title or posixpath.basename(name)
         front["type"] = word_of(change, "type", "note")
-        front["permalink"] = "/".join(slug(part) for part in name.split("/"))
+        front["permalink"] = "/".join(importing.slug(part) for part in name.split("/"))
     elif profile.frontmatter and change.fields.get("type"):
         front["type"] = word_of(change, "type", "")
     if profile.tags and tags:
@@ -348,22 +313,22 @@ def convert(memory: Memory) -> ConvertedMemory:
     stands = "(stands in the frontmatter, if the notes have one)"
     changes = (
         (memory.status != "active", f"status {memory.status} {stands}"),
-        kind_change(memory, "document"),
+        importing.kind_change(memory, "document"),
         (memory.entity not in ("", folder), "entity (becomes a folder)"),
         (memory.importance != "medium", f"importance {stands}"),
     )
     names = ("confidence", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, lost_names(memory, changes, *names))
+    return ConvertedMemory(fields, importing.lost_names(memory, changes, *names))
 
 
-class MarkdownFolder(DocumentStore):
+class MarkdownFolder(document_store.DocumentStore):
     """One folder of notes, by the rules of the profile that is recognised or chosen."""
 
     format = "markdown-folder"
     noun = "note"
     acts = ActionSupport(
-        editable=EDITABLE,
-        add=plan_add,
+        editable=document_store.EDITABLE,
+        add=document_store.plan_add,
         add_imported=_import,
         handlers={Act.EDIT: _edit, Act.RETYPE: _edit, Act.TAG: _edit, Act.DELETE: _delete},
         unsupported={
@@ -383,8 +348,8 @@ class MarkdownFolder(DocumentStore):
         super().__init__(root, label, now)
         self.profile = PROFILES[profile] if profile else profile_of(root)
         file = root.parent / SETTINGS.name
-        self._patterns: CachedFile[NamePatterns] = CachedFile(
-            file, root.parent, parse_patterns, NO_PATTERNS
+        self._patterns: CachedFile[rules.NamePatterns] = CachedFile(
+            file, root.parent, rules.parse_patterns, rules.NO_PATTERNS
         )
         self._not_committed = ""
 
@@ -406,7 +371,7 @@ class MarkdownFolder(DocumentStore):
         for edit in plan.edits if self.profile.described else ():
             if edit.kind in TEXTS and edit.after is not None:
                 path = os.path.relpath(edit.path, self.root).replace(os.sep, "/")
-                if why := memfs_fault(path, edit.after):
+                if why := rules.memfs_fault(path, edit.after):
                     raise Refused(why, where=path, do="fix its frontmatter first")
         return plan
 
@@ -437,14 +402,14 @@ class MarkdownFolder(DocumentStore):
         if self._not_committed:
             yield Unreadable(str(self.root / ".git"), self._not_committed)
 
-    def name_patterns(self) -> NamePatterns:
+    def name_patterns(self) -> rules.NamePatterns:
         """Which notes are read-only or ignored by the settings of the folder's program."""
         if not self.profile.references:
-            return NO_PATTERNS
+            return rules.NO_PATTERNS
         if not os.path.lexists(self._patterns.path):
-            return patterns_in(read_place_facts(self.root))
+            return rules.patterns_in(read_place_facts(self.root))
         parsed = self._patterns.current()
-        return NamePatterns(fault=parsed.fault) if parsed.fault else parsed.value
+        return rules.NamePatterns(fault=parsed.fault) if parsed.fault else parsed.value
 
     def read_time(self, path: str) -> ReadTime:
         """As the profile says."""
@@ -459,7 +424,7 @@ class MarkdownFolder(DocumentStore):
             if memory.kind == "document" and memory.extra.get("loaded_at_start")
         )
 
-    def memories(self, document: MarkdownFile, sidecar: Sidecar) -> Iterator[Memory]:
+    def memories(self, document: documents.MarkdownFile, sidecar: Sidecar) -> Iterator[Memory]:
         """One note, and its observations."""
         locked = self.name_patterns().is_read_only(document.path.removesuffix(SUFFIX))
         rating = sidecar.entry(document.path).get("rating")
@@ -493,7 +458,7 @@ class MarkdownFolder(DocumentStore):
 
     def parts(self, path: str, text: str) -> Mapping[str, str]:
         """Id and text of the observations or entries in a note, if its program has some."""
-        body = parse_document(path, "", text, None).body
+        body = documents.parse_document(path, "", text, None).body
         if self.profile.entries:
             return {f"{path}#{each.name}": each.text for each in parse_entries(body) if each.text}
         if not self.profile.observations:
@@ -511,11 +476,11 @@ class MarkdownFolder(DocumentStore):
     def imported_text(self, change: Change, path: str, now: datetime) -> str:
         title = str(change.fields.get("title") or "") if self.profile.frontmatter else ""
         text = self.new_text(change, path, " ".join(title.split()), now)
-        front = extra_in(change).get(FRONTMATTER)
+        front = importing.extra_in(change).get(FRONTMATTER)
         return with_fields(text, front) if self.profile.tags and isinstance(front, dict) else text
 
     def imported_values(self, change: Change) -> dict[str, Any]:
-        values = sidecar_values(change, links=change.fields.get("links") or ())
+        values = importing.sidecar_values(change, links=change.fields.get("links") or ())
         if self.profile.tags:
             values["tags"] = None
         return values | dict.fromkeys(("supersedes", "superseded_by"))
@@ -540,5 +505,5 @@ SUPPORT = FormatSupport(
         belongings=("*.md", ".obsidian/app.json"),
         convert=convert,
     ),
-    upkeep=upkeep_rules(),
+    upkeep=rules.upkeep_rules(),
 )

@@ -20,20 +20,13 @@ from memtui.errors import Conflict, Refused
 from memtui.files.json.editing import put_member, splice
 from memtui.files.json.graph import ENTITY, RELATION, Graph, GraphRecord, parse_graph
 from memtui.model import Link, Memory, Place
-from memtui.stores import listed_texts
+from memtui.stores import listed_texts, plans
 from memtui.stores.base import ReadTime, Unreadable
 from memtui.stores.file_store import explain_read_only
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import CONVERTED, extra_in, is_import
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile, importance_in, text_key
 from memtui.stores.mcp_memory import graph_file
-from memtui.stores.plans import (
-    ended_link_edits,
-    plan_duplicate,
-    plan_one,
-    plan_sidecar_act,
-    requested_link,
-)
 from memtui.stores.scanning import listed_faults
 from memtui.stores.sidecar import is_kept
 from memtui.stores.values import changed_values, memory_name, word_of
@@ -153,7 +146,7 @@ def _edit(change: Change, memory: Memory, context: ListContext) -> Plan:
     if known is None:
         raise Conflict("another program removed the entity", where=str(file.path))
     after = file.graph.with_record(known, put_member(known.raw, "entityType", type))
-    plan = plan_one(change, memory, file.edit(after))
+    plan = plans.plan_one(change, memory, file.edit(after))
     others = (ref for ref in _entity_refs(memory.entity, context) if ref != memory.ref)
     return replace(plan, refs=(memory.ref, *others), reason=f"of all of {memory.entity}")
 
@@ -175,7 +168,7 @@ def _delete(change: Change, memory: Memory, context: ListContext) -> Plan:
 def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
     """Plan a relation if it leads to an entity of the graph; else a link in the sidecar."""
     file = _graph(memory, context)
-    relation, target = requested_link(change, memory)
+    relation, target = plans.requested_link(change, memory)
     to_entity = file.entity(target) is not None and not is_kept(memory)
     existing = file.related(memory.entity, relation, target)
     edits: tuple[Edit, ...] = ()
@@ -188,11 +181,11 @@ def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
             edits = file.edit(after)
     elif change.act is Act.UNLINK and existing:
         after = file.graph.without(existing)
-        ended = ended_link_edits(change, context.sidecar_entry(memory), context.now)
+        ended = plans.ended_link_edits(change, context.sidecar_entry(memory), context.now)
         edits = (*file.edit(after), *ended)
     else:
-        return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
-    plan = plan_one(change, memory, edits)
+        return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+    plan = plans.plan_one(change, memory, edits)
     others = (ref for ref in _entity_refs(memory.entity, context) if ref != memory.ref)
     notes = context.other_refs(file, after) if edits else ()
     refs = tuple(dict.fromkeys((memory.ref, *others, *notes)))
@@ -201,7 +194,7 @@ def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
 
 def _plan_import(change: Change, context: ListContext) -> Plan:
     if change.fields.get("kind") == "note" and "only_in_relations" in extra_in(change):
-        return plan_duplicate(change, "an entity without observations")
+        return plans.plan_duplicate(change, "an entity without observations")
     plan = listed_texts.plan_listed_import(change, context)
     file = context.open_list(SHARD)
     assert isinstance(file, GraphFile)

@@ -26,34 +26,10 @@ from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import CURRENT, Memory
+from memtui.stores import importing, plans
 from memtui.stores.base import Reading, ReadTime, Shard
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport, UpkeepRules
-from memtui.stores.importing import (
-    described_memory,
-    entity_parts,
-    extra_in,
-    kind_change,
-    links_in,
-    lost_names,
-    native_keys,
-    short_hash,
-    sidecar_values,
-    text_with_title,
-    texts_in,
-)
-from memtui.stores.plans import (
-    ActHandler,
-    ActionSupport,
-    dangling_warnings,
-    ended_link_edits,
-    plan_duplicate,
-    plan_merge,
-    plan_one,
-    plan_sidecar_act,
-    plan_successor,
-    requested_link,
-)
 from memtui.stores.scanning import FoundShard, LastRead
 from memtui.stores.sidecar import Sidecar, is_kept, kept_value
 from memtui.stores.simple_memory import records
@@ -259,7 +235,7 @@ def _merge(change: Change, memory: Memory, context: RecordContext) -> Plan:
                 "its text is only kept beside"
             )
     edits += _moved_references({one.id for one in merged}, memory, context)
-    return plan_merge(change, memory, merged, tuple(edits), tuple(warnings))
+    return plans.plan_merge(change, memory, merged, tuple(edits), tuple(warnings))
 
 
 def _moved_references(gone: set[str], memory: Memory, context: RecordContext) -> Iterator[Edit]:
@@ -308,7 +284,7 @@ def _merged_values(
 def _link(change: Change, memory: Memory, context: RecordContext) -> Plan:
     """Plan LINK and UNLINK in the record's own lists, or beside it where it has no such list."""
     target = context.target(memory)
-    relation, other = requested_link(change, memory)
+    relation, other = plans.requested_link(change, memory)
     if not relation or not other:
         raise Refused("a link needs a relation and a memory to lead to", where=change.ref)
     key, item = "links", {"rel": relation, "to": other}
@@ -318,11 +294,11 @@ def _link(change: Change, memory: Memory, context: RecordContext) -> Plan:
     left = [known for known in list_of(old) if not _is_same_link(known, item)]
     is_there = len(left) < len(list_of(old))
     if not isinstance(old, list) or (change.act is Act.UNLINK and not is_there):
-        return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+        return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
     if change.act is Act.LINK:
-        return plan_one(change, memory, () if is_there else target.put(**{key: [*old, item]}))
-    ended = ended_link_edits(change, context.sidecar_entry(memory), context.now)
-    return plan_one(change, memory, (*target.put(**{key: left}), *ended))
+        return plans.plan_one(change, memory, () if is_there else target.put(**{key: [*old, item]}))
+    ended = plans.ended_link_edits(change, context.sidecar_entry(memory), context.now)
+    return plans.plan_one(change, memory, (*target.put(**{key: left}), *ended))
 
 
 def _is_same_link(known: object, item: object) -> bool:
@@ -333,8 +309,8 @@ def _is_same_link(known: object, item: object) -> bool:
 
 def _delete(change: Change, memory: Memory, context: RecordContext) -> Plan:
     target = context.target(memory)
-    warnings = dangling_warnings(memory, context.view.memories(context.label))
-    return plan_one(change, memory, (target.removal(), *target.entry.removal()), warnings)
+    warnings = plans.dangling_warnings(memory, context.view.memories(context.label))
+    return plans.plan_one(change, memory, (target.removal(), *target.entry.removal()), warnings)
 
 
 # ---- adding --------------------------------------------------------------------------------------
@@ -360,7 +336,7 @@ def _add(change: Change, context: RecordContext) -> Plan:
     value = _new_value(kind, change, context)
     record = {"id": _new_id(kind, content_of(change), context), **value}
     record |= _links(change, record)
-    entry = {"rating": _rating(kind, record, change), "tags": texts_in(change, "tags")}
+    entry = {"rating": _rating(kind, record, change), "tags": importing.texts_in(change, "tags")}
     return _plan_added(change, context, kind, record, entry)
 
 
@@ -406,7 +382,7 @@ def _supersede(change: Change, memory: Memory, context: RecordContext) -> Plan:
     else:
         edits += old.entry.set(**{KEPT_STATUS: "superseded", "superseded_by": [id]})
     reason = f"Added {kind.noun}, {id}, in place of {memory.id}"
-    return plan_successor(change, memory, context.ref(id), tuple(edits), reason)
+    return plans.plan_successor(change, memory, context.ref(id), tuple(edits), reason)
 
 
 def _new_value(
@@ -485,16 +461,16 @@ _GONE = ("superseded", "retired", "deleted")
 
 def _plan_import(change: Change, context: RecordContext) -> Plan:
     """Plan the import of one record; of a former text only into the sidecar. Raises Refused."""
-    fields, extra = change.fields, extra_in(change)
+    fields, extra = change.fields, importing.extra_in(change)
     id, named, status = str(fields["id"]), str(fields.get("kind") or ""), fields.get("status")
     if named not in RECORD_KIND_OF:
         raise Refused(f"Simple Memory holds no {named or 'such'} memory", where=id)
     kind = RECORD_KIND_OF[named]
     is_kept = bool(extra.get("kept"))
     if context.sidecar.entry(id) if is_kept else id in context.open(kind).by_id:
-        return plan_duplicate(change, "a record with this id")
+        return plans.plan_duplicate(change, "a record with this id")
     if is_kept:
-        memory = described_memory(change, context.ref(id), named, content_of(change))
+        memory = importing.described_memory(change, context.ref(id), named, content_of(change))
         edits = context.record_entry_edits(id, kept=kept_value(memory))
         return Plan((change,), edits, Outcome.ADDED, f"Kept {id}", (memory.ref,))
     native = kind is FACTS and {"s", "p", "o"} <= extra.keys()
@@ -507,8 +483,8 @@ def _plan_import(change: Change, context: RecordContext) -> Plan:
         record["pinned"] = True
     if kind is SCHEMA and status in _GONE:
         record["status"] = OUTDATED
-    record |= native_keys(change, ("id",))
-    entry = sidecar_values(change, tags=tags_of(kind, record))
+    record |= importing.native_keys(change, ("id",))
+    entry = importing.sidecar_values(change, tags=tags_of(kind, record))
     former_status = "retired" if status == "deleted" else status
     entry |= {
         "pinned": None,
@@ -521,7 +497,7 @@ def _plan_import(change: Change, context: RecordContext) -> Plan:
 
 def _links(change: Change, value: Mapping[str, Any]) -> dict[str, Any]:
     """The lists of links that are not empty or that this kind of record always has."""
-    links = links_in(change)
+    links = importing.links_in(change)
     lists: dict[str, Any] = {
         key: [link.target for link in links if link.relation == relation]
         for relation, key in LISTS.items()
@@ -546,13 +522,13 @@ def convert(memory: Memory) -> ConvertedMemory:
     kind = "fact" if plain and not memory.title else "episode"
     if memory.type in SCHEMA_KINDS:
         kind = "schema"
-    domain, *topic = entity_parts(memory)
+    domain, *topic = importing.entity_parts(memory)
     content = memory.content or memory.headline
-    number = int(short_hash(memory.ref, 12), 16)
+    number = int(importing.short_hash(memory.ref, 12), 16)
     fields = {
         "id": RECORD_KIND_OF[kind].id_of(number, CONVERTED_ID_DIGITS),
         "kind": kind,
-        "content": text_with_title(memory) if kind == "schema" else content,
+        "content": importing.text_with_title(memory) if kind == "schema" else content,
         "type": memory.type if kind == "schema" else "",
         "title": memory.headline[:200] if kind == "episode" else "",
         "entity": "/".join([domain, "-".join(topic)] if topic else [domain]),
@@ -568,14 +544,14 @@ def convert(memory: Memory) -> ConvertedMemory:
     changes = (
         (memory.type and kind != "schema", "type (becomes a tag)"),
         (memory.status in _STATUS, f"status {memory.status} (becomes {fields['status']})"),
-        kind_change(memory, kind),
+        importing.kind_change(memory, kind),
         (memory.entity not in ("", fields["entity"]), "entity (becomes domain/topic)"),
         (kind == "schema" and memory.created, "created"),
         (kind == "episode" and memory.confidence, "confidence"),
         (kind == "fact" and has_time, "created (only its day)"),
     )
     names = ("updated", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, lost_names(memory, changes, *names))
+    return ConvertedMemory(fields, importing.lost_names(memory, changes, *names))
 
 
 # ---- the store -----------------------------------------------------------------------------------
@@ -601,14 +577,14 @@ def _not_on(act: Act, memory: Memory) -> str:
 
 def _act_on_record(
     make_edits: Callable[[Change, Memory, RecordContext], tuple[Edit, ...]], *, ends: bool = False
-) -> ActHandler:
+) -> plans.ActHandler:
     """Make an act's handler of a function that gives the edits of one record."""
-    return lambda change, memory, context: plan_one(
+    return lambda change, memory, context: plans.plan_one(
         change, memory, make_edits(change, memory, context), ends=ends
     )
 
 
-ACTS = ActionSupport(
+ACTS = plans.ActionSupport(
     editable=EDITABLE,
     add=_add,
     add_imported=_plan_import,

@@ -66,6 +66,17 @@ def refuse_damaged(row: Row) -> None:
         )
 
 
+def row_conflict(edit: Edit, row: Row | None, problem: str = "") -> Conflict:
+    """The conflict of an edit with its row as it is now; `problem`: what the row does not say."""
+    return Conflict(
+        problem or ("the row is gone" if row is None else "the row changed since it was read"),
+        where=row_name(edit),
+        base=describe_columns(edit.before, edit, row),
+        theirs=describe_columns(row, edit, row),
+        yours=describe_columns(edit.after, edit, row),
+    )
+
+
 def describe_columns(columns: Row | None, edit: Edit, row: Row | None) -> str | None:
     """The changed columns for display: the content alone, or `name: value` lines."""
     if columns is None:

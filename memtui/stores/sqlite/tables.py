@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,28 +123,35 @@ def columns_of(connection: sqlite3.Connection, tables: Sequence[str]) -> dict[st
 
 
 @dataclass
-class TableStore(Store):
-    """One database, read only unless a format says more."""
+class DatabaseStore(Store):
+    """The rows of one database, in shards."""
 
     root: Path
     label: str
     file: Path
-    tables: ClassVar[Sequence[Table]]
-    why_read_only: ClassVar[str] = ""
-    _stamps: FileStamps = ()
-    _scan: Scan = field(default=Scan(()))
+    _stamps: FileStamps = field(default=(), init=False)
+    _scan: Scan = field(default=Scan(()), init=False)
+    faults: ClassVar[tuple[type[Exception], ...]] = (sqlite3.Error, ValueError)
+    """What is wrong with a database where one of these is raised as it is read."""
 
-    @property
-    def read_only(self) -> str:
-        return self.why_read_only
+    @abstractmethod
+    def marks(self, connection: sqlite3.Connection) -> Mapping[str, str]:
+        """The key of each shard -> its stamp. Raises sqlite3.Error."""
+
+    @abstractmethod
+    def memories(self, connection: sqlite3.Connection, key: str) -> tuple[Memory, ...]:
+        """The memories of one shard. Raises sqlite3.Error, ValueError on a bad key."""
 
     def scan(self) -> Scan:
-        """Shards with stamps; no SQL while the files' stamps are the same."""
+        """Shards with stamps; no SQL while the files' stamps are the same.
+
+        On an error the last shards that were seen are listed beside the reason.
+        """
         stamps = file_stamps(self.file)[:3]
         if stamps == self._stamps:
             return self._scan
         try:
-            found = run_read(self.file, self._marks)
+            found = run_read(self.file, self.marks)
         except sqlite3.Error as error:
             scan = Scan(self._scan.shards, (self._unreadable(error),))
             if is_over_limit(error) and is_settled(stamps):
@@ -159,11 +167,26 @@ class TableStore(Store):
         """Read the rows of one shard in one short transaction."""
         try:
             return Reading(run_read(self.file, lambda c: self.memories(c, shard.key)))
-        except (sqlite3.Error, ValueError) as error:
+        except self.faults as error:
             return Reading((), (self._unreadable(error),))
 
+    def _unreadable(self, error: Exception) -> Unreadable:
+        reason = describe_error(error) if isinstance(error, sqlite3.Error) else str(error)
+        return Unreadable(str(self.file), f"SQLite: {reason}")
+
+
+@dataclass
+class TableStore(DatabaseStore):
+    """One database, read only unless a format says more."""
+
+    tables: ClassVar[Sequence[Table]]
+    why_read_only: ClassVar[str] = ""
+
+    @property
+    def read_only(self) -> str:
+        return self.why_read_only
+
     def memories(self, connection: sqlite3.Connection, key: str) -> tuple[Memory, ...]:
-        """The memories of one shard. Raises sqlite3.Error, ValueError on a bad key."""
         name, _, bucket = key.partition("/")
         table = next((each for each in self.tables if each.name == name), None)
         if table is None:
@@ -191,7 +214,7 @@ class TableStore(Store):
         sql = f"SELECT {', '.join(selected)} FROM {table.name} t {where} ORDER BY t.rowid"
         return map(dict, bounded(connection.execute(sql, values)))
 
-    def _marks(self, connection: sqlite3.Connection) -> dict[str, str]:
+    def marks(self, connection: sqlite3.Connection) -> dict[str, str]:
         columns = columns_of(connection, [table.name for table in self.tables])
         if not columns:
             raise sqlite3.DatabaseError("it holds none of its program's tables")
@@ -211,10 +234,6 @@ class TableStore(Store):
     def depends_on(self, connection: sqlite3.Connection) -> Any:  # noqa: ARG002
         """A mark of what every memory depends on beside its own row."""
         return ""
-
-    def _unreadable(self, error: Exception) -> Unreadable:
-        reason = describe_error(error) if isinstance(error, sqlite3.Error) else str(error)
-        return Unreadable(str(self.file), f"SQLite: {reason}")
 
 
 def holds_tables(file: Path, needed: Mapping[str, str], *, by_name: bool) -> bool:

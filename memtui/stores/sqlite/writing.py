@@ -14,7 +14,9 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
+
+from msgspec import Struct
 
 from memtui.changes import Edit, Kind, row_edit
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError
@@ -23,7 +25,7 @@ from memtui.model import Memory
 from memtui.stores.base import Reading, Shard, Unreadable, WriteRecorder, Written
 from memtui.stores.file_store import FileStore, explain_read_only
 from memtui.stores.plans import PlanContext, planned_before
-from memtui.stores.scanning import FoundShard
+from memtui.stores.scanning import FoundShard, LastRead
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.sqlite.columns import from_json_value, is_valid_text, to_json_value
 from memtui.stores.sqlite.connection import (
@@ -34,10 +36,10 @@ from memtui.stores.sqlite.connection import (
     transaction,
 )
 from memtui.stores.sqlite.rows import (
-    describe_columns,
     find_row,
     insert_row,
     refuse_damaged,
+    row_conflict,
     row_digest,
     row_name,
     saved_beside,
@@ -145,6 +147,7 @@ class WritableTables(FileStore):
         super().__init__(root, label, now)
         self.file = file
         self.rows = self.row_store(root, label, file)
+        self._unknown = LastRead[str]()
 
     @property
     def read_only(self) -> str:
@@ -153,8 +156,9 @@ class WritableTables(FileStore):
             return closed
         if not os.access(self.file, os.W_OK):
             return "the database is read-only for this user"
+        files = (self.file, f"{self.file}-wal")
         try:
-            return run_read(self.file, self.why_unknown)
+            return self._unknown.get(files, lambda: run_read(self.file, self.why_unknown))
         except sqlite3.Error as error:
             return f"the database cannot be read ({error})"
 
@@ -224,63 +228,104 @@ class WritableTables(FileStore):
         beside = tuple(edit for edit in edits if edit.kind is not Kind.ROW)
         if not rows:
             return super().apply(beside, recorder)
+
+        def writer(connection: sqlite3.Connection) -> RowWriter:
+            if why := self.why_unknown(connection):
+                raise Refused(why, where=str(self.file))
+            return _Writer(connection)
+
         every = frozenset[str]().union(*self.triggers.values())
-        try:
-            with transaction(self.file, every) as connection:
-                if why := self.why_unknown(connection):
-                    raise Refused(why, where=str(self.file))
-                name = self._write(connection, rows, recorder)
-                with saved_beside(beside, recorder):
-                    commit(connection)
-                failpoint("done")
-                recorder.done(name)
-        except sqlite3.Error as error:
-            why = f"SQLite: {database_error_text(error, self.file)}"
-            raise SaveError(why, where=str(self.file), do="nothing was changed") from error
+        write_rows(self.file, rows, beside, recorder, (self.known, every), writer)
         return None
 
-    def _write(
-        self, connection: sqlite3.Connection, edits: Sequence[Edit], recorder: WriteRecorder
-    ) -> str:
-        """Make the edits; the first row that differs tells after a crash what became of all."""
-        mark: tuple[Edit, str] | None = None
-        for edit in edits:
-            before = row_digest(self._row(connection, edit))
-            self._write_one(connection, edit)
-            if mark is None and before != row_digest(self._row(connection, edit)):
-                mark = edit, before
-        first, digest = mark or (edits[0], row_digest(self._row(connection, edits[0])))
-        name = row_name(first)
-        recorder.intend(name, digest, row_digest(self._row(connection, first)))
-        return name
 
-    def _row(self, connection: sqlite3.Connection, edit: Edit) -> dict[str, Any] | None:
-        if edit.table not in self.known or Path(edit.path) != self.file:
-            raise Refused("this edit does not belong to this database", where=str(self.file))
-        return find_row(connection, columns_of(connection, [edit.table])[edit.table], edit)
+class RowWriter(Protocol):
+    """Writes row edits inside a transaction. Methods raise sqlite3.Error."""
 
-    def _write_one(self, connection: sqlite3.Connection, edit: Edit) -> None:
-        row, before = self._row(connection, edit), edit.before or {}
+    def row(self, edit: Edit) -> dict[str, Any] | None:
+        """The row of an edit as it is now."""
+
+    def write(self, edit: Edit, row: dict[str, Any] | None) -> Edit:
+        """Make an edit of this row; returns it as it was made. Raises Conflict or Refused."""
+
+
+def write_rows(
+    file: Path,
+    edits: Sequence[Edit],
+    beside: tuple[Edit, ...],
+    recorder: WriteRecorder,
+    known: tuple[Collection[str], frozenset[str]],
+    writer_of: Callable[[sqlite3.Connection], RowWriter],
+) -> list[Edit]:
+    """Make edits of rows, all or none.
+
+    One row is named to the recorder: the transaction is whole or not there, so the first row that
+    differs tells after a crash what became of all. (A mark per row would hold the lock of the
+    database while thousands of marks are synced to disk.)
+
+    Args:
+        beside: edits of files, which are saved inside the transaction, before it is committed; they
+            are taken back if it cannot be.
+        recorder: is called before the commit and after it.
+        known: the tables that may be written, and the triggers that may run.
+
+    Returns:
+        The edits as they were made.
+
+    Raises Conflict, Refused or SaveError.
+    """
+    tables, triggers = known
+    for edit in edits:
+        if edit.table not in tables or Path(edit.path) != file:
+            raise Refused("this edit does not belong to this database", where=str(file))
+        for columns in (edit.before, edit.after):
+            _check_texts(columns or {})
+    try:
+        with transaction(file, triggers) as connection:
+            writer, written = writer_of(connection), []
+            mark: tuple[Edit, str] | None = None
+            for edit in edits:
+                row = writer.row(edit)
+                before = row_digest(row)
+                written.append(writer.write(edit, row))
+                if mark is None and before != row_digest(writer.row(edit)):
+                    mark = edit, before
+            first, before = mark or (edits[0], row_digest(writer.row(edits[0])))
+            name = row_name(first)
+            recorder.intend(name, before, row_digest(writer.row(first)))
+            with saved_beside(beside, recorder):
+                commit(connection)
+            failpoint("done")
+            recorder.done(name)
+    except sqlite3.Error as error:
+        why = f"SQLite: {database_error_text(error, file)}"
+        raise SaveError(why, where=str(file), do="nothing was changed") from error
+    return written
+
+
+class _Writer(Struct, frozen=True):
+    connection: sqlite3.Connection
+
+    def row(self, edit: Edit) -> dict[str, Any] | None:
+        columns = columns_of(self.connection, [edit.table])[edit.table]
+        return find_row(self.connection, columns, edit)
+
+    def write(self, edit: Edit, row: dict[str, Any] | None) -> Edit:
+        before = edit.before or {}
         is_same = row is not None and all(row[n] == from_json_value(before[n]) for n in before)
         if is_same if edit.before is None else not is_same:
-            raise Conflict(
-                "the row is gone" if row is None else "the row changed since it was read",
-                where=row_name(edit),
-                base=describe_columns(edit.before, edit, row),
-                theirs=describe_columns(row, edit, row),
-                yours=describe_columns(edit.after, edit, row),
-            )
+            raise row_conflict(edit, row)
         values = {name: from_json_value(value) for name, value in (edit.after or {}).items()}
-        _check_texts(values)
         where, key = " AND ".join(f'"{name}" = ?' for name in edit.row), tuple(edit.row.values())
         if edit.after is None:
-            connection.execute(f"DELETE FROM {edit.table} WHERE {where}", key)
+            self.connection.execute(f"DELETE FROM {edit.table} WHERE {where}", key)
         elif edit.before is None:
-            insert_row(connection, edit.table, values)
+            insert_row(self.connection, edit.table, values)
         else:
             names = ", ".join(f'"{name}" = ?' for name in values)
             sql = f"UPDATE {edit.table} SET {names} WHERE {where}"
-            connection.execute(sql, (*values.values(), *key))
+            self.connection.execute(sql, (*values.values(), *key))
+        return edit
 
 
 def digest_of(name: str, tables: Collection[str]) -> str | None:

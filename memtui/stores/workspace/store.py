@@ -54,6 +54,7 @@ from memtui.stores.importing import (
     sidecar_values,
     texts_in,
 )
+from memtui.stores.markdown import document_store
 from memtui.stores.markdown.document_editing import (
     OpenDocument,
     converted_document,
@@ -62,15 +63,6 @@ from memtui.stores.markdown.document_editing import (
     with_fields,
     with_heading,
     with_named_title,
-)
-from memtui.stores.markdown.document_store import (
-    EDITABLE,
-    DocumentContext,
-    DocumentStore,
-    plan_add,
-    plan_delete,
-    plan_edit,
-    plan_import,
 )
 from memtui.stores.markdown.documents import (
     CREATED_KEYS,
@@ -335,24 +327,24 @@ def _with_state(page: OpenDocument, words_of: Mapping[str, str]) -> tuple[Edit, 
     return page.text_edits(page.with_field(key, words_of[key]).text)
 
 
-def _retire(change: Change, memory: Memory, context: DocumentContext) -> Plan:
+def _retire(change: Change, memory: Memory, context: document_store.DocumentContext) -> Plan:
     edits = _with_state(open_document(memory, context), RETIRED_WORD)
     return plan_one(change, memory, edits, ends=True)
 
 
-def _restore(change: Change, memory: Memory, context: DocumentContext) -> Plan:
+def _restore(change: Change, memory: Memory, context: document_store.DocumentContext) -> Plan:
     return plan_one(change, memory, _with_state(open_document(memory, context), RESTORED_WORD))
 
 
-def _add(change: Change, context: DocumentContext) -> Plan:
-    store, plan = _workspace(context), plan_add(change, context)
+def _add(change: Change, context: document_store.DocumentContext) -> Plan:
+    store, plan = _workspace(context), document_store.plan_add(change, context)
     path, new_type = plan.refs[0].removeprefix(f"{context.label}:"), change.fields.get("type")
     if not new_type or store.types.value.by_path(path).type == new_type:
         return plan
     return replace(plan, edits=(*plan.edits, *store.entry_edits(path, str(new_type))))
 
 
-def _workspace(context: DocumentContext) -> WorkspaceStore:
+def _workspace(context: document_store.DocumentContext) -> WorkspaceStore:
     assert isinstance(context.store, WorkspaceStore)
     return context.store
 
@@ -392,21 +384,21 @@ JOURNAL = "journal"
 NEW_TASK_STATE = "backlog"
 
 
-class WorkspaceStore(DocumentStore):
+class WorkspaceStore(document_store.DocumentStore):
     """One workspace."""
 
     format = "workspace"
     acts = ActionSupport(
-        editable=EDITABLE,
+        editable=document_store.EDITABLE,
         add=_add,
-        add_imported=plan_import,
+        add_imported=document_store.plan_import,
         handlers={
-            Act.EDIT: plan_edit,
-            Act.RETYPE: plan_edit,
-            Act.TAG: plan_edit,
+            Act.EDIT: document_store.plan_edit,
+            Act.RETYPE: document_store.plan_edit,
+            Act.TAG: document_store.plan_edit,
             Act.RETIRE: _retire,
             Act.RESTORE: _restore,
-            Act.DELETE: plan_delete,
+            Act.DELETE: document_store.plan_delete,
         },
         unsupported={
             Act.SUPERSEDE: "a document is edited; git keeps the former text",
@@ -442,7 +434,7 @@ class WorkspaceStore(DocumentStore):
             raise Refused(why, where=str(self.root))
         return self._retype_by_pattern(change, self.plan_context(view))
 
-    def _retype_by_pattern(self, change: Change, context: DocumentContext) -> Plan:
+    def _retype_by_pattern(self, change: Change, context: document_store.DocumentContext) -> Plan:
         """A type for every document that matches a pattern; the warnings name each."""
         pattern, new_type = str(change.fields["pattern"]), str(change.fields.get("type") or "")
         edits = self.entry_edits(pattern, new_type)

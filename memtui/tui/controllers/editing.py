@@ -82,7 +82,7 @@ class EditingControllers:
         """Start what waits for all stores to be read."""
         self.journal.begin()
         self.drafts.begin()
-        self.review.scan()
+        self.review.begin()
 
     def _note_change(self) -> None:
         self.journal.watch()

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from memtui.upkeep.proposals import Proposal
 
 
+LOOK_EVERY = 2.0
+"""Seconds between two looks for new proposals of agents: one stat call."""
 RESCAN_AFTER = 1.5
 """Seconds after a change of the stores before they are scanned again."""
 LONGEST_RESCAN = 60.0
@@ -61,6 +63,8 @@ class ReviewActions(WritingController):
         self._seconds = 0.0
         """That the last scan took."""
         self._has_failed = False
+        self._mark = 0
+        """Of the proposals of agents, as they were scanned last."""
         self._decided: list[tuple[str, ...]] = []
         """What undo takes back in this dialog: ids that were put aside, or () for a change."""
 
@@ -72,6 +76,20 @@ class ReviewActions(WritingController):
         return bool(self._screen.app.settings.language_model.model)
 
     # Scanning
+
+    def begin(self) -> None:
+        """Scan for the first time, and from then on show at once what agents propose."""
+        self.scan()
+        self._screen.set_interval(LOOK_EVERY, self._look_for_proposals)
+
+    def _look_for_proposals(self) -> None:
+        from memtui.library.agent_proposals import AgentProposals
+
+        library = self._writer.library
+        if library is not None and library.state_folder is not None:
+            before, self._mark = self._mark, AgentProposals(library.state_folder).mark
+            if self._mark != before and not self.is_scanning:
+                self.scan()
 
     @property
     def is_awaited(self) -> bool:
@@ -156,7 +174,7 @@ class ReviewActions(WritingController):
             self._badges = badges
             self._screen.memories.show_findings(badges)
             self._screen.detail.show_findings(badges)
-        self._screen.chips.set_review(queue.acceptable, queue.hints)
+        self._screen.chips.set_review(queue.acceptable, queue.hints, queue.from_agents)
         if (dialog := self._open_dialog()) is not None:
             dialog.show_queue(queue)
 
@@ -187,7 +205,9 @@ class ReviewActions(WritingController):
             if not proposal.changes:
                 return ProposalDetail(memories)
             try:
-                return ProposalDetail(memories, _diff_lines(library, review.plan([proposal])))
+                planned = review.plan([proposal])
+                lines = _diff_lines(library, planned)
+                return ProposalDetail(memories, lines, effects=planned.effects)
             except MemtuiError as error:
                 return ProposalDetail(memories, problem=str(error))
 
@@ -199,7 +219,9 @@ class ReviewActions(WritingController):
         if library is None:
             return
         memories = self._queue_of(library).memories(proposal)
-        if not memories:
+        if not proposal.refs and proposal.changes:  # an agent proposes it
+            self._screen.app.report_refusal("there is no memory yet")
+        elif not memories:
             if self._dialog is not None:
                 self._dialog.dismiss(None)
             self._screen.action_act("unreadable")  # shows the error and the last good copy
@@ -250,7 +272,7 @@ class ReviewActions(WritingController):
         self._screen.app.ask(dialog, lambda _: self._write(found.planned, proposals, then))
 
     def _write(self, planned: Planned, proposals: Sequence[Proposal], then: Then) -> None:
-        def done(_: JournalAction) -> None:
+        def done(action: JournalAction) -> None:
             then()
             what = (
                 text.cut_line(proposals[0].title, HEADLINE_CELLS)
@@ -260,7 +282,13 @@ class ReviewActions(WritingController):
             self._screen.app.report(f"Accepted: {what}")
             self._decided.append(())
             self._show_without(proposals)
-            self.scan()
+            self._writer.worker.run(
+                "review-decide",
+                lambda library, _: self._queue_of(library).note_accepted(proposals, action.id),
+                lambda _: self.scan(),
+                self._changes.failed,
+                replaces=False,
+            )
             if removed:
                 self._offer_purge(proposals, removed)
 

@@ -123,6 +123,8 @@ class ProposalDetail(Struct, frozen=True):
     """What accepting does to the files; empty for a hint."""
     problem: str = ""
     """Why its changes cannot be planned."""
+    effects: tuple[str, ...] = ()
+    """What accepting means for the programs that own the stores."""
 
 
 def proposal_lines(
@@ -151,6 +153,8 @@ def proposal_lines(
         lines += wrapped(text.one_line(text.file_name(proposal.file)), palette.dim, room)
     if diff:
         lines.append([Segment(" Changes when accepted", palette.heading)])
+        for effect in detail.effects:
+            lines += wrapped(text.one_line(effect), palette.dim, room)
         if width >= SIDE_BY_SIDE_FROM:
             lines += draw_side_by_side(diff, palette, width)
         else:

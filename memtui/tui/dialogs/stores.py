@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -265,6 +266,10 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
 
 SHOWN_COMPLETIONS = 8
 
+_BEGUN_ANEW = re.compile(r".*/(?=~/|/)")
+"""What stands before a path from the root or from home that is typed behind another, as find-file
+of Emacs takes it: the line begins with `~/`."""
+
 
 class PathDialog(LineDialog[str]):
     """Dismissed with a path at which there is a store, None on escape."""
@@ -283,7 +288,11 @@ class PathDialog(LineDialog[str]):
 
     @on(Input.Changed)
     def typed(self, event: Input.Changed) -> None:
-        self._look(event.value)
+        if begun := _BEGUN_ANEW.match(event.value):
+            event.input.value = event.value[begun.end() :]
+            event.input.cursor_position = len(event.input.value)
+        else:
+            self._look(event.value)
 
     def show(self, typed: str, found: TypedPath) -> None:
         """Show what a path may become, and what it holds."""

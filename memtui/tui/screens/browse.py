@@ -204,7 +204,7 @@ class BrowseScreen(PaneScreen):
             can_go_back=self._reading.jumps.can_go_back,
             can_go_forward=self._reading.jumps.can_go_forward,
             is_dated=self.timeline.is_dated,
-            several_stores=library is not None and len(library.stores) > 1,
+            stores=1 if library is None else len(library.stores),
             past=past.refused if past else "",
             refused=refused,
         )

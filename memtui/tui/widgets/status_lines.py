@@ -93,10 +93,13 @@ class ChipLine(ClickableLine):
         self._alerts[UNREADABLE], self._order = alert, order
         self.refresh()
 
-    def set_review(self, proposals: int, hints: int) -> None:
-        """Show the number of open review proposals; a click opens the queue."""
+    def set_review(self, proposals: int, hints: int, from_agents: int = 0) -> None:
+        """Show the number of open review proposals, or of those that agents wait for an answer to;
+        a click opens the queue."""
         words = ""
-        if proposals:
+        if from_agents:
+            words = f"{text.number(from_agents)} from agents"
+        elif proposals:
             words = f"{text.number(proposals)} to review"
         elif hints:
             words = text.counted(hints, "hint")

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import click
 import pytest
+import yaml
 
 from memtui import config, query
 from memtui.cli.commands import COMMANDS
@@ -71,12 +72,13 @@ QUERIES = [block for block in UNNAMED if block not in USAGE]
 OF_DEMO = [block for block in QUERIES if block.page == "README.md"]
 STORE_PAGE = "docs/adding-a-store.md"
 """Its code is run by `tests/unit/stores/test_adding_a_store.py`."""
+YAML = [block for block in BLOCKS if block.language == "yaml"]
 SETTINGS = [b for b in BLOCKS if b.language == "toml" and b.page != STORE_PAGE]
 
 
 def test_every_block_is_checked() -> None:
     store_page = [block for block in BLOCKS if block.page == STORE_PAGE]
-    checked = {*SHELL, *USAGE, *QUERIES, *SETTINGS, *store_page}
+    checked = {*SHELL, *USAGE, *QUERIES, *SETTINGS, *YAML, *store_page}
     assert [str(block) for block in BLOCKS if block not in checked] == []
     assert len(LEFT_OUT) == 3
     assert len(RUN) > 3
@@ -149,6 +151,19 @@ def test_a_command_within_the_text_exists(page: str) -> None:
     text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.M | re.S)
     for command in re.findall(r"(?<!`)`memtui ([^`\n]+)`(?!`)", text):
         _check_command(command.split())
+
+
+@pytest.mark.parametrize("block", YAML, ids=str)
+def test_a_pipeline_runs_commands_that_exist_and_hooks_that_memtui_has(block: Block) -> None:
+    hooks = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
+    shown = yaml.safe_load(block.text)
+    runs = [step["run"] for step in shown.get("steps", ()) if "run" in step]
+    named = [hook["id"] for repo in shown.get("repos", ()) for hook in repo["hooks"]]
+    assert runs or named
+    assert set(named) <= hooks
+    for line in runs:
+        if line.startswith("memtui "):
+            _check_command(line.split()[1:])
 
 
 def _texts(module: Path) -> Iterator[str]:

@@ -244,7 +244,7 @@ def test_every_proposal_of_the_sample_data_is_labelled(samples: ScannedSamples) 
     assert unlabelled == []
 
 
-@pytest.mark.parametrize("kind", RULES, ids=str)
+@pytest.mark.parametrize("kind", [kind for kind in RULES if kind != "agent"], ids=str)
 def test_a_finding_that_is_often_wrong_is_a_hint(
     kind: ProposalKind, samples: ScannedSamples, figures: Callable[[str], None]
 ) -> None:

@@ -1,0 +1,71 @@
+"""What agents propose, on the screen: it arrives while it is open, and is answered there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memtui.changes import Act, Change
+from memtui.journal import Author
+from memtui.library import Library
+from memtui.library.agent_proposals import AgentProposals, answers_for, make_proposal
+from memtui.library.review import ReviewQueue
+from memtui.library.review_files import Decision, Decisions
+from memtui.tui.dialogs.review import ReviewScreen
+
+from .stage import NOW, Stage, fact, stage, write_store
+
+FACTS = {"people/alice": [fact(1, "Alice prefers tea in the morning", "2026-01-02")]}
+
+
+def propose(root: Path, state: Path, content: str) -> str:
+    """What another process does: an agent proposes another text of the first fact."""
+    library = Library.open([root], state=state)
+    library.load()
+    memory = next(iter(library.numbered_memories().values()))
+    change = Change(Act.EDIT, memory.store, memory.ref, {"content": content})
+    made = make_proposal(Author("claude-code", "2.1", "s1"), change, "you said so", library)
+    AgentProposals(state).add(made, ReviewQueue(library).decisions)
+    return made.id
+
+
+async def review(on: Stage) -> ReviewScreen:
+    await on.until(lambda: isinstance(on.app.screen, ReviewScreen), "the review opens")
+    await on.settle()
+    screen = on.app.screen
+    assert isinstance(screen, ReviewScreen)
+    return screen
+
+
+@pytest.mark.slow
+async def test_a_proposal_arrives_is_read_with_reason_and_diff_and_answered(tmp_path: Path) -> None:
+    root, state = write_store(tmp_path / "home", FACTS), tmp_path / "state"
+    before = {path: path.read_bytes() for path in root.rglob("*.json")}
+    async with stage(root, (140, 40), state=state) as on:
+        await on.still()
+        first = propose(root, state, "Alice drinks coffee at noon")
+        await on.sees("1 from agents")
+        assert {path: path.read_bytes() for path in before} == before
+        await on.press("V")
+        await review(on)
+        await on.sees("Changes when accepted")
+        shown = on.text()
+        for words in ("Proposed by agents", "claude-code 2.1: you said so", "coffee at noon"):
+            assert words in shown
+        await on.press("a")
+        await on.until(lambda: answers(state) == [(first, Decision.ACCEPTED)], "it is answered")
+        assert any(b"coffee at noon" in path.read_bytes() for path in before)
+        second = propose(root, state, "Alice drinks nothing")
+        await on.sees('nothing",')
+        await on.press("x")
+        await on.until(lambda: len(answers(state)) == 2, "it is answered")
+        assert (second, Decision.DECLINED) in answers(state)
+        assert not any(b"drinks nothing" in path.read_bytes() for path in before)
+
+
+def answers(state: Path) -> list[tuple[str, Decision]]:
+    decisions = Decisions(state, lambda: NOW)
+    return [
+        (each.proposal.id, each.decision) for each in answers_for("claude-code", state, decisions)
+    ]
