@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from memtui import text
 from memtui.model import Memory
 from memtui.progress import IsCancelled
 from memtui.sessions import PROGRAMS, Session
-from memtui.sessions.origin import Origin, OriginKind, find_origins, recorded_ids
+from memtui.sessions.origin import Origin, OriginKind, recorded_ids
 
 MOST_BYTES = 256 << 20
 """Bytes of sessions that are read for one memory: some seconds of the processor. `memtui origin`
@@ -20,7 +21,7 @@ reads all."""
 SLACK = timedelta(days=1)
 """How much later than its memory a session may have begun: days and clocks differ."""
 ID_CHARS = 8
-_ORDER = tuple(OriginKind)[1:] + tuple(OriginKind)[:1]
+_ORDER = (OriginKind.WRITTEN, OriginKind.RECORDED, OriginKind.LOOKS_LIKE)
 
 
 class Learned(Struct, frozen=True):
@@ -34,15 +35,11 @@ class Learned(Struct, frozen=True):
 
 def find_learned(memory: Memory, sessions: Sequence[Session], cancelled: IsCancelled) -> Learned:
     """Find the sessions that taught a memory. Raises Cancelled."""
-    origins = list(find_origins(memory, _candidates(memory, sessions), cancelled))
+    from memtui.search.mentions import origins_of
+
+    origins = origins_of(memory, _candidates(memory, sessions), cancelled)
     known = {id for each in origins for id in (each.session.id, each.session.path.stem)}
-    written = {each.session.path for each in origins if each.kind is not OriginKind.RECORDED}
-    origins = [
-        each
-        for each in origins
-        if each.kind is not OriginKind.RECORDED or each.session.path not in written
-    ]
-    origins.sort(key=lambda each: _ORDER.index(each.kind))
+    origins = _one_for_each(origins)
     gone = [id for id in recorded_ids(replace(memory, source="")) if id not in known]
     if origins:
         more = text.and_more(len(origins) - 1)
@@ -52,6 +49,16 @@ def find_learned(memory: Memory, sessions: Sequence[Session], cancelled: IsCance
             f"in session {text.one_line(gone[0])[:8]}, which is no longer there: recorded"
         )
     return Learned("")
+
+
+def _one_for_each(origins: Iterable[Origin]) -> list[Origin]:
+    """Of several origins in one session the surest, which then has the words of the others."""
+    found: dict[Path, Origin] = {}
+    for each in sorted(origins, key=lambda each: _ORDER.index(each.kind)):
+        surer = found.setdefault(each.session.path, each)
+        if surer.words is None and surer.call is None and each.words is not None:
+            found[each.session.path] = replace(surer, words=each.words)
+    return list(found.values())
 
 
 def _candidates(memory: Memory, sessions: Iterable[Session]) -> list[Session]:
@@ -78,4 +85,5 @@ def describe_origin(origin: Origin) -> str:
     article = "an" if title[0] in "AEIOU" else "a"
     project = f", {text.one_line(session.project)}" if session.project else ""
     when = f"{text.date(time)[:10]} " if time is not None else ""
-    return f"{when}in {article} {title} session{project}: {origin.kind}"
+    strength = f" ({origin.strength})" if origin.strength else ""
+    return f"{when}in {article} {title} session{project}: {origin.kind}{strength}"

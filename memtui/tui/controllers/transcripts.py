@@ -151,10 +151,10 @@ class TranscriptActions:
         """Read the session that taught the memory, from the words that did."""
         memory = self._screen.detail.memory
         known = self._learned.get(_key(memory)) if memory is not None else None
-        if known is None:
+        if known is None or memory is None:
             return
         if len(known.origins) == 1:
-            self._read(known.origins[0])
+            self._read(known.origins[0], memory)
             return
         from memtui.tui.learned import describe_origin
 
@@ -162,15 +162,17 @@ class TranscriptActions:
         self._screen.app.pick(
             "Learned",
             choices,
-            lambda number: self._read(known.origins[int(number)]),
+            lambda number: self._read(known.origins[int(number)], memory),
             accept="read",
         )
 
-    def _read(self, origin: Origin) -> None:
+    def _read(self, origin: Origin, memory: Memory) -> None:
+        from memtui.search.analysis import list_words
         from memtui.tui.dialogs.session_reader import Passage, SessionReader
 
         screen, message = self._screen, origin.words or origin.call
-        passage = Passage.of(message) if message is not None else None
+        words = list_words(memory.full_text) if origin.strength is not None else ()
+        passage = Passage.of(message, words) if message is not None else None
         reader = SessionReader(origin.session, self._source(), screen.now, passage)
         screen.app.ask(reader, self._go_to)
 

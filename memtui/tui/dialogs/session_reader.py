@@ -207,13 +207,13 @@ class SessionReader(Dialog[str]):
         parts = [
             self._agent,
             text.one_line(session.project),
-            title,
             text.date(session.started) if session.started else "",
             text.counted(count, "message") if not self.working else "reading …",
             text.counted(memories, "memory") if memories else "",
+            title,
         ]
         if self._reading is not None and self._reading.skipped:
-            parts.append(f"{text.counted(self._reading.skipped, 'line')} not understood")
+            parts.insert(-1, f"{text.counted(self._reading.skipped, 'line')} not understood")
         room = self.app.size.width - 2
         place = ""
         if self._matches:
