@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from memtui.acts import DESTRUCTIVE as DESTRUCTIVE
 from memtui.acts import Act as Act
 from memtui.acts import Outcome as Outcome
-from memtui.text import are_secrets_revealed, counted, mask_secrets
+from memtui.text import are_secrets_revealed, counted, file_name, mask_secrets, visible
 
 
 class Change(Struct, frozen=True):
@@ -306,6 +306,18 @@ def mask_diff(diff: FileDiff) -> FileDiff:
         before=None if diff.before is None else "\n".join(old),
         after=None if diff.after is None else "\n".join(new),
     )
+
+
+def diff_lines(diffs: Iterable[FileDiff]) -> Iterator[str]:
+    """The lines of a unified diff of these files, as they are shown."""
+    from difflib import unified_diff
+
+    for diff in map(mask_diff, diffs):
+        name = file_name(diff.path)
+        before, after = (diff.before or "").split("\n"), (diff.after or "").split("\n")
+        old = name if diff.before is not None else "/dev/null"
+        new = name if diff.after is not None else "/dev/null"
+        yield from map(visible, unified_diff(before, after, old, new, lineterm=""))
 
 
 def _by_members(diff: FileDiff) -> FileDiff:

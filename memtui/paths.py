@@ -21,6 +21,9 @@ STATE_VARIABLE = "MEMTUI_STATE"
 """Folder of the journal and the session."""
 CACHE_VARIABLE = "MEMTUI_CACHE"
 """Folder of the index; always safe to delete."""
+SERVED_VARIABLE = "MEMTUI_SERVED"
+"""Set for the screen that `memtui serve` shows in a browser: `READ_ONLY` or `write`."""
+READ_ONLY = "read-only"
 
 
 def config_folder() -> Path:

@@ -46,9 +46,11 @@ COMMANDS = {
     "extract": ("review_commands:extract", "Extract facts from a file with a language model."),
     "sessions": ("session_commands:sessions", "List and show the sessions of agents."),
     "origin": ("session_commands:origin", "Show the sessions that taught a memory."),
+    "mcp": ("mcp_commands:mcp", "Serve stores to agents, who read and propose changes."),
     "undo": ("journal_commands:undo", OF_ACTION),
     "redo": ("journal_commands:redo", OF_ACTION),
     "log": ("journal_commands:log", "Show the changes made with memtui."),
+    "serve": ("serve_command:serve", "Show the screen in a browser."),
     "report": ("report_commands:report", "Write what a query shows as one HTML page."),
     "export": ("transfer_commands:export", "Export memories to a file."),
     "import": ("transfer_commands:import_", "Import memories; --dry-run shows the plan."),
@@ -67,8 +69,10 @@ SECTIONS = {
     "change_commands": "Changing",
     "review_commands": "Review",
     "session_commands": "Sessions",
+    "mcp_commands": "Agents",
     "journal_commands": "Undo and log",
     "report_commands": "Pages to send",
+    "serve_command": "In a browser",
     "transfer_commands": "Export and import",
 }
 """Module -> heading of its commands in `memtui --help` and in docs/commands.md."""

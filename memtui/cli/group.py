@@ -75,7 +75,7 @@ def load_command(name: str) -> click.Command:
     return command
 
 
-_WITHOUT_MEMORIES = frozenset({"open", "demo", "export", "verify", "embed", "config"})
+_WITHOUT_MEMORIES = frozenset({"open", "demo", "export", "verify", "embed", "config", "mcp"})
 """Commands that print no text of memories; the screen has a key."""
 
 

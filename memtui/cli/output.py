@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from memtui.changes import Change, Outcome, mask_diff
+from memtui.changes import Change, Outcome, diff_lines
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.progress import Progress, Report, silent
@@ -19,7 +19,6 @@ from memtui.text import (
     column,
     cut,
     cut_line,
-    file_name,
     mask_record,
     mask_value,
     number,
@@ -130,16 +129,8 @@ def print_counts(title: str, counts: Mapping[str, int]) -> None:
 
 def print_diffs(diffs: Iterable[FileDiff]) -> None:
     """Print each file's change as a unified diff, its secrets masked."""
-    from difflib import unified_diff
-
-    for diff in map(mask_diff, diffs):
-        name = file_name(diff.path)
-        before = (diff.before or "").split("\n")
-        after = (diff.after or "").split("\n")
-        old = name if diff.before is not None else "/dev/null"
-        new = name if diff.after is not None else "/dev/null"
-        for line in unified_diff(before, after, old, new, lineterm=""):
-            print(visible(line))
+    for line in diff_lines(diffs):
+        print(line)
 
 
 @contextmanager

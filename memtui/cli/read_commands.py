@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from memtui.cli import output
 from memtui.cli.options import argument, command, limit_option, option, query_from
-from memtui.cli.session_commands import search_sessions
+from memtui.cli.session_commands import search_former, search_sessions
 from memtui.cli.store_selection import index_library, read_library
 from memtui.errors import QueryError
 from memtui.model import Memory, to_record
@@ -86,7 +86,9 @@ def search(
         metavar="TYPE", help="Rank memories of this type higher, without a filter; repeatable."
     ),
     explain: bool = option(help="Show the parts of each score."),
-    everywhere: bool = option(help="Search the sessions of the programs that are on, too."),
+    everywhere: bool = option(
+        help="Search former versions, and the sessions of the programs that are on, too."
+    ),
     as_json: bool,
     **filters: Any,
 ) -> None:
@@ -98,9 +100,10 @@ def search(
     Exits with 1 if nothing is found, with 2 on a bad filter. Standard error names the words that
     were searched in place of missing ones, and what the filters hide.
 
-    With --everywhere what was said in sessions follows (see memtui sessions): messages with all
-    words, for which since:, until:, project:, program:, session: and role: count. JSON is then an
-    object of memories and sessions.
+    With --everywhere follow memories that are no longer current, former texts of all memories from
+    the journal, git and their stores, and what was said in sessions (see memtui sessions): each
+    with all words. Of the filters since:, until:, project:, program:, session: and role: count for
+    sessions. JSON is then an object of memories, former and sessions.
     """
     query = query_from(" ".join(text), prefer=prefer_type, **filters)
     if query.is_empty and not (query.sort or query.prefer):
@@ -108,7 +111,8 @@ def search(
     library = read_library(stores, as_of)
     index_library(library)
     library.embed_query(query)
-    found = library.find(_for_memories(query) if everywhere else query)
+    asked = _for_memories(query) if everywhere else query
+    found = library.find(asked)
     memories = _first_memories(found, limit, everything)
     if as_json:
         records = [
@@ -117,13 +121,16 @@ def search(
         if not everywhere:
             output.print_json(records)
         else:
+            former = search_former(library, asked, limit, as_json)
             said = search_sessions(query, limit, as_json)
-            output.print_json({"memories": records, "sessions": said})
+            output.print_json({"memories": records, "former": former, "sessions": said})
     else:
         for at, memory in enumerate(memories):
             _print_hit(library, found, at, memory, explain)
         _print_rest(len(memories), found.total)
         if everywhere:
+            print("\nformer versions")
+            search_former(library, asked, limit, as_json)
             print("\nsaid in sessions")
             search_sessions(query, limit, as_json)
     for hint in found.hints:

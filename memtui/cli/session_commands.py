@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from memtui.cli.options import argument, command, option
-from memtui.cli.output import columns, print_json, shown_progress
+from memtui.cli.output import columns, print_json, print_memories, shown_progress
 from memtui.cli.store_selection import load_settings, note_incomplete, print_unread, read_library
 from memtui.errors import RefError, Refused
-from memtui.model import format_time
+from memtui.model import format_time, to_record
 from memtui.text import (
     and_more,
     column,
@@ -31,8 +32,11 @@ from memtui.text import (
 )
 
 if TYPE_CHECKING:
+    from memtui.library import Library
+    from memtui.model import Memory
     from memtui.query import Query
     from memtui.search.session_index import Hit
+    from memtui.search.uses import Used
     from memtui.sessions import Message, Reading, Session
     from memtui.sessions.origin import Origin
     from memtui.sessions.programs import Found
@@ -322,18 +326,22 @@ def _turn_off(name: str) -> None:
 
 @command
 def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
-    """Show the sessions that taught a memory.
+    """Show the sessions that taught a memory, and those that used it.
 
     "recorded": the memory names the session. "written here": a call in the session wrote its text;
     what a person said before the call is shown. "looks like": an earlier session of its project
-    mentions its rare words, with the share of them. Only sessions of programs that are on are read.
+    mentions its rare words, with the share of them. "used": a session cited or read it. Only
+    sessions of programs that are on are read.
     """
     from memtui.search.analysis import list_words
     from memtui.search.mentions import origins_of
+    from memtui.search.uses import find_uses
     from memtui.sessions.origin import recorded_ids
 
     memory = read_library(stores).resolve(ref)
-    found = origins_of(memory, _found().sessions)
+    sessions = _found().sessions
+    found = origins_of(memory, sessions)
+    used = find_uses(memory, sessions)
     known = {each.session.id for each in found} | {each.session.path.stem for each in found}
     gone = [id for id in recorded_ids(memory) if id not in known]
     if as_json:
@@ -342,6 +350,7 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
                 "ref": memory.ref,
                 "origins": [_origin_record(each) for each in found],
                 "not_found": gone,
+                "used": _used_record(used),
             }
         )
         return 0 if found else 1
@@ -350,11 +359,42 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
         _print_origin(each, list_words(memory.full_text))
     for id in gone:
         _print_gone(id)
+    _print_uses(used)
     _warn_of_deletions([each.session for each in found], datetime.now(UTC))
     if not found and not gone:
         programs = ", ".join(load_settings().session_programs)
         print(f"\nNo session of {programs} wrote it or mentions it, and it names none.")
     return 0 if found else 1
+
+
+def _used_record(used: Used) -> dict[str, Any]:
+    return {
+        "last": format_time(used.last),
+        "counted": used.counted,
+        "counted_last": format_time(used.counted_last),
+        "sessions": [
+            {
+                "kind": str(use.kind),
+                "session": _record(use.session),
+                "message": _message_record(use.message),
+            }
+            for use in used.uses
+        ],
+    }
+
+
+def _print_uses(used: Used) -> None:
+    """How often a memory was used, and the session that used it last."""
+    from memtui.sessions import PROGRAMS
+
+    if used.counted:
+        last = f", the last {date(used.counted_last)}" if used.counted_last else ""
+        print(f"\nused  {counted(used.counted, 'time')} as its store counts{last}")
+    if used.uses:
+        use = used.uses[0]
+        title, id = PROGRAMS[use.session.program].title, one_line(use.session.id)
+        more = and_more(len(used.uses) - 1)
+        print(f"\nused  {use.kind} in {title} session {id}, {date(use.message.time)}{more}")
 
 
 def _print_gone(id: str) -> None:
@@ -406,34 +446,78 @@ def _origin_record(origin: Origin) -> dict[str, Any]:
 def search_sessions(query: Query, limit: int, as_json: bool) -> list[dict[str, Any]]:
     """Print the messages with all words of a query, or return their records if `as_json`.
 
-    The index is brought up to date first, in a process that shows its progress.
+    The best come first, or the newest or oldest if the query asks for that order. The index is
+    brought up to date first, in a process that shows its progress.
     """
     from memtui import paths
     from memtui.search.query_terms import analyze_terms
-    from memtui.search.session_filters import asks_sessions, make_filter
-    from memtui.search.session_index import SessionIndex, read_message
-    from memtui.search.session_worker import index_sessions
+    from memtui.search.session_search import search_chosen
 
-    found = _found()
-    sessions = {(each.id, each.program): each for each in found.sessions}
-    passes = None
-    if asks_sessions(query):
-        passes = make_filter(query, lambda id, program: sessions.get((id, program)))
-    terms = analyze_terms(query.terms)
-    wanted = [*terms.optional, *terms.required]
-    records = []
-    for program in load_settings().session_programs:
-        with shown_progress() as report:
-            done = index_sessions(paths.cache_folder(), program, report)
-        print_unread(map(one_line, done["unreadable"]))
-        hits = SessionIndex(paths.cache_folder(), program).search(wanted, limit, query, passes)
-        records += [(hit, read_message(hit, found.sessions)) for hit in hits]
-    records.sort(key=lambda each: -each[0].score)
+    if not load_settings().session_programs:
+        print("memtui: no program's sessions are read; see memtui sessions", file=sys.stderr)
+        return []
+    _found()  # says what cannot be read
+    programs = load_settings().session_programs
+    with shown_progress() as report:
+        found, unreadable = search_chosen(paths.cache_folder(), programs, query, limit, report)
+    print_unread(map(one_line, unreadable))
     if as_json:
-        return [_hit_record(hit, message) for hit, message in records[:limit]]
-    for hit, message in records[:limit]:
-        _print_hit(hit, message, terms.title_words)
+        return [_hit_record(hit, message) for hit, message in found]
+    for hit, message in found:
+        _print_hit(hit, message, analyze_terms(query.terms).title_words)
     return []
+
+
+def search_former(
+    library: Library, query: Query, limit: int, as_json: bool
+) -> list[dict[str, Any]]:
+    """Print the memories that are no longer current, and the former texts of all memories, the
+    newest first, or return their records if `as_json`."""
+    from memtui.library.former_search import find_former
+    from memtui.search.query_terms import analyze_terms
+
+    gone = _no_longer_current(library, query)[:limit]
+    former = find_former(library, query)
+    found = former.found[: limit - len(gone)]
+    if former.left_out:
+        print_unread([f"the former versions of {counted(former.left_out, 'more memory')}"])
+    if as_json:
+        return [*map(to_record, gone)] + [
+            {
+                "ref": each.memory.ref,
+                "time": format_time(each.version.time),
+                "origin": str(each.version.origin),
+                "note": each.version.note,
+                "title": each.version.memory.title,
+                "content": each.version.memory.content,
+            }
+            for each in found
+        ]
+    words = analyze_terms(query.terms).title_words
+    now = datetime.now(UTC)
+    print_memories(gone)
+    for each in found:
+        cells = (
+            pad(one_line(each.memory.id)[:ID_CELLS], ID_CELLS),
+            pad(short_ago(each.version.time, now), AGE_CELLS),
+            column(each.memory.store, PROGRAM_CELLS),
+            column(f"{each.version.origin} {each.version.note}", PROJECT_CELLS),
+        )
+        text = _passage(each.version.text, words)
+        print(cut(f"{'  '.join(cells)}  {text}", columns()).rstrip())
+    return []
+
+
+def _no_longer_current(library: Library, query: Query) -> list[Memory]:
+    """The memories that were replaced, retired or deleted; none if the query asks for a status."""
+    from memtui.model import CURRENT, STATUSES
+    from memtui.query import Condition
+
+    if any(each.field == "status" for each in query.all_conditions):
+        return []
+    others = Condition("status", tuple(status for status in STATUSES if status not in CURRENT))
+    found = library.find(replace(query, conditions=(*query.conditions, others)))
+    return [found.rows[int(slot)] for slot in found.slots]
 
 
 def _passage(text: str, words: Sequence[str]) -> str:

@@ -47,8 +47,12 @@ def is_paged_in(memory: Memory, task: Task) -> bool:
 
 
 def cited_line(memory: Memory, task: Task) -> str:
-    """`- [id] text (date)`; of a memory that is paged in the whole text, indented."""
-    day = f" ({memory.when:%Y-%m-%d})" if memory.when else ""
+    """`- [id] text (date)`; of a memory that is paged in the whole text, indented.
+
+    The time of a file is no date: a checkout makes it new.
+    """
+    time = None if memory.is_dated_by_file else memory.when
+    day = f" ({time:%Y-%m-%d})" if time else ""
     if is_paged_in(memory, task):
         head = " ".join(memory.title.split())
         body = "\n".join(f"  {line}" for line in memory.content.split("\n"))

@@ -204,6 +204,24 @@ class GitHistory(Struct):
             return None
         return frozenset(output.split(b"\0"))
 
+    def files_with(self, folder: Path, pattern: str) -> frozenset[str]:
+        """The files below a folder in which a commit added or removed a line that matches.
+
+        Args:
+            folder: In the repository.
+            pattern: An extended regular expression of POSIX, without regard to case.
+        """
+        name = self._name(folder)
+        if name is None or not self._has_commits():
+            return frozenset()
+        output = self._run(
+            "log", "-z", "-i", f"-G{pattern}", "--name-only", "--no-renames", "--format=",
+            "--no-ext-diff", "--no-textconv", "--no-show-signature",
+            f"--max-count={MAX_COMMITS}", "HEAD", "--", name,
+        )  # fmt: skip
+        names = {os.fsdecode(token.lstrip(b"\n")) for token in (output or b"").split(b"\0")}
+        return frozenset(str(self.top / name) for name in names - {""})
+
     def removed_files(self) -> dict[str, str] | None:
         """Files that commits removed or renamed: path -> where it was moved to, through several
         renames; "" if it was removed. None: there is no commit, or not the whole history."""

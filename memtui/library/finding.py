@@ -196,7 +196,7 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
     else:
         around = score_context(match, shown, columns, segments, query.words, now, weights)
         bonuses = score_complete_matches(shown, terms, segments, columns.when, literals, dates)
-        added = (*around, *bonuses)
+        added = (*around, *ranking.score_documents(shown, segments), *bonuses)
         types = _preferred(query)
         scores = ranking.score_matches(shown, columns, now, weights, types, ids, added)
         slots, scores = ordering.order_by_score(columns, shown.slots, scores)

@@ -321,7 +321,8 @@ def journal_versions(memory: Memory, state: Path | None, reader: FormerReader) -
         after = former_memory(memory, step.edit, "after", reader)
         time = datetime.fromtimestamp(step.action.changed, UTC)
         begun = datetime.fromtimestamp(step.action.time, UTC)
-        number = f"#{step.action.id}"
+        number, author = f"#{step.action.id}", step.action.author
+        by = str(author) if author is not None else ""
         if _is_of_another(step.edit, before, after):
             continue
         is_undone = step.action.state is ActionState.UNDONE
@@ -335,7 +336,7 @@ def journal_versions(memory: Memory, state: Path | None, reader: FormerReader) -
         if before is not None and not found:
             found.append(TextVersion(before, VersionOrigin.STORE, memory.created))
         if after is not None:
-            found.append(TextVersion(after, VersionOrigin.JOURNAL, time, "", number))
+            found.append(TextVersion(after, VersionOrigin.JOURNAL, time, by, number))
     return found + undone
 
 

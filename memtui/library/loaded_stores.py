@@ -28,9 +28,11 @@ GIT_SECONDS = 20.0
 """Time limit for the dates of one store."""
 PUBLISH_EVERY = 0.15
 """Seconds between two snapshots while stores load, so that the screen shows progress."""
-PUBLISHED_SHARE = 0.1
-"""A snapshot and its screen cost more the more there is, so the next one waits for this share of
-the time that reading has taken so far."""
+READING_SHARE = 3
+"""Reading goes on for so many times as long as showing the last snapshot took, since both want the
+same processor."""
+GROWTH = 0.1
+"""And for at least this share of the time so far: a snapshot costs more the more there is."""
 
 
 class LoadedStores:
@@ -103,9 +105,15 @@ class LoadedStores:
             if time.monotonic() > due:
                 self._publish_batch(cache, batch)
                 batch = []
+                published = time.monotonic()
                 report(Progress(f"reading {_program(cache)}", number + 1, len(shards)))
                 shown = time.monotonic()
-                due = shown + max(PUBLISH_EVERY, (shown - begun) * PUBLISHED_SHARE)
+                pauses = (
+                    PUBLISH_EVERY,
+                    (shown - published) * READING_SHARE,
+                    (shown - begun) * GROWTH,
+                )
+                due = shown + max(pauses)
         self._publish_batch(cache, batch)
 
     def _publish_batch(self, cache: StoreCache, batch: list[tuple[Shard, Reading]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,6 +33,7 @@ from memtui.text.secrets import DOT
 
 if TYPE_CHECKING:
     from memtui.bundle.import_plan import ImportPlan
+    from memtui.library.reader import LibraryReader
 
 _TITLE_CELLS = 60
 
@@ -245,6 +247,24 @@ def _joined_edits(first: Edit, second: Edit) -> Edit:
     if first.kind is Kind.SIDECAR:
         return replace(first, after=after)
     return replace(first, before={**was, **before}, after={**now, **after})
+
+
+def name_below(diffs: Iterable[FileDiff], library: LibraryReader | None) -> list[FileDiff]:
+    """Name each file from the folder of its store, and the store where there are several."""
+    stores = library.stores if library else ()
+    roots = {library.names.of(store.label): store.root for store in stores} if library else {}
+    folders = sorted(roots.items(), key=lambda item: len(str(item[1])), reverse=True)
+    found = []
+    for diff in diffs:
+        label, root = next(
+            (each for each in folders if diff.path.startswith(f"{each[1]}{os.sep}")), ("", "")
+        )
+        found.append((label, diff, diff.path[len(f"{root}{os.sep}") :] if root else diff.path))
+    several = len({label for label, _, _ in found}) > 1
+    return [
+        replace(diff, path=f"{label}: {path}" if several and label else path)
+        for label, diff, path in found
+    ]
 
 
 def count_memories(changes: Sequence[Change]) -> int:

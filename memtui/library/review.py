@@ -44,6 +44,7 @@ from memtui.library.review_files import (
 )
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
+from memtui.search import salience
 from memtui.stores import registry
 from memtui.stores.format import GENERAL_RULES
 from memtui.text import counted
@@ -69,6 +70,7 @@ from memtui.upkeep.proposals import (
 )
 from memtui.upkeep.retention import due_batches, propose_summary
 from memtui.upkeep.similar_memories import find_across, propose_disagreements
+from memtui.upkeep.staleness import propose_unused
 
 if TYPE_CHECKING:
     from memtui.journal.purging import OwnCopies
@@ -174,6 +176,7 @@ class ReviewQueue:
         checked = (
             *proposals_from(checks, self._library.get, context),
             *propose_disagreements(list(rows.values())),
+            *propose_unused(rows.values(), _uses(rows.values()), context),
         )
         found = (*checked, *(proposal for group in groups.values() for proposal in group.proposals))
         findings = self.findings = Findings(stamp if kinds is None else "", found)
@@ -355,6 +358,15 @@ class ReviewQueue:
             return not self._library.refusal(act, memory)
         except MemtuiError:
             return False
+
+
+def _uses(memories: Iterable[Memory]) -> dict[str, datetime | None]:
+    """Ref -> the last use, of the memories of which one is counted."""
+    return {
+        memory.ref: salience.find_last_access(memory)
+        for memory in memories
+        if salience.is_counted(memory) and salience.count_accesses(memory)
+    }
 
 
 def describe_copies(copies: OwnCopies) -> str:

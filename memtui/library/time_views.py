@@ -24,7 +24,7 @@ from memtui.query import Query, with_filter_values
 from memtui.search import aggregates
 
 MEMTUI = "memtui"
-"""Who made a change that is in the journal."""
+"""Who made a change that is in the journal, unless it names an agent."""
 
 
 def compare_times(
@@ -60,7 +60,7 @@ def compare_times(
         second,
         since=since,
         until=end,
-        by=lambda memory: MEMTUI if memory.ref in own else memory.source,
+        by=lambda memory: own.get(memory.ref) or memory.source,
     )
 
 
@@ -78,17 +78,23 @@ def _matching(library: Library, query: Query) -> set[str]:
 
 def _changed_by_memtui(
     library: Library, memories: Iterable[Memory], since: datetime, until: float
-) -> set[str]:
-    edits: list[Edit] = []
+) -> dict[str, str]:
+    """Ref of each memory that the journal has a change of -> who made the newest."""
+    edits: list[tuple[Edit, str]] = []
 
     def note(steps: Sequence[ActionStep]) -> list[ActionStep]:
-        edits.extend(step.edit for step in steps if step.action.changed <= until)
+        for step in steps:
+            if step.action.changed <= until:
+                author = step.action.author
+                edits.append((step.edit, MEMTUI if author is None else str(author)))
         return []  # no text of them is needed
 
     read_steps(library.state_folder, note, since=since.timestamp())
-    if not edits:
-        return set()
-    return {memory.ref for memory in memories if any(concerns(edit, memory) for edit in edits)}
+    found: dict[str, str] = {}
+    for memory in memories if edits else ():
+        if by := next((by for edit, by in edits if concerns(edit, memory)), ""):
+            found[memory.ref] = by
+    return found
 
 
 SPAN_KINDS = ("episode", "note", "document")

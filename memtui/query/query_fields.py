@@ -83,8 +83,8 @@ _TABLE = (
     Field(
         "is",
         Matching.FLAG,
-        "pinned, stale, superseded, linked or marked",
-        ("pinned", "stale", "superseded", "linked", "marked"),
+        "pinned, stale, unused (where its store counts uses), superseded, linked or marked",
+        ("pinned", "stale", "unused", "superseded", "linked", "marked"),
     ),
     Field(
         "has",

@@ -174,6 +174,8 @@ def _match_condition(columns: Columns, part: Condition, read: Read) -> Mask:
     elif part.field == "is" and part.values == ("stale",):
         current = match_names(STATUSES, CURRENT.__contains__)[columns.status]
         found = _match_ranges(columns.when, part) & current & ~columns.pinned
+    elif part.field == "is" and part.values == ("unused",):
+        found = _match_unused(columns)
     elif part in read:
         found = read[part]
     else:
@@ -185,7 +187,22 @@ def is_read(part: Condition) -> bool:
     """Whether a condition is over what is in no column."""
     if part.field in VALUES or part.field in ("entity", "tag") or part.field in _TIMES:
         return False
-    return (part.field, part.values) not in (("has", ("tags",)), ("is", ("stale",)))
+    return (part.field, part.values) not in (
+        ("has", ("tags",)),
+        ("is", ("stale",)),
+        ("is", ("unused",)),
+    )
+
+
+def _match_unused(columns: Columns) -> Mask:
+    """Current memories without a use, in the stores that count uses at all."""
+    is_used = columns.accesses > 0
+    stores = columns.codes_of("store")
+    counting = np.zeros(max(1, len(columns.values_of("store"))), np.bool_)
+    counting[stores[is_used & columns.alive]] = True
+    current = match_names(STATUSES, CURRENT.__contains__)[columns.status]
+    unused: Mask = counting[stores] & ~is_used & current
+    return unused
 
 
 def _match_ranges(values: NDArray[np.float64], part: Condition) -> Mask:

@@ -2,12 +2,15 @@
 
     score = text x (1 + recency + importance + type + status + pinned + salience)
             + session + window + neighbours + subject + date + time words + question
-            + meaning + length + passage + as typed
+            + document + meaning + length + passage + as typed
             + all words + exact title + exact id
 
 `text` is 0..1 (see `memtui.search.matching`). The parts in brackets scale with it, so that nothing
 is found only for being recent or important; each is shown as what it adds. `all words` is larger
 than the highest score of a partial match, `exact title` and `exact id` than all scores below them.
+
+`document` is -.2 log2(words / 200) x text for memories of more than 200 words, so that a note that
+mentions the words comes after a short fact that states them.
 
 Four parts only memories with all words have:
 
@@ -17,7 +20,8 @@ Four parts only memories with all words have:
     date written  for a date of the query that stands in the text, in any form
 
 `length` raises the known items "name and attribute" and "e-mail addresses" to MRR 1.0 and costs
-LoCoMo .001 of recall@10; on every hit, not only those with all words, it does harm.
+LoCoMo .001 of recall@10; on every hit, not only those with all words, it does harm among short
+texts.
 """
 
 from __future__ import annotations
@@ -268,6 +272,10 @@ def explain_score(
 
 LENGTH_WEIGHT = 0.2
 """The weight of `length`, as measured (with `postings.LENGTH_WORDS`)."""
+DOCUMENT_WORDS = 200
+"""Words above which every hit loses for its length: a long document mentions many words that it is
+not about. On 60 questions about ten real stores this raised the MRR from .77 to .81 (the half it
+was chosen by) and from .84 to .87 (the other half); 400 words do as well."""
 PASSAGE_WORDS = 40
 """Words from the first to the last of the query's words that are one passage: a paragraph."""
 MAX_PASSAGES = 16
@@ -332,6 +340,14 @@ def score_complete_matches(
         most = 2 * WRITTEN_DATE_WEIGHT
         found.append(AddedScore("date written", complete[at], worth, 0.0, most))
     return found
+
+
+def score_documents(match: Match, segments: Sequence[Segment]) -> list[AddedScore]:
+    """The part that long memories lose."""
+    losses = _losses(segments, match.slots) - _loss(np.float32(DOCUMENT_WORDS))
+    long = (losses > 0).nonzero()[0]
+    lost = match.text.take(long) * np.minimum(losses.take(long), np.float32(1.0))
+    return [AddedScore("document", long, -lost, -1.0, 0.0)] if len(long) else []
 
 
 def _losses(segments: Sequence[Segment], slots: Longs) -> Floats:

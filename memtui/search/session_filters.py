@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
@@ -22,12 +22,13 @@ def _is_of_sessions(condition: Condition) -> bool:
     return field is not None and field.matching is Matching.SESSION
 
 
-def make_filter(query: Query, find: Callable[[str, str], Session | None]) -> Callable[[Hit], bool]:
-    """A predicate over hits. `find`: the session with an id, of a program."""
+def make_filter(query: Query, sessions: Iterable[Session]) -> Callable[[Hit], bool]:
+    """A predicate over hits in these sessions."""
     conditions = [each for each in query.conditions if _is_of_sessions(each)]
+    known = {(each.program, each.id): each for each in sessions}
 
     def passes(hit: Hit) -> bool:
-        session = find(hit.session, hit.program)
+        session = known.get((hit.program, hit.session))
         return session is not None and all(
             _holds(each, session, is_user=hit.is_user) for each in conditions
         )

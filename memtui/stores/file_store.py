@@ -35,6 +35,7 @@ from memtui.stores.scanning import (
     SidecarReader,
     as_unreadable,
     build_scan,
+    dated_by_file,
     stamp_shards,
 )
 from memtui.stores.sidecar import KEPT_SHARD, Sidecar, apply_overlay, read_kept_shard
@@ -99,10 +100,10 @@ class FileStore(Store):
         scan = build_scan(self.root, self.sidecar.current(), self.find_shards(), self.owns_shard)
         return accesses.mark_scan(scan, self.accesses.current())
 
-    def owns_shard(self, key: str) -> bool:  # noqa: ARG002
-        """Whether a shard whose file is gone was of this store: stores of two formats at one root
-        share a sidecar."""
-        return True
+    def owns_shard(self, key: str) -> bool:
+        """Whether a shard that this store does not list was of it: stores of two formats at one
+        root share a sidecar. What lies in hidden folders is mostly rules, of another store."""
+        return not key.startswith(".")
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
         """Stamp these shards as `scan` would; those with a missing file are left out."""
@@ -129,7 +130,8 @@ class FileStore(Store):
             others = [other for other in self.scan().shards if other.key != KEPT_SHARD]
             return read_kept_shard(sidecar, others, self.label, self.owns_shard)
         reading = self.read_files(shard, sidecar)
-        memories = apply_overlay(reading.memories, sidecar, shard.key, self.label)
+        dated = tuple(dated_by_file(reading.memories))
+        memories = apply_overlay(dated, sidecar, shard.key, self.label)
         log = self.accesses.current()
         if log.counts:
             memories = tuple(self._with_accesses(memory, log) for memory in memories)

@@ -328,6 +328,8 @@ class UpkeepRules(Struct, frozen=True):
     replacement_source: str = ""
     compaction: Compaction | None = None
     expiry: Expiry | None = None
+    shortens_history: bool = False
+    """Whether the program itself shortens facts that are long and no longer current."""
     is_forward: Callable[[Link], bool] = field(default=lambda _: False)
     """Whether a link may name what does not exist yet, so that it is not reported as dangling."""
 

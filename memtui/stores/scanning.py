@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memtui.changes import TEXTS
 from memtui.errors import Refused, UnreadableFile
@@ -25,6 +27,7 @@ from memtui.files.reading import (
     walk,
 )
 from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, sidecar_path, sidecar_paths
+from memtui.model import FILE_TIME, FILE_TIME_KEY, Memory
 from memtui.stores.base import Scan, Shard, StoreView, Unreadable
 from memtui.stores.plans import planned_before
 from memtui.stores.sidecar import Sidecar, kept_shard, read_sidecar
@@ -39,6 +42,27 @@ class FoundShard(NamedTuple):
     mark: str = ""
     """Changes whenever one of the files may have changed, or what else is said of them; empty: it
     is not known yet."""
+
+
+def time_of_change(path: Path) -> datetime | None:
+    """Modification time of a file; None if there is none that Python can hold."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (OSError, OverflowError, ValueError):
+        return None
+
+
+def dated_by_file(memories: Iterable[Memory]) -> Iterator[Memory]:
+    """Memories without a time get that of their file; git may know a better one later."""
+    times: dict[str, datetime | None] = {}
+    for memory in memories:
+        file = memory.origin.file
+        if memory.when is None and file:
+            if file not in times:
+                times[file] = time_of_change(Path(file))
+            extra = {**memory.extra, FILE_TIME_KEY: FILE_TIME}
+            memory = replace(memory, updated=times[file], extra=extra)
+        yield memory
 
 
 def build_scan(

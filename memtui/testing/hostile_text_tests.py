@@ -113,8 +113,9 @@ class HostileTextTests(FormatFixtures):
     def test_any_text_may_be_a_title(self, place: Path, state: Path, known: Format) -> None:
         """Or is refused in a line that is clean itself."""
         library = open_library(place, state)
+        ref = editable(library, 1)[0].ref
         for value in ALL.values():
-            memory = library.get(editable(library, 1)[0].ref)
+            memory = library.get(ref)
             title = f"begins {value} ends"
             change = Change(Act.EDIT, memory.store, memory.ref, {"title": title})
             if can_be_done(library, change):

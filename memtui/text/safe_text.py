@@ -144,10 +144,18 @@ def has_hidden(text: str) -> bool:
     return not _is_plain(text) and hidden_count(text) > 0
 
 
+_TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+"""A control sequence of ECMA-48, 5.4."""
+
+
 def without_hidden(text: str) -> str:
-    """Return the text without the characters that `hidden_count` counts; tabs and breaks stay."""
+    """Return the text without the characters that `hidden_count` counts; tabs and breaks stay.
+
+    Of a terminal's sequence, such as one that sets a colour, all of it goes.
+    """
     if not has_hidden(text):
         return text
+    text = _TERMINAL_SEQUENCE.sub("", text)
     needed = {at for joiner in re.finditer(_JOINERS, text) for at in range(*joiner.span())}
     for match in re.finditer(_GLUE_OR_SEQUENCE, text):
         if match["kept"]:

@@ -54,11 +54,11 @@ _FIRST = r"(?=[abcdefkmprst\u017f\u212aпパ暗密\\])"
 """The folded beginning of each name; rules out most places in a text."""
 _OF = (
     r"(?:\s(?:of|for|to|on|du|de|del|della|do|da|für|fürs|vom|von|der|от|для|на|к)\s"
-    r"[^\n=:]{1,40}?)?"
+    r"[^\n=:*]{1,40}?)?"
 )
 _IS = (
     r"\s*(?::=|=>|[=:：])\s*|\s?(?:は|是|为|為)\s?"
-    r"|(?:,?\s+|')(?:is|was|are|to|=|it's|ist|war|lautet|es|est|è|é|это|—|-|s)\s*:?\s+"
+    r"|(?:,?[^\S\n]+|')(?:is|was|are|to|=|it's|ist|war|lautet|es|est|è|é|это|—|-|s)\s*:?\s+"
 )
 _VALUE = r"\"[^\"\n]{6,80}\"|'[^'\n]{6,80}'|`[^`\n]{6,80}`|[^\s\"'`<>{}\[\]()\u3000-\u9fff]{6,128}"
 
@@ -71,7 +71,7 @@ NAMED = (
     r"\b[A-Z][A-Z0-9_]{0,60}_(?:KEY|TOKEN|SECRET|PASS|AUTH)\s?[=:]\s?[\"']?"
     r"(?P<variable>[^\s\"'`<>{}()]{16,256})",
     r"\b(?:sshpass\s+-p|redis-cli(?:\s+-h\s\S{1,80})?\s+(?:-a|--pass)|mysql(?:dump)?\s[^\n|;]{0,80}?-p"
-    r"|login\s[^\n|;]{0,80}?-p|--(?:password|token|api-key|auth)[ =])\s?"
+    r"|login\s(?:[^\n|;]{0,80}?\s)?-p|--(?:password|token|api-key|auth)[ =])\s?"
     r"(?P<option>[^\s\"'`<>-][^\s\"'`<>]{5,128})",
     r"(?:\b(?:curl|https?|wget)\b[^\n|;]{0,80}?\s-u\s|--user[ =]"
     r"|(?i:\bbasic[ -]?auth\b\s?[:=]?\s?))"

@@ -57,6 +57,8 @@ class ActionContext(NamedTuple):
     """A session is known that taught the memory that is shown."""
     stores: int = 2
     """How many stores are open; a library that is still being opened counts as one."""
+    served: str = ""
+    """How the screen is shown in a browser: `read-only` or `write`; empty on a terminal."""
     past: str = ""
     """Why nothing can be written: the stores are shown as of a time. Empty at present."""
     refused: Callable[[str], str] = lambda _: "nothing can be changed now"
@@ -69,6 +71,17 @@ Allowed = Callable[[ActionContext], str]
 
 def _always(_: ActionContext) -> str:
     return ""
+
+
+NOT_SERVED = frozenset({"source", "edit.outside", "pager", "url", "suspend"})
+"""Actions that lend the terminal to a program, start one, or stop memtui: not from a browser."""
+
+
+def refusal_of(action: Action, now: ActionContext) -> str:
+    """Return why an action is not possible now; empty if it is."""
+    if now.served and action.id in NOT_SERVED:
+        return "that works on a terminal only, not in a browser"
+    return action.allowed(now)
 
 
 class Action(NamedTuple):

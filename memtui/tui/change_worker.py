@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from memtui import text
 from memtui.changes import Change, Outcome, Plan, effects_of
 from memtui.errors import MemtuiError, RefError, Refused
-from memtui.library.planning import Planned
+from memtui.library.planning import Planned, name_below
 from memtui.model import Memory
 from memtui.progress import Cancelled, Progress, Report, stoppable
-from memtui.tui.diff_lines import DiffLine, diff_files, name_below
+from memtui.tui.diff_lines import DiffLine, diff_files
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.text_window import OutcomeLine, Tone

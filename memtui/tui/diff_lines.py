@@ -6,14 +6,11 @@ Fast for large files: the common beginning and end are cut off before difflib co
 from __future__ import annotations
 
 import difflib
-import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
 from rich.segment import Segment
 from rich.style import Style
 
@@ -21,9 +18,6 @@ from memtui import text
 from memtui.changes import FileDiff, mask_diff
 from memtui.insight.comparison import diff_words
 from memtui.tui.appearance import Palette
-
-if TYPE_CHECKING:
-    from memtui.library import Library
 
 CONTEXT = 3
 """Unchanged lines around a change, as `diff -u` shows them."""
@@ -56,24 +50,6 @@ def diff_files(diffs: Iterable[FileDiff]) -> list[DiffLine]:
             more = f"only the first {text.number(MAX_LINES)} lines are shown"
             return [*lines[:MAX_LINES], DiffLine("note", more)]
     return lines
-
-
-def name_below(diffs: Iterable[FileDiff], library: Library | None) -> list[FileDiff]:
-    """Name each file from the folder of its store, and the store where there are several."""
-    stores = library.stores if library else ()
-    roots = {library.names.of(store.label): store.root for store in stores} if library else {}
-    folders = sorted(roots.items(), key=lambda item: len(str(item[1])), reverse=True)
-    found = []
-    for diff in diffs:
-        label, root = next(
-            (each for each in folders if diff.path.startswith(f"{each[1]}{os.sep}")), ("", "")
-        )
-        found.append((label, diff, diff.path[len(f"{root}{os.sep}") :] if root else diff.path))
-    several = len({label for label, _, _ in found}) > 1
-    return [
-        replace(diff, path=f"{label}: {path}" if several and label else path)
-        for label, diff, path in found
-    ]
 
 
 def count_lines(lines: Sequence[DiffLine]) -> tuple[int, int, int]:

@@ -25,6 +25,7 @@ from memtui.tui.actions import (
     PACK,
     Action,
     ActionContext,
+    refusal_of,
 )
 from memtui.tui.layout import Pane
 
@@ -223,7 +224,7 @@ def for_footer(pane: Pane, now: ActionContext) -> list[Action]:
 
     First what belongs to the pane, then what works everywhere, and the ways to filter last.
     """
-    shown = [action for action in ACTIONS if pane in action.footer and not action.allowed(now)]
+    shown = [action for action in ACTIONS if pane in action.footer and not refusal_of(action, now)]
     if pane not in (Pane.MEMORIES, Pane.DETAIL):  # enter filters by what the cursor is on
         shown = [one._replace(label="filter") if one.id == "open" else one for one in shown]
     if now.is_marking:
@@ -239,7 +240,7 @@ def taken_keys(
     """The keys that do something else in a pane now than they usually do."""
     yielding = (action for action in ACTIONS if action.yields and pane in action.scopes)
     return frozenset(
-        key for action in yielding if not action.allowed(now) for key in overrides[action.id]
+        key for action in yielding if not refusal_of(action, now) for key in overrides[action.id]
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -49,6 +49,8 @@ class Result(Struct, frozen=True):
     """Store or program."""
     project: str = ""
     memory: Memory | None = None
+    current: Memory | None = None
+    """Of a former text: the memory as it is now."""
     session: Session | None = None
     message: Message | None = None
     """None of a session that is listed as a whole, and where the session has changed."""
@@ -126,15 +128,18 @@ def search_everywhere(
     programs: Sequence[str],
     sessions: Sessions,
     cancelled: IsCancelled,
-    *,
-    newest: bool,
 ) -> Results:
-    """What memories, former versions and sessions have of a query. Raises Cancelled."""
+    """What memories and sessions have of a query, and the memories that are no longer current.
+
+    `add_former` adds former texts, which takes longer. Raises Cancelled.
+    """
     from memtui.search.query_terms import analyze_terms
     from memtui.search.session_filters import asks_sessions, for_memories, has_session
+    from memtui.search.session_search import find_said
 
+    every = sessions.found.sessions
     if query.is_empty:
-        return Results(_list_sessions(sessions.found.sessions))
+        return Results(_list_sessions(every))
     found, totals = list[Result](), dict[ResultKind, int]()
     hints: Sequence[str] = ()
     terms = analyze_terms(query.terms)
@@ -150,21 +155,37 @@ def search_everywhere(
             slots = [int(slot) for slot in answer.slots[:MOST_MEMORIES]]
             found += [_of_memory(kind, answer.rows[slot], library) for slot in slots]
     if terms.optional or terms.required:
-        messages = list(_search_sessions(query, terms, programs, sessions, cancelled))
+        if cancelled():
+            raise Cancelled
+        said = find_said(paths.cache_folder(), programs, query, MOST_MESSAGES, every)
+        messages = [_of_hit(hit, message, sessions) for hit, message in said]
+        found += filter(None, messages)
         totals[ResultKind.MESSAGE] = len(messages)
-        found += messages
     elif asks_sessions(query):
-        found += _list_sessions([s for s in sessions.found.sessions if has_session(query, s)])
-    if newest:
-        oldest = datetime.min
-        order = list(ResultKind)
-        found.sort(
-            key=lambda each: (
-                order.index(each.kind),
-                -(each.time.replace(tzinfo=None) - oldest).total_seconds() if each.time else 0.0,
-            )
-        )
+        found += _list_sessions([each for each in every if has_session(query, each)])
     return Results(found, terms.title_words, totals, hints)
+
+
+def add_former(library: Library, query: Query, results: Results, cancelled: IsCancelled) -> Results:
+    """The results, with the former texts that memories had. Raises Cancelled."""
+    from memtui.library.former_search import find_former
+    from memtui.search.session_filters import for_memories
+
+    asked = for_memories(query)
+    if asked is None or query.is_empty:
+        return results
+    found = find_former(library, asked, cancelled).found[:MOST_MEMORIES]
+    former = [
+        replace(
+            _of_memory(ResultKind.FORMER, each.version.memory, library),
+            time=each.version.time,
+            current=each.memory,
+        )
+        for each in found
+    ]
+    totals = dict(results.totals)
+    totals[ResultKind.FORMER] = totals.get(ResultKind.FORMER, 0) + len(former)
+    return replace(results, found=[*results.found, *former], totals=totals)
 
 
 def _of_memory(kind: ResultKind, memory: Memory, library: Library) -> Result:
@@ -200,39 +221,20 @@ def _of_session(session: Session, depth: int = 0) -> Result:
     )
 
 
-def _search_sessions(
-    query: Query, terms: Any, programs: Sequence[str], sessions: Sessions, cancelled: IsCancelled
-) -> Iterable[Result]:
-    """The messages with all words, the best first. Raises Cancelled."""
-    from memtui.search.session_filters import asks_sessions, make_filter
-    from memtui.search.session_index import SessionIndex, read_message
-
-    wanted = [*terms.optional, *terms.required]
-    passes = make_filter(query, sessions.get) if asks_sessions(query) else None
-    hits: list[Hit] = []
-    for program in programs:
-        if cancelled():
-            raise Cancelled
-        index = SessionIndex(paths.cache_folder(), program)
-        hits += index.search(wanted, MOST_MESSAGES, query, passes)
-    hits.sort(key=lambda each: -each.score)
-    for hit in hits[:MOST_MESSAGES]:
-        if cancelled():
-            raise Cancelled
-        session = sessions.get(hit.session, hit.program)
-        if session is None:
-            continue
-        message = read_message(hit, [session])
-        yield Result(
-            ResultKind.MESSAGE,
-            hit.time,
-            message.text if message is not None else "",
-            hit.program,
-            session.project,
-            session=session,
-            message=message,
-            is_gone=message is None,
-        )
+def _of_hit(hit: Hit, message: Message | None, sessions: Sessions) -> Result | None:
+    session = sessions.get(hit.session, hit.program)
+    if session is None:
+        return None
+    return Result(
+        ResultKind.MESSAGE,
+        hit.time,
+        message.text if message is not None else "",
+        hit.program,
+        session.project,
+        session=session,
+        message=message,
+        is_gone=message is None,
+    )
 
 
 def read_neighbours(

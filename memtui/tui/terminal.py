@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import select
 import selectors
@@ -30,6 +31,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from memtui import text
 from memtui.errors import SaveError
 from memtui.model import Place
+from memtui.paths import SERVED_VARIABLE
 from memtui.tui import first_frame
 from memtui.tui.first_frame import TakenTerminal
 
@@ -293,6 +295,8 @@ def open_folder(app: MemtuiApp, path: Path) -> None:
 
 def start_program(arguments: Sequence[str]) -> None:
     """Start a program with a window of its own, without the terminal. Raises OSError."""
+    if SERVED_VARIABLE in os.environ:
+        raise PermissionError(errno.EPERM, "memtui is shown in a browser")
     subprocess.Popen(
         arguments,
         stdin=subprocess.DEVNULL,
@@ -309,8 +313,12 @@ def run_program(app: MemtuiApp, arguments: Sequence[str], input: str | None = No
 
     Raises:
         OSError: it cannot be started.
-        SuspendNotSupported: Textual cannot leave this terminal.
+        SuspendNotSupported: Textual cannot leave this terminal, or it is one in a browser.
     """
+    if app.launch.served:
+        from textual.app import SuspendNotSupported
+
+        raise SuspendNotSupported("it is shown in a browser")
     failed: OSError | None = None
     status = 0
     with _ignored_interrupts(), app.suspend():
@@ -359,6 +367,8 @@ def copy_with_tools(words: str, environ: Mapping[str, str] | None = None) -> boo
     The caller has sent the text by OSC 52 too, which no terminal acknowledges.
     """
     environ = os.environ if environ is None else environ
+    if SERVED_VARIABLE in environ:  # the clipboard is that of the browser
+        return False
     tools: list[list[str]] = []
     if environ.get("WAYLAND_DISPLAY"):
         tools.append(["wl-copy"])

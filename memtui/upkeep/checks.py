@@ -28,7 +28,6 @@ from memtui.text.secrets import find_secrets, replace_secrets
 from memtui.upkeep.instructions import (
     HIDDEN,
     INSTRUCTION_FILES,
-    find_domains,
     find_suspicions,
 )
 from memtui.upkeep.outdated import Outdated
@@ -141,6 +140,8 @@ _OF_RULES = re.compile(
     r"|/\.(?:cursorrules|windsurfrules|clinerules|goosehints)$|\.instructions\.md$"
 )
 """Files of rules for agents, as those of `INSTRUCTION_FILES`."""
+PROMPT = "prompt"
+"""Type of what the person said to an agent, as Engram and claude-mem keep it."""
 _ABOUT_A_FORM = re.compile(
     r"(?<![a-z])(?:templates?|examples?|samples?|formats?|schemas?|skeleton)(?![a-z]).*\.md$",
     re.IGNORECASE,
@@ -152,13 +153,23 @@ _STANDS_FOR_A_NAME = re.compile(
 """In the target of a link that leads nowhere on purpose."""
 
 
+_MOST_ORPHANS = 10
+"""By how many more files an index may leave out than it names."""
+
+
 def check_orphaned_files(memories: Sequence[Memory]) -> Iterator[Finding]:
     """Documents that the index of their folder does not name, so that no agent is led to them.
 
-    Folders without an index are left alone. Index lines without a file are dangling references.
+    Folders without an index are left alone, and those of which it leaves out far more than it
+    names: it leads to its files in another way. Index lines without a file are dangling references.
     """
+    named: Counter[str] = Counter()
     for memory in memories:
-        if memory.extra.get("indexed") is False and memory.status in CURRENT:
+        if isinstance(is_named := memory.extra.get("indexed"), bool):
+            named[os.path.dirname(memory.origin.file)] += 1 if is_named else -1
+    for memory in memories:
+        is_orphan = memory.extra.get("indexed") is False and memory.status in CURRENT
+        if is_orphan and named[os.path.dirname(memory.origin.file)] >= -_MOST_ORPHANS:
             yield _at(FindingKind.ORPHAN, memory, "the index does not name this file")
 
 
@@ -168,8 +179,7 @@ class CheckedText(Struct, frozen=True):
     secrets: tuple[str, ...]
     hidden: int
     reasons: tuple[str, ...]
-    """Why it may be a planted instruction, addresses left aside."""
-    domains: frozenset[str]
+    """Why it may be a planted instruction."""
 
 
 def check_text(memory: Memory) -> CheckedText:
@@ -184,11 +194,7 @@ def check_text(memory: Memory) -> CheckedText:
         ),
         hidden_count(memory.title) + hidden_count(memory.content),
         find_suspicions(whole),
-        frozenset(find_domains(memory.content)) if "://" in whole or "@" in whole else _NOWHERE,
     )
-
-
-_NOWHERE: frozenset[str] = frozenset()
 
 
 class TextChecks:
@@ -225,7 +231,7 @@ class TextChecks:
         return {
             "plain": base64.b64encode(b"".join(plain)).decode("ascii"),
             "found": {
-                digest.hex(): [text.secrets, text.hidden, text.reasons, sorted(text.domains)]
+                digest.hex(): [text.secrets, text.hidden, text.reasons]
                 for digest, text in known.items()
                 if text != NOTHING_FOUND
             },
@@ -236,12 +242,11 @@ class TextChecks:
         digests = base64.b64decode(record["plain"])
         found = [digests[at : at + _DIGEST] for at in range(0, len(digests), _DIGEST)]
         earlier = dict.fromkeys(found, NOTHING_FOUND)
-        for digest, (secrets, hidden, reasons, domains) in record["found"].items():
+        for digest, (secrets, hidden, reasons) in record["found"].items():
             earlier[bytes.fromhex(digest)] = CheckedText(
                 tuple(map(str, secrets)),
                 int(hidden),
                 tuple(map(str, reasons)),
-                frozenset(map(str, domains)),
             )
         self._earlier = earlier
 
@@ -249,7 +254,7 @@ class TextChecks:
 TEXTS_PER_STOP = 16
 """Number of texts between two checks for cancellation."""
 _DIGEST = 16
-NOTHING_FOUND = CheckedText((), 0, (), _NOWHERE)
+NOTHING_FOUND = CheckedText((), 0, ())
 """Marks a text without findings."""
 
 
@@ -260,21 +265,23 @@ def _digest_text(memory: Memory) -> bytes:
 
 def check_texts(memories: Sequence[Memory], texts: Sequence[CheckedText]) -> Iterator[Finding]:
     """Secrets and planted instructions in these texts, in the order of the memories."""
-    named = Counter(domain for text in texts for domain in text.domains)
-    known = {domain for domain, count in named.items() if count > 1}
     pairs = list(zip(memories, texts, strict=True))
     for memory, text in pairs:
         for message in text.secrets:
             yield _at(FindingKind.SECRET, memory, message)
     for memory, text in pairs:
         reasons = text.reasons
-        if text.domains - known:
-            reasons = find_suspicions(f"{memory.title}\n{memory.content}", known)
-        file = memory.origin.file
-        if os.path.basename(file) in INSTRUCTION_FILES or _OF_RULES.search(file):
+        if _instructs_by_itself(memory):
             reasons = tuple(reason for reason in reasons if reason in HIDDEN)
         if reasons:
             yield _at(FindingKind.INSTRUCTION, memory, "; ".join(reasons))
+
+
+def _instructs_by_itself(memory: Memory) -> bool:
+    """Whether the person wrote it to instruct agents: a file of rules, or a kept prompt."""
+    file = memory.origin.file
+    is_rule = os.path.basename(file) in INSTRUCTION_FILES or _OF_RULES.search(file)
+    return bool(is_rule) or memory.type == PROMPT
 
 
 def check_outdated(
@@ -334,8 +341,9 @@ def proposals_from(
 ) -> Iterator[Proposal]:
     """Convert findings; those of one kind on one memory become one proposal.
 
-    Dangling references to one target become one as well, and those to several files of one folder:
-    they mostly have one cause, a folder that was not copied along, or moved.
+    Dangling references to one target become one as well, and those to several files of one folder,
+    and hidden characters in many memories of one file: they mostly have one cause, a folder that
+    was not copied along, or moved, or a program that wrote its colours.
 
     Args:
         findings: As the checks give them.
@@ -343,6 +351,7 @@ def proposals_from(
         context: What each store can do.
     """
     reported: set[tuple[FindingKind, str]] = set()
+    hidden: defaultdict[str, list[Proposal]] = defaultdict(list)
     findings, targets = _apart(findings)
     for where, within in targets.items():
         yield from _propose_for_targets(where, within, get)
@@ -362,7 +371,7 @@ def proposals_from(
             continue
         changes = _remedy(finding, memory, context)
         quote = f"“{finding.quote[:_MAX_QUOTE]}”: " if finding.quote else ""
-        yield propose(
+        proposal = propose(
             kind,
             [memory],
             f"{finding.message}: {headline_of(memory)}",
@@ -370,6 +379,23 @@ def proposals_from(
             changes,
             also=finding.message,
         )
+        if finding.kind is FindingKind.HIDDEN:
+            hidden[finding.file].append(proposal)
+        else:
+            yield proposal
+    for file, within_file in hidden.items():
+        if len(within_file) <= _MAX_OF_FILE:
+            yield from within_file
+            continue
+        memories = [get(each.refs[0]) for each in within_file]
+        message = f"{os.path.basename(file)}: {counted(len(memories), 'memory')} with them"
+        remedies = [change for each in within_file for change in each.changes]
+        reason = RULE_TEXT[ProposalKind.HIDDEN]
+        yield propose(ProposalKind.HIDDEN, memories, message, reason, remedies, also=message)
+
+
+_MAX_OF_FILE = 3
+"""Memories of one file with hidden characters that are proposals of their own."""
 
 
 def _apart(findings: Iterable[Finding]) -> tuple[list[Finding], dict[str, list[Finding]]]:
@@ -437,7 +463,7 @@ RULE_TEXT = {
     ProposalKind.INSTRUCTION: "a memory states facts; read it before an agent does",
     ProposalKind.HIDDEN: "accepting removes the characters that cannot be seen",
     ProposalKind.OVERWRITTEN: "another program has written over a change of yours",
-    ProposalKind.UNREADABLE: "its memories are not shown until it can be read",
+    ProposalKind.UNREADABLE: "until that is mended, what it holds may be missing",
 }
 
 

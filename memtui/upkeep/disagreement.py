@@ -3,6 +3,9 @@
 Numbers: "Wendelau has 43 towers", "the network of Wendelau counts 41 towers": the same counted
 noun, a name in common, and much the same other words. Words: "the staging database is Postgres",
 "the staging database is MySQL". What was measured, or happened once, is no attribute.
+
+Two passages of much the same words whose numbers differ are never the same statement
+(`differing_numbers`), whatever they count.
 """
 
 from __future__ import annotations
@@ -20,6 +23,13 @@ _KINDS = frozenset({"fact", "observation", "schema"})
 _COUNTED = re.compile(
     r"(?<![\w.,:/$#-])(\d{1,3}(?:[,.]\d{3})+|\d+)\s+((?:[a-z][\w-]*\s+)?[a-z][\w-]{2,})"
 )
+_SETTING = re.compile(
+    r"\b(port|version|timeout|limit|retention|capacity|budget|threshold|interval)\s+"
+    r"(?:is |of |= ?|: ?)?v?$",
+    re.IGNORECASE,
+)
+"""Before a number: the word that says what it sets."""
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,:/-]\d+)*")
 _IS = re.compile(
     r"(?:^|[.;]\s+)(?:the |our |its )?([\w' /-]{6,60}?)\s+(?:is|are|:|=)\s+"
     r"(?:an? |the )?([\w.+/-]+(?: [\w.+/-]+){0,2})\s*(?:[.;]|$)",
@@ -117,10 +127,34 @@ def _claims(memory: Memory) -> Iterator[_Claim]:
     counted = list(_COUNTED.finditer(text))
     if len(counted) == 1:
         noun = stem(counted[0][2].split()[-1].lower())
-        if not _MEASURED.match(noun):
+        is_setting = _SETTING.search(text[: counted[0].start()])
+        if not is_setting and noun not in _ARTICLES and not _MEASURED.match(noun):
             number = counted[0][1].replace(",", "").replace(".", "")
             yield _Claim(memory, noun, number, words - {noun, counted[0][1]}, names)
     for found in _IS.finditer(text) if not counted else ():
         subject = stems_of(found[1])
         if len(subject) >= 2 and not re.search(r"\d", found[2]):
             yield _Claim(memory, " ".join(sorted(subject)), found[2].lower(), subject, frozenset())
+
+
+def differing_numbers(one: str, other: str) -> tuple[str, tuple[str, str]] | None:
+    """What two passages of much the same words count, and the numbers that each alone has.
+
+    Returns:
+        The setting before the number (`port`), or the word after it (`towers`) or before it, and
+        the numbers of either side; None if not each has a number that the other lacks.
+    """
+    found = [list(_NUMBER.finditer(text)) for text in (one, other)]
+    only = [
+        [each for each in mine if each[0] not in {its[0] for its in theirs}]
+        for mine, theirs in (found, found[::-1])
+    ]
+    if not all(only):
+        return None
+    first = only[0][0]
+    setting = _SETTING.search(one[: first.start()])
+    after = re.match(r"\W*([^\W\d_]{3,})", one[first.end() :])
+    before = re.search(r"([^\W\d_]{3,})\W*$", one[: first.start()])
+    word = next((each[1].lower() for each in (setting, after, before) if each), "a number")
+    values = (", ".join(dict.fromkeys(each[0] for each in numbers)) for numbers in only)
+    return word, (next(values), next(values))

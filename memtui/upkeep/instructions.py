@@ -22,7 +22,7 @@ import binascii
 import re
 import tomllib
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, reduce
 from operator import or_
 from pathlib import Path
@@ -382,15 +382,6 @@ PHRASES = {
 }
 """Why a text may instruct an agent -> expressions, one of which it matches."""
 
-TO_A_NEW_ADDRESS = "names an address that stands nowhere else"
-"""Reported only after a verb that sends, fetches or trusts; of many addresses in documents it is
-said that one should follow or open them."""
-SENDING = (
-    r"(?:^|[.,;:!?]\s+|\b(?:and|then|must|always|first|please|you)\s+)"
-    rf"(?!follow\b|open\b|install\b)(?:{_PARTS['SENDS']})\b[^\n]{{0,100}}?"
-)
-
-
 IN_TAGS = "hides words in characters that are not shown"
 IN_BASE64 = "encoded in base64"
 HIDDEN = (IN_TAGS, IN_BASE64)
@@ -399,7 +390,6 @@ INSTRUCTION_FILES = frozenset(_LISTED["files"])
 
 _PATTERNS = tuple((phrase, reason) for reason, phrases in PHRASES.items() for phrase in phrases)
 _FILTER = ExpressionFilter([phrase for phrase, _ in _PATTERNS])
-_SENDING = re.compile(SENDING, re.IGNORECASE)
 _HOST = re.compile(
     r"(?:\b(?:https?|ftp|wss?)://(?:[^\s/@]{0,64}@)?"
     r"|(?<=[\w.+-])@)([\w-]{1,63}(?:\.[\w-]{1,63}){0,9})"
@@ -418,30 +408,15 @@ _LOOKS_LATIN = re.compile("[" + "".join(map(chr, _LATIN)) + "]")
 _LOCAL = frozenset({"localhost", "127.0.0.1"})
 
 
-def find_domains(text: str) -> set[str]:
-    """The domains of all addresses in the text: `https://a.b.example/x` gives `b.example`."""
-    return {_domain(found[1]) for found in _HOST.finditer(text)} - _LOCAL
-
-
-def _domain(host: str) -> str:
-    host = host.lower()
-    return host if host.replace(".", "").isdigit() else ".".join(host.split(".")[-2:])
-
-
-def find_suspicions(text: str, known: Collection[str] | None = None) -> tuple[str, ...]:
-    """Find the reasons why a text may instruct the agent.
-
-    Args:
-        text: The title and content of a memory.
-        known: Domains that several memories name; None: addresses are not checked.
-    """
+def find_suspicions(text: str) -> tuple[str, ...]:
+    """Find the reasons why a text, title and content of a memory, may instruct the agent."""
     found: dict[str, str] = {}
-    for reason, words in _reasons(text, known):
+    for reason, words in _reasons(text):
         found[reason] = found.get(reason) or words
     return tuple(f"{reason} ({words})" if words else reason for reason, words in found.items())
 
 
-def _reasons(text: str, known: Collection[str] | None) -> Iterator[tuple[str, str]]:
+def _reasons(text: str) -> Iterator[tuple[str, str]]:
     """Each reason with the words that count, where words count."""
     unhidden, spelled = _ROW.sub("", _BLOCK.sub("", _normalize(text))), _decode_tags(text)
     for reason, words in reader().read(unhidden):
@@ -453,11 +428,9 @@ def _reasons(text: str, known: Collection[str] | None) -> Iterator[tuple[str, st
             yield reason, ""
     if spelled:
         yield IN_TAGS, ""
-    if known is not None and _sends_elsewhere(unhidden, known):
-        yield TO_A_NEW_ADDRESS, ""
     for coded in _BASE64.finditer(text):
         decoded = _decode_base64(coded[0])
-        if decoded and any(_reasons(decoded, None)):
+        if decoded and any(_reasons(decoded)):
             yield IN_BASE64, ""
 
 
@@ -465,11 +438,6 @@ def _reasons(text: str, known: Collection[str] | None) -> Iterator[tuple[str, st
 def _compiled(phrase: str) -> re.Pattern[str]:
     """Compiled when first needed: all of them take 30 ms."""
     return re.compile(phrase, re.IGNORECASE)
-
-
-def _sends_elsewhere(text: str, known: Collection[str]) -> bool:
-    new = [found for found in _HOST.finditer(text) if _domain(found[1]) not in {*known, *_LOCAL}]
-    return any(_SENDING.search(text[max(0, found.start() - 160) : found.start()]) for found in new)
 
 
 def _normalize(text: str) -> str:

@@ -22,8 +22,8 @@ from memtui.model import CURRENT, Memory
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
 _NOT_NOW = re.compile(
     r"\b(?:was|were|had|used to|formerly|previously|earlier|old|legacy|before|since|until|ago"
-    r"|removed?|removing|deleted?|deleting|deprecated?|retired|renamed?|renaming|moved?|moving|migrat\w+"
-    r"|replac\w+|dropp?e?d?|upgrad\w+|downgrad\w+|bump\w*|switch\w*|archived|gone|missing|lacks?"
+    r"|remove[ds]?|removing|delete[ds]?|deleting|modified|rewritten|rewrote|deprecated?|retired|renamed?|renaming|moved?|moving|migrat\w+"
+    r"|replac\w+|refactor\w*|unused|dropp?e?d?|upgrad\w+|downgrad\w+|bump\w*|switch\w*|archived|gone|missing|lacks?"
     r"|not|never|no longer|without|instead of|avoid|fixed|created?|creating|add(?:ed|ing)?|wrote"
     r"|will|would|should|could|plan\w*|todo|propos\w+|future|later|next|idea|e\.g\.|example"
     r"|for instance|template|commits?|committed|merged|PR|from|if|such as|like|or similar|output"
@@ -66,7 +66,13 @@ _SPEC = re.compile(r"(\^|~=?|>=|==|=|<=?|>|!=)?\s*v?(\d+(?:\.\d+)*)")
 _CLOSE = 0.6
 _MAX_FOUND = 8
 """Claims of one memory that are named."""
-_DATED = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d")
+_DATED = re.compile(r"(?<!\d)\d{4}[-_]\d\d[-_]\d\d")
+_OF_ITS_TIME = re.compile(
+    r"\b(?:session|report|progress|journal|changelog|retrospective|post-?mortem|archived?|prompt)"
+    r"(?![a-z])|(?:^|/)(?:archive|logs?)/",
+    re.IGNORECASE,
+)
+"""In a title, a type or the path of a document: it tells what was done then."""
 
 
 class Outdated(Struct, frozen=True):
@@ -89,10 +95,14 @@ class Outdated(Struct, frozen=True):
 def find_outdated(memory: Memory, project: ProjectIndex) -> tuple[Outdated, ...]:
     """The claims of a memory that are outdated, each once.
 
-    Memories that are not current, events of their time and logs of a day have none.
+    Memories that are not current, and accounts of their time such as events, logs of a day,
+    reports and summaries of sessions, have none.
     """
     file = memory.origin.file.rpartition("/")[2]
     if memory.status not in CURRENT or memory.kind in ("event", "episode") or _DATED.search(file):
+        return ()
+    path = memory.id if memory.kind == "document" else ""
+    if _OF_ITS_TIME.search(f"{memory.title}\n{memory.type.replace('_', ' ')}\n{path}"):
         return ()
     found: dict[str, Outdated] = {}
     is_code = False

@@ -56,6 +56,7 @@ class ProposalKind(StrEnum):
     OVERWRITTEN = "overwritten"
     ORPHAN = "orphan"
     OUTDATED = "outdated"
+    UNUSED = "unused"
     DISAGREE = "disagree"
     ACROSS = "across"
 
@@ -102,12 +103,12 @@ RULES: Mapping[ProposalKind, Rule] = {
     ProposalKind.AGENT: Rule("Proposed by agents", MEMTUI, 1, 1,
         "An agent asks for this change through memtui mcp; nothing is changed unless you accept."),
     ProposalKind.UNREADABLE: Rule("Unreadable files", MEMTUI, 1, 1,
-        "A file cannot be read, so its memories are missing."),
+        "memtui, or the file's own program, cannot read it."),
     ProposalKind.OVERWRITTEN: Rule("Overwritten changes", MEMTUI, 1, 1,
         "Another program has reverted a change made with memtui."),
     ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", 75, 76,
         "The text has the form of a password or key, which every agent that reads it gets."),
-    ProposalKind.INSTRUCTION: Rule("Planted instructions", MEMTUI, 111, 124,
+    ProposalKind.INSTRUCTION: Rule("Planted instructions", MEMTUI, 105, 118,
         "The text tells an agent what to do; it may come from a page or a mail that was read."),
     ProposalKind.OUTDATED: Rule("Outdated", MEMTUI, 9, 9,
         "The memory names a file, command, package or version that its project no longer has."),
@@ -145,6 +146,8 @@ RULES: Mapping[ProposalKind, Rule] = {
         "A memory refers to a memory or entity that is not in its store."),
     ProposalKind.ORPHAN: Rule("Files not in the index", MEMTUI, 2, 2,
         "The index that agents read first does not name the file, so they do not find it."),
+    ProposalKind.UNUSED: Rule("Never used", MEMTUI, 1, 1,
+        "Its store counts uses, and has counted none of the memory for ninety days."),
     ProposalKind.ACROSS: Rule("The same in two stores", "memtui, when asked", 1, 1,
         "A change of one of them leaves the other as it was."),
 }

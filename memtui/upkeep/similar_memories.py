@@ -23,7 +23,11 @@ from msgspec import Struct
 from memtui.model import CURRENT, Memory, to_record
 from memtui.stores.markdown.items import SECTION
 from memtui.text import counted
-from memtui.upkeep.disagreement import Disagreement, find_disagreements
+from memtui.upkeep.disagreement import (
+    Disagreement,
+    differing_numbers,
+    find_disagreements,
+)
 from memtui.upkeep.proposals import (
     NEVER,
     Proposal,
@@ -204,6 +208,8 @@ def _may_be_merged(one: Memory, other: Memory, context: UpkeepContext) -> bool:
         return False  # the same field of two things, or one thing on two days
     if rules.scope(one) != rules.scope(other) or rules.merge_key(one) != rules.merge_key(other):
         return False
+    if one.kind == "event" and jaccard(words_of(_text(one)), words_of(_text(other))) < _PLAIN:
+        return False  # two things that happened alike
     older, newer = sorted((one, other), key=lambda memory: memory.created or NEVER)
     return not rules.contradicts(older, newer) and not rules.replaces(older, newer)
 
@@ -317,16 +323,24 @@ def compare_stores(
             shared = SharedMemory(one, other, pair.score, left_text, right_text)
             key = one.ref, other.ref
             nearest[key] = min(nearest.get(key, shared), shared, key=_order)
+    ordered = sorted(compared, key=lambda one: one.store == right)
+    opposed = {(each.one.ref, each.other.ref): each for each in find_disagreements(ordered)}
     best: dict[str, SharedMemory] = {}
     for shared in sorted(nearest.values(), key=_order):
-        best.setdefault(shared.left.ref, shared)
-        best.setdefault(shared.right.ref, shared)
+        refs = shared.left.ref, shared.right.ref
+        numbers = differing_numbers(shared.left_passage, shared.right_passage)
+        if numbers is not None and best.keys().isdisjoint(refs):
+            opposed.setdefault(refs, Disagreement(shared.left, shared.right, *numbers))
+        if numbers is None and refs not in opposed:
+            best.setdefault(refs[0], shared)
+            best.setdefault(refs[1], shared)
     listed = {(each.left.ref, each.right.ref): each for each in best.values()}
-    alone = [one for one in compared if one.ref not in best]
+    known = {*best, *(ref for pair in opposed for ref in pair)}
+    alone = [one for one in compared if one.ref not in known]
     return StoreComparison(
         left,
         right,
-        tuple(find_disagreements(sorted(compared, key=lambda one: one.store == right))),
+        tuple(opposed.values()),
         tuple(sorted(listed.values(), key=_order)),
         tuple(one for one in alone if one.store == left),
         tuple(one for one in alone if one.store == right),

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 
 from memtui.changes import Act, Change
 from memtui.model import CURRENT, Memory
@@ -66,10 +66,15 @@ def find_stale_summaries(memories: Sequence[Memory], context: UpkeepContext) -> 
 
 
 def find_long_history(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
-    """Long facts that have been historical for months; the weekly synthesis shortens them."""
+    """Long facts that have been historical for months; the weekly synthesis shortens them.
+
+    Only where the program does so: what others retire, such as a closed issue, is kept whole.
+    """
     settings = context.settings
     limit = context.now - settings.history_months * _MONTH
     for memory in memories:
+        if not context.rules_of(memory.store).shortens_history:
+            continue
         if memory.kind != "fact" or memory.status not in ("superseded", "retired"):
             continue
         if (
@@ -198,6 +203,8 @@ _MOVE = re.compile(
 )
 _STAYS = re.compile(r"\b(?:not|never|\w+n't) (?:\w+ )?(?:move|migrate|switch|replace|drop)")
 _STATEMENTS = frozenset({"fact", "event", "observation"})
+_SHORT = 300
+"""Characters of a text of one statement."""
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _COMMON_WORDS = (
     "it this that them one same new old own their the an all any no not in on at to only current "
@@ -280,7 +287,7 @@ def find_opposed(memories: Sequence[Memory], _context: UpkeepContext) -> Iterato
     """
     chosen: dict[str, tuple[Memory, str]] = {}
     for memory in _in_order(memories):
-        if memory.kind not in _STATEMENTS:
+        if memory.kind not in _STATEMENTS or len(memory.content) > _SHORT:
             continue
         for sentence in _SENTENCE.split(f"{memory.title}\n{memory.content}"):
             moves = [] if _STAYS.search(sentence) else list(_MOVE.finditer(sentence))
@@ -325,3 +332,42 @@ def _same_matter(choice: str, move: str, chosen: str) -> bool:
 
 
 _AUXILIARY = frozenset({"hav", "has", "had", "been", "now", "we", "team", "our", "they", "just"})
+
+
+UNUSED_DAYS = 90
+"""Days without a use after which a memory is pointed out: Ambient archives what is idle so long."""
+
+
+def propose_unused(
+    memories: Iterable[Memory], uses: Mapping[str, datetime | None], context: UpkeepContext
+) -> Iterator[Proposal]:
+    """The current memories that nothing has used in ninety days, as one hint for a store.
+
+    A store says so only if it counted a use as long ago: before, a memory without one may have
+    been used uncounted. Pinned memories are given without being asked for.
+
+    Args:
+        memories: Of all open stores and of every status.
+        uses: Ref -> the last use, or None if its time is unknown, of the memories with one.
+        context: The clock.
+    """
+    limit = context.now - timedelta(days=UNUSED_DAYS)
+    counting, unused = set[str](), defaultdict[str, list[Memory]](list)
+    for memory in memories:
+        last = uses.get(memory.ref)
+        if last is not None and last <= limit:
+            counting.add(memory.store)
+        is_old = memory.created is not None and memory.created <= limit
+        if is_old and memory.status in CURRENT and not memory.pinned and memory.ref not in uses:
+            unused[memory.store].append(memory)
+    for store in sorted(counting & set(unused)):
+        found = unused[store]
+        what = f"never used in {UNUSED_DAYS} days"
+        one = f"{what}: {headline_of(found[0])}"
+        several = f"{counted(len(found), 'memory')} of {store} were {what}"
+        yield propose(
+            ProposalKind.UNUSED,
+            found,
+            one if len(found) == 1 else several,
+            "the store counts uses and has none of them; is:unused lists such memories",
+        )

@@ -82,7 +82,7 @@ class Terminal:
                 assert time.monotonic() < end, "the terminal takes nothing more"
                 with contextlib.suppress(BlockingIOError):
                     rest = rest[os.write(noisy, rest) :]
-                self._read(0.01)
+                self.read(0.01)
         finally:
             os.close(noisy)
 
@@ -101,7 +101,7 @@ class Terminal:
         """Read until the words are on the screen; returns the screen."""
         end = time.monotonic() + LONGEST
         while time.monotonic() < end:
-            self._read(0.05)
+            self.read(0.05)
             if words in self.text():
                 return self.text()
         raise AssertionError(f"{words!r} did not come up:\n{self.text()}")
@@ -112,7 +112,7 @@ class Terminal:
         Words that are only moved are gone too between two reads of one frame.
         """
         end = time.monotonic() + LONGEST
-        while self._read(QUIET) or words in self.text():
+        while self.read(QUIET) or words in self.text():
             assert time.monotonic() < end, f"{words!r} stays:\n{self.text()}"
 
     def wait_until(self, holds: Callable[[], object]) -> None:
@@ -120,17 +120,17 @@ class Terminal:
         end = time.monotonic() + LONGEST
         while not holds():
             assert time.monotonic() < end, self.text()
-            self._read(0.05)
+            self.read(0.05)
 
     def wait_for_end(self) -> int:
         """Read until the program has ended; returns its exit status."""
         end = time.monotonic() + LONGEST
         while time.monotonic() < end:
-            self._read(0.05)
+            self.read(0.05)
             child, status = os.waitpid(self._child, os.WNOHANG)
             if child:
                 self.status = os.waitstatus_to_exitcode(status)
-                while self._read(0.05):
+                while self.read(0.05):
                     pass
                 return self.status
         raise AssertionError(f"the program did not end:\n{self.text()}")
@@ -143,7 +143,8 @@ class Terminal:
                 (on.add if way == b"h" else on.discard)(number)
         return on - KEPT
 
-    def _read(self, wait: float) -> bool:
+    def read(self, wait: float) -> bool:
+        """Read what the program writes within `wait` seconds; False if it writes nothing."""
         ready, _, _ = select.select([self._handle], [], [], wait)
         if not ready:
             return False

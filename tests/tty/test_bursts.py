@@ -89,7 +89,7 @@ def _home(on: Any) -> None:
 def _changed(on: Any, before: str) -> bool:
     """Whether the screen shows something else within a second."""
     for _ in range(20):
-        on._read(0.05)
+        on.read(0.05)
         if on.text() != before:
             return True
     return False
@@ -128,7 +128,7 @@ def test_bursts_of_keys_leave_every_dialog_sound(
             _open(on, opening, title)
             burst = "".join(chance.choices(KEYS, k=14))
             on.send(burst)
-            on._read(0.2)
+            on.read(0.2)
             assert "Traceback" not in on.text(), (name, burst)
         _open(on, "?", "Help:")
         on.send(ESC)

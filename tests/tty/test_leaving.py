@@ -115,7 +115,7 @@ def test_it_ends_at_any_moment_of_the_start(memtui: Start, tmp_path: Path, by: s
         with memtui([str(root)], tmp_path, size=(80, 24)) as on:
             end = time.monotonic() + (number + chance.random()) / MOMENTS
             while time.monotonic() < end:
-                on._read(0.005)
+                on.read(0.005)
             if by == "hang up":
                 on.hang_up()
                 assert on.wait_for_end() != 1

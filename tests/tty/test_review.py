@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.long_run import count
+
 pytestmark = pytest.mark.slow
 
 Start = Callable[..., AbstractContextManager[Any]]
@@ -52,7 +54,10 @@ def files(root: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in root.rglob("items.json")}
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 45)], ids=["80x24", "160x45"])
+SIZES = [(80, 24), *[(160, 45)] * count(0, 1)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_a_walk_through_the_queue(memtui: Start, tmp_path: Path, size: tuple[int, int]) -> None:
     root = write_store(tmp_path)
     before = files(root)

@@ -141,12 +141,15 @@ def _render_for_a_reader(
     screen_stack: list[Screen[Any]] | None = None,
     simplify: bool = False,
 ) -> RenderableType | None:
-    """Render what changed on the screen only for an app that does something with it.
+    """Render what changed on the screen only for an app that does something with it, and only while
+    its `reads_paints` is not False.
 
     Nothing is written to a terminal here, and `Stage.text` renders the whole screen. A picture asks
     for the full screen.
     """
-    if full or type(active_app.get())._display is not MemtuiApp._display:
+    app = active_app.get()
+    is_read = type(app)._display is not MemtuiApp._display and getattr(app, "reads_paints", True)
+    if full or is_read:
         return _render_update(compositor, full, screen_stack, simplify)
     visible_screen_stack.set(screen_stack or [])
     compositor._dirty_regions.clear()

@@ -129,7 +129,8 @@ async def test_every_batch_of_rows_is_shown_before_the_next_is_read(
 ) -> None:
     """While stores are read, a key waits for one thread less, and no search is made in vain."""
     monkeypatch.setattr(loaded_stores, "PUBLISH_EVERY", -1)  # each shard is a batch
-    monkeypatch.setattr(loaded_stores, "PUBLISHED_SHARE", 0)
+    monkeypatch.setattr(loaded_stores, "READING_SHARE", 0)
+    monkeypatch.setattr(loaded_stores, "GROWTH", 0)
     monkeypatch.setattr(library_worker, "LONGEST_SHOWING", 60)
     monkeypatch.setattr(browse, "LOOK_SECONDS", 0.001)
     shown: list[int] = []

@@ -47,17 +47,15 @@ async def test_of_many_closed_dialogs_no_part_stays(
         assert counts[1] <= counts[0] + 30
 
 
-@pytest.mark.parametrize("key", ["N", "%", "V", "P", "H"])
-async def test_a_dialog_closed_while_the_terminal_is_resized_does_not_end_the_program(
-    key: str,
-) -> None:
+async def test_a_dialog_closed_while_the_terminal_is_resized_does_not_end_the_program() -> None:
     async with gallery() as on:
-        await on.press(key)
-        await rest(on)
-        dialog = on.app.screen
-        assert dialog is not on.browse
-        dialog.post_message(events.Resize(Size(90, 30), Size(90, 30)))
-        dialog.dismiss(None)
-        await rest(on)
-        assert on.app.screen is on.browse
-        assert on.app.fault is None
+        for key in ("N", "%", "V", "P", "H"):
+            await on.press(key)
+            await rest(on)
+            dialog = on.app.screen
+            assert dialog is not on.browse, key
+            dialog.post_message(events.Resize(Size(90, 30), Size(90, 30)))
+            dialog.dismiss(None)
+            await rest(on)
+            assert on.app.screen is on.browse, key
+            assert on.app.fault is None, key

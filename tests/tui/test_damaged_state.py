@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.long_run import count
+from tests.long_run import count, share
 
 from .stage import stage
 
@@ -45,7 +45,7 @@ async def test_the_screen_starts_with_any_file_of_its_state(root: Path, tmp_path
         shutil.copy(file, good / file.name)
     files = sorted(path for path in good.rglob("*") if path.suffix == ".json")
     assert {"session.json"} <= {file.name for file in files}
-    contents = [(file, bad) for file in files for bad in DAMAGED]
+    contents = [(file, bad) for at, file in enumerate(files) for bad in share(DAMAGED, at, 3)]
     for file in files:
         found = list(with_garbage(json.loads(file.read_text(encoding="utf-8"))))
         step = max(1, len(found) // count(4, 200))

@@ -242,3 +242,15 @@ async def test_an_entity_is_linked_by_a_fact_which_is_shown(employed: Path) -> N
         detail = screen.query_one(Detail)
         assert detail.memory is not None
         assert detail.memory.headline == "Bo works at the yard"
+
+
+async def test_an_entity_that_another_store_has_too_is_said_to_be_there(employed: Path) -> None:
+    other = write_store(employed.parent / "other", {"yard": [fact(9, "It is old", "2026-03-01")]})
+    file = other / "entities" / "yard" / "items.json"
+    file.write_text(file.read_text().replace('"entityType": "fact"', '"entityType": "place"'))
+    open_library = lambda: Library.open([employed, other], now=lambda: NOW)  # noqa: E731
+    async with stage(employed, (160, 30), open_library=open_library) as on:
+        await on.settle()
+        await show_links(on, "Bo")
+        assert "fact/yard · Bo works at the yard · also in agent-memory" in on.text()
+        assert "fact/bo · also in" not in on.text()

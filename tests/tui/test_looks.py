@@ -11,6 +11,8 @@ from rich.segment import Segment
 from memtui import paths, themes
 from memtui.model import Place
 from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.layout import Pane
+from memtui.tui.widgets.statistics import StatisticsPane
 
 from .gallery import MARKDOWN
 from .stage import Stage, compare, fact, stage, write_store
@@ -113,25 +115,26 @@ async def test_resizing_shows_more_and_fewer_panes(root: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("theme", THEMES)
-async def test_every_theme_sets_meanings_apart(root: Path, theme: str) -> None:
+async def test_every_theme_sets_meanings_apart(root: Path) -> None:
     """Headline, match, border and cursor line can be told apart, by colour or by attribute."""
-    async with stage(root, (120, 35), theme=theme) as on:
+    async with stage(root, (120, 35)) as on:
         await on.press("/")
         await on.type("tea")
         await on.press("enter")
-        await on.still()
-        style = styles_of(on)
-        match, plain = style("tea"), style("preference")
-        assert match != plain
-        rows = [y for y, line in enumerate(on.text().splitlines()) if "▌" in line]
-        assert rows, "the cursor line has a sign besides its colour"
-        if theme in ("terminal", themes.MONO):
-            assert not any(
-                segment.style and segment.style.color and segment.style.color.triplet
-                for strip in on.app.screen._compositor.render_strips()
-                for segment in strip
-            ), "only the terminal's own colours"
+        for theme in THEMES:
+            on.app.theme = theme
+            await on.still()
+            style = styles_of(on)
+            match, plain = style("tea"), style("preference")
+            assert match != plain, theme
+            rows = [y for y, line in enumerate(on.text().splitlines()) if "▌" in line]
+            assert rows, "the cursor line has a sign besides its colour"
+            if theme in ("terminal", themes.MONO):
+                assert not any(
+                    segment.style and segment.style.color and segment.style.color.triplet
+                    for strip in on.app.screen._compositor.render_strips()
+                    for segment in strip
+                ), "only the terminal's own colours"
 
 
 def styles_of(on: Stage):  # type: ignore[no-untyped-def]
@@ -155,8 +158,10 @@ async def test_a_long_list_leaves_its_dialog_the_keys(root: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_counts_past_999_take_their_room_from_the_bars(tmp_path: Path) -> None:
-    facts = [fact(n, f"We chose tea {n}", "2026-03-02", "decision") for n in range(1000)]
-    async with stage(write_store(tmp_path, {"shop": facts}), (120, 35)) as on:
+async def test_counts_past_999_take_their_room_from_the_bars(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        pane = on.browse.pane_widget(Pane.STATISTICS)
+        assert isinstance(pane, StatisticsPane)
+        pane.show([replace(row, count=row.count * 500) for row in pane.rows])
         await on.sees("decision ██ 1,000")
         assert "medium" in on.text()

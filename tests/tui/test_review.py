@@ -412,7 +412,7 @@ async def test_a_file_that_broke_leads_to_its_last_good_copy(
     await review(on)
     await on.press("f5")
     await select(on, "items.json: ")
-    assert "its memories are not shown until it can be read" in on.text()
+    assert "until that is mended, what it holds may be missing" in on.text()
     await on.press("enter")
     assert isinstance(on.app.screen, UnreadableScreen)
     await on.press("enter")

@@ -16,6 +16,7 @@ from memtui.testing.fixtures import open_library
 from memtui.tui.dialogs.diff import ConflictScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.widgets.inputs import LineInput, TextInput
+from tests.long_run import share
 from tests.samples import SAMPLES
 
 from .sample_stage import ChangingStage, changing
@@ -126,7 +127,7 @@ async def opened(on: ChangingStage, name: str) -> Memory:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("name", share(LISTS, 0, 2))
 async def test_a_text_that_changes_under_a_form_is_a_conflict_that_both_can_stay_in(
     tmp_path: Path, name: str
 ) -> None:
@@ -168,7 +169,7 @@ async def test_another_field_is_saved_for_the_text_that_stands_there_now(tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("name", share(LISTS, 1, 2))
 async def test_a_text_that_is_deleted_under_a_form_can_be_saved_as_a_new_memory(
     tmp_path: Path, name: str
 ) -> None:

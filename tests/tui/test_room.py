@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from memtui.tui.dialogs.history import VersionList
 from memtui.tui.layout import SMALLEST, Pane, Shape, arrange, measure, resized, row_columns
 from memtui.tui.widgets.inputs import TextInput
+from tests.long_run import share
 
 from .gallery import gallery, resize
 from .sample_stage import changing
@@ -22,7 +23,7 @@ STORES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", share(STORES, 0, 2))
 async def test_the_text_has_the_room_on_the_sample_data(tmp_path: Path, store: str) -> None:
     async with changing(tmp_path, store, size=(200, 60)) as on:
         for width, least in MIN_TEXT.items():

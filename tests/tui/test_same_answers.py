@@ -12,16 +12,17 @@ import pytest
 from memtui.cli.main import run
 from memtui.library import Library
 from tests.bench import corpus
+from tests.long_run import count
 
 from .stage import stage
 
 
-def _queries(count: int) -> list[str]:
+def _queries(number: int) -> list[str]:
     """Searches with words of the texts, words that nothing has, beginnings, phrases, filters."""
     draw = random.Random(29)
     texts = [memory.content.split() for memory in corpus.memories(300)]
     found = []
-    for _ in range(count):
+    for _ in range(number):
         text = draw.choice(texts)
         words = [word.strip(".") for word in draw.sample(text, draw.randint(1, min(5, len(text))))]
         if draw.random() < 0.3:
@@ -36,9 +37,9 @@ def _queries(count: int) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.slow
 async def test_the_list_and_the_command_answer_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], count: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("CONFIG", "STATE", "CACHE"):
         monkeypatch.setenv(f"MEMTUI_{name}", str(tmp_path / name.lower()))
@@ -52,7 +53,7 @@ async def test_the_list_and_the_command_answer_the_same(
     listed: dict[str, list[str]] = {}
     async with stage(root, open_library=open_library) as on:
         await on.settle()
-        for query in _queries(count):
+        for query in _queries(count(120, 500)):
             on.browse.set_text(query)
             await on.settle()
             found = on.browse.found

@@ -43,6 +43,7 @@ MAY_CUT_LINES = {
 MAY_UNPICKLE = {"search/whoosh_index.py", "stores/mem0/points.py"}
 """Their unpicklers know a few classes of an index, and of a point, which become plain objects."""
 MAY_RUN = {
+    "serve/terminal.py",
     "tui/__init__.py",  # memtui itself, on another store
     "child_processes.py",  # memtui itself, for slow work
     "search/row_filters.py",  # Python, for a regular expression that may take for ever

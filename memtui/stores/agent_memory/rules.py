@@ -140,4 +140,5 @@ def upkeep_rules(rules: FactRules) -> UpkeepRules:
         subjects=subjects,
         contradicts=contradicts,
         contradiction_source="agent-memory, add-fact-validated.sh:178-245",
+        shortens_history=True,
     )

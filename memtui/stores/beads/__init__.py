@@ -27,14 +27,18 @@ _MARKS = ('"_type":"memory"', '"issue_type"', '"priority"', '"_schema":"beads-js
 
 @Detection
 def detect(path: Path) -> Iterator[Candidate]:
-    """The folder of the issues: this one, its `.beads`, or that of the file itself."""
-    folders = [path, path / FOLDER]
+    """The folder of the issues: this one, its `.beads`, or that of the file itself.
+
+    A copy of the file beside `.beads` is no second store.
+    """
+    folders = [path / FOLDER, path]
     if path.name in NAMES and not os.path.isdir(path):
         folders = [path.parent]
     for folder in folders:
         file = issues_file(folder)
         if _holds_issues(file):
             yield Candidate(folder, f"issues in {file.name}")
+            return
         elif os.path.isfile(file):
             yield Candidate(folder, file.name, "an issue of Beads in its first line")
         elif folder.name == FOLDER and os.path.isdir(folder):

@@ -75,7 +75,7 @@ HEADINGS = {
 }
 PRIORITIES = {"high": 1, "medium": 2, "low": 3}
 _IN_FIELDS = frozenset({"id", "title", "issue_type", "labels", *HEADINGS})
-_ENDS = {"supersedes", "duplicates"}
+_ENDS = ("supersedes", "duplicates")
 _SUCCEEDED = "supersede it, or merge it with the other"
 _TYPE = re.compile(r"[a-z][a-z0-9_-]*")
 _RELATION = re.compile(r"[a-z][a-z0-9_-]{0,49}")

@@ -34,10 +34,9 @@ from memtui.stores.markdown.documents import (
     linked_documents,
     outline,
     parse_document,
-    time_of_change,
 )
 from memtui.stores.markdown.items import SECTION, MarkdownList
-from memtui.stores.scanning import IS_EMPTY, read_texts
+from memtui.stores.scanning import IS_EMPTY, read_texts, time_of_change
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso, memory_name
 

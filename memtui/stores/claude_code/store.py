@@ -52,9 +52,9 @@ from memtui.stores.claude_code.records import (
     read_folder,
 )
 from memtui.stores.format import FormatSupport, TransferSupport
-from memtui.stores.markdown.documents import parse_document, time_of_change
+from memtui.stores.markdown.documents import parse_document
 from memtui.stores.markdown.items import MarkdownListStore
-from memtui.stores.scanning import FoundShard, LastRead, read_texts
+from memtui.stores.scanning import FoundShard, LastRead, read_texts, time_of_change
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 

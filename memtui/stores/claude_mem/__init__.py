@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.scanning import read_object
@@ -28,11 +29,16 @@ def detect(path: Path) -> Iterator[Candidate]:
         yield Candidate(folder, DATABASE, missing)
 
 
+def claude_mem_settings(folder: Path) -> Mapping[str, Any]:
+    """The settings of claude-mem in its folder; older versions have them below `env`."""
+    settings = read_object(folder / "settings.json", 1 << 20)
+    env = settings.get("env")
+    return env if isinstance(env, dict) else settings
+
+
 def configured(_folder: Path, home: Path, _variables: Mapping[str, str]) -> Iterator[Path]:
     """The folder that claude-mem's settings name."""
-    settings = read_object(home / FOLDER / "settings.json", 1 << 20)
-    env = settings.get("env")
-    named = (env if isinstance(env, dict) else settings).get("CLAUDE_MEM_DATA_DIR")
+    named = claude_mem_settings(home / FOLDER).get("CLAUDE_MEM_DATA_DIR")
     if isinstance(named, str) and "\0" not in named and named.startswith(("/", "~/")):
         yield home / named[2:] if named.startswith("~/") else Path(named)
 

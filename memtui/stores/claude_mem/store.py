@@ -13,11 +13,16 @@ worker keeps a vector index (Chroma) beside the database that only it can update
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.stores.claude_mem import DATABASE
+from memtui.model import Memory
+from memtui.stores.base import LoadedText, StoreView
+from memtui.stores.claude_mem import DATABASE, claude_mem_settings
+from memtui.stores.claude_mem.session_context import project_context
 from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.sqlite.tables import (
     Table,
@@ -96,6 +101,16 @@ class ClaudeMem(TableStore):
     format = "claude-mem"
     tables = TABLES
     why_read_only = "only claude-mem's worker can update its indexes and its sync queue"
+
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
+        """What its SessionStart hook adds to a session in each project."""
+        by_project: defaultdict[str, list[Memory]] = defaultdict(list)
+        for memory in view.memories(self.label):
+            if entity in ("", memory.entity):
+                by_project[memory.entity].append(memory)
+        settings = claude_mem_settings(self.root)
+        found = (project_context(*each, settings) for each in by_project.items())
+        return [text for text in found if text is not None]
 
 
 def open_store(root: Path, label: str) -> ClaudeMem:

@@ -47,7 +47,7 @@ from memtui.stores.listed_texts import shard_of
 from memtui.stores.markdown import document_editing, documents
 from memtui.stores.markdown.items import SECTION, MarkdownList
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, PlanContext, plan_duplicate, plan_one
-from memtui.stores.scanning import FoundShard, planned_text
+from memtui.stores.scanning import FoundShard, planned_text, time_of_change
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import content_of, from_iso, memory_name, tag_words, word_of
 
@@ -399,7 +399,7 @@ class CodexStore(TextFileStore):
         if key in (SUMMARY, MEMORY):
             parsed = MarkdownList(key, path, text, sidecar)
             return Reading(tuple(item_memories(parsed, self.label)))
-        document = documents.parse_document(key, str(path), text, documents.time_of_change(path))
+        document = documents.parse_document(key, str(path), text, time_of_change(path))
         pending = self._is_pending(path)
         return Reading((file_memory(document, sidecar, self.label, pending=pending),))
 

@@ -102,7 +102,7 @@ class EngramStore(DatabaseStore):
     """One Engram database. See `connect` for how it is opened and `rows` for what is read."""
 
     format: str = NAME
-    clock: Callable[[], datetime] = utc_now
+    now: Callable[[], datetime] = utc_now
     _schema: Schema | None = None
     faults = (sqlite3.Error, ValueError, KeyError)
 
@@ -213,7 +213,7 @@ class EngramStore(DatabaseStore):
 
         def work(connection: sqlite3.Connection) -> Plan:
             schema = inspect(connection)
-            arguments = (str(self.file), self.label, connection, schema, self.clock())
+            arguments = (str(self.file), self.label, connection, schema, self.now())
             planner = Planner(*arguments, ahead=self._planned(view))
             return planner.plan(change, view)
 
@@ -231,11 +231,11 @@ class EngramStore(DatabaseStore):
             is_kept = requested_link(change, memory) in {
                 (link.relation, link.target) for link in sidecar_links
             }
-            return plan_sidecar_act(change, entry, self.clock()) if is_kept else None
+            return plan_sidecar_act(change, entry, self.now()) if is_kept else None
         why = why_beside(change, memory, view, self.schema())
         if not why:
             return None
-        plan = plan_sidecar_act(change, entry, self.clock())
+        plan = plan_sidecar_act(change, entry, self.now())
         return replace(plan, reason=plan.reason or f"kept beside the database: {why}")
 
     def take_rules(self, other: EngramStore) -> None:
@@ -264,7 +264,7 @@ class EngramStore(DatabaseStore):
 
             save_transaction.commit(beside, recorder)
             return None
-        written = apply(self.file, rows, recorder, self.clock, beside)
+        written = apply(self.file, rows, recorder, self.now, beside)
         refs = {
             f"{self.label}:{number_of(planned)}": f"{self.label}:{number_of(edit)}"
             for planned, edit in zip(rows, written, strict=True)

@@ -44,10 +44,9 @@ from memtui.stores.listed_texts import (
     list_acts,
     text_key,
 )
-from memtui.stores.markdown.documents import time_of_change
 from memtui.stores.markdown.items import SECTION, MarkdownList, MarkdownListStore, parse_items
 from memtui.stores.plans import SIDECAR_ACTS, plan_one
-from memtui.stores.scanning import planned_text
+from memtui.stores.scanning import planned_text, time_of_change
 from memtui.stores.sidecar import Sidecar, is_kept, kept_value
 from memtui.stores.values import check_unchanged, memory_name
 

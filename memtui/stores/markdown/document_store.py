@@ -38,11 +38,10 @@ from memtui.stores.markdown.documents import (
     MarkdownFile,
     outline,
     parse_document,
-    time_of_change,
     words_of,
 )
 from memtui.stores.plans import PlanContext, dangling_warnings, plan_duplicate, plan_one
-from memtui.stores.scanning import FoundShard, documents
+from memtui.stores.scanning import FoundShard, documents, time_of_change
 from memtui.stores.sidecar import Sidecar
 
 EDITABLE = frozenset({"content", "title", "tags", "importance", "type"})
@@ -63,6 +62,7 @@ class DocumentStore(TextFileStore):
     """A folder of documents."""
 
     context = DocumentContext
+    rescans = True  # a document is looked up by the names of the others, and see `marks`
     noun = "document"
     """What a document is called in reasons."""
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
 
@@ -197,14 +196,6 @@ def with_body(document: MarkdownFile, body: str) -> str:
     if document.body.endswith("\n") and not body.endswith("\n"):
         body += "\n"
     return document.head + (body.replace("\n", "\r\n") if document.crlf else body)
-
-
-def time_of_change(path: Path) -> datetime | None:
-    """Modification time of a file; None if there is none that Python can hold."""
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    except (OSError, OverflowError, ValueError):
-        return None
 
 
 CREATED_KEYS = ("created", "date")

@@ -39,9 +39,9 @@ from memtui.stores.markdown.document_editing import edit_document
 from memtui.stores.markdown.documents import (
     document_fields,
     parse_document,
-    time_of_change,
     with_body,
 )
+from memtui.stores.scanning import time_of_change
 from memtui.stores.sidecar import Sidecar, is_kept
 
 _BULLET = re.compile(r"( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")

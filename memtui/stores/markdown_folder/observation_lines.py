@@ -105,16 +105,12 @@ class _ObservationLine(NamedTuple):
         found = observations(parse_document(self.path, "", after, None).body)
         known = observations(parse_document(self.path, "", self.before, None).body)
         at = known.index(self.observation)
-        is_alone = len(found) == len(known) and _others(found, at) == _others(known, at)
-        if not is_alone or (found[at].text, found[at].category) != (statement, category):
+        wanted = [(each.line, each.category, each.text) for each in known]
+        wanted[at] = (known[at].line, category, statement)
+        if [(each.line, each.category, each.text) for each in found] != wanted:
             raise Refused(
                 "this text would not be read as one observation",
                 where=self.path,
                 do="edit the note",
             )
         return found[at].key.partition("~")[0]
-
-
-def _others(found: Sequence[Observation], at: int) -> list[tuple[int, str, str]]:
-    """Line, category and text of the observations but for that at this place."""
-    return [(o.line, o.category, o.text) for n, o in enumerate(found) if n != at]

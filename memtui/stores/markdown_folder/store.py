@@ -340,7 +340,6 @@ class MarkdownFolder(document_store.DocumentStore):
         shard_of=shard_of,
         not_on=_not_on,
     )
-    rescans = True  # a note is looked up by the names of the others
 
     def __init__(
         self, root: Path, label: str, profile: str = "", now: Callable[[], datetime] = utc_now
@@ -352,6 +351,8 @@ class MarkdownFolder(document_store.DocumentStore):
             file, root.parent, rules.parse_patterns, rules.NO_PATTERNS
         )
         self._not_committed = ""
+        self._uncommitted: Sequence[str] = ()
+        """Files of changes that could not be committed; the next commit takes them too."""
 
     def take_rules(self, other: MarkdownFolder) -> None:
         """Use the rules of this other folder; for a copy of some of its files."""
@@ -488,12 +489,14 @@ class MarkdownFolder(document_store.DocumentStore):
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits, and commit the files where the folder's program does."""
         super().apply(edits, recorder)
-        files = sorted({edit.path for edit in edits if edit.kind in TEXTS})
+        files = {edit.path for edit in edits if edit.kind in TEXTS}
         if not files or not self.profile.commits:
             return None
         from memtui.files.git_repository import commit_files
 
-        why = commit_files(self.root, files)
+        files.update(self._uncommitted)
+        why = commit_files(self.root, sorted(files))
+        self._uncommitted = tuple(files) if why else ()
         self._not_committed = f"the last change is written but not committed: {why}" if why else ""
         return Written(tuple(edits), {}, (self._not_committed,)) if why else None
 

@@ -92,6 +92,9 @@ class OpenClawStore(MarkdownListStore):
     def is_cut_off(self, key: str, text: str) -> bool:
         return not text and key not in NOTES
 
+    def owns_shard(self, key: str) -> bool:
+        return key in (openclaw.memory_name(self.root), *NOTES) or key.startswith(f"{FOLDER}/")
+
     def list_files(self, faults: list[Unreadable]) -> list[str]:
         names = [openclaw.memory_name(self.root), *openclaw.daily_files(self.root, faults), *NOTES]
         return [name for name in names if os.path.lexists(self.root / name)]

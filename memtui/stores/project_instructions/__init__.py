@@ -1,12 +1,18 @@
 """Instructions of a project: the files that people write for coding agents, and who reads which.
 
 One store holds those of one project, except for files that a store of a richer format at the same
-place reads itself (`Format.claims`). Sources, of July 2026: agents.md and Codex's guide to
-AGENTS.md; Claude Code's page on memory; Gemini CLI's on GEMINI.md; docs.github.com, *Adding
-repository custom instructions*; docs.cursor.com, *Rules*; docs.windsurf.com, *Memories & Rules*;
-kiro.dev, *Steering*; docs.roocode.com, *Custom Instructions*; docs.cline.bot, *Cline Rules*;
-goose's guide to .goosehints; JetBrains' *Guidelines and memory* of Junie; Spec Kit's
-templates/commands/plan.md; docs.openhands.dev, *Microagents*.
+place reads itself (`Format.claims`). When each program reads its files is said by its own pages:
+
+* Codex: developers.openai.com/codex/guides/agents-md, "once per run"
+* Cursor: cursor.com/docs/rules, "at the start of the model context"; also AGENTS.md
+* Cline: docs.cline.bot/features/cline-rules/overview, "when Cline starts a task"; also AGENTS.md
+* Roo Code: docs.roocode.com/features/custom-instructions, part of the system prompt, which goes
+  with each request
+* goose: block.github.io/goose/docs/category/guides, "loaded once at session start"
+* Junie: jetbrains.com/help/junie/customize-guidelines.html, "to every task it works on"
+* the others: Claude Code's page on memory; Gemini CLI's on GEMINI.md; docs.github.com, *Adding
+  repository custom instructions*; docs.windsurf.com, *Memories & Rules*; kiro.dev, *Steering*;
+  Spec Kit's templates/commands/plan.md; docs.openhands.dev, *Microagents*; agents.md
 """
 
 from __future__ import annotations
@@ -46,13 +52,12 @@ class Source(NamedTuple):
 _REQUEST = ReadTime.AT_ONCE
 """Added to each request, in the state that the file then has."""
 SOURCES = (
-    # agents.md, "One AGENTS.md works across many agents"; Codex builds its chain of instructions
-    # once a run.
+    # agents.md, "One AGENTS.md works across many agents"
     Source(
         "AGENTS.md",
         (
             *("Codex", "Cursor", "GitHub Copilot", "Windsurf", "Jules", "Junie", "Roo Code"),
-            *("Zed", "opencode", "Amp", "goose"),
+            *("Cline", "Zed", "opencode", "Amp", "goose"),
         ),
     ),
     Source("CLAUDE.md", ("Claude Code",)),
@@ -63,7 +68,6 @@ SOURCES = (
     # "available for use by Copilot as soon as you save the file"
     Source(".github/copilot-instructions.md", ("GitHub Copilot",), _REQUEST),
     Source(".github/instructions/", ("GitHub Copilot",), _REQUEST, (".instructions.md",)),
-    # "included at the start of the model context" of each request
     Source(".cursor/rules/", ("Cursor",), _REQUEST, (".mdc",)),
     Source(".cursorrules", ("Cursor",), _REQUEST),
     # "limited to 12000 characters each"; the older file to 6,000, "any content above ... will be
@@ -72,8 +76,8 @@ SOURCES = (
     Source(".windsurfrules", ("Windsurf",), _REQUEST, characters=6_000),
     Source(".kiro/steering/", ("Kiro",), _REQUEST),
     Source(".roo/rules/", ("Roo Code",), _REQUEST, (".md", ".txt")),
-    Source(".clinerules/", ("Cline",), _REQUEST, (".md", ".txt")),
-    Source(".clinerules", ("Cline",), _REQUEST),
+    Source(".clinerules/", ("Cline",), suffixes=(".md", ".txt")),
+    Source(".clinerules", ("Cline",)),
     Source(".goosehints", ("goose",)),
     Source(".junie/guidelines.md", ("Junie",)),
     # plan and analyze of Spec Kit open it for each of their runs
@@ -105,7 +109,7 @@ def instruction_files(
 
     Folders of them that cannot be listed are added to `faults`.
     """
-    return [path for path in present_files(root, faults) if not _is_claimed(path, claims)]
+    return [path for path in present_files(root, faults) if not is_claimed(path, claims)]
 
 
 def present_files(root: Path, faults: list[Unreadable] | None = None) -> Iterator[str]:
@@ -154,7 +158,8 @@ def claims_of(root: Path) -> tuple[str, ...]:
     return claims_at(root)
 
 
-def _is_claimed(path: str, claims: tuple[str, ...]) -> bool:
+def is_claimed(path: str, claims: tuple[str, ...]) -> bool:
+    """Whether a file, relative to the project, is of another store by these patterns."""
     return any(fnmatchcase(path, pattern) for pattern in claims)
 
 
@@ -165,7 +170,7 @@ def detect(path: Path) -> Iterator[Candidate]:
     if not files:
         return
     claims = claims_of(path)
-    own = [name for name in files if not _is_claimed(name, claims)]
+    own = [name for name in files if not is_claimed(name, claims)]
     named = ", ".join((own or files)[:4]) + f" and {len(own) - 4} more" * (len(own) > 4)
     if not own:
         yield Candidate(path, named, "files that no other store here reads already")

@@ -32,6 +32,7 @@ from memtui.stores.project_instructions import (
     IMPORTER,
     claims_of,
     instruction_files,
+    is_claimed,
     source_of,
 )
 from memtui.stores.scanning import LastRead, is_link_into, read_small
@@ -105,10 +106,13 @@ class InstructionStore(MarkdownListStore):
         self._imports: dict[str, LastRead[list[str]]] = {}
 
     def list_files(self, faults: list[Unreadable]) -> list[str]:
-        folders = (self.root, self.root / ".claude")
-        claims = self._claims.get(folders, lambda: claims_of(self.root))
-        files = instruction_files(self.root, claims, faults)
+        files = instruction_files(self.root, self._claimed(), faults)
         return [*files, *self._imported(files)]
+
+    def _claimed(self) -> tuple[str, ...]:
+        """Patterns of the files that other stores at this root read."""
+        folders = (self.root, self.root / ".claude")
+        return self._claims.get(folders, lambda: claims_of(self.root))
 
     def _imported(self, files: Sequence[str]) -> list[str]:
         """The files of the project that those of Claude Code import, as it follows them."""
@@ -141,7 +145,7 @@ class InstructionStore(MarkdownListStore):
         return self._imports.setdefault(name, LastRead()).get([path], read)
 
     def owns_shard(self, key: str) -> bool:
-        return source_of(key) is not IMPORTED
+        return source_of(key) is not IMPORTED and not is_claimed(key, self._claimed())
 
     def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
         return not text  # without rules it keeps a line feed

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.segment import Segment
 from rich.style import Style
 from textual import on
@@ -24,7 +25,7 @@ from memtui.errors import ConfigError, MemtuiError
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.progress import Progress
-from memtui.query import parse_query
+from memtui.query import Sort, parse_query
 from memtui.sessions import PROGRAMS, Session, survey
 from memtui.sessions.chosen import forget, turn_off, turn_on
 from memtui.sessions.programs import Holdings
@@ -48,6 +49,7 @@ from memtui.tui.session_search import (
     ResultKind,
     Results,
     Sessions,
+    add_former,
     describe_session,
     read_neighbours,
     search_everywhere,
@@ -65,6 +67,8 @@ WHERE_FROM = 56
 """Columns of a row from which it names the project."""
 SEARCH_WHILE_INDEXING = 2.0
 """Seconds between two searches of an index that grows."""
+FORMER_PAUSE = 0.2
+"""Seconds without another letter before former texts are searched: git is asked for them."""
 MAX_COMPARED = 8_000
 """Characters of a former version that are compared in the preview."""
 NOUNS = {
@@ -355,15 +359,20 @@ class EverywhereScreen(Dialog[str]):
     # Searching
 
     def _search(self) -> None:
-        line, programs, newest = self.line, self._on, self._is_newest
+        line, programs, newest = self.line, self._on, self._is_newest and bool(self.line.strip())
         sessions, now = self._sessions, self._now()
         self._searched_at = monotonic()
 
+        show = self.if_open(self._found)
+
         def search(library: Library, job: Job) -> Results:
             query = parse_query(line, now=now, typing=True)
-            return search_everywhere(
-                library, query, programs, sessions, job.is_cancelled, newest=newest
-            )
+            if newest:
+                query = replace(query, sort=Sort.NEW)
+            found = search_everywhere(library, query, programs, sessions, job.is_cancelled)
+            job.call(lambda: None if job.is_replaced else show(found))
+            sleep(FORMER_PAUSE)
+            return add_former(library, query, found, job.rest)
 
         def failed(error: MemtuiError) -> None:
             self._release_keys()
@@ -459,13 +468,15 @@ class EverywhereScreen(Dialog[str]):
         elif not isinstance(row, Result):
             self._text.show(())
         elif row.memory is not None:
-            self._text.show(self._draw_memory(row.memory, row.kind, width))
+            self._text.show(self._draw_memory(row.memory, self._current(row), width))
         elif row.session is not None:
             self._show_passage(row, row.session, width)
 
-    def _draw_memory(self, memory: Memory, kind: ResultKind, width: int) -> list[list[Segment]]:
+    def _draw_memory(
+        self, memory: Memory, current: Memory | None, width: int
+    ) -> list[list[Segment]]:
+        """A memory; of a former version what is said now, with the differences marked."""
         palette = self.app.palette
-        current = self._successor(memory) if kind is ResultKind.FORMER else None
         if current is None:
             detail = MemoryDetail(
                 memory,
@@ -483,14 +494,12 @@ class EverywhereScreen(Dialog[str]):
         drawn = draw_text_diff(before, after, palette, width - 1)
         return [*lines, [], *([Segment(" "), *line] for line in drawn)]
 
-    def _successor(self, memory: Memory) -> Memory | None:
+    def _current(self, row: Result) -> Memory | None:
         """What a former version was replaced by."""
-        library = self._worker.library
-        for id in memory.superseded_by:
-            found = self._worker.find_memory(f"{memory.store}:{id}") or self._worker.find_memory(id)
-            if found is not None and library is not None:
-                return found
-        return None
+        if row.kind is not ResultKind.FORMER or row.memory is None or row.current is not None:
+            return row.current
+        names = (f"{row.memory.store}:{id}" for id in row.memory.superseded_by)
+        return next(filter(None, map(self._worker.find_memory, names)), None)
 
     def _show_passage(self, row: Result, session: Session, width: int) -> None:
         message, words, palette = row.message, self._results.words, self.app.palette
@@ -589,8 +598,7 @@ class EverywhereScreen(Dialog[str]):
         elif not isinstance(row, Result):
             return
         elif row.memory is not None:
-            current = self._successor(row.memory) if row.kind is ResultKind.FORMER else None
-            if current is not None:
+            if (current := self._current(row)) is not None:
                 self.app.push_screen(CompareScreen(row.memory, current))
             else:
                 self.dismiss(row.memory.ref)

@@ -81,6 +81,8 @@ class FoundLinks(Struct, frozen=True):
     neighbourhood: Neighbourhood
     relations: Mapping[str, int]
     """Relation -> links of it, those that are filtered out included."""
+    also: Mapping[Node, Sequence[str]]
+    """Entity -> labels of the other stores that have one of this name."""
 
 
 def find_links(
@@ -123,7 +125,11 @@ def find_links(
         every = follow(())
         counts.update(edge.relation for edge in every.edges)
         found = follow(link_filter.relations) if link_filter.relations else every
-    return FoundLinks(found, counts)
+        also = {
+            each.node: list(dict.fromkeys(label for label, _ in index.also_in(each.node)))
+            for each in found.reached
+        }
+    return FoundLinks(found, counts, also)
 
 
 def _find_members(library: Library, start: Node, at: datetime) -> list[Edge]:
@@ -170,6 +176,8 @@ class LinkTree(RowList[TreeRow]):
         super().__init__(title="Links")
         self._library = library
         self._memories: dict[str, Memory | None] = {}
+        self.also: Mapping[Node, Sequence[str]] = {}
+        """See `FoundLinks.also`."""
 
     def action_go_to(self, step: int) -> None:
         """Go to the node that this one was reached from, or to the first one reached from it."""
@@ -230,6 +238,9 @@ class LinkTree(RowList[TreeRow]):
             if fact is not None and width >= FACT_FROM and step.edge.relation != ABOUT:
                 words = text.one_line(fact.headline, LONGEST_NAME)
                 pieces.append((f" · {words}", palette.dim))
+        if elsewhere := self.also.get(node):
+            names = ", ".join(text.one_line(self.app.store_name(label)) for label in elsewhere)
+            pieces.append((f" · also in {names}", palette.dim))
         drawn: list[tuple[str, Style]] = []
         room = width - 2
         for words, ink in pieces:
@@ -302,6 +313,7 @@ class GraphScreen(PageDialog[str]):
         def done(found: FoundLinks) -> None:
             self.working = False
             self._found, self._relations = found.neighbourhood, found.relations
+            self.links.also = found.also
             rows = tree_rows(found.neighbourhood)
             nodes = [row.reached.node for row in rows]
             wanted = keep or self._node

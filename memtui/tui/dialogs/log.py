@@ -16,9 +16,10 @@ from memtui.errors import SaveError
 from memtui.journal import ActionState, JournalAction
 from memtui.journal.action import changed_memories
 from memtui.library import Library
+from memtui.library.planning import name_below
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.diff import DiffScreen
-from memtui.tui.diff_lines import DiffLine, diff_files, name_below
+from memtui.tui.diff_lines import DiffLine, diff_files
 from memtui.tui.widgets.diff_view import DiffView
 from memtui.tui.widgets.text_window import OutcomeLine, RowList, Tone
 

@@ -19,7 +19,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from memtui.tui import key_bindings
-from memtui.tui.actions import ANYWHERE, BY_ID, ActionContext, ActionHandlers
+from memtui.tui.actions import ANYWHERE, BY_ID, ActionContext, ActionHandlers, refusal_of
 from memtui.tui.layout import Layout, Pane, Shape, Sizes, arrange, measure, resized, shape_of
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
@@ -193,7 +193,7 @@ class PaneScreen(SelectingScreen[None]):
         """Return why the action is not possible now; empty if it is."""
         if self.is_tiny and action_id != "quit":
             return "the window is too small"
-        return BY_ID[action_id].allowed(self.action_context())
+        return refusal_of(BY_ID[action_id], self.action_context())
 
     def action_act(self, action_id: str) -> None:
         """Run the action, or show why it is not possible."""

@@ -19,7 +19,7 @@ from tests.long_run import share
 from tests.secrets_for_tests import PLANTED, TOKEN, files_with, is_shown, masks_in, plant, shown
 
 WITHOUT_MEMORIES = {
-    *("open", "demo", "export", "verify", "embed", "config", "extract", "sessions", "origin")
+    *("open", "demo", "export", "verify", "embed", "config", "extract", "sessions", "origin", "mcp")
 }
 """They print no text of memories, ask a server (`extract`), or read sessions, which have tests of
 their own."""

@@ -12,6 +12,7 @@ from memtui import paths
 from memtui.cli.group import memtui
 from memtui.cli.store_selection import INCOMPLETE
 from tests.secrets_for_tests import TOKEN
+from tests.unit.library.test_history import committed, git
 from tests.unit.sessions.transcripts import ANSWER, SAID, WRITERS, claude_line, write_lines
 
 
@@ -97,6 +98,32 @@ def test_a_session_that_cannot_be_read_is_named_and_the_others_listed(home: Path
     assert "not read" in result.stderr
     code = CliRunner().invoke(memtui, ["sessions"], standalone_mode=False).return_value
     assert code == INCOMPLETE
+
+
+def test_a_search_everywhere_finds_former_texts_and_takes_phrases_and_orders(home: Path) -> None:
+    store = home / ".claude" / "CLAUDE.md"
+    git(store.parent, "init", "-q")
+    for number, text in enumerate(("- Invoices are in dollars.", "- Be brief."), 1):
+        store.write_text(f"{text}\n", "utf-8")
+        committed(store.parent, f"2026-05-0{number}T10:00:00Z")
+    file = home / ".claude" / "projects" / "-srv-shop" / "5c0f.jsonl"
+    said = ("invoices in cents", "cents in invoices", "an invoice of two cents")
+    write_lines(file, [claude_line("user", text, f"u{n}", n) for n, text in enumerate(said)])
+    run("on", "claude", "--yes")
+
+    def search(*words: str) -> dict[str, list[dict[str, str]]]:
+        arguments = ["search", *words, "--everywhere", "--json", "--store", str(store.parent)]
+        found: dict[str, list[dict[str, str]]] = json.loads(
+            CliRunner().invoke(memtui, arguments).stdout
+        )
+        return found
+
+    (former,) = search("invoices")["former"]
+    assert "Invoices are in dollars." in former["content"]
+    newest = search("invoices cents", "--sort", "new")["sessions"]
+    assert [each["text"] for each in newest] == [*said[::-1]]
+    assert [each["text"] for each in search('"in cents"')["sessions"]] == [said[0]]
+    assert len(search("cents", "NOT", "two")["sessions"]) == 2
 
 
 def test_a_search_everywhere_finds_what_was_said(home: Path) -> None:

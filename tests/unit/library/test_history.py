@@ -15,6 +15,8 @@ import pytest
 from memtui.changes import Act, Change
 from memtui.insight.versions import VersionHistory
 from memtui.library import Library
+from memtui.library.former_search import find_former
+from memtui.query import Query, Term
 from memtui.testing import hostile_values
 from memtui.testing.fixtures import sample
 from tests.formats import FORMATS
@@ -95,6 +97,7 @@ def test_a_hostile_repository_runs_nothing(tmp_path: Path) -> None:
     library = loaded(home)
     found = library.history(library.resolve("00000001"))
     assert [text for text, _, _ in texts(found)] == ["Bo has one boat", "Bo has two boats"]
+    assert len(find_former(library, Query(terms=(Term("one"),))).found) == 1
     assert not ran.exists()
 
 

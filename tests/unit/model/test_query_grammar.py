@@ -205,6 +205,19 @@ def test_filters(line: str, values: dict[str, object], passes: bool) -> None:
     assert filters.evaluate(columns.build([memory(**values)]), query).passing.tolist() == [passes]
 
 
+def test_unused_are_those_without_a_use_where_uses_are_counted() -> None:
+    rows = columns.build(
+        [
+            memory(id="1", extra={"access_count": 2}),
+            memory(id="2"),
+            memory(id="3", status="retired"),
+            memory(id="4", store="counts-nothing"),
+        ]
+    )
+    for line, passes in (("is:unused", [0, 1, 0, 0]), ("-is:unused", [1, 0, 0, 1])):
+        assert filters.evaluate(rows, parse_query(line, NOW)).passing.tolist() == passes
+
+
 def test_a_comma_in_quotes_is_part_of_the_value() -> None:
     """`content:"quiet, hours"` found what had one of the words, and no line named `smith, j`."""
     for line, values in {

@@ -146,6 +146,16 @@ def test_of_memories_with_all_words_the_short_one_is_first() -> None:
     assert list(found.slots) == [1, 0]
 
 
+def test_a_short_fact_is_above_a_document_that_mentions_its_words() -> None:
+    notes = "read the notes of the day and write down what was learned " * 60
+    page = (
+        f"the gateway and the gateway first. {notes} at last the address book, address by address"
+    )
+    memories = texts(page, "gateway address 100.64.0.7", "the harbour")
+    found = list(ask(memories, "gateway address harbour").slots)
+    assert found.index(1) < found.index(0)
+
+
 def test_all_words_in_one_passage_beat_words_scattered_over_the_text() -> None:
     filler = "\n\n".join(f"paragraph {n} about the weather in the harbour" for n in range(60))
     together = f"{filler}\n\nthe winch turns left\n\n{filler}"

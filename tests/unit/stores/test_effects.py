@@ -7,7 +7,7 @@ are not taken from the code. A record is named by a pattern of its id.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
@@ -16,12 +16,15 @@ import pytest
 
 from memtui.changes import Act, Change, Effect, Outcome, Plan, effects_of
 from memtui.library import Library
+from memtui.library.opening import detect_store, open_stores
 from memtui.model import Memory
 from memtui.stores.format import Format
 from memtui.testing.acting import BEFOREHAND, allowed, first_plan
 from memtui.testing.fixtures import memories, open_library, sample
 from tests.formats import FORMATS
 
+NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
+"""The clock of the stores; the newest note of agent-memory's sample is seven days old then."""
 MOST = 4
 """Memories of one kind of record that each act is planned on."""
 
@@ -60,8 +63,6 @@ def unread(pattern: str) -> Reads:
     return Reads(pattern, "", "does not read this file")
 
 
-TODAY = datetime.now(UTC).date()
-LAST_DAYS = [(TODAY - timedelta(days=back)).isoformat() for back in range(7)]
 HIDDEN = "Only memtui hides this; {} still reads it"
 STILL_READ = ", and still reads the old one, which only memtui hides"
 
@@ -75,7 +76,7 @@ EXPECTED: dict[str, tuple[str, list[Reads]]] = {
         "agent-memory",
         [
             loaded("MEMORY.md"),
-            *(asked_for(f"{day}.md", "at its next search") for day in LAST_DAYS),
+            *(asked_for(f"2026-11-{day}.md", "at its next search") for day in range(21, 28)),
             unread("20*.md"),
             asked_for("*", "at its next search"),
         ],
@@ -149,7 +150,7 @@ EXPECTED: dict[str, tuple[str, list[Reads]]] = {
 ON_REQUEST = ("at once", "no longer reads it")
 AT_START = ("from its next session", "no longer reads it from its next session")
 INSTRUCTIONS = {
-    "AGENTS.md": ("Each of Codex, Cursor and 9 others", *AT_START),
+    "AGENTS.md": ("Each of Codex, Cursor and 10 others", *AT_START),
     "CLAUDE.md": ("Claude Code", *AT_START),
     "GEMINI.md": ("Gemini CLI", *AT_START),
     # "The instructions in the file are available for use by Copilot as soon as you save the file."
@@ -159,7 +160,7 @@ INSTRUCTIONS = {
     ".windsurf*": ("Windsurf", *ON_REQUEST),
     ".kiro/*": ("Kiro", *ON_REQUEST),
     ".roo/*": ("Roo Code", *ON_REQUEST),
-    ".clinerules/*": ("Cline", *ON_REQUEST),
+    ".clinerules/*": ("Cline", *AT_START),
     ".goosehints": ("goose", *AT_START),
     ".junie/*": ("Junie", *AT_START),
     # The commands of Spec Kit open the constitution.
@@ -249,7 +250,11 @@ def _planned(library: Library, act: Act) -> Iterator[tuple[Memory, str, str]]:
 
 @pytest.mark.parametrize("known", FORMATS, ids=[known.name for known in FORMATS])
 def test_every_act_says_what_the_program_reads(known: Format, tmp_path: Path) -> None:
-    library = open_library(sample(known, tmp_path / known.name), tmp_path / "state")
+    stores = open_stores([detect_store(sample(known, tmp_path / known.name))])
+    for store in stores:
+        store.now = lambda: NOW  # type: ignore[attr-defined]
+    library = Library(stores, state=tmp_path / "state")
+    library.load()
     seen = set()
     for act in Act:
         if act in BEFOREHAND and (can := allowed(library, BEFOREHAND[act])):

@@ -10,7 +10,7 @@ import pytest
 
 from memtui.cli.main import run
 from memtui.stores import registry
-from tests.formats import FORMATS
+from tests.formats import EVERY_FORMAT
 from tests.samples import SAMPLES
 
 LINKED = "---\npermalink: {}\n---\nText.\n"
@@ -42,7 +42,7 @@ def test_a_home_with_every_format_and_what_resembles_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home = tmp_path / "home"
-    for known in FORMATS:
+    for known in EVERY_FORMAT:
         shutil.copytree(SAMPLES / known.name, home / known.name)
     for files in NEAR_MISSES.values():
         for name, text in files.items():
@@ -50,7 +50,7 @@ def test_a_home_with_every_format_and_what_resembles_them(
             (home / name).write_text(text)
     found = registry.explain(home, home, {})
     taken = {each.format.name for each in found if each.is_taken}
-    assert taken == {known.name for known in FORMATS}
+    assert taken == {known.name for known in EVERY_FORMAT}
     for each in found:
         top = each.candidate.root.relative_to(home).parts[0]
         assert each.candidate.found, each

@@ -413,3 +413,19 @@ def test_records_that_cannot_be_told_apart_are_not_changed(root: Path) -> None:
         assert "more than once" in store.store.refusal(Act.EDIT, store.by_id(id))
         with pytest.raises(Refused):
             store.plan(Act.DELETE, id)
+
+
+def test_a_new_id_is_one_that_the_store_neither_has_nor_names(root: Path, store: Opened) -> None:
+    def new() -> str:
+        fields = {"content": "Noor has_cats 4", "entity": "home/cats"}
+        return store.plan(Act.ADD, **fields).refs[0].partition(":")[2]
+
+    first = new()
+    store.do(Act.LINK, "fact_0a1", relation="impacts", target=first)
+    second = new()
+    store.do(Act.ADD, id=second, kind="fact", content="Ida has_cats 1")
+    third = new()
+    assert len({first, second, third}) == 3
+    assert third.startswith(second[:-1])
+    assert second.startswith(first[:-1])
+    assert new() == third, "it does not depend on chance"

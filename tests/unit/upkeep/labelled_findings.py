@@ -325,6 +325,12 @@ HISTORIES = [
         Kind.LONG_HISTORY, False, memories(LONG, "x", days=100, status="superseded"), "new"
     ),
     LabelledCase(Kind.LONG_HISTORY, False, memories("Short", "x", days=300, status="superseded")),
+    LabelledCase(
+        Kind.LONG_HISTORY,
+        False,
+        memories(LONG, "x", days=300, status="retired", store=TRIPLES),
+        "its program keeps what is done",
+    ),
 ]
 
 

@@ -96,6 +96,7 @@ _TRUE: dict[str, dict[Kind, list[str]]] = {
             f"{CLAUDE}chime-control/memory/feedback_amber_not_red.md",
             f"{CLAUDE}towerd/memory/reference_hammer_tables.md",
         ],
+        Kind.UNUSED: [f"{FACT}a504f1a1"],
     },
 }
 _FALSE: dict[str, dict[Kind, list[str]]] = {
@@ -139,6 +140,7 @@ _FALSE: dict[str, dict[Kind, list[str]]] = {
         Kind.DANGLING: ["markdown-folder:bells/lourenço.md"],
         Kind.DUPLICATE_ID: ["markdown-folder:bells/lourenço.md#6045953453"],
         Kind.ORPHAN: [f"{CLAUDE}towerd/memory/feedback_"],
+        Kind.UNUSED: [f"{FACT}41fc1ac1"],
     },
 }
 

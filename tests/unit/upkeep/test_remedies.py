@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memtui.changes import Act
-from memtui.model import Link, Memory
-from memtui.upkeep.checks import check_dangling_references, proposals_from
+from memtui.model import Link, Memory, Place
+from memtui.upkeep.checks import (
+    check_all,
+    check_dangling_references,
+    check_text,
+    proposals_from,
+)
 from memtui.upkeep.proposals import Proposal
 from memtui.upkeep.staleness import find_long_history
 
@@ -58,3 +63,23 @@ def test_a_long_historical_fact_keeps_its_beginning(content: str) -> None:
     assert change.act is Act.EDIT
     assert len(shortened) <= context().settings.history_chars
     assert content.startswith(shortened.removesuffix("…"))
+
+
+def test_hidden_characters_all_over_a_file_are_one_proposal() -> None:
+    """A program that wrote its colours did so in each of its records."""
+    for count, expected in ((3, 3), (4, 1)):
+        found = [
+            replace(one, origin=Place("/beads/issues.jsonl", at))
+            for at, one in enumerate(memories(*["\x1b[1mFix the mill\x1b[0m"] * count))
+        ]
+        texts = list(map(check_text, found))
+        proposals = list(
+            proposals_from(
+                check_all(found, texts, (), {}),
+                {one.ref: one for one in found}.__getitem__,
+                context(),
+            )
+        )
+        assert len(proposals) == expected
+        changes = [change.fields["content"] for one in proposals for change in one.changes]
+        assert changes == ["Fix the mill"] * count

@@ -54,6 +54,27 @@ def test_two_words_are_too_few_to_be_the_same_statement() -> None:
     assert compare_stores("x", "y", both).shared == ()
 
 
+def test_near_equal_words_with_other_numbers_are_not_in_both() -> None:
+    """Both values are shown; a number that only one of them gives is no disagreement."""
+    left = [
+        memory("x", "1", "the gateway of the shop listens on port 8080 behind the proxy"),
+        memory("x", "2", "backups of the ledger are kept 30 days in the vault"),
+        memory("x", "3", "the ledger of the shop runs on Postgres"),
+    ]
+    right = [
+        memory("y", "1", "the gateway of the shop listens on port 8081 behind the proxy"),
+        memory("y", "2", "backups of the ledger are kept 14 days in the vault"),
+        memory("y", "3", "the ledger of the shop runs on Postgres 16"),
+    ]
+    found = compare_stores("x", "y", [*left, *right])
+    assert [(one.attribute, one.values) for one in found.disagreeing] == [
+        ("port", ("8080", "8081")),
+        ("days", ("30", "14")),
+    ]
+    assert [one.left.id for one in found.shared] == ["3"]
+    assert (found.only_left, found.only_right) == ((), ())
+
+
 TEXTS = st.lists(st.text("abcd ", min_size=1, max_size=12), max_size=6)
 
 

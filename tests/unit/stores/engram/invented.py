@@ -335,7 +335,7 @@ def open_store(folder: Path) -> EngramStore:
     assert root is not None
     store = FORMAT.open(root, "bells")
     assert isinstance(store, EngramStore)
-    store.clock = lambda: NOW
+    store.now = lambda: NOW
     return store
 
 
@@ -373,4 +373,4 @@ def export_of(
     store: EngramStore, version: str = exchange.FULL, only: Collection[str] | None = None
 ) -> str:
     """Engram's own JSON of the memories with these ids, or of all."""
-    return exchange.export(store.file, store.clock(), version, only)
+    return exchange.export(store.file, store.now(), version, only)

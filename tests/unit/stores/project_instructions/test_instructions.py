@@ -72,7 +72,7 @@ def test_a_section_is_edited_and_undone_byte_for_byte(tmp_path: Path) -> None:
     library = opened(tmp_path / "p")
     about = of(library, "AGENTS.md")[0]
     effect = do(library, Act.EDIT, about, content=about.content.replace("rye", "oats\n\nand rye"))
-    assert effect == "Each of Codex, Cursor and 9 others reads the new text from its next session"
+    assert effect == "Each of Codex, Cursor and 10 others reads the new text from its next session"
     assert file.read_text() == AGENTS.replace("rye", "oats\n\nand rye")
     library.undo()
     assert file.read_text() == AGENTS
@@ -210,3 +210,33 @@ def test_two_stores_at_one_root_keep_their_own_retired_memories(tmp_path: Path) 
         (LABEL, "b"),
         (LABEL, "e"),
     ]
+
+
+def test_what_is_retired_stays_in_the_store_of_its_file(tmp_path: Path) -> None:
+    """OpenClaw and the instructions keep it in one sidecar, at the root that they share."""
+    root = tmp_path / "p"
+    notes = {"AGENTS.md": "Be brief.\n", "SOUL.md": "I am Ida.\n", "MEMORY.md": "- Rye is in\n"}
+    rules = {".cursor/rules/a.mdc": "- Grind slowly\n", "GEMINI.md": "- Grind twice\n"}
+    for name, text in {**notes, **rules}.items():
+        write(root / name, text)
+
+    def both() -> Library:
+        library = Library.open([root] * 2, state=tmp_path / "state", formats=["openclaw", LABEL])
+        library.load()
+        return library
+
+    def texts() -> dict[str, set[str]]:
+        """Label of a store -> what it holds, whatever its status."""
+        library = both()
+        found = [(store.label, library.memories(store.label)) for store in library.stores]
+        return {label: {m.content.strip() for m in memories} for label, memories in found}
+
+    before = texts()
+    assert before == {
+        "openclaw": {"Be brief.", "I am Ida.", "Rye is in"},
+        LABEL: {"Grind slowly", "Grind twice"},
+    }
+    library = both()
+    for memory in [one for one in library.snapshot.rows if one.kind == "fact"]:
+        do(library, Act.RETIRE, memory)
+    assert texts() == before

@@ -7,13 +7,15 @@ import pickle
 import shutil
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from memtui.changes import Act
+from memtui.library import Library
 from memtui.model import Memory
-from memtui.stores.base import Reading
+from memtui.stores.base import LoadedText, Reading
 from memtui.stores.claude_mem import FORMAT as CLAUDE_MEM
 from memtui.stores.format import Format
 from memtui.stores.mem0 import FORMAT as MEM0
@@ -72,6 +74,37 @@ def test_what_a_running_worker_has_not_checkpointed_is_read(tmp_path: Path) -> N
         before = [(place / f"claude-mem.db{end}").read_bytes() for end in ("", "-wal")]
         assert "Written a moment ago" in {m.title for m in read(CLAUDE_MEM, place)}
         assert [(place / f"claude-mem.db{end}").read_bytes() for end in ("", "-wal")] == before
+
+
+def test_a_session_is_given_the_last_observations_of_its_project(tmp_path: Path) -> None:
+    place = copied("claude-mem", tmp_path / "c")
+    with closing(sqlite3.connect(place / "claude-mem.db")) as made, made:
+        columns = [row[1] for row in made.execute("PRAGMA table_info(observations)")]
+        old = dict(zip(columns, made.execute("SELECT * FROM observations").fetchone(), strict=True))
+        for number in range(100, 160):
+            new = {**old, "id": number, "title": f"Seen {number}", "content_hash": f"h{number}"}
+            new["created_at"] = f"2027-01-02T10:00:{number - 100:02}.000Z"
+            new = {name: value for name, value in new.items() if name in columns}
+            marks = ", ".join("?" * len(new))
+            made.execute(
+                f"INSERT INTO observations ({', '.join(new)}) VALUES ({marks})", [*new.values()]
+            )
+        made.execute("UPDATE observations SET concepts = '[]' WHERE id = 159")
+    library = Library.open([place])
+    library.load()
+    (store,) = library.stores
+
+    def given() -> LoadedText:
+        now = datetime(2027, 1, 3, tzinfo=UTC)
+        (block,) = store.session_start(library, "towerd", now)
+        return block
+
+    titles = [line.rpartition(" ")[2] for line in given().text.splitlines() if "Seen" in line]
+    assert titles == [str(number) for number in range(109, 159)], "159 has no concept"
+    refs = [entry.ref for entry in given().entries]
+    assert refs[-1] == f"{store.label}:observations/158"
+    (place / "settings.json").write_text('{"CLAUDE_MEM_CONTEXT_OBSERVATIONS": "2"}')
+    assert given().text.count("Seen") == 2
 
 
 def test_a_schema_that_computes_is_not_run(tmp_path: Path) -> None:

@@ -1,0 +1,67 @@
+"""The command for agents: `mcp`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from memtui.cli.options import command, option
+from memtui.cli.store_selection import load_settings, open_library
+from memtui.errors import Refused
+from memtui.mcp.client_configs import CLIENTS
+
+_OF_EXTRA = frozenset({"mcp", "mcp_types", "pydantic", "typing_extensions", "uvicorn"})
+
+
+@command
+def mcp(
+    write: bool = option(help="Agents may write; everything is journalled and can be undone."),
+    http: bool = option(
+        help="Listen on this machine by HTTP, for many agents; prints address and token."
+    ),
+    port: int = option(
+        type=click.IntRange(0, 65535), default=8765, show_default=True, help="With --http; 0: any."
+    ),
+    print_config: str | None = option(
+        type=click.Choice(list(CLIENTS)),
+        help="Print the lines that connect this program, and write nothing.",
+    ),
+    *,
+    stores: Sequence[str],
+) -> None:
+    """Serve stores to agents over the Model Context Protocol, on standard input and output.
+
+    With --http they connect to this process instead, with the token that it prints; it is a new one
+    at each start unless MEMTUI_MCP_TOKEN has one.
+
+    Agents search and read, and propose changes that wait in the review queue for you. The stores
+    are those of --store and PATH, else those in the current folder; no tool reaches another one.
+    Needs the extra mcp: pip install ".[mcp]".
+    """
+    if print_config is not None:
+        named = [
+            part
+            for name in stores
+            for part in ("--store", os.path.abspath(name) if os.path.exists(name) else name)
+        ]
+        print(CLIENTS[print_config](["memtui", "mcp", *named, *(["--write"] if write else [])]))
+        return
+    try:
+        from memtui.mcp.http_server import serve_http
+        from memtui.mcp.server import serve_stdio
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _OF_EXTRA:
+            raise
+        raise Refused("memtui mcp needs .[mcp]", do='pip install ".[mcp]"') from error
+    library = open_library(stores or [str(Path.cwd())])
+    if http:
+        serve_http(library, load_settings(), may_write=write, port=port, announce=_announce)
+    else:
+        serve_stdio(library, load_settings(), may_write=write)
+
+
+def _announce(address: str, token: str) -> None:
+    print(f"memtui serves agents at {address}\nAuthorization: Bearer {token}", flush=True)

@@ -1,0 +1,89 @@
+"""The server over HTTP on this machine only, for many agents over one library.
+
+A request needs the token, and the host and origin of this server, as a served screen does.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import uvicorn
+
+from memtui.config import Settings
+from memtui.library import Library
+from memtui.mcp.server import AgentServer
+from memtui.serve.access import Access, new_token
+
+HOST = "127.0.0.1"
+TOKEN_VARIABLE = "MEMTUI_MCP_TOKEN"
+"""The token, if the person chooses one; else each start has a new one."""
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def guard(app: App, access: Access) -> App:
+    """The app behind the token; a request of another site's page, or without the token, ends."""
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        headers = {
+            name.decode("latin-1"): each.decode("latin-1") for name, each in scope["headers"]
+        }
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        refusal = access.refusal(headers.get("host", ""), headers.get("origin"), needs_origin=False)
+        if refusal:
+            await _refuse(send, 403, refusal)
+        elif scheme.lower() != "bearer" or not access.knows(token.strip()):
+            await _refuse(send, 401, "the token is missing or of another start")
+        else:
+            await app(scope, receive, send)
+
+    return guarded
+
+
+async def _refuse(send: Send, status: int, why: str) -> None:
+    body = f"memtui: {why}\n".encode()
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def serve_http(
+    library: Library,
+    settings: Settings,
+    *,
+    may_write: bool,
+    port: int,
+    announce: Callable[[str, str], object],
+) -> None:
+    """Serve agents over HTTP until interrupted.
+
+    Args:
+        library: Its stores are read before the first answer.
+        settings: The person's settings.
+        may_write: Agents may change the stores.
+        port: To listen on; 0 for any that is free.
+        announce: Called with the address and the token once it listens.
+
+    Raises:
+        OSError: The port is taken.
+    """
+    with socket.create_server((HOST, port)) as listening:
+        port = listening.getsockname()[1]
+        access = Access(os.environ.get(TOKEN_VARIABLE) or new_token(), HOST, port)
+        agents = AgentServer(library, settings, may_write=may_write)
+        agents.load()
+        app = guard(agents.make().streamable_http_app(host=HOST), access)
+        announce(f"http://{HOST}:{port}/mcp", access.token)
+        config = uvicorn.Config(app, log_level="error", access_log=False)
+        uvicorn.Server(config).run(sockets=[listening])

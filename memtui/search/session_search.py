@@ -1,0 +1,81 @@
+"""Search what was said in the sessions of the programs that are on, whose index is brought up to
+date first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+
+from memtui.progress import Report, silent
+from memtui.query import Query, Sort
+from memtui.search.query_terms import analyze_terms
+from memtui.search.session_filters import asks_sessions, make_filter
+from memtui.search.session_index import Hit, SessionIndex, read_message
+from memtui.search.session_worker import index_sessions
+from memtui.search.text_match import holds_all, is_exact
+from memtui.sessions import Message, Session
+from memtui.sessions.chosen import chosen_sessions
+
+
+def search_chosen(
+    cache: Path, programs: Iterable[str], query: Query, limit: int, report: Report = silent
+) -> tuple[list[tuple[Hit, Message | None]], list[str]]:
+    """Find the messages with all words of a query, as `find_said`, in an index that is current.
+
+    Args:
+        cache: The cache folder.
+        programs: Names of the programs whose sessions are searched.
+        query: Its words, and its filters of time and of sessions.
+        limit: Most messages.
+        report: Called with the sessions indexed.
+
+    Returns:
+        Each hit with its message, None where the session changed since it was indexed; and the
+        sessions that could not be read.
+
+    Raises:
+        WorkerError: The process that indexes them failed.
+    """
+    sessions = chosen_sessions().sessions
+    programs = tuple(programs)
+    unreadable: list[str] = []
+    for program in programs:
+        unreadable += index_sessions(cache, program, report)["unreadable"]
+    return find_said(cache, programs, query, limit, sessions), unreadable
+
+
+def find_said(
+    cache: Path, programs: Iterable[str], query: Query, limit: int, sessions: Sequence[Session]
+) -> list[tuple[Hit, Message | None]]:
+    """Find the messages with all words and phrases of a query in what is indexed now.
+
+    The best come first, or the newest or oldest if the query asks for that order. Where phrases or
+    excluded words are looked for, which the index cannot tell, a message that has changed is left
+    out.
+    """
+    terms = analyze_terms(query.terms)
+    passes = make_filter(query, sessions) if asks_sessions(query) else None
+    is_by_time = query.order in (Sort.NEW, Sort.OLD)
+    most = ORDERED if is_by_time else limit if is_exact(terms) else limit * READ_FOR_ONE
+    hits = [
+        hit
+        for program in programs
+        for hit in SessionIndex(cache, program).search(
+            [*terms.optional, *terms.required], most, query, passes
+        )
+    ]
+    hits.sort(key=lambda each: -each.score)
+    if is_by_time:
+        hits.sort(key=lambda each: each.time.timestamp() if each.time else 0.0)
+        hits = hits if query.order is Sort.OLD else hits[::-1]
+    found = ((hit, read_message(hit, sessions)) for hit in hits)
+    if not is_exact(terms):
+        found = ((hit, said) for hit, said in found if said and holds_all(said.text, terms))
+    return list(islice(found, limit))
+
+
+ORDERED = 5_000
+"""Best messages that are put in the order of time."""
+READ_FOR_ONE = 8
+"""Messages that are found for each that is wanted, where texts are read to choose among them."""

@@ -1,0 +1,203 @@
+"""`memtui mcp` as a process: both revisions of the protocol, a clean wire, kills within writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp_types import Implementation
+
+from memtui.library import Library
+from memtui.mcp.client_configs import CLIENTS
+from tests.unit.library.stores_for_tests import agent_memory
+
+from .agents import Agent
+
+ROOT = Path(__file__).parents[3]
+NOISY = """
+import os, sys
+from memtui.mcp import tools
+read = tools.memory_line
+def loud(*arguments):
+    print("a stray print"); sys.stdout.write("and one more\\n"); os.write(1, b"a library in C\\n")
+    return read(*arguments)
+tools.memory_line = loud
+from memtui.cli.main import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return agent_memory(tmp_path / "memory", {"al": ["Al likes tea in the morning"]})
+
+
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+        **{f"MEMTUI_{name}": str(tmp_path / name.lower()) for name in ("CONFIG", "STATE", "CACHE")},
+    }
+
+
+def server(tmp_path: Path, *arguments: object, code: str = "") -> StdioServerParameters:
+    start = ["-c", code] if code else ["-m", "memtui"]
+    return StdioServerParameters(
+        command=sys.executable,
+        args=[*start, "mcp", *map(str, arguments)],
+        env=environment(tmp_path),
+        cwd=tmp_path,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28", "auto"])
+async def test_both_revisions_read_write_and_undo(tmp_path: Path, root: Path, mode: str) -> None:
+    before = {path: path.read_bytes() for path in root.rglob("*.json")}
+    info = Implementation(name="codex", version="0.9")
+    async with Client(server(tmp_path, "--write", root), mode=mode, client_info=info) as client:
+        agent = Agent(client)
+        assert len((await client.list_tools()).tools) == 13
+        assert (await agent.find("tea"))["text"] == "Al likes tea in the morning"
+        done = await agent.call("add_memory", content="Bo rows on Sundays", entity="al", reason="x")
+        assert done["status"] == "done"
+        assert "Unknown tool" in await agent.fault("no_such_tool")
+        library = Library.open([root], state=tmp_path / "state")
+        (action,) = library.log()
+        assert action.author is not None
+        assert (action.author.client, action.author.version) == ("codex", "0.9")
+        library.close()
+        await agent.call("undo_change", number=done["number"])
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.slow
+async def test_stray_prints_do_not_reach_the_wire(tmp_path: Path, root: Path) -> None:
+    async with Client(server(tmp_path, root, code=NOISY)) as client:
+        assert (await Agent(client).find("tea"))["text"] == "Al likes tea in the morning"
+
+
+@pytest.mark.slow
+async def test_the_stores_of_the_current_folder_are_served(tmp_path: Path, root: Path) -> None:
+    async with Client(server(tmp_path)) as client:
+        (store,) = (await Agent(client).call("get_overview"))["stores"]
+        assert store["memories"] == 1
+
+
+def _messages(write: Callable[[str], object]) -> Iterator[None]:
+    """An endless agent of the older revision that adds memories and reads no answer."""
+    params = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "codex", "version": "1"},
+    }
+    head = {"jsonrpc": "2.0"}
+    write(json.dumps({**head, "id": 0, "method": "initialize", "params": params}))
+    write(json.dumps({**head, "method": "notifications/initialized"}))
+    number = 0
+    while True:
+        number += 1
+        arguments = {"content": f"Tower {number} rings {number * 7} bells", "entity": "al"}
+        call = {"name": "add_memory", "arguments": {**arguments, "reason": "x"}}
+        write(json.dumps({**head, "id": number, "method": "tools/call", "params": call}))
+        yield
+
+
+@pytest.mark.slow
+def test_a_kill_within_writes_leaves_a_store_that_is_read_and_undone(
+    tmp_path: Path, root: Path
+) -> None:
+    before = {path: path.read_bytes() for path in root.rglob("*.json")}
+    file = root / "entities" / "al" / "items.json"
+    start = server(tmp_path, "--write", root)
+    with subprocess.Popen(
+        [start.command, *start.args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=start.env,
+        cwd=tmp_path,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+
+        def write(line: str) -> None:
+            process.stdin.write(f"{line}\n")  # type: ignore[union-attr]
+            process.stdin.flush()  # type: ignore[union-attr]
+
+        messages = _messages(write)
+        for _ in range(25):
+            next(messages)
+        while len(file.read_bytes()) < len(before[file]) + 500:
+            assert process.poll() is None
+        process.kill()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+    library = Library.open([root], state=tmp_path / "state")
+    library.load()
+    assert not library.snapshot.stores[0].unreadable
+    made = library.log(void=False)
+    assert made
+    assert len(json.loads(file.read_bytes())) == len(made) + 1
+    for action in made:
+        library.undo(action.id)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+# ---- without the extra, and beside the server ---------------------------------------------------
+
+
+def run(tmp_path: Path, code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(tmp_path),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_plain_install_says_what_is_missing_and_its_help_loads_nothing_of_it(
+    tmp_path: Path,
+) -> None:
+    code = """
+import sys
+from memtui.cli.main import run
+run(["--help"]); run(["mcp", "--help"]); run(["mcp", "--print-config", "codex"])
+assert not {"mcp", "mcp_types", "pydantic", "starlette"} & {*sys.modules}
+for missing in ("uvicorn", "pydantic", "mcp"):
+    sys.modules[missing] = None
+    assert run(["mcp"]) == 1
+"""
+    done = run(tmp_path, code)
+    assert done.returncode == 0
+    assert done.stderr == 'memtui: memtui mcp needs .[mcp] (pip install ".[mcp]")\n' * 3
+
+
+def test_without_a_store_it_says_so_and_ends(tmp_path: Path) -> None:
+    done = run(tmp_path, "import sys; from memtui.cli.main import run; sys.exit(run(['mcp']))")
+    assert done.returncode == 1
+    assert "no memory store is recognised here" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_lines_for_a_client_start_the_server(client: str) -> None:
+    command = ["memtui", "mcp", "--store", "/a b/memory"]
+    lines = CLIENTS[client](command)
+    if "{" in lines:
+        ((_, servers),) = json.loads(lines.partition("\n")[2]).items()
+        named = servers["memtui"]
+        assert [named["command"], *named["args"]] == command
+    else:
+        assert re.search("memtui", lines)
+        assert "/a b/memory" in lines
