@@ -238,6 +238,7 @@ async def leave(on: Stage) -> None:
         await on.settle()
     on.app.clear_notifications()
     on.browse.memories.unmark()
+    on.app.settings = replace(on.app.settings, session_programs=())
     if on.browse.view != ViewState(""):
         on.browse.set_view(ViewState(""))
     await rest(on)
