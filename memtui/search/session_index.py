@@ -251,10 +251,16 @@ class SessionIndex:
 
     # ---- searching -------------------------------------------------------------------------------
 
-    def search(self, terms: Sequence[QueryTerm], limit: int, within: Query) -> list[Hit]:
+    def search(
+        self,
+        terms: Sequence[QueryTerm],
+        limit: int,
+        within: Query,
+        passes: Callable[[Hit], bool] | None = None,
+    ) -> list[Hit]:
         """The messages that hold all terms, the best first; none without an index to trust.
 
-        Of the query `within` its times count.
+        Of the query `within` its times count; `passes` says of each hit whether it is wanted.
         """
         if not self._folder.exists():
             return []
@@ -268,9 +274,15 @@ class SessionIndex:
                     [_query(term, lambda word: (TEXT, word) in reader) for term in terms]
                 )
                 is_timed = within.since is not None or within.until is not None
-                found = searcher.search(asked, limit=None if is_timed else limit)
+                takes_all = is_timed or passes is not None
+                found = searcher.search(asked, limit=None if takes_all else limit)
                 hits = (self._hit(each.fields()[PLACE], each.score) for each in found)
-                return list(islice((hit for hit in hits if _is_within(hit.time, within)), limit))
+                wanted = (
+                    hit
+                    for hit in hits
+                    if _is_within(hit.time, within) and (passes is None or passes(hit))
+                )
+                return list(islice(wanted, limit))
         except Exception as error:  # as above
             log.info("the index of sessions in %s: %r", self.home, error)
             return []
