@@ -371,39 +371,38 @@ async def test_two_agents_at_once_lose_nothing(tmp_path: Path, root: Path) -> No
 # ---- bad input ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("search_memories", {}),
-        ("search_memories", {"query": 7}),
-        ("search_memories", {"query": "tea", "limit": "many"}),
-        ("search_memories", {"query": "tea", "limit": 10_000}),
-        ("search_memories", {"query": "x" * 1_000_000}),
-        ("search_memories", {"query": "tea", "cursor": "Zm9yZ2Vk"}),
-        ("search_memories", {"query": "tea", "cursor": "%%%"}),
-        ("search_memories", {"query": "since:never"}),
-        ("list_memories", {"as_of": "soon"}),
-        ("get_memory", {"ref": None}),
-        ("get_memory", {"ref": "engram:12345"}),
-        ("get_memory", {"ref": "../../../etc/passwd"}),
-        ("get_context", {"recipe": "primo"}),
-        ("propose_memory", {"content": "y" * 1_000_000, "reason": "x"}),
-        ("propose_memory", {"content": "Al likes milk", "reason": ""}),
-        ("propose_memory", {"content": "Al likes milk", "reason": "x", "store": "elsewhere"}),
-        ("propose_change", {"ref": "x", "version": "y", "act": "delete", "reason": "z"}),
-        ("undo_change", {"number": 99}),
-        ("no_such_tool", {"a": 1}),
-    ],
-    ids=lambda value: str(value)[:40],
-)
+BAD: list[tuple[str, dict[str, Any]]] = [
+    ("search_memories", {}),
+    ("search_memories", {"query": 7}),
+    ("search_memories", {"query": "tea", "limit": "many"}),
+    ("search_memories", {"query": "tea", "limit": 10_000}),
+    ("search_memories", {"query": "x" * 1_000_000}),
+    ("search_memories", {"query": "tea", "cursor": "Zm9yZ2Vk"}),
+    ("search_memories", {"query": "tea", "cursor": "%%%"}),
+    ("search_memories", {"query": "since:never"}),
+    ("list_memories", {"as_of": "soon"}),
+    ("get_memory", {"ref": None}),
+    ("get_memory", {"ref": "engram:12345"}),
+    ("get_memory", {"ref": "../../../etc/passwd"}),
+    ("get_context", {"recipe": "primo"}),
+    ("propose_memory", {"content": "y" * 1_000_000, "reason": "x"}),
+    ("propose_memory", {"content": "Al likes milk", "reason": ""}),
+    ("propose_memory", {"content": "Al likes milk", "reason": "x", "store": "elsewhere"}),
+    ("propose_change", {"ref": "x", "version": "y", "act": "delete", "reason": "z"}),
+    ("undo_change", {"number": 99}),
+    ("no_such_tool", {"a": 1}),
+]
+
+
 async def test_bad_arguments_are_refused_in_words_and_the_server_goes_on(
-    tmp_path: Path, root: Path, tool: str, arguments: dict[str, Any]
+    tmp_path: Path, root: Path
 ) -> None:
     before = stored(root)
     async with connected(tmp_path, root, write=True) as agent:
-        said = await agent.fault(tool, **arguments)
-        assert 10 < len(said) < 2_000
-        assert "Traceback" not in said
+        for tool, arguments in BAD:
+            said = await agent.fault(tool, **arguments)
+            assert 10 < len(said) < 2_000, (tool, said)
+            assert "Traceback" not in said
         assert (await agent.find("tea"))["text"]
     assert stored(root) == before
 
