@@ -145,6 +145,21 @@ async def test_resources_by_template_and_prompts(tmp_path: Path, root: Path) -> 
         assert prompts == {"recall", "correct", "review"}
 
 
+async def test_a_change_of_a_memory_is_announced_to_who_listens(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_server, "LOOK_SECONDS", 0.05)
+    async with connected(tmp_path, root) as agent:
+        tea, bo = await agent.find("tea"), await agent.find("tide")
+        uris = [f"memtui://memory/{each['ref']}" for each in (tea, bo)]
+        async with agent.client.listen(resource_subscriptions=uris) as events:
+            await asyncio.sleep(0.2)
+            file = root / "entities" / "al" / "items.json"
+            file.write_text(file.read_text().replace("likes tea", "likes rum"))
+            event = await asyncio.wait_for(anext(events), 30)
+            assert event.uri == uris[0]
+
+
 @pytest.mark.slow
 async def test_a_long_answer_comes_in_whole_records_and_a_cursor_leads_on(tmp_path: Path) -> None:
     long = [fact(n, f"Note {n}: the tide of day {n} " + f"was {n} feet. " * 80) for n in range(80)]
