@@ -28,7 +28,6 @@ from memtui.text import (
     one_line,
     pad,
     short_ago,
-    size,
     visible,
 )
 
@@ -39,9 +38,8 @@ if TYPE_CHECKING:
     from memtui.search.session_index import Hit
     from memtui.search.uses import Used
     from memtui.sessions import Message, Reading, Session
-    from memtui.sessions.base import Transcripts
     from memtui.sessions.origin import Origin
-    from memtui.sessions.programs import Found, Holdings
+    from memtui.sessions.programs import Found
 
 _WHO = {"user": "you", "assistant": "the agent", "tool": "a tool"}
 _VERBS = ("list", "programs", "show", "forget", "on", "off")
@@ -248,6 +246,7 @@ def _message_record(message: Message) -> dict[str, Any]:
 
 def _print_programs(as_json: bool) -> None:
     from memtui.sessions import PROGRAMS, survey
+    from memtui.sessions.programs import describe_holdings
 
     on = load_settings().session_programs
     kept = {name: survey(each, Path.home(), os.environ) for name, each in PROGRAMS.items()}
@@ -269,30 +268,25 @@ def _print_programs(as_json: bool) -> None:
         return
     for name, holdings in kept.items():
         state = "on " if name in on else "off"
-        print(f"{name:<{PROGRAM_CELLS}}  {state}  {_describe(PROGRAMS[name], holdings)}".rstrip())
-
-
-def _describe(program: Transcripts, holdings: Holdings) -> str:
-    if not holdings.roots:
-        return f"{program.title}: none here"
-    where = ", ".join(one_line(str(root)) for root in holdings.roots)
-    return f"{program.title}: {counted(holdings.files, 'file')}, {size(holdings.size)}, in {where}"
+        about = describe_holdings(PROGRAMS[name], holdings)
+        print(f"{name:<{PROGRAM_CELLS}}  {state}  {about}".rstrip())
 
 
 def _turn_on(name: str, *, yes: bool) -> None:
     from memtui.sessions import find_program, survey
+    from memtui.sessions.chosen import turn_on
+    from memtui.sessions.programs import describe_holdings, describe_terms
 
     program = find_program(name)
-    print(_describe(program, survey(program, Path.home(), os.environ)))
-    print("memtui reads these files and changes none of them.")
-    if program.retention:
-        print(f"{program.retention}.")
+    print(describe_holdings(program, survey(program, Path.home(), os.environ)))
+    for sentence in describe_terms(program):
+        print(sentence)
     if not yes:
         if not sys.stdin.isatty():
             raise Refused("confirmation required", do="use --yes when not running interactively")
         if not click.confirm(f"Read the sessions of {program.title}?"):
             raise Refused("nothing was changed")
-    _save(tuple(dict.fromkeys((*load_settings().session_programs, name))))
+    turn_on(name)
     print(f"Sessions of {program.title} are read from now on.")
 
 
@@ -317,24 +311,17 @@ def _delete_index() -> None:
 
 
 def _turn_off(name: str) -> None:
+    from memtui import paths
+    from memtui.search.session_index import SessionIndex
     from memtui.sessions import PROGRAMS, find_program
+    from memtui.sessions.chosen import turn_off
 
-    left = tuple(each for each in load_settings().session_programs if each != name)
     if name not in load_settings().session_programs:
         find_program(name)
         raise Refused(f"sessions of {PROGRAMS[name].title} are not read")
-    _save(left)
-    from memtui import paths
-    from memtui.search.session_index import SessionIndex
-
+    turn_off(name)
     SessionIndex(paths.cache_folder(), name).discard()
     print(f"Sessions of {name} are no longer read.")
-
-
-def _save(programs: tuple[str, ...]) -> None:
-    from memtui import config, paths
-
-    config.save_value(paths.config_file(), "sessions.programs", programs or None)
 
 
 @command

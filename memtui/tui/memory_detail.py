@@ -217,6 +217,8 @@ class MemoryDetail(NamedTuple):
     folded: bool = True
     """Without the raw fields."""
     findings: Sequence[str] = ()
+    learned: str = ""
+    """When and in what session it was learned."""
 
     @property
     def width(self) -> int:
@@ -345,6 +347,7 @@ class MemoryDetail(NamedTuple):
         updated = memory.updated if memory.updated != memory.created else None
         read_by = memory.extra.get(READ_BY)
         pairs = [
+            ("Learned", self.learned),
             ("Entity", ", ".join((memory.entity, *memory.also_entities))),
             ("Tags", ", ".join(memory.tags)),
             ("Created", self._time(memory.created) if memory.created else ""),
@@ -370,14 +373,14 @@ class MemoryDetail(NamedTuple):
         return f"{date}  {text.ago(time, self.now)}"
 
     def _extra(self) -> Iterator[DetailLine]:
-        pairs = [(str(key), _value(value)) for key, value in self.memory.extra.items()]
-        if not pairs:
+        extra = self.memory.extra
+        if not extra:
             return
         sign = "▸" if self.folded else "▾"
-        words = f"{sign} Raw fields ({text.number(len(pairs))})"
+        words = f"{sign} Raw fields ({text.number(len(extra))})"
         yield DetailLine((Segment(" "), Segment(words, self.palette.heading)), folds=True)
         if not self.folded:
-            yield from self._table(pairs)
+            yield from self._table([(str(key), _value(value)) for key, value in extra.items()])
 
     def _table(self, pairs: Sequence[tuple[str, str]]) -> Iterator[DetailLine]:
         """Labels in one column, values wrapped in the other."""
