@@ -19,6 +19,10 @@ _OF_EXTRA = frozenset({"mcp", "mcp_types", "pydantic", "typing_extensions", "uvi
 @command
 def mcp(
     write: bool = option(help="Agents may write; everything is journalled and can be undone."),
+    profile: str | None = option(
+        type=click.Choice(["ambient", "reference"]),
+        help="Offer the tools of Ambient, or of the reference memory server, in place of memtui's.",
+    ),
     http: bool = option(
         help="Listen on this machine by HTTP, for many agents; prints address and token."
     ),
@@ -47,20 +51,26 @@ def mcp(
             for name in stores
             for part in ("--store", os.path.abspath(name) if os.path.exists(name) else name)
         ]
-        print(CLIENTS[print_config](["memtui", "mcp", *named, *(["--write"] if write else [])]))
+        profiled = ["--profile", profile] if profile else []
+        print(
+            CLIENTS[print_config](
+                ["memtui", "mcp", *named, *profiled, *(["--write"] if write else [])]
+            )
+        )
         return
     try:
         from memtui.mcp.http_server import serve_http
-        from memtui.mcp.server import serve_stdio
+        from memtui.mcp.server import AgentServer, serve_stdio
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _OF_EXTRA:
             raise
         raise Refused("memtui mcp needs .[mcp]", do='pip install ".[mcp]"') from error
     library = open_library(stores or [str(Path.cwd())])
+    agents = AgentServer(library, load_settings(), may_write=write, profile=profile or "")
     if http:
-        serve_http(library, load_settings(), may_write=write, port=port, announce=_announce)
+        serve_http(agents, port, _announce)
     else:
-        serve_stdio(library, load_settings(), may_write=write)
+        serve_stdio(agents)
 
 
 def _announce(address: str, token: str) -> None:

@@ -12,7 +12,7 @@ from threading import RLock
 from memtui.files.git_history import GitHistory
 from memtui.library.slots import SlotTable
 from memtui.library.snapshot import Rows, Snapshot, StoreState
-from memtui.library.store_cache import StoreCache, cache_home
+from memtui.library.store_cache import StoreCache, cache_home, has_time_of_file
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.stores.base import (
     LimitUse,
@@ -69,7 +69,8 @@ class LoadedStores:
             return
         changes: dict[str, datetime] = {}
         columns, label = self._table.columns, cache.store.label
-        if columns.by_file[columns.slots_of_store(label)].any():
+        rows = map(self._table.rows.__getitem__, columns.slots_of_store(label))
+        if any(map(has_time_of_file, rows)):
             report(Progress(f"dating {_program(cache)} by git"))
             changes = git.last_changes(cache.store.root)
         if cancelled():

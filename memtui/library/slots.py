@@ -80,8 +80,9 @@ class SlotTable:
         change only."""
         for slot, memory in dated.items():
             self.rows[slot] = memory
-        times = [memory.when.timestamp() for memory in dated.values() if memory.when]
-        self.columns = self.columns.with_times([*dated], times)
+        shown = {slot: memory for slot, memory in dated.items() if self.columns.by_file[slot]}
+        times = [memory.when.timestamp() for memory in shown.values() if memory.when]
+        self.columns = self.columns.with_times([*shown], times)
 
     def set_places(self, shards: Iterable[tuple[Sequence[int], Sequence[int]]]) -> None:
         """Let the slots of each shard that was read again come where its former slots were.

@@ -305,8 +305,8 @@ class StoreCache:
     def date_by_git(
         self, table: SlotTable, changes: Mapping[str, datetime], top: str, mark: str
     ) -> bool:
-        """Give memories that have only the time of their file that of its last commit; returns
-        whether any was found.
+        """Give memories whose time of change is only that of their file that of its last commit;
+        returns whether any was found.
 
         Args:
             mark: `GitHistory.mark` as of these changes.
@@ -317,9 +317,9 @@ class StoreCache:
         folders: dict[str, str] = {}
         for loaded in self.shards.values():
             for slot in loaded.slots:
-                if not table.columns.by_file[slot]:
-                    continue
                 memory = table.rows[slot]
+                if not has_time_of_file(memory):
+                    continue
                 path = _path_below(top, memory.origin.file, folders)
                 if (time := changes.get(path)) is not None:
                     extra = {**memory.extra, FILE_TIME_KEY: GIT_TIME}
@@ -416,6 +416,11 @@ def _back_up_file(path: Path, root: Path, state: Path) -> None:
         data = read_bytes(path, root)
         if len(data) <= LARGEST_BACKUP:
             backups.save_copy(real_path(path), data, state)
+
+
+def has_time_of_file(memory: Memory) -> bool:
+    """Whether it was dated, or its last change was, by the time of its file."""
+    return FILE_TIME in (memory.extra.get(FILE_TIME_KEY), memory.extra.get(CREATED_FROM))
 
 
 def _path_below(top: str, file: str, folders: dict[str, str]) -> str:

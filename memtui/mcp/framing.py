@@ -19,7 +19,7 @@ from memtui.errors import QueryError
 from memtui.library import Library
 from memtui.library.agent_proposals import version_of
 from memtui.model import Memory, format_time
-from memtui.text import mask_record, visible, without_lone_surrogates
+from memtui.text import mask_record, mask_secrets, one_line, visible, without_lone_surrogates
 from memtui.upkeep.checks import CheckedText, check_text, check_texts
 
 NOTICE = (
@@ -32,6 +32,7 @@ _ROOM = 18_000
 """Characters of its records; the rest is for notice, hints and answers."""
 MAX_TEXT = 12_000
 """Characters of one text, as JSON has them."""
+_LINE = 300
 _CURSOR_BYTES = 12
 
 _Item = TypeVar("_Item")
@@ -62,7 +63,7 @@ def memory_line(memory: Memory, library: Library) -> dict[str, Any]:
     record: dict[str, Any] = {
         "ref": memory.ref,
         "version": version_of(memory),
-        "text": memory.headline[:300],
+        "text": one_line(memory.headline, _LINE),
         "entity": library.entity_name(memory),
         "type": memory.shown_type,
         "status": memory.status,
@@ -70,7 +71,7 @@ def memory_line(memory: Memory, library: Library) -> dict[str, Any]:
         "program": library.names.of(memory.store),
         "when": format_time(memory.when) or "",
         "dated_by": memory.dated_by,
-        "source": memory.source[:300],
+        "source": one_line(memory.source, _LINE),
     }
     if warnings := find_warnings(memory):
         record["warnings"] = warnings
@@ -101,7 +102,11 @@ def memory_text(memory: Memory, library: Library, start: int = 0) -> dict[str, A
 
 
 def cut_text(text: str, start: int = 0, most: int = MAX_TEXT) -> tuple[str, int | None]:
-    """As much of a text as fits, and where to go on; None at the end."""
+    """As much of a text as fits, and where to go on; None at the end.
+
+    Its secrets are masked first: a half of one would not be known for one.
+    """
+    text = mask_secrets(text)
     part = text[start : start + most]
     while len(json.dumps(visible(part), ensure_ascii=False)) > most:
         part = part[: len(part) * 3 // 4]

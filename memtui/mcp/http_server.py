@@ -12,8 +12,6 @@ from typing import Any
 
 import uvicorn
 
-from memtui.config import Settings
-from memtui.library import Library
 from memtui.mcp.server import AgentServer
 from memtui.serve.access import Access, new_token
 
@@ -58,20 +56,11 @@ async def _refuse(send: Send, status: int, why: str) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def serve_http(
-    library: Library,
-    settings: Settings,
-    *,
-    may_write: bool,
-    port: int,
-    announce: Callable[[str, str], object],
-) -> None:
+def serve_http(agents: AgentServer, port: int, announce: Callable[[str, str], object]) -> None:
     """Serve agents over HTTP until interrupted.
 
     Args:
-        library: Its stores are read before the first answer.
-        settings: The person's settings.
-        may_write: Agents may change the stores.
+        agents: Its stores are read before the first answer.
         port: To listen on; 0 for any that is free.
         announce: Called with the address and the token once it listens.
 
@@ -81,7 +70,6 @@ def serve_http(
     with socket.create_server((HOST, port)) as listening:
         port = listening.getsockname()[1]
         access = Access(os.environ.get(TOKEN_VARIABLE) or new_token(), HOST, port)
-        agents = AgentServer(library, settings, may_write=may_write)
         agents.load()
         app = guard(agents.make().streamable_http_app(host=HOST), access)
         announce(f"http://{HOST}:{port}/mcp", access.token)

@@ -13,7 +13,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, get_type_hints
 
 from mcp.server import MCPServer
@@ -64,9 +64,19 @@ class Rate:
 class AgentServer:
     """One library, served to the agents that are connected to this process."""
 
-    def __init__(self, library: Library, settings: Settings, *, may_write: bool) -> None:
-        """`library`: its stores need not be read yet; `load` reads them."""
+    def __init__(
+        self, library: Library, settings: Settings, *, may_write: bool, profile: str = ""
+    ) -> None:
+        """Serve a library.
+
+        Args:
+            library: Its stores need not be read yet; `load` reads them.
+            settings: The person's settings.
+            may_write: Agents may change the stores.
+            profile: Name of another server whose tools are offered; empty: memtui's own.
+        """
         self._library, self._settings, self._may_write = library, settings, may_write
+        self._profile = profile
         self._cursors = Cursors()
         self._session = secrets.token_hex(4)
         self._lock = threading.RLock()
@@ -91,8 +101,7 @@ class AgentServer:
             instructions=INSTRUCTIONS,
             log_level="ERROR",
         )
-        write = WRITE_TOOLS if self._may_write else ()
-        for tool in (*READ_TOOLS, *PROPOSE_TOOLS, *write):
+        for tool in self._tools():
             server.add_tool(
                 self._framed(tool),
                 tool.name or tool.function.__name__,
@@ -105,9 +114,17 @@ class AgentServer:
                     open_world_hint=False,
                 ),
             )
-        self._add_resources(server)
-        _add_prompts(server)
+        if not self._profile:
+            self._add_resources(server)
+            _add_prompts(server)
         return server
+
+    def _tools(self) -> Sequence[Tool]:
+        if self._profile:
+            from memtui.mcp.profiles import PROFILES
+
+            return PROFILES[self._profile]
+        return (*READ_TOOLS, *PROPOSE_TOOLS, *(WRITE_TOOLS if self._may_write else ()))
 
     def _framed(self, tool: Tool) -> Callable[..., Any]:
         """The function of a tool as the SDK calls it: with the context in place of the call."""
@@ -158,7 +175,7 @@ class AgentServer:
         if not tool.reads or now - self._looked > STALE_SECONDS:
             self._library.refresh()
             self._looked = time.monotonic()
-        may = self._may_write, tool.writes
+        may = self._may_write, tool.writes and self._may_write
         return Call(self._library, self._settings, author, *may, self._cursors)
 
     def _author(self, ctx: Context[Any, Any]) -> Author:
@@ -236,8 +253,7 @@ def _add_prompts(server: MCPServer) -> None:
         )
 
 
-def serve_stdio(library: Library, settings: Settings, *, may_write: bool) -> None:
+def serve_stdio(agents: AgentServer) -> None:
     """Serve one agent over standard input and output until it ends."""
-    agents = AgentServer(library, settings, may_write=may_write)
     threading.Thread(target=agents.load, name="load", daemon=True).start()
     agents.make().run()

@@ -39,9 +39,10 @@ from memtui.mcp.framing import (
 )
 from memtui.model import Memory, format_time
 from memtui.query import Query, relax
-from memtui.text import mask_secrets
+from memtui.text import mask_secrets, one_line
 
 if TYPE_CHECKING:
+    from memtui.context import ContextSettings
     from memtui.library.finding import SearchResult
 
 MAX_BUDGET = 4_000
@@ -185,6 +186,17 @@ class Call(Struct, frozen=True):
     def decisions(self) -> Decisions:
         return Decisions(self.library.state_folder, self.library.now)
 
+    @property
+    def context_settings(self) -> ContextSettings:
+        from memtui.context import read_settings
+
+        own = self.settings
+        return read_settings(own.recipe_constants, own.recipes, own.salience_types)
+
+    def find(self, text: str) -> SearchResult:
+        """What a search line finds. Raises QueryError."""
+        return self.library.find(_parse(text, self.library.now()))
+
     def told_answers(self) -> list[dict[str, Any]]:
         """What the person decided on this agent's proposals; it is told once."""
         if self.library.state_folder is None:
@@ -295,7 +307,7 @@ def get_context(
     """Get what a recipe gives for a task within a budget of tokens, and what was left out."""
     from memtui.context import draft_pack, find_recipe
 
-    settings = _context_settings(call.settings)
+    settings = call.context_settings
     chosen = find_recipe(recipe, settings)
     now = call.library.now().astimezone()
     pack = draft_pack(chosen, task, call.library, settings, now).pack(budget)
@@ -412,7 +424,7 @@ def get_overview(call: Call) -> Overview:
     return {
         "stores": shown(stores),
         "may_write": call.may_write,
-        "recipes": [each.name for each in list_recipes(_context_settings(call.settings))],
+        "recipes": [each.name for each in list_recipes(call.context_settings)],
         "waiting_proposals": len(kept) - len(decided),
         "session": call.author.session,
     }
@@ -437,7 +449,7 @@ def add(
     values = {"content": content, "entity": entity, "type": type, "title": title}
     values |= {"importance": importance}
     fields = {name: value for name, value in values.items() if value}
-    return _make(call, Change(Act.ADD, _label(call.library, store), "", fields), reason)
+    return make(call, Change(Act.ADD, _label(call.library, store), "", fields), reason)
 
 
 def change(
@@ -466,7 +478,7 @@ def change(
     values: dict[str, Any] = {"content": content, "title": title, "type": type, "entity": entity}
     values |= {"importance": importance, "tags": None if tags is None else tuple(tags)}
     made = _change_of(call.library, ref, version, act, values, relation, target, others or ())
-    return _make(call, made, reason)
+    return make(call, made, reason)
 
 
 def undo_change(
@@ -520,9 +532,7 @@ def _change_of(
     """The change that an agent asks for. Raises Conflict if a memory is another now, Refused."""
     memory = _as_read(library, ref, version)
     fields: dict[str, Any] = {name: each for name, each in values.items() if each is not None}
-    chosen = Act(act)
-    if chosen is Act.RETIRE and library.refusal(chosen, memory):
-        chosen = chosen if library.refusal(Act.HIDE, memory) else Act.HIDE
+    chosen = retiring(library, memory).act if act == Act.RETIRE else Act(act)
     if chosen in (Act.RETIRE, Act.HIDE) and fields:
         raise Refused("retire takes no values", do="use edit or supersede")
     if chosen is Act.EDIT and not fields:
@@ -539,6 +549,21 @@ def _change_of(
             raise Refused("merge needs others of the same store")
         fields["others"] = [each.id for each in merged]
     return Change(chosen, memory.store, memory.ref, fields)
+
+
+def retiring(library: Library, memory: Memory) -> Change:
+    """The change that takes a memory out of use: retired, or else hidden in memtui."""
+    act = Act.RETIRE
+    if library.refusal(act, memory) and not library.refusal(Act.HIDE, memory):
+        act = Act.HIDE
+    return Change(act, memory.store, memory.ref)
+
+
+def find_by(library: Library, entity: str) -> list[Memory]:
+    """The current memories of an entity, newest first."""
+    found = library.find(Query())
+    memories = (found.rows[slot] for slot in found.slots)
+    return [each for each in memories if entity in (each.entity, *each.also_entities)]
 
 
 def _as_read(library: Library, ref: str, version: str) -> Memory:
@@ -564,7 +589,7 @@ def _propose(call: Call, change: Change, reason: str, note: str = "") -> Changed
     return answer
 
 
-def _make(call: Call, change: Change, reason: str) -> Changed:
+def make(call: Call, change: Change, reason: str) -> Changed:
     """Make the change if this tool writes and its text is harmless, else propose it."""
     if not call.writes:
         return _propose(call, change, reason)
@@ -644,12 +669,6 @@ def _weaker(library: Library, query: Query, memory: Memory | None = None) -> lis
     return []
 
 
-def _context_settings(settings: Settings) -> Any:
-    from memtui.context import read_settings
-
-    return read_settings(settings.recipe_constants, settings.recipes, settings.salience_types)
-
-
 def _said_in_sessions(call: Call, query: Query, limit: int) -> list[dict[str, Any]]:
     from memtui.search.session_search import search_chosen
 
@@ -664,7 +683,7 @@ def _said_in_sessions(call: Call, query: Query, limit: int) -> list[dict[str, An
                 "session": hit.session,
                 "said_by": "person" if hit.is_user else "agent",
                 "time": format_time(hit.time) or "",
-                "text": message.text[:500] if message is not None else "",
+                "text": one_line(message.text, 500) if message is not None else "",
             }
             for hit, message in found
         ]
@@ -683,7 +702,7 @@ def _origins(memory: Memory) -> list[dict[str, Any]]:
                 "how": str(each.kind),
                 "program": each.session.program,
                 "session": each.session.id,
-                "person_said": each.words.text[:500] if each.words is not None else "",
+                "person_said": one_line(each.words.text, 500) if each.words is not None else "",
             }
             for each in islice(find_origins(memory, chosen_sessions().sessions), 5)
         ]

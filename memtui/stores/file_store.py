@@ -51,6 +51,9 @@ class FileStore(Store):
     acts: plans.ActionSupport
     context: ClassVar[type[plans.PlanContext]] = plans.PlanContext
     """What planning starts from."""
+    has_no_times: ClassVar[bool] = False
+    """Whether its memories have no times of their own, so that their files' are taken. Where some
+    have, the file's time is that of the newest of them."""
     rescans = False
     """Whether the stamp of a shard depends on other files too, so that `look_again` must scan."""
 
@@ -130,8 +133,10 @@ class FileStore(Store):
             others = [other for other in self.scan().shards if other.key != KEPT_SHARD]
             return read_kept_shard(sidecar, others, self.label, self.owns_shard)
         reading = self.read_files(shard, sidecar)
-        dated = tuple(dated_by_file(reading.memories))
-        memories = apply_overlay(dated, sidecar, shard.key, self.label)
+        found = reading.memories
+        if self.has_no_times:
+            found = tuple(dated_by_file(found))
+        memories = apply_overlay(found, sidecar, shard.key, self.label)
         log = self.accesses.current()
         if log.counts:
             memories = tuple(self._with_accesses(memory, log) for memory in memories)

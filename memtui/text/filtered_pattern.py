@@ -7,7 +7,7 @@ a word holds is remembered: a language has few words, and texts repeat them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -38,9 +38,17 @@ class ExpressionFilter:
     """Names the expressions, which ignore case, that are worth trying on a text."""
 
     def __init__(self, expressions: Sequence[str]) -> None:
+        self._expressions = tuple(expressions)
+        self._compiled: dict[int, re.Pattern[str]] = {}
         self.words = tuple(map(words_needed, expressions))
         """Words that each expression needs: one of each of these lists, in lower case; none: every
         text is tried."""
+        widths = map(_width, expressions)
+        self._widths = [
+            width if lists else 0 for width, lists in zip(widths, self.words, strict=True)
+        ]
+        """Characters of the longest match of each; 0 if it is not bounded, or needs no word."""
+        self._with_blanks = {at for at, one in enumerate(expressions) if _bounded(one) != one}
         self._always = frozenset(at for at, lists in enumerate(self.words) if not lists)
         by_piece: dict[str, set[int]] = {}
         for at, lists in enumerate(self.words):
@@ -64,6 +72,30 @@ class ExpressionFilter:
                 found |= numbers
         return [at for at in sorted(found) if may_match(self.words[at], folded)]
 
+    def matches(self, at: int, text: str, folded: str) -> bool:
+        """Whether the expression of this number matches a text, which `fold` gives folded."""
+        if at not in self._compiled:  # all expressions take 30 ms
+            self._compiled[at] = re.compile(self._expressions[at], re.IGNORECASE)
+        search = self._compiled[at].search
+        is_bounded = self._widths[at] and len(folded) == len(text)
+        if not is_bounded or (at in self._with_blanks and _LONG_BLANK.search(text)):
+            return search(text) is not None
+        return any(search(text, *place) for place in self._places(at, folded))
+
+    def _places(self, at: int, folded: str) -> Iterator[tuple[int, int]]:
+        """Where the expression may match: around the words that it needs, as far as it reaches."""
+        first, *others = self.words[at]
+        reach = self._widths[at] + _SLACK
+        near: list[tuple[int, int]] = []
+        for found in sorted(each for word in first for each in find_all(folded, word)):
+            start = max(0, found - reach)
+            if near and start <= near[-1][1]:
+                start = near.pop()[0]
+            near.append((start, found + reach))
+        for start, end in near:
+            if not others or may_match(others, folded[start:end]):
+                yield start, end
+
     def _numbers_in(self, token: str) -> frozenset[int]:
         inside = [numbers for piece, numbers in self._by_piece.items() if piece in token]
         found = _NONE.union(*inside) if inside else _NONE
@@ -72,6 +104,39 @@ class ExpressionFilter:
                 self._known.clear()
             self._known[token] = found
         return found
+
+
+_WIDEST = 1_000
+"""Characters of a match up to which only the places around the words that it needs are searched."""
+_SLACK = 40
+"""Characters around a match that a look ahead or the end of a word may ask for."""
+
+
+_BLANKS = 40
+"""Blanks in a row that a text may have for `\\s+` to be taken as bounded."""
+_LONG_BLANK = re.compile(rf"\s{{{_BLANKS + 1}}}")
+
+
+def _bounded(expression: str) -> str:
+    """The expression with no more blanks in a row than `_BLANKS`."""
+    few = expression.replace(r"\s+", rf"\s{{1,{_BLANKS}}}")
+    return few.replace(r"\s*", rf"\s{{0,{_BLANKS}}}")
+
+
+def _width(expression: str) -> int:
+    """Characters of the longest match of an expression; 0 if it may be long."""
+    if _parser is None:
+        return 0
+    most = _parser.parse(_bounded(expression), re.IGNORECASE).getwidth()[1]
+    return int(most) if most <= _WIDEST else 0
+
+
+def find_all(text: str, word: str) -> Iterator[int]:
+    """Where the word is in the text, from left to right."""
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + len(word))
 
 
 def may_match(needed: Iterable[Sequence[str]], folded: str) -> bool:

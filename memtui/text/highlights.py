@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from memtui.text.cells import cut, fits, width
-from memtui.text.safe_text import one_line
+from memtui.text.safe_text import escaped_line
 from memtui.text.secrets import mask_secrets
 
 
@@ -306,7 +306,7 @@ def excerpt(text: str, passage: Passage, words: Sequence[str], room: int) -> str
     is_begin = begin <= passage.start
     begin = passage.start if is_begin else text.find(" ", begin, first) + 1 or first
     end = min(passage.end, first + EXCERPT_REACH * room)
-    line = one_line(_masked(text, begin, end)).strip()
+    line = escaped_line(_masked(text, begin, end)).strip()
     if is_begin and fits(line, room):
         return line
     first = first_end = -1

@@ -24,7 +24,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from memtui.text.filtered_pattern import ExpressionFilter, fold, may_match, words_needed
+from memtui.text.filtered_pattern import (
+    ExpressionFilter,
+    find_all,
+    fold,
+    may_match,
+    words_needed,
+)
 
 ISSUED: dict[str, str] = tomllib.loads(
     Path(__file__).with_name("secret_formats.toml").read_text("utf-8")
@@ -112,8 +118,9 @@ DOT = "\u2022"
 """Stands for each hidden character."""
 _SHORTEST = 8
 """A shorter text has no room for a name and a secret."""
-_CACHED_CHARS = 600
-"""Longest text whose masked form is cached; short texts are drawn again and again."""
+_CACHED_CHARS = 2_400
+"""Longest text whose masked form is cached: what a list needs of a text, which is drawn again and
+again."""
 
 _CUT = re.compile(
     r"(?<=\.\.\.)|(?<=…)"
@@ -268,14 +275,7 @@ def has_secret(text: str) -> bool:
     """Whether there is a secret in the text; fast where there is none."""
     if len(text) < _SHORTEST:
         return False
-    return (_search_cached if len(text) <= _CACHED_CHARS else _search)(text)
-
-
-def _search(text: str) -> bool:
     return any(True for find in (_find_issued, _find_named) for _ in find(text))
-
-
-_search_cached = lru_cache(maxsize=4096)(_search)
 
 
 def _mask(text: str) -> str:
@@ -288,7 +288,7 @@ def _mask(text: str) -> str:
         text = masked
 
 
-_mask_cached = lru_cache(maxsize=4096)(_mask)
+_mask_cached = lru_cache(maxsize=2048)(_mask)
 _mask_long = lru_cache(maxsize=8)(_mask)
 
 
@@ -327,7 +327,8 @@ def find_secrets(text: str) -> Iterator[Secret]:
 
 def _find_issued(text: str) -> Iterator[Secret]:
     """Only long words are searched, for what they may be; most texts have none."""
-    words = list(_LONG.finditer(text))
+    is_long = max(map(len, text.split()), default=0) >= MIN_CHARS
+    words = list(_LONG.finditer(text)) if is_long else []
     numbers = _ISSUED_FILTER.candidates(fold(" ".join(word[0] for word in words))) if words else ()
     pattern = _issued(tuple(numbers))
     for word in words:
@@ -383,20 +384,13 @@ def _find_near_hints(text: str, folded: str) -> Iterator[re.Match[str]]:
         yield from _named(folded).finditer(text)
         return
     near: list[tuple[int, int]] = []
-    for at in sorted(at for hint in _HINTS for at in _find_all(folded, hint)):
+    for at in sorted(at for hint in _HINTS for at in find_all(folded, hint)):
         start, end = max(0, at - _BEFORE_HINT), at + _BEHIND_HINT
         if near and start <= near[-1][1]:
             start = near.pop()[0]
         near.append((start, end))
     for start, end in near:
         yield from _named(folded[start:end]).finditer(text, start, end)
-
-
-def _find_all(text: str, word: str) -> Iterator[int]:
-    at = text.find(word)
-    while at >= 0:
-        yield at
-        at = text.find(word, at + len(word))
 
 
 def _find_named(text: str) -> Iterator[Secret]:

@@ -370,14 +370,14 @@ class MemoryDetail(NamedTuple):
         return f"{date}  {text.ago(time, self.now)}"
 
     def _extra(self) -> Iterator[DetailLine]:
-        pairs = [(str(key), _value(value)) for key, value in self.memory.extra.items()]
-        if not pairs:
+        extra = self.memory.extra
+        if not extra:
             return
         sign = "▸" if self.folded else "▾"
-        words = f"{sign} Raw fields ({text.number(len(pairs))})"
+        words = f"{sign} Raw fields ({text.number(len(extra))})"
         yield DetailLine((Segment(" "), Segment(words, self.palette.heading)), folds=True)
         if not self.folded:
-            yield from self._table(pairs)
+            yield from self._table([(str(key), _value(value)) for key, value in extra.items()])
 
     def _table(self, pairs: Sequence[tuple[str, str]]) -> Iterator[DetailLine]:
         """Labels in one column, values wrapped in the other."""

@@ -69,6 +69,7 @@ class HermesStore(listed_texts.ListStore):
     """One home folder of Hermes."""
 
     format = "hermes"
+    has_no_times = True
     acts = listed_texts.list_acts({Act.RETYPE: "an entry has no type"})
     reads = ReadTime.NEXT_SESSION  # a running session holds a frozen copy
     rescans = True  # the limits are part of the stamp

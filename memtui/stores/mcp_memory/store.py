@@ -216,6 +216,7 @@ class McpMemoryStore(listed_texts.ListStore):
     """One graph file."""
 
     format = "mcp-memory"
+    has_no_times = True
     acts = listed_texts.list_acts(
         {},
         {

@@ -115,3 +115,4 @@ def test_as_of_and_until_agree_and_a_later_text_is_named(root: Path) -> None:
     assert {until.rows[slot].id for slot in until.slots} == then.keys() - {"rule.md"}
     assert then["ports.md"].later_text == ""
     assert then["rule.md"].later_text == "text of 28 Feb 2026, earlier text unknown"
+    assert then["2026-01-20-release.md"].later_text == "", "a checkout changed no text"

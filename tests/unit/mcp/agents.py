@@ -59,9 +59,15 @@ def open_library(folder: Path, *roots: Path) -> Library:
 
 @asynccontextmanager
 async def connected(
-    folder: Path, *roots: Path, write: bool = False, name: str = NAME, server: Any = None
+    folder: Path,
+    *roots: Path,
+    write: bool = False,
+    name: str = NAME,
+    profile: str = "",
+    server: Any = None,
 ) -> AsyncIterator[Agent]:
     """An agent that may use the stores at these roots."""
-    made = server or AgentServer(open_library(folder, *roots), Settings(), may_write=write).make()
+    library = open_library(folder, *roots)
+    made = server or AgentServer(library, Settings(), may_write=write, profile=profile).make()
     async with Client(made, client_info=Implementation(name=name, version="2.1")) as client:
         yield Agent(client)

@@ -19,7 +19,7 @@ from memtui.library.review_files import Decision
 from memtui.mcp import server as agent_server
 from memtui.mcp.server import AgentServer
 from memtui.upkeep.proposals import ProposalKind
-from tests.secrets_for_tests import TOKEN
+from tests.secrets_for_tests import TOKEN, is_shown
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 from .agents import NAME, connected, open_library
@@ -482,6 +482,23 @@ async def test_stored_text_is_data_in_every_result(tmp_path: Path) -> None:
             for text in texts(answer):
                 assert TOKEN not in text
                 assert not {*"\x1b\x07\u202e\u200b\ud800"} & {*text}
+
+
+@pytest.mark.parametrize("before", [285, 11_990, 5_990])
+async def test_a_secret_that_a_cut_divides_is_masked_on_both_sides(
+    tmp_path: Path, before: int
+) -> None:
+    text = ("The tide of the day. " * 600)[:before] + f" {TOKEN} " + "The ebb. " * 2_000
+    root = agent_memory(tmp_path / "memory", {"ci": [text]})
+    async with connected(tmp_path, root) as agent:
+        found = await agent.call("search_memories", query="ebb")
+        ref = found["memories"][0]["ref"]
+        told = [found, await agent.call("get_history", ref=ref)]
+        start = 0
+        while start is not None:
+            told.append(await agent.call("get_memory", ref=ref, start=start))
+            start = told[-1]["memory"]["next_start"]
+        assert not any(is_shown(TOKEN, text) for answer in told for text in texts(answer))
 
 
 async def test_a_mask_that_is_written_back_does_not_destroy_the_secret(tmp_path: Path) -> None:

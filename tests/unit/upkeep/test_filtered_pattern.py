@@ -21,6 +21,7 @@ EXPRESSIONS = (
     r"(?P<q>ding|dong) the (?P=q)",
     r"鍵|(?-i:KEY)",
     r"<\|no",
+    r"\bmust\s+not\b(?!\w)|do\s*not$",
 )
 FILTER = ExpressionFilter(EXPRESSIONS)
 
@@ -33,6 +34,20 @@ def matching(expressions: tuple[str, ...], text: str) -> list[int]:
 @given(text=st.text("abcdefiknostuwxy KEY鍵ıİſ.<|", max_size=24))
 def test_no_match_is_lost(text: str) -> None:
     assert set(matching(EXPRESSIONS, text)) <= set(FILTER.candidates(fold(text)))
+
+
+@given(
+    before=st.sampled_from(["", "x", " far away " * 300]),
+    text=st.text("abcdefiknostuwxym KEY鍵ıİſ.<|", max_size=24),
+    inner=st.sampled_from(["must not", f"must{' ' * 90}not", "do not", "no way", "send a key"]),
+    after=st.sampled_from(["", "y", " and so on " * 300]),
+)
+def test_the_places_around_needed_words_are_enough(
+    before: str, text: str, inner: str, after: str
+) -> None:
+    whole = before + text + inner + after
+    found = [at for at in range(len(EXPRESSIONS)) if FILTER.matches(at, whole, fold(whole))]
+    assert found == matching(EXPRESSIONS, whole)
 
 
 def test_what_a_word_holds_is_forgotten_in_time() -> None:
@@ -51,4 +66,6 @@ def test_the_rules_have_words_and_lose_no_labelled_line() -> None:
         each = ExpressionFilter(expressions)
         assert sum(map(bool, each.words)) >= 0.9 * len(expressions)
         for text in texts:
-            assert set(matching(expressions, text)) <= set(each.candidates(fold(text)))
+            found = matching(expressions, text)
+            assert set(found) <= set(each.candidates(fold(text)))
+            assert all(each.matches(at, text, fold(text)) for at in found)

@@ -179,6 +179,7 @@ def test_another_program_was_faster(conport: Opened) -> None:
 def test_a_schema_that_memtui_does_not_know_is_read_only(
     conport: Opened, change: str, reason: str
 ) -> None:
+    assert not conport.store.read_only, "what is known of it holds for the file as it is"
     with closing(sqlite3.connect(conport.store.root / "context.db")) as other, other:
         if "DROP COLUMN" in change:
             for act in ("insert", "update", "delete"):
