@@ -139,10 +139,13 @@ class SessionIndex:
         sessions: Sequence[Session],
         report: Report = silent,
         cancelled: IsCancelled = never,
+        *,
+        unreadable: Collection[str] = (),
     ) -> Indexed | None:
         """Bring the index to exactly these sessions; None if another process is writing.
 
-        What was committed before a Cancelled or OSError stays.
+        What was committed before a Cancelled or OSError stays, and what is indexed of the files
+        that are `unreadable` now, such as a database that its program has locked.
         """
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for folder in (self.home.parent, self.home, self._folder):
@@ -151,18 +154,22 @@ class SessionIndex:
             if not alone:
                 return None
             with masked_always():
-                return self._update(sessions, report, cancelled)
+                return self._update(sessions, report, cancelled, unreadable)
 
     def _update(
-        self, sessions: Sequence[Session], report: Report, cancelled: IsCancelled
+        self,
+        sessions: Sequence[Session],
+        report: Report,
+        cancelled: IsCancelled,
+        unreadable: Collection[str],
     ) -> Indexed:
         opened, known = self._open_or_make()
         by_file: dict[str, list[Session]] = {}
         for session in sessions:
             by_file.setdefault(str(session.path), []).append(session)
         batch = _Batch(opened, known, self.home)
-        batch.remove(set(known) - set(by_file))
-        unreadable: list[str] = []
+        batch.remove(set(known) - set(by_file) - set(unreadable))
+        failed: list[str] = []
         read = 0
         due = [
             (name, state)
@@ -180,9 +187,9 @@ class SessionIndex:
                 batch.commit_if_large()
                 read += 1
             except UnreadableFile as error:
-                unreadable.append(str(error))
+                failed.append(str(error))
         batch.commit_if_changed()
-        return Indexed(read, batch.added, tuple(unreadable))
+        return Indexed(read, batch.added, tuple(failed))
 
     def _read_file(
         self, name: str, state: _File, sessions: list[Session], batch: _Batch, seen: set[int]

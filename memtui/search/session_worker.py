@@ -36,7 +36,8 @@ def _work(arguments: Sequence[str], report: Report) -> dict[str, Any]:
 
     cache, program = arguments
     found = chosen_sessions([program])
-    done = SessionIndex(Path(cache), program).update(found.sessions, report)
+    locked = [error.where for error in found.unreadable]
+    done = SessionIndex(Path(cache), program).update(found.sessions, report, unreadable=locked)
     if done is None:
         return {"files": 0, "messages": 0, "unreadable": []}
     unreadable = [*map(str, found.unreadable), *done.unreadable]

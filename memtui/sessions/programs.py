@@ -113,6 +113,10 @@ def find_sessions(
             ]
     found.sessions.sort(key=lambda each: each.changed.timestamp() if each.changed else 0.0)
     found.sessions.reverse()
+    latest: dict[tuple[str, str, str], Session] = {}
+    for each in found.sessions:  # a file that lies in two roots is one session
+        latest.setdefault((each.program, each.id, each.path.name), each)
+    found.sessions = list(latest.values())
     return found
 
 
