@@ -21,6 +21,10 @@ from pathlib import Path
 from msgspec import Struct
 
 STORY = "story.json"
+STORY_HOME = "/home/noor/.claude/"
+"""Where the memory lies that the transcripts of the story say they wrote."""
+PROGRAMS = ("claude", "codex", "gemini")
+"""Programs whose sessions are part of the story."""
 LEGEND = (
     ("signs", "◆ ◇ · importance  ? proposed  ↻ superseded  × deleted  ! to review"),
     ("keys", "/ search  ? all  esc hides this  enter read  e edit  d retire  u undo"),
@@ -97,6 +101,34 @@ def copy_story(samples: Path, target: Path, now: datetime) -> None:
             copy.write_bytes(shift_dates(text, by).encode("utf-8"))
         time = (datetime.fromisoformat(written) + by.time).timestamp()
         os.utime(copy, (time, time))
+
+
+def turn_on_sessions(story: Path, folder: Path) -> None:
+    """Read the sessions of the story, and no others, within this process and its children.
+
+    The transcripts name the memory where the copy has it. The settings are a copy of the person's
+    in a new folder below `folder`, so that they do not change. Raises OSError, ConfigError.
+    """
+    from memtui import config, paths
+
+    settings, home = folder / "config", folder / "home"
+    settings.mkdir()
+    home.mkdir()
+    if paths.config_file().is_file():
+        shutil.copyfile(paths.config_file(), settings / "config.toml")
+    if paths.user_themes().is_dir():
+        shutil.copytree(paths.user_themes(), settings / "themes")
+    for transcript in (story / "claude-code").rglob("*.jsonl"):
+        written = transcript.stat().st_mtime
+        text = transcript.read_text("utf-8").replace(STORY_HOME, f"{story / 'claude-code'}/")
+        transcript.write_text(text, "utf-8")
+        os.utime(transcript, (written, written))
+    (home / ".gemini").symlink_to(story / "gemini")
+    os.environ[paths.CONFIG_VARIABLE] = str(settings)
+    os.environ["CLAUDE_CONFIG_DIR"] = str(story / "claude-code")
+    os.environ["CODEX_HOME"] = str(story / "codex")
+    os.environ["GEMINI_CLI_HOME"] = str(home)
+    config.save_value(paths.config_file(), "sessions.programs", PROGRAMS)
 
 
 def _shift_database(file: Path, by: Shift) -> None:

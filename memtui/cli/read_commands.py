@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from memtui.cli import output
 from memtui.cli.options import argument, command, limit_option, option, query_from
@@ -30,6 +31,7 @@ from memtui.text import (
 
 if TYPE_CHECKING:
     from memtui.library import Library, SearchResult
+    from memtui.query import Query
 
 SIMILAR_LIMIT = 10
 """Memories that `similar` prints without `--limit`."""
@@ -100,7 +102,8 @@ def search(
 
     With --everywhere follow memories that are no longer current, former texts of all memories from
     the journal, git and their stores, and what was said in sessions (see memtui sessions): each
-    with all words. JSON is then an object of memories, former and sessions.
+    with all words. Of the filters since:, until:, project:, program:, session: and role: count for
+    sessions. JSON is then an object of memories, former and sessions.
     """
     query = query_from(" ".join(text), prefer=prefer_type, **filters)
     if query.is_empty and not (query.sort or query.prefer):
@@ -108,7 +111,8 @@ def search(
     library = read_library(stores, as_of)
     index_library(library)
     library.embed_query(query)
-    found = library.find(query)
+    asked = _for_memories(query) if everywhere else query
+    found = library.find(asked)
     memories = _first_memories(found, limit, everything)
     if as_json:
         records = [
@@ -117,7 +121,7 @@ def search(
         if not everywhere:
             output.print_json(records)
         else:
-            former = search_former(library, query, limit, as_json)
+            former = search_former(library, asked, limit, as_json)
             said = search_sessions(query, limit, as_json)
             output.print_json({"memories": records, "former": former, "sessions": said})
     else:
@@ -126,7 +130,7 @@ def search(
         _print_rest(len(memories), found.total)
         if everywhere:
             print("\nformer versions")
-            search_former(library, query, limit, as_json)
+            search_former(library, asked, limit, as_json)
             print("\nsaid in sessions")
             search_sessions(query, limit, as_json)
     for hint in found.hints:
@@ -136,6 +140,12 @@ def search(
         counted_ways = [f"{what}: {number(count)}" for what, count in ways.items()]
         click.echo(one_line("; ".join(["no matches", *counted_ways])), err=True)
         raise click.exceptions.Exit(1)
+
+
+def _for_memories(query: Query) -> Query:
+    from memtui.search.session_filters import for_memories
+
+    return for_memories(query) or replace(query, matches_nothing=True)
 
 
 def _hit_record(

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from memtui.cli.options import argument, command, option
 from memtui.cli.output import columns, print_json, print_memories, shown_progress
 from memtui.cli.store_selection import load_settings, note_incomplete, print_unread, read_library
-from memtui.errors import RefError, Refused
+from memtui.errors import MemtuiError, RefError, Refused
 from memtui.model import format_time, to_record
 from memtui.text import (
     and_more,
@@ -28,7 +28,6 @@ from memtui.text import (
     one_line,
     pad,
     short_ago,
-    size,
     visible,
 )
 
@@ -39,9 +38,8 @@ if TYPE_CHECKING:
     from memtui.search.session_index import Hit
     from memtui.search.uses import Used
     from memtui.sessions import Message, Reading, Session
-    from memtui.sessions.base import Transcripts
     from memtui.sessions.origin import Origin
-    from memtui.sessions.programs import Found, Holdings
+    from memtui.sessions.programs import Found
 
 _WHO = {"user": "you", "assistant": "the agent", "tool": "a tool"}
 _VERBS = ("list", "programs", "show", "forget", "on", "off")
@@ -61,6 +59,7 @@ def sessions(
     yes: bool = option(help="With on: do not ask."),
     delete_index: bool = option(help="Remove the index of all sessions; a search builds it again."),
     *,
+    stores: Sequence[str],
     limit: int,
     as_json: bool,
 ) -> None:
@@ -69,7 +68,7 @@ def sessions(
     \b
     memtui sessions                 list the sessions of the programs that are on
     memtui sessions programs        list the programs, and what each keeps
-    memtui sessions show ID         print what was said in a session
+    memtui sessions show ID         print the memories that a session wrote and used, and its words
     memtui sessions forget ID       leave a session out of every list and search
     memtui sessions on PROGRAM      read the sessions of this program from now on
     memtui sessions off PROGRAM     stop reading them
@@ -96,7 +95,7 @@ def sessions(
     elif verb == "forget":
         _forget(_find(names[0]))
     elif verb == "show":
-        _show(_find(names[0]), tools=tools, as_json=as_json)
+        _show(_find(names[0]), stores, tools=tools, as_json=as_json)
     else:
         _list(project, limit, as_json)
 
@@ -195,19 +194,49 @@ def _record(session: Session) -> dict[str, Any]:
     }
 
 
-def _show(session: Session, *, tools: bool, as_json: bool) -> None:
+def _show(session: Session, stores: Sequence[str], *, tools: bool, as_json: bool) -> None:
     from memtui.sessions import Kind, Reading, find_program
 
     reading = Reading()
     messages = find_program(session.program).messages(session, reading)
     shown = (m for m in messages if tools or m.kind not in (Kind.CALL, Kind.RESULT))
+    touched = _touched(session, stores)
     if as_json:
         records = [_message_record(message) for message in shown]
-        print_json({**_record(session), "messages": records, "not_understood": reading.skipped})
+        memories = [{"how": how, "ref": memory.ref} for how, memory in touched]
+        record = {**_record(session), "memories": memories, "messages": records}
+        print_json({**record, "not_understood": reading.skipped})
     else:
+        for how, memory in touched:
+            print(cut(f"{how}  {one_line(memory.ref)}  {one_line(memory.headline)}", columns()))
+        if touched:
+            print()
         _print_messages(shown)
     if reading.skipped:
         print(f"memtui: {_describe_skipped(reading)}", file=sys.stderr)
+
+
+def _touched(session: Session, stores: Sequence[str]) -> list[tuple[str, Memory]]:
+    """The memories of the open stores that a session wrote, cited or read, and how."""
+    from memtui.library.session_memories import find_written
+    from memtui.search.uses import find_used
+
+    try:
+        library = read_library(stores)
+    except MemtuiError:
+        if stores:
+            raise
+        return []  # without any store the session is shown as it is
+    written = find_written(library, session)
+    memories = [each for store in library.stores for each in library.memories(store.label)]
+    used = find_used(memories, session)
+    return [
+        *(
+            ("wrote" if each.is_current else "wrote, changed since", each.memory)
+            for each in written
+        ),
+        *((str(use.kind), use.memory) for use in used),
+    ]
 
 
 def _describe_skipped(reading: Reading) -> str:
@@ -248,6 +277,7 @@ def _message_record(message: Message) -> dict[str, Any]:
 
 def _print_programs(as_json: bool) -> None:
     from memtui.sessions import PROGRAMS, survey
+    from memtui.sessions.programs import describe_holdings
 
     on = load_settings().session_programs
     kept = {name: survey(each, Path.home(), os.environ) for name, each in PROGRAMS.items()}
@@ -269,30 +299,25 @@ def _print_programs(as_json: bool) -> None:
         return
     for name, holdings in kept.items():
         state = "on " if name in on else "off"
-        print(f"{name:<{PROGRAM_CELLS}}  {state}  {_describe(PROGRAMS[name], holdings)}".rstrip())
-
-
-def _describe(program: Transcripts, holdings: Holdings) -> str:
-    if not holdings.roots:
-        return f"{program.title}: none here"
-    where = ", ".join(one_line(str(root)) for root in holdings.roots)
-    return f"{program.title}: {counted(holdings.files, 'file')}, {size(holdings.size)}, in {where}"
+        about = describe_holdings(PROGRAMS[name], holdings)
+        print(f"{name:<{PROGRAM_CELLS}}  {state}  {about}".rstrip())
 
 
 def _turn_on(name: str, *, yes: bool) -> None:
     from memtui.sessions import find_program, survey
+    from memtui.sessions.chosen import turn_on
+    from memtui.sessions.programs import describe_holdings, describe_terms
 
     program = find_program(name)
-    print(_describe(program, survey(program, Path.home(), os.environ)))
-    print("memtui reads these files and changes none of them.")
-    if program.retention:
-        print(f"{program.retention}.")
+    print(describe_holdings(program, survey(program, Path.home(), os.environ)))
+    for sentence in describe_terms(program):
+        print(sentence)
     if not yes:
         if not sys.stdin.isatty():
             raise Refused("confirmation required", do="use --yes when not running interactively")
         if not click.confirm(f"Read the sessions of {program.title}?"):
             raise Refused("nothing was changed")
-    _save(tuple(dict.fromkeys((*load_settings().session_programs, name))))
+    turn_on(name)
     print(f"Sessions of {program.title} are read from now on.")
 
 
@@ -317,24 +342,17 @@ def _delete_index() -> None:
 
 
 def _turn_off(name: str) -> None:
+    from memtui import paths
+    from memtui.search.session_index import SessionIndex
     from memtui.sessions import PROGRAMS, find_program
+    from memtui.sessions.chosen import turn_off
 
-    left = tuple(each for each in load_settings().session_programs if each != name)
     if name not in load_settings().session_programs:
         find_program(name)
         raise Refused(f"sessions of {PROGRAMS[name].title} are not read")
-    _save(left)
-    from memtui import paths
-    from memtui.search.session_index import SessionIndex
-
+    turn_off(name)
     SessionIndex(paths.cache_folder(), name).discard()
     print(f"Sessions of {name} are no longer read.")
-
-
-def _save(programs: tuple[str, ...]) -> None:
-    from memtui import config, paths
-
-    config.save_value(paths.config_file(), "sessions.programs", programs or None)
 
 
 @command

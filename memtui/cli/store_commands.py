@@ -56,7 +56,7 @@ def open_(paths: Sequence[str]) -> int:
 def demo() -> int:
     """Open a temporary copy of the sample data; your own stores are not touched."""
     from memtui import child_processes, paths
-    from memtui.cli.demo_story import LEGEND, copy_story
+    from memtui.cli.demo_story import LEGEND, copy_story, turn_on_sessions
 
     folder = Path(tempfile.mkdtemp(prefix="memtui-demo-"))
     try:
@@ -64,6 +64,7 @@ def demo() -> int:
         copy_story(paths.bundled_folder("sample-data"), copy, datetime.now(UTC))
         os.environ[paths.CACHE_VARIABLE] = str(folder / "cache")
         os.environ[paths.STATE_VARIABLE] = str(folder / "state")
+        turn_on_sessions(copy, folder)
         from memtui.stores import registry
 
         found = registry.detect_within(copy)

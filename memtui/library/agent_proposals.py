@@ -65,6 +65,12 @@ class AgentProposal(Struct, frozen=True):
     is_told: bool = False
     """The agent was told what the person decided."""
 
+    @property
+    def asks(self) -> tuple[Any, ...]:
+        """What it asks for, and whose program; equal for a proposal that is made again."""
+        fields = json.dumps(to_builtins(self.fields), sort_keys=True)
+        return self.author.client, self.root, self.act, self.memory, fields, dict(self.versions)
+
 
 def version_of(memory: Memory) -> str:
     """Names what a memory says and is, whatever label its store has; another text is another one.
@@ -90,10 +96,16 @@ class AgentProposals:
             return self._folder.stat().st_mtime_ns
         return 0
 
-    def add(self, proposal: AgentProposal, decisions: Decisions) -> None:
-        """Keep a new proposal. Raises Refused where too many wait, SaveError."""
+    def add(self, proposal: AgentProposal, decisions: Decisions) -> AgentProposal:
+        """Keep a new proposal, or return the one that asks for the same and waits already.
+
+        Raises Refused where too many wait, SaveError.
+        """
         kept = list(self)
         decided = decisions.of(each.id for each in kept)
+        for each in kept:
+            if each.id not in decided and each.asks == proposal.asks:
+                return each
         oldest = proposal.time - timedelta(days=KEPT_DAYS)
         if len(kept) - len(decided) >= MAX_WAITING:
             raise Refused(
@@ -104,6 +116,7 @@ class AgentProposals:
             if each.id in decided and each.time < oldest:
                 self._path(each.id).unlink(missing_ok=True)
         self._write(proposal)
+        return proposal
 
     def mark_told(self, proposal: AgentProposal) -> None:
         """Note that the agent knows what was decided. Raises SaveError."""

@@ -13,12 +13,16 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, get_type_hints
 
+import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp.server.subscriptions import InMemorySubscriptionBus
+from mcp.shared.subscriptions import ResourceUpdated
 from mcp_types import ToolAnnotations
 
 from memtui import __version__
@@ -26,6 +30,8 @@ from memtui.config import Settings
 from memtui.errors import MemtuiError
 from memtui.journal import Author
 from memtui.library import Library
+from memtui.library.reader import LibraryReader
+from memtui.library.snapshot import Snapshot
 from memtui.mcp import tools
 from memtui.mcp.framing import MAX_CHARACTERS, NOTICE, Cursors, length, shown
 from memtui.mcp.tools import PROPOSE_TOOLS, READ_TOOLS, WRITE_TOOLS, Call, Tool
@@ -34,6 +40,10 @@ from memtui.text import one_line
 log = logging.getLogger(__name__)
 
 STALE_SECONDS = 1.0
+LOOK_SECONDS = 3.0
+"""Between two looks for changes that are announced."""
+MAX_ANNOUNCED = 200
+"""Memories of one look; an import changes thousands."""
 READS, CHANGES = (40.0, 200), (0.5, 30)
 """Calls a second, and calls at once, of one session."""
 INSTRUCTIONS = (
@@ -77,6 +87,7 @@ class AgentServer:
         """
         self._library, self._settings, self._may_write = library, settings, may_write
         self._profile = profile
+        self._events = InMemorySubscriptionBus()
         self._cursors = Cursors()
         self._session = secrets.token_hex(4)
         self._lock = threading.RLock()
@@ -100,6 +111,8 @@ class AgentServer:
             version=__version__,
             instructions=INSTRUCTIONS,
             log_level="ERROR",
+            lifespan=self._announcing,
+            subscriptions=self._events,
         )
         for tool in self._tools():
             server.add_tool(
@@ -118,6 +131,41 @@ class AgentServer:
             self._add_resources(server)
             _add_prompts(server)
         return server
+
+    @asynccontextmanager
+    async def _announcing(self, _: MCPServer) -> AsyncIterator[None]:
+        """While the server runs, tell who listens which memories have changed."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._announce)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def _announce(self) -> None:
+        seen: Snapshot | None = None
+        while True:
+            await anyio.sleep(LOOK_SECONDS)
+            before, seen = seen, await anyio.to_thread.run_sync(self._look)
+            if before is None or seen is None or before is seen:
+                continue
+            gone, new = LibraryReader.diff_memories(before, seen)
+            changed = {memory.ref for memory in before.take(gone).values()}
+            changed |= {memory.ref for memory in seen.take(new).values()}
+            for ref in sorted(changed)[:MAX_ANNOUNCED]:
+                await self._events.publish(ResourceUpdated(uri=f"memtui://memory/{ref}"))
+
+    def _look(self) -> Snapshot | None:
+        """The memories as they are now; None until they have been read."""
+        with self._lock:
+            if not self._loaded:
+                return None
+            self._refresh()
+            return self._library.snapshot
+
+    def _refresh(self) -> None:
+        try:
+            self._library.refresh()
+        finally:
+            self._looked = time.monotonic()
 
     def _tools(self) -> Sequence[Tool]:
         if self._profile:
@@ -173,8 +221,7 @@ class AgentServer:
         self.load()
         now = time.monotonic()
         if not tool.reads or now - self._looked > STALE_SECONDS:
-            self._library.refresh()
-            self._looked = time.monotonic()
+            self._refresh()
         may = self._may_write, tool.writes and self._may_write
         return Call(self._library, self._settings, author, *may, self._cursors)
 

@@ -580,7 +580,7 @@ def _propose(call: Call, change: Change, reason: str, note: str = "") -> Changed
     if not planned.has_edits:
         return _outcome(call, planned)
     proposal = make_proposal(call.author, change, reason, call.library, note=note)
-    call.proposals.add(proposal, call.decisions)
+    proposal = call.proposals.add(proposal, call.decisions)
     answer = _outcome(call, planned, "proposed")
     answer["proposal"] = proposal.id
     answer["refs"] = [change.ref] if change.ref else []

@@ -38,6 +38,8 @@ class Matching(StrEnum):
     """A property that the memory has."""
     ORDER = "order"
     """No filter: `sort:` and `prefer:`."""
+    SESSION = "session"
+    """A property of what was said in a session, which no memory has."""
 
 
 class Field(Struct, frozen=True):
@@ -53,6 +55,8 @@ class Field(Struct, frozen=True):
     """Completions of a field without fixed values."""
 
 
+ROLES = ("user", "assistant")
+"""Values of `role:`."""
 SORT_NAMES = tuple(str(sort) for sort in Sort if not sort.startswith("-"))
 _TABLE = (
     Field("type", Matching.VALUE, "the type of its program, else its kind"),
@@ -95,6 +99,10 @@ _TABLE = (
         (*SORT_NAMES, *(f"-{name}" for name in SORT_NAMES if name != Sort.RELEVANCE)),
     ),
     Field("prefer", Matching.ORDER, "rank this type higher, without a filter"),
+    Field("project", Matching.SESSION, "what was said in sessions of this project"),
+    Field("program", Matching.SESSION, "what was said in sessions of this program"),
+    Field("session", Matching.SESSION, "what was said in the session whose id begins so"),
+    Field("role", Matching.SESSION, "what you or the agent said in sessions", ROLES),
 )
 FIELDS = {entry.name: entry for entry in _TABLE}
 """Name -> field, in the order in which they are listed and completed."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from memtui.progress import Report, silent
 from memtui.query import Query, Sort
 from memtui.search.query_terms import analyze_terms
+from memtui.search.session_filters import asks_sessions, make_filter
 from memtui.search.session_index import Hit, SessionIndex, read_message
 from memtui.search.session_worker import index_sessions
 from memtui.search.text_match import holds_all, is_exact
@@ -25,7 +26,7 @@ def search_chosen(
     Args:
         cache: The cache folder.
         programs: Names of the programs whose sessions are searched.
-        query: Its words, and its filters of time.
+        query: Its words, and its filters of time and of sessions.
         limit: Most messages.
         report: Called with the sessions indexed.
 
@@ -54,13 +55,14 @@ def find_said(
     out.
     """
     terms = analyze_terms(query.terms)
+    passes = make_filter(query, sessions) if asks_sessions(query) else None
     is_by_time = query.order in (Sort.NEW, Sort.OLD)
     most = ORDERED if is_by_time else limit if is_exact(terms) else limit * READ_FOR_ONE
     hits = [
         hit
         for program in programs
         for hit in SessionIndex(cache, program).search(
-            [*terms.optional, *terms.required], most, query
+            [*terms.optional, *terms.required], most, query, passes
         )
     ]
     hits.sort(key=lambda each: -each.score)

@@ -25,6 +25,25 @@ def _settings() -> Settings:
     return config.load(paths.config_file()).settings
 
 
+def programs_on() -> tuple[str, ...]:
+    """The programs whose sessions may be read."""
+    return _settings().session_programs
+
+
+def turn_on(program: str) -> None:
+    """Read the sessions of this program from now on. Raises ConfigError."""
+    _save(tuple(dict.fromkeys((*programs_on(), program))))
+
+
+def turn_off(program: str) -> None:
+    """Read them no longer; their index is for the caller to remove. Raises ConfigError."""
+    _save(tuple(each for each in programs_on() if each != program))
+
+
+def _save(programs: tuple[str, ...]) -> None:
+    config.save_value(paths.config_file(), "sessions.programs", programs or None)
+
+
 def forgotten() -> frozenset[str]:
     """The ids of the sessions that are left out."""
     ids = paths.read_private(paths.state_folder() / FORGOTTEN_FILE).get("ids")

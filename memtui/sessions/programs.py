@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from memtui.errors import Refused, UnreadableFile, did_you_mean
+from memtui.files.reading import walk
 from memtui.sessions.base import Transcripts
 from memtui.sessions.claude_code import ClaudeCode
 from memtui.sessions.cline import Cline
@@ -20,6 +21,7 @@ from memtui.sessions.gemini import Gemini
 from memtui.sessions.gptme import Gptme, Qwen
 from memtui.sessions.message import Session
 from memtui.sessions.openclaw import OpenClaw, Pi
+from memtui.text import counted, one_line, size
 
 PROGRAMS: Mapping[str, Transcripts] = {
     each.name: each
@@ -38,6 +40,8 @@ PROGRAMS: Mapping[str, Transcripts] = {
     )
 }
 """Name -> the transcripts of a program."""
+_COMPRESSED = ".jsonl.zst"
+"""End of the names of transcripts that Codex and OpenClaw have compressed."""
 
 
 class Holdings(Struct, frozen=True):
@@ -63,6 +67,24 @@ def survey(program: Transcripts, home: Path, variables: Mapping[str, str]) -> Ho
     roots = tuple(root for root in program.roots(home, variables) if os.path.exists(root))
     files = [file for root in roots for file in program.files(root)]
     return Holdings(roots, len(files), sum(_size(file) for file in files))
+
+
+def describe_holdings(program: Transcripts, holdings: Holdings) -> str:
+    """What a program keeps and where, in one line."""
+    if not holdings.roots:
+        return f"{program.title}: none here"
+    where = ", ".join(one_line(str(root)) for root in holdings.roots)
+    return f"{program.title}: {counted(holdings.files, 'file')}, {size(holdings.size)}, in {where}"
+
+
+def describe_terms(program: Transcripts) -> list[str]:
+    """What turning a program on means, in sentences: what is read, what is kept, what goes."""
+    said = [
+        "memtui reads these files and changes none of them.",
+        "An index of their words is kept in the cache, readable by you only; secrets are masked"
+        " before it is made. Turning the program off removes it.",
+    ]
+    return [*said, f"{program.retention}."] if program.retention else said
 
 
 def _size(file: Path) -> int:
@@ -111,6 +133,7 @@ def find_sessions(
                 for each in sessions
                 if each.id not in forgotten and not is_excluded(each, left_out)
             ]
+        found.unreadable += _compressed(program.roots(home, variables))
     found.sessions.sort(key=lambda each: each.changed.timestamp() if each.changed else 0.0)
     found.sessions.reverse()
     latest: dict[tuple[str, str, str], Session] = {}
@@ -118,6 +141,16 @@ def find_sessions(
         latest.setdefault((each.program, each.id, each.path.name), each)
     found.sessions = list(latest.values())
     return found
+
+
+def _compressed(roots: Iterable[Path]) -> Iterator[UnreadableFile]:
+    """For each root with compressed transcripts how many there are; Python reads zstd from 3.14."""
+    for root in roots:
+        names = [entry.path for entry in walk(root, (_COMPRESSED,))]
+        count = sum(not os.path.exists(name.removesuffix(".zst")) for name in names)
+        if count:
+            told = "1 session is" if count == 1 else f"{count} sessions are"
+            yield UnreadableFile(f"{told} compressed with zstd, and not read", where=str(root))
 
 
 def _files(program: Transcripts, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:

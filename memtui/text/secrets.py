@@ -132,6 +132,9 @@ _WORD_BEFORE = re.compile(
     r"(?<![A-Za-z])(?!(?:db|user|root|admin|login|wi-?fi) $)[A-Za-z]+ ?$", re.IGNORECASE
 )
 """`All tests pass: …`, `bypass: …`."""
+_NO_NAME_AFTER = ("#?", " 1", "\n1", "[1")
+"""Before a word that names no secret: `1Password`, and what WordPress puts into the address of an
+embedded page."""
 _MIN_DIFFERENT = 4
 """Minimum number of different characters in a random value."""
 _ISSUED_PLACEHOLDER = re.compile(
@@ -139,7 +142,7 @@ _ISSUED_PLACEHOLDER = re.compile(
 )
 """Placeholders in the format of an issued secret."""
 _PLACEHOLDER = re.compile(
-    r"(?i)x{4}|\*{3}|\.{3}|…|\u2022{3}|<|^\$\w|\$[{(]|\{\{|%\(|example|sample|dummy|placeholder"
+    r"(?i)x{4}|-x{3}$|^&|\*{3}|\.{3}|…|\u2022{3}|<|^\$\w|\$[{(]|\{\{|%\(|example|sample|dummy|placeholder"
     r"|change[-_ ]?me|redacted|removed|your[-_ ]|12345|abcdef|foobar|todo|fake|none\b|null\b"
 )
 """Placeholders for a secret of any format."""
@@ -407,6 +410,8 @@ def _find_named(text: str) -> Iterator[Secret]:
 
 def _is_doubtful(text: str, found: re.Match[str], end: int) -> bool:
     before = max(0, found.start() - 20), found.start()
+    if text.endswith(_NO_NAME_AFTER, 0, found.start()):
+        return True
     passes = _PASSES.match(found[0]) and _WORD_BEFORE.search(text, *before)
     return passes is not None or _CUT.match(text, end) is not None
 

@@ -53,6 +53,8 @@ class ActionContext(NamedTuple):
     can_go_forward: bool = False
     is_dated: bool = True
     """There is a dated memory."""
+    has_learned: bool = False
+    """A session is known that taught the memory that is shown."""
     stores: int = 2
     """How many stores are open; a library that is still being opened counts as one."""
     served: str = ""
@@ -186,6 +188,9 @@ def _change(
 # fmt: off
 ACTIONS: tuple[Action, ...] = (
     _action("search", "/", "search", "Search as you type", footer=_PANES, allowed=_HAS_STORES),
+    _action("everywhere", "\\ ctrl+e", "everywhere",
+        "Search everywhere: memories, former versions, and what was said in sessions",
+        footer=_PANES),
     _action("open", "enter", "open",
         "Open the memory, or filter by the value under the cursor", _PANES,
         _PANES, _needs("openable", "there is nothing to open here"), palette=False),
@@ -285,6 +290,9 @@ ACTIONS: tuple[Action, ...] = (
         _ON_MEMORY, _HAS_MEMORY),
     _action("graph", "O", "links", "Links: show what this memory or entity is linked to",
         (Pane.ENTITIES, *_ON_MEMORY), (Pane.ENTITIES, *_ON_MEMORY), _HAS_MEMORY),
+    _action("learned", "J", "learned",
+        "Learned: go to the words in a session that taught this memory", _ON_MEMORY,
+        (Pane.DETAIL,), _needs("has_learned", "no session is known that taught this memory")),
     _action("source", "o", "source", "Open its file in $EDITOR", _ON_MEMORY, _ON_MEMORY,
         _is_present),
     _action("pager", "$", "pager", "Read its text in $PAGER", _ON_MEMORY, (),

@@ -246,8 +246,10 @@ def taken_keys(
 
 def _footer_rank(action: Action, pane: Pane) -> int:
     if action.id.startswith("filter.") or action.id == "order":
-        return 2 if action.id != "filter.clear" else 1
-    return 0 if pane in action.scopes or action.id == "search" else 1
+        return 3 if action.id != "filter.clear" else 2
+    if pane in action.scopes or action.id == "search":
+        return 0
+    return 1 if action.id == "everywhere" else 2
 
 
 _SHOWN_KEYS = {

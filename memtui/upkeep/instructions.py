@@ -408,11 +408,21 @@ _LOOKS_LATIN = re.compile("[" + "".join(map(chr, _LATIN)) + "]")
 _LOCAL = frozenset({"localhost", "127.0.0.1"})
 
 
+_LONG = 4000
+"""Characters above which one reason is none."""
+
+
 def find_suspicions(text: str) -> tuple[str, ...]:
-    """Find the reasons why a text, title and content of a memory, may instruct the agent."""
+    """Find the reasons why a text, title and content of a memory, may instruct the agent.
+
+    A long text, such as a page that was clipped, says one such thing by chance: two are needed,
+    unless it is hidden.
+    """
     found: dict[str, str] = {}
     for reason, words in _reasons(text):
         found[reason] = found.get(reason) or words
+    if len(text) > _LONG and len(found) == 1 and found.keys().isdisjoint(HIDDEN):
+        return ()
     return tuple(f"{reason} ({words})" if words else reason for reason, words in found.items())
 
 

@@ -171,7 +171,7 @@ def _missing(path: str, project: ProjectIndex) -> str | None:
         return f"now {now}" if now else (_elsewhere(here) or "git removed it")
     if len(parts) < 2 or not _FILE.fullmatch(name) or project.moved is not None:
         return None  # never there, as far as git knows
-    is_own = "/".join(parts[:-1]) in project.files or (parts[0] in project.files and len(parts) > 2)
+    is_own = "/".join(parts[:-1]) in project.files
     return (_elsewhere(here) or "no such file") if is_own else None
 
 

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+from msgspec.structs import replace
 from textual.screen import Screen
 
 from memtui.config import Settings
@@ -29,6 +30,7 @@ from memtui.tui.view_state import ViewState
 from memtui.tui.widgets.text_window import OutcomeLine
 from memtui.upkeep.model_requests import ModelRequest
 
+from .session_stage import person, write_sessions
 from .stage import FACTS, NOW, Stage, fact, stage, write_store
 
 SIZES = [(160, 45), (120, 35), (80, 24), (60, 20), (40, 12)]
@@ -140,6 +142,21 @@ async def _stores(on: Stage) -> None:
     await keys("0")(on)
 
 
+def beside_sessions(*pressed: str, sees: str) -> Callable[[Stage], Awaitable[None]]:
+    """Opens a dialog by keys, for a person with sessions of Claude Code."""
+
+    async def open_it(on: Stage) -> None:
+        folder = on.app.launch.roots[0]
+        on.app.settings = replace(on.app.settings, session_programs=("claude",))
+        with person(folder / "person", "claude"):
+            write_sessions(folder / "person", folder / "one" / "memory")
+            await keys(*pressed)(on)
+            await on.sees(sees)
+            await rest(on)
+
+    return open_it
+
+
 LEDGER = "ledger cents"
 SCENES = (
     Scene("bookmark", "BookmarkScreen", "cancel", keys("m")),
@@ -156,6 +173,12 @@ SCENES = (
     Scene("delete", "DiffScreen", "cancel", keys("a", "d", search="tea")),
     Scene("edit", "FormScreen", "cancel", keys("e", search=LEDGER)),
     Scene("edit-several", "FormScreen", "cancel", keys("space", "j", "space", "e", search="tea")),
+    Scene(
+        "everywhere",
+        "EverywhereScreen",
+        "back",
+        beside_sessions("\\", *"deploy", "enter", sees="Said in sessions"),
+    ),
     Scene("export", "ExportScreen", "cancel", keys("x")),
     Scene("filter-type", "Picker", "cancel", keys("t")),
     Scene("graph", "GraphScreen", "back", keys("O", search="Lisbon")),
@@ -178,6 +201,18 @@ SCENES = (
     Scene("saved", "SavedFilterPicker", "cancel", keys("f", search="type:decision")),
     Scene("save-filter", "PromptDialog", "cancel", keys("f", "enter", search="type:bug")),
     Scene("send", "SendScreen", "cancel", built(_send)),
+    Scene(
+        "session",
+        "SessionReader",
+        "back",
+        beside_sessions("\\", "ctrl+u", "enter", "enter", sees="subagent"),
+    ),
+    Scene(
+        "session-programs",
+        "ProgramsScreen",
+        "back",
+        beside_sessions("\\", "ctrl+u", "enter", "p", sees="Sessions are read"),
+    ),
     Scene("settings", "SettingsScreen", "back", keys("comma")),
     Scene("stores", "StoreChooser", "cancel", _stores),
     Scene("tags", "FormScreen", "cancel", keys("#")),
@@ -203,6 +238,7 @@ async def leave(on: Stage) -> None:
         await on.settle()
     on.app.clear_notifications()
     on.browse.memories.unmark()
+    on.app.settings = replace(on.app.settings, session_programs=())
     if on.browse.view != ViewState(""):
         on.browse.set_view(ViewState(""))
     await rest(on)

@@ -187,6 +187,7 @@ class DetailController:
         memory = self._screen.detail.memory
         if memory is not None:
             self._screen.worker.relate(memory)
+            self._screen.transcripts.learn(memory)
 
     def show_related(self, memory: Memory, lineage: Lineage) -> None:
         """Show the references that were found for a memory."""

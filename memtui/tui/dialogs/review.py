@@ -206,6 +206,11 @@ LISTED_HERE = (
 )
 
 
+def _is_pattern(proposal: Proposal) -> bool:
+    """Whether a rule found it in a store, so that it can be told never to look there again."""
+    return bool(proposal.store) and proposal.kind is not ProposalKind.AGENT
+
+
 class ReviewScreen(FittingDialog[None]):
     """Shows the queue while proposals are decided; escape stops a scan asked for, else closes."""
 
@@ -320,7 +325,7 @@ class ReviewScreen(FittingDialog[None]):
             "edit": is_one and can_accept and proposal and host.can_edit(proposal),
             "decide(False)": row and f"decline{every}",
             "decide(True)": row and f"snooze{every}",
-            "never": proposal is not None and bool(proposal.store),
+            "never": proposal is not None and _is_pattern(proposal),
             "open": row and ("go to" if is_one else "close" if row.is_open else "open"),
             "model": proposal and host.has_model and proposal.kind in MODEL_KINDS,
             "whole": is_one and ("queue" if self._is_whole else "whole"),
@@ -425,7 +430,7 @@ class ReviewScreen(FittingDialog[None]):
         self._host.decide(self._selected(), snooze=snooze)
 
     def action_never(self) -> None:
-        if self._proposal is not None and self._proposal.store:
+        if self._proposal is not None and _is_pattern(self._proposal):
             self._host.never(self._proposal)
 
     def action_undo(self) -> None:

@@ -26,6 +26,7 @@ from memtui.tui.controllers.navigation import NavigationActions
 from memtui.tui.controllers.panes import DetailController, PaneActions
 from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
+from memtui.tui.controllers.transcripts import TranscriptActions
 from memtui.tui.controllers.viewing import ViewingActions
 from memtui.tui.entity_paths import KnownPaths, Target, make_paths
 from memtui.tui.jobs import Job
@@ -83,6 +84,7 @@ class BrowseScreen(PaneScreen):
         self.detail_controller = DetailController(self, self.status_text)
         self._reading = NavigationActions(self)
         self.stores = StoreActions(self)
+        self.transcripts = TranscriptActions(self)
         self._editing: EditingControllers | None = None
         self._deferred: list[Callable[[], None]] = []
         """The action that waits until memories can be changed."""
@@ -117,6 +119,7 @@ class BrowseScreen(PaneScreen):
             self.stores,
             ViewingActions(self, self._sessions),
             FilterActions(self),
+            self.transcripts,
         ):
             self.handlers = {**self.handlers, **controller.handlers()}
         self.search_bar.set_text(self.view.text)
@@ -201,6 +204,7 @@ class BrowseScreen(PaneScreen):
             offers=len(self.status_text.offers),
             fresh=len(self.memories.fresh),
             targets=self.detail.targets,
+            has_learned=self.transcripts.has_learned,
             can_go_back=self._reading.jumps.can_go_back,
             can_go_forward=self._reading.jumps.can_go_forward,
             is_dated=self.timeline.is_dated,

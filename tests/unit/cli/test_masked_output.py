@@ -106,6 +106,18 @@ def planted(known: Format, tmp_path: Path, call: Callable[..., int]) -> Planted:
     return Planted(known, tmp_path, tmp_path / "state")
 
 
+_READ: dict[str, Planted] = {}
+
+
+@pytest.fixture
+def only_read(known: Format, tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    """One for all tests of this process that write nothing into it."""
+    if known.name not in _READ:
+        folder = tmp_path_factory.mktemp("planted")
+        _READ[known.name] = Planted(known, folder, folder / "state")
+    return _READ[known.name]
+
+
 def test_no_command_prints_one(
     known: Format, planted: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -139,42 +151,42 @@ def test_no_command_prints_one(
 
 
 def test_they_are_printed_on_request(
-    known: Format, planted: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
+    known: Format, only_read: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for secret, ref in share([*planted.refs.items()], FORMATS.index(known), 3):
+    for secret, ref in share([*only_read.refs.items()], FORMATS.index(known), 3):
         for more in ([], ["--json"]):
-            call("show", ref, *more, "--show-secrets", "--store", planted.root)
+            call("show", ref, *more, "--show-secrets", "--store", only_read.root)
             assert is_shown(secret, capsys.readouterr().out)
-            call("show", ref, *more, "--store", planted.root)
+            call("show", ref, *more, "--store", only_read.root)
             assert not is_shown(secret, capsys.readouterr().out)
 
 
-def test_an_export_is_whole(planted: Planted, call: Callable[..., int], tmp_path: Path) -> None:
+def test_an_export_is_whole(only_read: Planted, call: Callable[..., int], tmp_path: Path) -> None:
     for form in ("bundle", "jsonl", "csv", "markdown"):
         out = tmp_path / "out" / form
         out.parent.mkdir(exist_ok=True)
-        assert call("export", "-o", out, "--format", form, "--store", planted.root) == 0
+        assert call("export", "-o", out, "--format", form, "--store", only_read.root) == 0
         assert not masks_in(out.parent)
         if form != "bundle":  # that is compressed
-            assert all(secret in out.read_text() for secret in planted.refs), form
+            assert all(secret in out.read_text() for secret in only_read.refs), form
 
 
 def test_a_secret_is_found_by_its_letters(
-    planted: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
+    only_read: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    secret = next(secret for secret in (TOKEN, *planted.refs) if secret in planted.refs)
+    secret = next(secret for secret in (TOKEN, *only_read.refs) if secret in only_read.refs)
     for _ in range(2):  # the second time its cache is used
-        assert call("search", f'"{secret}"', "--json", "--store", planted.root) == 0
+        assert call("search", f'"{secret}"', "--json", "--store", only_read.root) == 0
         found = capsys.readouterr().out
-        assert planted.refs[secret] in found
+        assert only_read.refs[secret] in found
         assert not shown(found)
 
 
-def test_no_cache_has_one(planted: Planted, call: Callable[..., int], tmp_path: Path) -> None:
+def test_no_cache_has_one(only_read: Planted, call: Callable[..., int], tmp_path: Path) -> None:
     for command in ("list", "check", "review", "review", "stats"):
-        call(command, "--store", planted.root)
+        call(command, "--store", only_read.root)
     for _ in range(2):
-        call("search", "password", "--store", planted.root)
+        call("search", "password", "--store", only_read.root)
     assert any(path.is_file() for path in (tmp_path / "cache").rglob("*"))
     for secret in PLANTED:
         assert not files_with(tmp_path / "cache", secret)
@@ -208,10 +220,10 @@ def test_no_act_writes_a_mask(known: Format, planted: Planted, call: Callable[..
 
 
 def test_a_masked_text_is_not_written_back(
-    known: Format, planted: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
+    known: Format, only_read: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for secret, ref in share([*planted.refs.items()], FORMATS.index(known), 3):
+    for secret, ref in share([*only_read.refs.items()], FORMATS.index(known), 3):
         masked = text.mask_secrets(PLANTED[secret])
-        assert call("edit", ref, "--content", f"{masked}!", "--store", planted.root) == 1
+        assert call("edit", ref, "--content", f"{masked}!", "--store", only_read.root) == 1
         assert "mask" in capsys.readouterr().err
-    assert not masks_in(planted.folder)
+    assert not masks_in(only_read.folder)

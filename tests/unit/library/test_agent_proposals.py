@@ -43,8 +43,7 @@ def propose(library: Library, act: Act, words: str = "", **fields: object) -> st
     library.plan([change])
     made = make_proposal(AGENT, change, "the person said so", library)
     assert library.state_folder is not None
-    AgentProposals(library.state_folder).add(made, ReviewQueue(library).decisions)
-    return made.id
+    return AgentProposals(library.state_folder).add(made, ReviewQueue(library).decisions).id
 
 
 def waiting(library: Library) -> list[Proposal]:
@@ -148,6 +147,17 @@ def test_another_store_sees_none_and_a_damaged_file_is_left_out(tmp_path: Path, 
     assert [one.id for one in waiting(library)] == [id]
 
 
+def test_what_is_asked_again_waits_once(tmp_path: Path, root: Path) -> None:
+    library = opened(tmp_path, root)
+    first = propose(library, Act.EDIT, "Al likes", content="Al likes coffee")
+    assert propose(library, Act.EDIT, "Al likes", content="Al likes coffee") == first
+    assert propose(library, Act.EDIT, "Al likes", content="Al likes rum") != first
+    assert len(waiting(library)) == 2
+    declined = next(one for one in waiting(library) if one.id == first)
+    ReviewQueue(library).decisions.decide([declined], Decision.DECLINED)
+    assert propose(library, Act.EDIT, "Al likes", content="Al likes coffee") != first
+
+
 def test_a_queue_that_nobody_answers_is_full_at_last(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,9 +166,9 @@ def test_a_queue_that_nobody_answers_is_full_at_last(
     propose(library, Act.RETIRE, "Bo leads")
     propose(library, Act.RETIRE, "Al likes")
     with pytest.raises(Refused, match="wait for the person"):
-        propose(library, Act.RETIRE, "Bo leads")
+        propose(library, Act.EDIT, "Bo leads", content="Bo leads the clocks")
     ReviewQueue(library).decisions.decide(waiting(library)[:1], Decision.DECLINED)
-    propose(library, Act.RETIRE, "Bo leads")
+    propose(library, Act.EDIT, "Bo leads", content="Bo leads the clocks")
 
 
 def test_what_a_store_refuses_is_not_proposed(tmp_path: Path, root: Path) -> None:

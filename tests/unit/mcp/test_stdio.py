@@ -183,6 +183,7 @@ for missing in ("uvicorn", "pydantic", "mcp"):
     assert done.stderr == 'memtui: memtui mcp needs .[mcp] (pip install ".[mcp]")\n' * 3
 
 
+@pytest.mark.slow
 def test_without_a_store_it_says_so_and_ends(tmp_path: Path) -> None:
     done = run(tmp_path, "import sys; from memtui.cli.main import run; sys.exit(run(['mcp']))")
     assert done.returncode == 1

@@ -68,6 +68,13 @@ def test_many_repeated_lines_of_one_file_are_one_proposal() -> None:
         "token: sk-ant-api03-AbCd...",
         "apiKey: BSA3X8REAo[...]",
         "password: `Tr0ub4d` (truncated)",
+        "the page shop.example/a/embed/#?secret=Kq7fL2mZ9x was embedded",
+        "since 1Password was unlocked!27597 the tray icon is back",
+        "MILL_API_KEY=sk-or-v1-xxx",
+        "?userToken=&amp;view=%7B%22a%22%3A1%7D",
+        "Moved the test credentials to process.env. **Why**: Post-1.0 cleanup",
+        "- grinding: 8/8 pass\n- **5.2.3**: as before",
+        "Jobs: checkout, login mill-registry, build-push-action@v5",
     ],
 )
 def test_what_is_cut_or_passes_is_no_secret(text: str) -> None:

@@ -1,0 +1,181 @@
+"""Search everywhere, the reader of sessions, and from a memory to the words that taught it."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from memtui.progress import Cancelled
+from memtui.tui.choices import Choice
+from memtui.tui.controllers.viewing import copy_text
+
+if TYPE_CHECKING:
+    from memtui.library import Library
+    from memtui.model import Memory
+    from memtui.sessions import Session
+    from memtui.sessions.origin import Origin
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.dialogs.session_reader import ReaderSource
+    from memtui.tui.jobs import Job
+    from memtui.tui.learned import Learned
+    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.session_search import Sessions
+    from memtui.tui.transcript_lines import HeadLine
+
+LOOK_AGAIN = 60.0
+"""Seconds after which sessions are looked for again, for what a memory was learned in."""
+MOST_KEPT = 200
+"""Memories whose origin is kept."""
+
+
+class TranscriptActions:
+    """Opens what shows the sessions of agents. Their modules are imported when first needed."""
+
+    def __init__(self, screen: BrowseScreen) -> None:
+        self._screen = screen
+        self._known: Sessions | None = None
+        self._looked = -LOOK_AGAIN
+        """When sessions were looked for."""
+        self._line = ""
+        """What was searched for last."""
+        self._learned: dict[tuple[str, ...], Learned] = {}
+
+    def handlers(self) -> ActionHandlers:
+        return {"everywhere": self._search, "learned": self._go_to_learned}
+
+    @property
+    def _sessions(self) -> Sessions:
+        if self._known is None:
+            from memtui.tui.session_search import Sessions
+
+            self._known = Sessions()
+        return self._known
+
+    def _source(self) -> ReaderSource:
+        from memtui.tui.dialogs.session_reader import ReaderSource
+
+        app = self._screen.app
+        return ReaderSource(
+            self._screen.worker,
+            lambda words, what: copy_text(app, words, what),
+            self._head,
+            lambda id: self._sessions.get(id),
+        )
+
+    def _head(self, session: Session, library: Library, job: Job) -> list[HeadLine]:
+        """The memories that a session wrote, and its subagents; called in a job."""
+        from memtui.library.session_memories import find_written
+        from memtui.tui.transcript_lines import HeadLine
+
+        head = []
+        for each in find_written(library, session, job.rest):
+            note = "written here" if each.is_current else "written here, changed since"
+            offset, headline = each.call.place.offset, each.memory.headline
+            head.append(HeadLine("●", headline, note, ref=each.memory.ref, offset=offset))
+        for below in self._sessions.below(session):
+            head.append(HeadLine("↳", below.title or "a subagent", "subagent", session=below.id))
+        return head
+
+    def _search(self) -> None:
+        from memtui.tui.dialogs.everywhere import EverywhereScreen
+
+        screen = self._screen
+        line = self._line or screen.view.text.strip()
+        dialog = EverywhereScreen(self._sessions, self._source(), screen.now, line)
+
+        def closed(ref: str | None) -> None:
+            self._line = dialog.line
+            self._learned.clear()
+            if ref:
+                self._go_to(ref)
+            if screen.detail.memory is not None:
+                self.learn(screen.detail.memory)
+            screen.update_keys()
+
+        screen.app.push_screen(dialog, closed)
+
+    def _go_to(self, ref: str) -> None:
+        """Go to a memory at its place in the list, which then shows everything."""
+        from memtui.model import CURRENT
+        from memtui.tui.view_state import ViewState
+
+        screen = self._screen
+        memory = screen.worker.find_memory(ref)
+        if screen.memories.go_to(ref) or memory is None:
+            return
+        if memory.status in CURRENT:
+            screen.set_view(ViewState(""))
+            screen.await_memory(ref)
+        else:
+            screen.go_to_memory(ref)
+
+    # Learned
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether a session is known that taught the memory that is shown."""
+        memory = self._screen.detail.memory
+        known = self._learned.get(_key(memory)) if memory is not None else None
+        return known is not None and bool(known.origins)
+
+    def learn(self, memory: Memory) -> None:
+        """Find in a job where a memory was learned, unless that is known; nothing is read where no
+        program is on."""
+        screen = self._screen
+        if not screen.app.settings.session_programs:
+            return
+        if (known := self._learned.get(_key(memory))) is not None:
+            screen.detail.show_learned(memory.ref, known.words, known.used)
+            return
+
+        def find(job: Job) -> Learned:
+            from memtui.tui.learned import find_learned
+
+            if job.rest():
+                raise Cancelled
+            if monotonic() - self._looked >= LOOK_AGAIN:
+                self._sessions.look()
+                self._looked = monotonic()
+            return find_learned(memory, self._sessions.found.sessions, job.rest)
+
+        def show(found: Learned) -> None:
+            while len(self._learned) >= MOST_KEPT:
+                del self._learned[next(iter(self._learned))]
+            self._learned[_key(memory)] = found
+            screen.detail.show_learned(memory.ref, found.words, found.used)
+            screen.update_keys()
+
+        screen.worker.jobs.start("learned", find, show, lambda _: None, only_reads=True)
+
+    def _go_to_learned(self) -> None:
+        """Read the session that taught the memory, from the words that did."""
+        memory = self._screen.detail.memory
+        known = self._learned.get(_key(memory)) if memory is not None else None
+        if known is None or memory is None:
+            return
+        if len(known.origins) == 1:
+            self._read(known.origins[0], memory)
+            return
+        from memtui.tui.learned import describe_origin
+
+        choices = [Choice(str(n), describe_origin(each)) for n, each in enumerate(known.origins)]
+        self._screen.app.pick(
+            "Learned",
+            choices,
+            lambda number: self._read(known.origins[int(number)], memory),
+            accept="read",
+        )
+
+    def _read(self, origin: Origin, memory: Memory) -> None:
+        from memtui.search.analysis import list_words
+        from memtui.tui.dialogs.session_reader import Passage, SessionReader
+
+        screen, message = self._screen, origin.words or origin.call
+        words = list_words(memory.full_text) if origin.strength is not None else ()
+        passage = Passage.of(message, words) if message is not None else None
+        reader = SessionReader(origin.session, self._source(), screen.now, passage)
+        screen.app.ask(reader, self._go_to)
+
+
+def _key(memory: Memory) -> tuple[str, ...]:
+    return memory.ref, memory.title, memory.content

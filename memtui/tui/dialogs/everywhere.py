@@ -1,0 +1,675 @@
+"""Search everywhere: memories, their former versions and what was said in sessions, in one list."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from time import monotonic, sleep
+
+from msgspec import Struct
+from msgspec.structs import replace
+from rich.segment import Segment
+from rich.style import Style
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Container, Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from memtui import paths, text
+from memtui.errors import ConfigError, MemtuiError
+from memtui.library import Library
+from memtui.model import Memory
+from memtui.progress import Progress
+from memtui.query import Sort, parse_query
+from memtui.sessions import PROGRAMS, Session, survey
+from memtui.sessions.chosen import forget, turn_off, turn_on
+from memtui.sessions.programs import Holdings
+from memtui.tui import appearance
+from memtui.tui.appearance import Palette, marked_segments, wrapped
+from memtui.tui.dialogs.dialog import Dialog
+from memtui.tui.dialogs.diff import CompareScreen
+from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+from memtui.tui.dialogs.session_programs import (
+    ProgramRow,
+    ProgramsScreen,
+    ask_to_turn_on,
+    draw_program,
+    draw_terms,
+)
+from memtui.tui.dialogs.session_reader import Passage, ReaderSource, SessionReader
+from memtui.tui.jobs import FileWatcher, Job, call_soon
+from memtui.tui.memory_detail import MemoryDetail
+from memtui.tui.session_search import (
+    Result,
+    ResultKind,
+    Results,
+    Sessions,
+    add_former,
+    describe_session,
+    read_neighbours,
+    search_everywhere,
+    update_index,
+)
+from memtui.tui.transcript_lines import Transcript, TranscriptLines
+from memtui.tui.widgets.diff_view import draw_text_diff
+from memtui.tui.widgets.inputs import FilterInput
+from memtui.tui.widgets.status_lines import KeyLine, ProgressLine
+from memtui.tui.widgets.text_window import OutcomeLine, RowList, TextWindow, Tone
+
+PLACEHOLDER = 'words, "a phrase", begin*, project:shop role:user session:1f program:codex since:7d'
+AGE_CELLS, WHO_CELLS, WHERE_MAX = 4, 5, 16
+WHERE_FROM = 56
+"""Columns of a row from which it names the project."""
+SEARCH_WHILE_INDEXING = 2.0
+"""Seconds between two searches of an index that grows."""
+FORMER_PAUSE = 0.2
+"""Seconds without another letter before former texts are searched: git is asked for them."""
+MAX_COMPARED = 8_000
+"""Characters of a former version that are compared in the preview."""
+NOUNS = {
+    ResultKind.MEMORY: "memory",
+    ResultKind.FORMER: "former version",
+    ResultKind.MESSAGE: "message",
+}
+INTRODUCTION = (
+    "What you and your agents said is kept by the programs as sessions. memtui can search it, read "
+    "it, and show the words that taught a memory. It reads no word of a session before you turn "
+    "its program on here, and never changes one."
+)
+NOTHING_SAID = "Type to search memories, former versions and sessions."
+
+
+class Heading(Struct, frozen=True):
+    """The title of a group."""
+
+    words: str
+    note: str = ""
+
+
+class Note(Struct, frozen=True):
+    """A line of text among the rows."""
+
+    words: str
+
+
+Row = Heading | Note | ProgramRow | Result
+
+
+class ResultList(RowList[Row]):
+    """One line for each result, below the titles of their groups."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        super().__init__(id="found")
+        self._now = now
+        self.words: tuple[str, ...] = ()
+        self._where = 0
+
+    def show(self, rows: Sequence[Row], words: tuple[str, ...], *, stays: bool) -> None:
+        """Show rows; `stays`: the cursor stays on its row."""
+        self.words = words
+        results = [row for row in rows if isinstance(row, Result)]
+        widest = max((text.width(text.one_line(_where(row))) for row in results), default=0)
+        self._where = min(WHERE_MAX, widest)
+        self.show_rows(rows, same=_identify if stays else None)
+        if not stays:
+            self.top = 0
+            self.go(0)
+        self.post_message(self.Moved())
+
+    def selectable(self, index: int) -> bool:
+        return isinstance(self.rows[index], Result | ProgramRow)
+
+    def draw_row(self, row: Row, width: int) -> Sequence[tuple[str, Style]]:
+        palette = self.palette
+        if isinstance(row, Heading):
+            return [(row.words, palette.heading), (f"  {row.note}", palette.faint)]
+        if isinstance(row, Note):
+            return [(text.cut(row.words, width - 1), palette.dim)]
+        if isinstance(row, ProgramRow):
+            return draw_program(row, palette, width)
+        return self._draw_result(row, width)
+
+    def _draw_result(self, row: Result, width: int) -> list[tuple[str, Style]]:
+        palette = self.palette
+        who, style = _who(row, palette)
+        where = text.column(_where(row), self._where) if width >= WHERE_FROM and self._where else ""
+        lead = [
+            (f"{text.short_ago(row.time, self._now()):>{AGE_CELLS}} ", palette.dim),
+            (text.column(who, WHO_CELLS), style),
+            (f" {where}" if where else "", palette.faint),
+            (" " + "  ↳ " * row.depth, palette.faint),
+        ]
+        room = max(4, width - 1 - sum(text.width(words) for words, _ in lead))
+        if row.is_gone:
+            return [
+                *lead,
+                (text.cut("the session has changed since it was indexed", room), palette.faint),
+            ]
+        passage = text.find_passage(row.passage, self.words) if self.words else None
+        if passage is not None:
+            line = text.excerpt(row.passage, passage, self.words, room)
+        else:
+            line = text.cut_line(row.passage, room)
+        base = palette.dim if row.kind is ResultKind.FORMER else palette.text
+        pieces = marked_segments(line, self.words, base, palette.match)
+        return [*lead, *((piece.text, piece.style or base) for piece in pieces)]
+
+
+def _where(row: Result) -> str:
+    return row.project or row.where
+
+
+def _who(row: Result, palette: Palette) -> tuple[str, Style]:
+    if row.memory is not None:
+        status = appearance.VISIBLE_STATUS_GLYPHS.get(row.memory.status, " ")
+        glyph = appearance.IMPORTANCE_GLYPHS.get(row.memory.importance, " ")
+        return f"{status} {glyph}", palette.status(row.memory.status)
+    if row.message is None:
+        return "", palette.dim
+    if row.message.is_from_person:
+        return "you", palette.accent
+    return "agent", palette.dim
+
+
+def _identify(row: Row) -> object:
+    if isinstance(row, Result):
+        message = row.message
+        place = message.place.offset if message is not None else -1
+        ref = row.memory.ref if row.memory is not None else ""
+        return row.kind, ref, row.session.path if row.session else None, place
+    return row
+
+
+class EverywhereScreen(Dialog[str]):
+    """Dismissed with the ref of a memory to go to."""
+
+    CSS_PATH = "dialogs.tcss"
+    AUTO_FOCUS = "FilterInput"
+    WIDE_FROM, STACKED_FROM = 110, 18
+    leave = "back"
+    BINDINGS = [
+        Binding("escape", "leave", show=False),
+        ("q", "dismiss"),
+        ("enter", "open", "open"),
+        ("slash", "search", "search"),
+        ("s", "order", "newest first"),
+        ("p", "programs", "programs"),
+        ("d", "forget", "forget session"),
+        Binding("right,l", "scroll_text(1)", "scroll text", key_display="←→"),
+        Binding("left,h", "scroll_text(-1)", show=False),
+    ]
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        source: ReaderSource,
+        now: Callable[[], datetime],
+        line: str = "",
+    ) -> None:
+        """`line`: what is searched for at first."""
+        super().__init__()
+        self._sessions, self._source, self._now = sessions, source, now
+        self._worker = source.worker
+        self.line = line
+        self._list = ResultList(now)
+        self._text = TextWindow(id="passage")
+        self._text.can_focus = False
+        self._progress = ProgressLine()
+        self._results = Results(())
+        self._kept: dict[str, Holdings] = {}
+        """What each program keeps here."""
+        self._is_newest = False
+        self._indexing: Job | None = None
+        self._is_update_due = False
+        self._searched_at = 0.0
+        self._watcher: FileWatcher | None = None
+        self._release_keys: Callable[[], None] = lambda: None
+        self._unreadable: Sequence[str] = ()
+        self.working = True
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page"):
+            with Horizontal(classes="query"):
+                yield Static("everywhere \\", classes="prompt", markup=False)
+                yield FilterInput(
+                    self.line, placeholder=PLACEHOLDER, compact=True, select_on_focus=False
+                )
+            yield Static("", classes="head", markup=False)
+            yield self._progress
+            with Container(classes="split"):
+                yield self._list
+                yield self._text
+            yield KeyLine(id="dialog-keys")
+
+    @property
+    def _on(self) -> tuple[str, ...]:
+        """The programs whose sessions are read."""
+        return tuple(n for n in self.app.settings.session_programs if n in PROGRAMS)
+
+    def on_mount(self) -> None:
+        self.app.clear_notifications()
+        self._progress.display = False
+        self._list.empty = "…"
+        self.update_keys()
+        self._survey()
+        self._update()
+
+    def on_unmount(self) -> None:
+        if self._indexing is not None:
+            self._indexing.stop()
+        if self._watcher is not None:
+            self._watcher.end()
+        self._release_keys()
+
+    def on_resize(self) -> None:
+        width, height = self.app.size
+        self.set_class(width < self.WIDE_FROM, "-stacked")
+        self.set_class(width < self.WIDE_FROM and height < self.STACKED_FROM, "-alone")
+        self.call_after_refresh(self._laid_out)
+
+    def _laid_out(self) -> None:
+        self._show()
+
+    # The sessions and their index
+
+    def _survey(self) -> None:
+        """Count what the programs keep, without opening a file."""
+
+        def count(_: Job) -> dict[str, Holdings]:
+            return {name: survey(each, Path.home(), os.environ) for name, each in PROGRAMS.items()}
+
+        def show(kept: dict[str, Holdings]) -> None:
+            self._kept = kept
+            self._show()
+
+        self._worker.jobs.start("session-survey", count, self.if_open(show), only_reads=True)
+
+    def _update(self) -> None:
+        """Look for sessions and bring the index up to date, in processes of their own."""
+        programs = self._on
+        if self._indexing is not None:
+            self._is_update_due = True
+            return
+        if not programs:
+            self._sessions.clear()
+            self.working = False
+            self._search()
+            return
+
+        self._progress.display = True
+        self._progress.show("looking for sessions")
+
+        def work(job: Job) -> list[str]:
+            self._sessions.look()
+            job.call(self.if_open(lambda _: self._search()), None)
+            return update_index(programs, job.report, job.is_cancelled)
+
+        def done(unreadable: list[str]) -> None:
+            unread = [str(each) for each in self._sessions.found.unreadable]
+            self._unreadable = list(dict.fromkeys([*unreadable, *unread]))
+            ended()
+
+        def failed(error: MemtuiError) -> None:
+            ended()
+            self.app.report_error(error)
+
+        def ended() -> None:
+            self._indexing, self.working = None, False
+            self._progress.display = False
+            self._search()
+            self._watch()
+            if self._is_update_due:
+                self._is_update_due = False
+                self._update()
+
+        self._indexing = self._worker.jobs.start(
+            "session-index",
+            work,
+            self.if_open(done),
+            self.if_open(failed),
+            on_progress=self.if_open(self._show_progress),
+            only_reads=True,
+        )
+
+    def _show_progress(self, progress: Progress) -> None:
+        if self._indexing is None:
+            return
+        self._progress.display = True
+        self._progress.show(progress.what, progress.done, progress.total)
+        if monotonic() - self._searched_at >= SEARCH_WHILE_INDEXING:
+            self._search()
+
+    def _watch(self) -> None:
+        """Update the index when a program writes on."""
+        if self._watcher is None and self.is_open:
+            roots = [
+                root for name in self._on if name in self._kept for root in self._kept[name].roots
+            ]
+            touched = self.if_open(lambda _: self._update())
+            if roots:
+                self._watcher = FileWatcher(
+                    roots, lambda _: call_soon(self.app.browse, touched, None)
+                )
+
+    # Searching
+
+    def _search(self) -> None:
+        line, programs, newest = self.line, self._on, self._is_newest and bool(self.line.strip())
+        sessions, now = self._sessions, self._now()
+        self._searched_at = monotonic()
+
+        show = self.if_open(self._found)
+
+        def search(library: Library, job: Job) -> Results:
+            query = parse_query(line, now=now, typing=True)
+            if newest:
+                query = replace(query, sort=Sort.NEW)
+            found = search_everywhere(library, query, programs, sessions, job.is_cancelled)
+            job.call(lambda: None if job.is_replaced else show(found))
+            sleep(FORMER_PAUSE)
+            return add_former(library, query, found, job.rest)
+
+        def failed(error: MemtuiError) -> None:
+            self._release_keys()
+            self._list.empty = text.one_line(str(error))
+
+        self._worker.run(
+            "everywhere", search, self.if_open(self._found), self.if_open(failed), only_reads=True
+        )
+
+    def _found(self, results: Results) -> None:
+        self._results = results
+        self._show(stays=self._list.cursor > 1)
+        self._release_keys()
+
+    def _show(self, *, stays: bool = True) -> None:
+        """Show the results, and what else can be done where no program is on."""
+        if not self.is_mounted:
+            return
+        self._list.empty = "no matches" if self.line.strip() else NOTHING_SAID
+        self._list.show(self._rows(), self._results.words, stays=stays)
+        self._say_head()
+        self.update_keys()
+
+    def _rows(self) -> list[Row]:
+        rows: list[Row] = []
+        for kind in ResultKind:
+            found = [each for each in self._results.found if each.kind is kind]
+            if not found:
+                continue
+            total = max(len(found), self._results.totals.get(kind, 0))
+            note = text.number(total)
+            if total > len(found):
+                note = f"the first {len(found)} of {text.number(total)}"
+            title = str(kind).capitalize()
+            if kind is ResultKind.MESSAGE and self.line.strip():
+                title = "Said in sessions"
+            rows += [Note("")] * bool(rows)
+            rows += [Heading(title, note), *found]
+        if not self._on and self._kept:
+            rows += [Note("")] * bool(rows)
+            rows += [Heading("Sessions", "no program is on")]
+            width = max(20, min(100, self._list.size.width - 4))
+            rows += [Note(line) for line in text.wrap(INTRODUCTION, width)]
+            rows.append(Note(""))
+            here = [ProgramRow(n, k, False) for n, k in self._kept.items() if k.files]
+            rows += here or [Note("No sessions of a known program are on this machine.")]
+        return rows
+
+    def _say_head(self) -> None:
+        counts = [
+            text.counted(total, NOUNS[kind])
+            for kind, total in self._results.totals.items()
+            if total
+        ]
+        if not self.line.strip() and self._on:
+            counts = [text.counted(len(self._sessions.found.sessions), "session")]
+        order = "newest first" if self._is_newest else "best first"
+        parts = [*counts, *([order] if self.line.strip() else [])]
+        if self._on:
+            parts.append(", ".join(PROGRAMS[name].title for name in self._on))
+        if self._unreadable:
+            parts.append(text.counted(len(self._unreadable), "file") + " cannot be read")
+        parts += [text.one_line(hint) for hint in self._results.hints]
+        line = text.cut(" · ".join(parts), max(1, self.app.size.width - 2))
+        self.query_one(".head", Static).update(Content(line))
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        self.line = event.value
+        self._list.cursor = 0
+        self._search()
+
+    @on(Input.Submitted)
+    def _entered(self) -> None:
+        """Go to the results; the next keys are for those of the line as it is now."""
+        self._list.focus()
+        self._release_keys()
+        release = self.app.key_queue.hold()
+        self._release_keys = release
+        self._search()
+
+    # The passage
+
+    @on(ResultList.Moved)
+    def _moved(self) -> None:
+        self.update_keys()
+        row = self._list.current
+        if not self._text.size.width or self.has_class("-alone"):
+            return
+        width, palette = max(20, self._text.size.width - 2), self.app.palette
+        if isinstance(row, ProgramRow):
+            self._text.show(draw_terms(row, palette, width))
+        elif not isinstance(row, Result):
+            self._text.show(())
+        elif row.memory is not None:
+            self._text.show(self._draw_memory(row.memory, self._current(row), width))
+        elif row.session is not None:
+            self._show_passage(row, row.session, width)
+
+    def _draw_memory(
+        self, memory: Memory, current: Memory | None, width: int
+    ) -> list[list[Segment]]:
+        """A memory; of a former version what is said now, with the differences marked."""
+        palette = self.app.palette
+        if current is None:
+            detail = MemoryDetail(
+                memory,
+                (),
+                self._results.words,
+                palette,
+                self._now(),
+                width,
+                store_name=self.app.store_name(memory.store),
+            ).lines()
+            detail.draw_all()
+            return [list(detail[at].segments) for at in range(len(detail))]
+        lines = wrapped("as it was, and what is said now", palette.dim, width)
+        before, after = memory.full_text[:MAX_COMPARED], current.full_text[:MAX_COMPARED]
+        drawn = draw_text_diff(before, after, palette, width - 1)
+        return [*lines, [], *([Segment(" "), *line] for line in drawn)]
+
+    def _current(self, row: Result) -> Memory | None:
+        """What a former version was replaced by."""
+        if row.kind is not ResultKind.FORMER or row.memory is None or row.current is not None:
+            return row.current
+        names = (f"{row.memory.store}:{id}" for id in row.memory.superseded_by)
+        return next(filter(None, map(self._worker.find_memory, names)), None)
+
+    def _show_passage(self, row: Result, session: Session, width: int) -> None:
+        message, words, palette = row.message, self._results.words, self.app.palette
+        title = describe_session(session)
+
+        def show(lines: list[list[Segment]], at: int = 0) -> None:
+            if self._list.current is row:
+                head = wrapped(title, palette.heading, width)
+                self._text.show([*head, [], *lines])
+                self._text.scroll_lines(max(0, at + len(head) + 1 - self._text.page // 2))
+
+        if message is None:
+            about = [text.one_line(session.title), text.one_line(session.cwd)]
+            lines = [line for each in about if each for line in wrapped(each, palette.dim, width)]
+            show(lines)
+            return
+
+        def read(job: Job) -> tuple[list[list[Segment]], int]:
+            before, behind = read_neighbours(session, message, job.is_cancelled)
+            transcript = Transcript()
+            transcript.add([*before, message, *behind])
+            lines = TranscriptLines(transcript, (), PROGRAMS[session.program].title, palette, width)
+            lines.highlight(words)
+            for block in range(len(transcript.entries) + 1):
+                lines.lay_out(block)
+            at = lines.body_of(len(before) + 1)
+            found = lines.find_highlight(len(before) + 1, -1, 1)
+            at = lines.line_at((len(before) + 1, found)) if found >= 0 else at
+            return [list(lines.line(number)) for number in range(len(lines))], at
+
+        self._worker.jobs.start(
+            "session-passage",
+            read,
+            self.if_open(lambda found: show(*found)),
+            lambda _: None,
+            only_reads=True,
+        )
+
+    # Keys
+
+    @property
+    def _is_typing(self) -> bool:
+        return self.query_one(FilterInput).has_focus
+
+    def labels(self) -> Mapping[str, object]:
+        row = self._list.current
+        is_result, is_listing = isinstance(row, Result), not self._is_typing
+        opens: object = False
+        if isinstance(row, ProgramRow):
+            opens = "turn on"
+        elif isinstance(row, Result):
+            opens = "compare" if row.kind is ResultKind.FORMER else "open"
+        return {
+            "open": opens,
+            "search": is_listing,
+            "order": is_listing
+            and bool(self.line.strip())
+            and ("best first" if self._is_newest else "newest first"),
+            "programs": is_listing,
+            "forget": is_listing and isinstance(row, Result) and row.session is not None,
+            "scroll_text(1)": is_listing and is_result and not self.has_class("-alone"),
+        }
+
+    def keys(self) -> list[tuple[str, str]]:
+        if self._is_typing:
+            return [("enter", "to the results"), ("↑↓", "choose")]
+        return super().keys()
+
+    def action_leave(self) -> None:
+        """Leave the line for the results first, then the screen."""
+        self.dismiss(None)
+
+    def action_act(self, action_id: str) -> None:
+        if action_id == "escape":
+            self.dismiss(None)
+
+    def action_search(self) -> None:
+        self.query_one(FilterInput).focus()
+
+    def action_move(self, action_id: str) -> None:
+        self._list.action_move(action_id)
+
+    def action_scroll_text(self, step: int) -> None:
+        self._text.scroll_lines(step * max(1, self._text.page - 1))
+
+    def action_order(self) -> None:
+        self._is_newest = not self._is_newest
+        self._search()
+
+    @on(ResultList.Opened)
+    def action_open(self) -> None:
+        """Open what the cursor is on."""
+        row = self._list.current
+        if isinstance(row, ProgramRow):
+            ask_to_turn_on(self, row, partial(self._turn, row.name))
+        elif not isinstance(row, Result):
+            return
+        elif row.memory is not None:
+            if (current := self._current(row)) is not None:
+                self.app.push_screen(CompareScreen(row.memory, current))
+            else:
+                self.dismiss(row.memory.ref)
+        elif row.session is not None:
+            passage = None
+            if row.message is not None:
+                passage = Passage.of(row.message, self._results.words)
+            reader = SessionReader(row.session, self._source, self._now, passage)
+            self.app.ask(reader, self.dismiss)
+
+    def action_programs(self) -> None:
+        dialog = ProgramsScreen(self._kept, self._turn)
+        self.app.push_screen(dialog)
+
+    def _turn(self, name: str, *, on: bool = True) -> None:
+        """Turn a program on or off, and search anew."""
+        try:
+            if on:
+                turn_on(name)
+            else:
+                turn_off(name)
+        except ConfigError as error:
+            self.app.report_error(error)
+            return
+        self.app.reload_settings()
+        if not on:
+            self._discard_index(name)
+        if self._watcher is not None:
+            self._watcher.end()
+            self._watcher = None
+        self.app.report(
+            f"Sessions of {PROGRAMS[name].title} are {'read' if on else 'not read any more'}"
+        )
+        self.working = True
+        self._update()
+        self._show()
+
+    def _discard_index(self, name: str) -> None:
+        def discard(_: Job) -> None:
+            from memtui.search.session_index import SessionIndex
+
+            SessionIndex(paths.cache_folder(), name).discard()
+
+        self._worker.jobs.start("session-discard", discard, replaces=False)
+
+    def action_forget(self) -> None:
+        """Ask whether to leave a session out from now on."""
+        row = self._list.current
+        if not isinstance(row, Result) or row.session is None:
+            return
+        session = row.session
+        body = (
+            OutcomeLine(text.one_line(session.title) or text.one_line(session.id)),
+            OutcomeLine(describe_session(session), Tone.QUIET),
+            OutcomeLine("It is left out of every list and search, and its words of the index."),
+            OutcomeLine("Its transcript is not changed.", Tone.QUIET),
+        )
+        replies = (Reply("y", "forget", "forget"),)
+
+        def forget_it(_: str) -> None:
+            def work(_: Job) -> None:
+                from memtui.search.session_index import SessionIndex
+
+                forget(session.id)
+                SessionIndex(paths.cache_folder(), session.program).forget(session.id)
+                self._sessions.look()
+
+            def done(_: None) -> None:
+                self.app.report("The session is left out from now on")
+                self._search()
+
+            self._worker.jobs.start("session-forget", work, self.if_open(done))
+
+        self.app.ask(ConfirmDialog("Forget this session?", body, replies), forget_it)

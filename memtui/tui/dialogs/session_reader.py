@@ -1,0 +1,393 @@
+"""Reader of a session: what was said, tools folded, with the memories that it wrote at the top."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from memtui import text
+from memtui.errors import MemtuiError
+from memtui.sessions import PROGRAMS, Kind, Message, Reading, Session
+from memtui.tui.dialogs.dialog import Dialog
+from memtui.tui.jobs import Job
+from memtui.tui.library_worker import LibraryWorker
+from memtui.tui.terminal import page_text
+from memtui.tui.transcript_lines import Entry, HeadLine
+from memtui.tui.widgets.status_lines import KeyLine
+from memtui.tui.widgets.transcript_view import TranscriptView
+
+if TYPE_CHECKING:
+    from memtui.library import Library
+
+FIRST_BATCH, BATCH = 200, 2_000
+"""Messages that are passed on at once: the first soon, so that they can be read."""
+
+
+class Passage(Struct, frozen=True):
+    """Where a reader begins."""
+
+    offset: int
+    text: str = ""
+    """Of the message, since several may be of one line."""
+    words: tuple[str, ...] = ()
+    """What was searched for: highlighted, and what n and N go through."""
+
+    @classmethod
+    def of(cls, message: Message, words: Sequence[str] = ()) -> Passage:
+        """The place of a message."""
+        return cls(message.place.offset, message.text, tuple(words))
+
+
+class ReaderSource(Struct, frozen=True):
+    """What a reader needs beside its session."""
+
+    worker: LibraryWorker
+    copy: Callable[[str, str], None]
+    """Copies a text; the second argument names it."""
+    head: Callable[[Session, Library, Job], Sequence[HeadLine]]
+    """The lines above the messages; called in a job."""
+    find: Callable[[str], Session | None]
+    """The session with an id."""
+
+
+class SessionReader(Dialog[str]):
+    """Dismissed with the ref of a memory to go to."""
+
+    CSS_PATH = "dialogs.tcss"
+    AUTO_FOCUS = "TranscriptView"
+    leave = "back"
+    BINDINGS = [
+        ("escape", "leave"),
+        ("q", "dismiss"),
+        ("enter", "choose", "open"),
+        ("space", "unfold", "fold"),
+        Binding(
+            "right_square_bracket,right_curly_bracket", "person(1)", "your words", key_display="[ ]"
+        ),
+        Binding("left_square_bracket,left_curly_bracket", "person(-1)", show=False),
+        ("slash", "search", "search"),
+        Binding("n", "match(1)", "next", key_display="n N"),
+        Binding("N", "match(-1)", show=False),
+        ("t", "toggle_all", "all tools"),
+        ("y", "copy", "copy"),
+        Binding("dollar_sign", "page", "pager", key_display="$"),
+    ]
+
+    def __init__(
+        self,
+        session: Session,
+        source: ReaderSource,
+        now: Callable[[], datetime],
+        passage: Passage | None = None,
+    ) -> None:
+        """`passage`: where it begins; None: at the first message."""
+        super().__init__()
+        self.session = session
+        self._source, self._now, self._passage = source, now, passage
+        self._agent = PROGRAMS[session.program].title
+        self._view = TranscriptView(self._agent)
+        self._view.is_held = passage is not None
+        self._reading: Reading | None = None
+        """What was passed over; None while messages are being read."""
+        self._job: Job | None = None
+        self._head: Sequence[HeadLine] = ()
+        self._matches: list[int] = []
+        """The entries with a word that is searched for."""
+        self._match = -1
+        self._typed = ""
+        self.working = True
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page"):
+            yield Static("", classes="head", markup=False)
+            yield self._view
+            line = Input(placeholder="search in this session", compact=True, id="reader-search")
+            line.display = False
+            yield line
+            yield KeyLine(id="dialog-keys")
+
+    def on_mount(self) -> None:
+        self.app.clear_notifications()
+        self.update_keys()
+        self._read()
+        jobs = self._source.worker
+        jobs.run(
+            "session-head",
+            lambda library, job: self._source.head(self.session, library, job),
+            self.if_open(self._show_head),
+            lambda _: None,
+            replaces=False,
+            only_reads=True,
+        )
+
+    def on_unmount(self) -> None:
+        if self._job is not None:
+            self._job.stop()
+
+    def fill(self) -> None:
+        self._say_head()
+
+    # Reading
+
+    def _read(self) -> None:
+        program = PROGRAMS[self.session.program]
+        add = self.if_open(self._add)
+
+        def work(job: Job) -> Reading:
+            reading, batch, most = Reading(), list[Message](), FIRST_BATCH
+            for message in program.messages(self.session, reading):
+                batch.append(message)
+                if len(batch) >= most:
+                    job.call(add, batch)
+                    batch, most = [], BATCH
+                    if job.rest():
+                        break
+            job.call(add, batch)
+            return reading
+
+        def failed(error: MemtuiError) -> None:
+            self.working = False
+            self._view.explain(f"cannot be read: {text.one_line(str(error))}")
+            self._say_head()
+
+        self._job = self._source.worker.jobs.start(
+            "session-read",
+            work,
+            self.if_open(self._read_all),
+            self.if_open(failed),
+            replaces=False,
+            only_reads=True,
+        )
+
+    def _add(self, messages: Sequence[Message]) -> None:
+        self._view.add(messages)
+        if self._view.is_held and self._passage is not None:
+            number = self._view.transcript.find(self._passage.offset, self._passage.text)
+            if number >= 0:
+                self._begin(number)
+        self._say_head()
+
+    def _begin(self, number: int) -> None:
+        """Show the messages from the passage on."""
+        passage, self._passage = self._passage, None
+        self._view.show_from(number)
+        if passage is not None and passage.words:
+            self._search(passage.words, moves=False)
+        self.update_keys()
+
+    def _read_all(self, reading: Reading) -> None:
+        self._reading, self.working = reading, False
+        if self._view.is_held:
+            self.app.notify("This passage is no longer in the session.", severity="warning")
+            self._begin(-1)
+        self._view.explain("No messages.")
+        self._say_head()
+        self.update_keys()
+
+    def _show_head(self, head: Sequence[HeadLine]) -> None:
+        self._head = head
+        self._view.set_head(head)
+        self._say_head()
+        self.update_keys()
+
+    def _say_head(self) -> None:
+        session, count = self.session, len(self._view.transcript.entries)
+        title = text.one_line(session.title) or ("a subagent" if session.is_sidechain else "")
+        memories = sum(1 for line in self._head if line.ref)
+        parts = [
+            self._agent,
+            text.one_line(session.project),
+            text.date(session.started) if session.started else "",
+            text.counted(count, "message") if not self.working else "reading …",
+            text.counted(memories, "memory") if memories else "",
+            title,
+        ]
+        if self._reading is not None and self._reading.skipped:
+            parts.insert(-1, f"{text.counted(self._reading.skipped, 'line')} not understood")
+        room = self.app.size.width - 2
+        place = ""
+        if self._matches:
+            place = f"match in {self._match + 1} of {text.counted(len(self._matches), 'message')}"
+            if self._match < 0:
+                place = f"match in {text.counted(len(self._matches), 'message')}"
+        elif self._typed:
+            place = "no match"
+        shown = " · ".join(filter(None, parts))
+        if place:
+            shown = text.pad(
+                text.cut(shown, max(1, room - text.width(place) - 2)), room - text.width(place)
+            )
+        self.query_one(".head", Static).update(Content(text.cut(shown + place, max(1, room))))
+
+    # Keys
+
+    def labels(self) -> Mapping[str, object]:
+        head, entry = self._view.head_line, self._view.entry
+        is_tool = entry is not None and entry.is_tool
+        label: object = "unfold" if is_tool else False
+        if is_tool and self._view.lines.is_unfolded(self._view.at + 1):
+            label = "fold"
+        written = head is not None and head.offset >= 0
+        return {
+            "choose": (head is not None and "open") or False,
+            "unfold": "where it was written" if written else label,
+            "match(1)": bool(self._matches),
+            "copy": entry is not None,
+            "toggle_all": "fold all" if self._view.lines.all_unfolded else "all tools",
+        }
+
+    @on(TranscriptView.Moved)
+    def _moved(self) -> None:
+        self.update_keys()
+
+    def action_leave(self) -> None:
+        """Leave the search first, then the session."""
+        line = self.query_one("#reader-search", Input)
+        if line.display:
+            self._close_search()
+        elif self._typed:
+            self._search((), moves=False)
+        else:
+            self.dismiss(None)
+
+    def action_act(self, action_id: str) -> None:
+        if action_id == "escape":
+            self.action_leave()
+
+    def action_choose(self) -> None:
+        """Open what the line of the head names; elsewhere fold or unfold."""
+        head = self._view.head_line
+        if head is None:
+            self.action_unfold()
+        elif head.ref:
+            self.dismiss(head.ref)
+        elif head.session and (below := self._source.find(head.session)) is not None:
+            reader = SessionReader(below, self._source, self._now)
+            self.app.ask(reader, self.dismiss)
+
+    def action_unfold(self) -> None:
+        """Fold or unfold the tool; of a memory in the head, go to where it was written."""
+        head = self._view.head_line
+        if head is None:
+            self._view.toggle()
+        elif head.offset >= 0 and (number := self._view.transcript.find(head.offset)) >= 0:
+            self._view.go_to_entry(number)
+        self.update_keys()
+
+    def action_toggle_all(self) -> None:
+        self._view.toggle_all()
+        self.update_keys()
+
+    def action_person(self, step: int) -> None:
+        if not self._view.step_person(step):
+            self.app.report_refusal(f"no {'later' if step > 0 else 'earlier'} words of yours")
+
+    def action_move(self, action_id: str) -> None:
+        self._view.action_move(action_id)
+
+    def action_copy(self) -> None:
+        """Copy the message under the cursor, a call with its answer."""
+        if (entry := self._view.entry) is not None:
+            self._source.copy(_whole(entry), "the message")
+
+    def action_page(self) -> None:
+        """Show the whole session in the pager."""
+        entries = list(self._view.transcript.entries)
+        self._source.worker.jobs.start(
+            "session-page",
+            lambda _: "\n\n".join(
+                f"{_heading(each, self._agent)}\n{_whole(each)}" for each in entries
+            ),
+            partial(page_text, self.app),
+            holds_keys=True,
+            only_reads=True,
+        )
+
+    # Searching
+
+    def action_search(self) -> None:
+        line = self.query_one("#reader-search", Input)
+        line.display = True
+        line.value = ""
+        line.focus()
+        self.update_keys()
+
+    def keys(self) -> list[tuple[str, str]]:
+        if self.query_one("#reader-search", Input).display:
+            return [("enter", "search")]
+        return super().keys()
+
+    def _close_search(self) -> None:
+        self.query_one("#reader-search", Input).display = False
+        self._view.focus()
+        self.update_keys()
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        self._close_search()
+        self._search((event.value.strip(),) if event.value.strip() else (), moves=True)
+
+    def _search(self, words: tuple[str, ...], *, moves: bool) -> None:
+        """Find the entries with these words in a job, and go to the next one if `moves`."""
+        self._typed = " ".join(words)
+        entries = list(self._view.transcript.entries)
+        self._matches, self._match = [], -1
+        self._view.highlight(words)
+
+        def find(job: Job) -> list[int]:
+            found = []
+            for number, entry in enumerate(entries):
+                if number % 500 == 0 and job.is_cancelled():
+                    break
+                if text.highlights(entry.shown_text, words):
+                    found.append(number)
+            return found
+
+        def show(found: list[int]) -> None:
+            self._matches = found
+            at = self._view.at
+            self._match = found.index(at) if at in found else -1
+            if moves:
+                self.action_match(1)
+            self._say_head()
+            self.update_keys()
+
+        if words:
+            self._source.worker.jobs.start(
+                "session-find", find, self.if_open(show), holds_keys=moves, only_reads=True
+            )
+        else:
+            self._say_head()
+            self.update_keys()
+
+    def action_match(self, step: int) -> None:
+        """Go to the next or previous match."""
+        if self._matches:
+            self._match = self._view.step_match(self._matches, step)
+            self._say_head()
+            self.update_keys()
+
+
+def _whole(entry: Entry) -> str:
+    result = f"\n\n{entry.result.text}" if entry.result is not None else ""
+    return f"{entry.message.text}{result}"
+
+
+def _heading(entry: Entry, agent: str) -> str:
+    message = entry.message
+    who = "you" if message.is_from_person else agent
+    if message.kind is Kind.SUMMARY:
+        who = "summary"
+    elif message.call is not None:
+        who = message.call.name or "result"
+    return f"{text.date(message.time)}  {who}" if message.time else who

@@ -1,0 +1,283 @@
+"""Searching memories, their former versions and the sessions of agents at once, in a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memtui import paths, text
+from memtui.model import Memory
+from memtui.progress import Cancelled, IsCancelled, Report
+from memtui.query import Condition, Query
+from memtui.sessions import PROGRAMS, Kind, Message, Reading, Session
+from memtui.sessions.programs import Found
+
+if TYPE_CHECKING:
+    from memtui.library import Library
+    from memtui.search.session_index import Hit
+
+MOST_MEMORIES, MOST_MESSAGES = 100, 200
+"""Results of a kind that are listed."""
+NEIGHBOURS = 2
+"""Messages shown before and behind the one that was found."""
+READ_BEFORE = 1 << 18
+"""Bytes before a message in which its neighbours are looked for."""
+FORMER = Condition("status", ("superseded", "retired", "deleted"))
+
+
+class ResultKind(StrEnum):
+    """What a result is, in the order of the groups."""
+
+    MEMORY = "memories"
+    FORMER = "former versions"
+    MESSAGE = "sessions"
+
+
+class Result(Struct, frozen=True):
+    """One line of the results."""
+
+    kind: ResultKind
+    time: datetime | None
+    passage: str
+    """The text that holds the words, as it is stored."""
+    where: str
+    """Store or program."""
+    project: str = ""
+    memory: Memory | None = None
+    current: Memory | None = None
+    """Of a former text: the memory as it is now."""
+    session: Session | None = None
+    message: Message | None = None
+    """None of a session that is listed as a whole, and where the session has changed."""
+    depth: int = 0
+    """1 for a subagent below its parent."""
+    is_gone: bool = False
+    """The message has changed since it was indexed."""
+
+
+class Results(Struct, frozen=True):
+    """What was found."""
+
+    found: Sequence[Result]
+    words: tuple[str, ...] = ()
+    """To highlight."""
+    totals: dict[ResultKind, int] = {}
+    """Where more were found than are listed."""
+    hints: Sequence[str] = ()
+
+
+class Sessions:
+    """The sessions of the programs that are on, as they were at the last look."""
+
+    def __init__(self) -> None:
+        self.found = Found([], [])
+        self._by_id: dict[str, Session] = {}
+
+    def look(self) -> None:
+        """Look for the sessions; call it in a job."""
+        from memtui.sessions.chosen import chosen_sessions
+
+        found = chosen_sessions()
+        self._by_id = {each.id: each for each in reversed(found.sessions)}
+        self.found = found
+
+    def clear(self) -> None:
+        """Forget what was found: no program is on any more."""
+        self.found, self._by_id = Found([], []), {}
+
+    def get(self, id: str, program: str = "") -> Session | None:
+        """The session with this id."""
+        session = self._by_id.get(id)
+        if session is not None and program and session.program != program:
+            return next(
+                (s for s in self.found.sessions if (s.id, s.program) == (id, program)), None
+            )
+        return session
+
+    def below(self, session: Session) -> list[Session]:
+        """The subagents of a session, the earliest first."""
+        found = [each for each in self.found.sessions if is_below(each, session)]
+        return sorted(found, key=lambda each: each.started.timestamp() if each.started else 0.0)
+
+
+def is_below(session: Session, above: Session) -> bool:
+    """Whether a session is a subagent of another."""
+    return session.is_sidechain and session.parent == above.id and session is not above
+
+
+def update_index(programs: Iterable[str], report: Report, cancelled: IsCancelled) -> list[str]:
+    """Bring the index of these programs up to date, in a process of its own for each; returns what
+    cannot be read. Raises Cancelled, WorkerError."""
+    from memtui.search.session_worker import index_sessions
+
+    unreadable: list[str] = []
+    for program in programs:
+        done = index_sessions(paths.cache_folder(), program, report, cancelled)
+        unreadable += done["unreadable"]
+    return unreadable
+
+
+def search_everywhere(
+    library: Library,
+    query: Query,
+    programs: Sequence[str],
+    sessions: Sessions,
+    cancelled: IsCancelled,
+) -> Results:
+    """What memories and sessions have of a query, and the memories that are no longer current.
+
+    `add_former` adds former texts, which takes longer. Raises Cancelled.
+    """
+    from memtui.search.query_terms import analyze_terms
+    from memtui.search.session_filters import asks_sessions, for_memories, has_session
+    from memtui.search.session_search import find_said
+
+    every = sessions.found.sessions
+    if query.is_empty:
+        return Results(_list_sessions(every))
+    found, totals = list[Result](), dict[ResultKind, int]()
+    hints: Sequence[str] = ()
+    terms = analyze_terms(query.terms)
+    if (asked := for_memories(query)) is not None:
+        now = library.find(asked, cancelled)
+        hints = now.hints
+        answers = [(ResultKind.MEMORY, now)]
+        if not any(each.field == "status" for each in query.all_conditions):
+            former = replace(asked, conditions=(*asked.conditions, FORMER))
+            answers.append((ResultKind.FORMER, library.find(former, cancelled)))
+        for kind, answer in answers:
+            totals[kind] = answer.total
+            slots = [int(slot) for slot in answer.slots[:MOST_MEMORIES]]
+            found += [_of_memory(kind, answer.rows[slot], library) for slot in slots]
+    if terms.optional or terms.required:
+        if cancelled():
+            raise Cancelled
+        said = find_said(paths.cache_folder(), programs, query, MOST_MESSAGES, every)
+        messages = [_of_hit(hit, message, sessions) for hit, message in said]
+        found += filter(None, messages)
+        totals[ResultKind.MESSAGE] = len(messages)
+    elif asks_sessions(query):
+        found += _list_sessions([each for each in every if has_session(query, each)])
+    return Results(found, terms.title_words, totals, hints)
+
+
+def add_former(library: Library, query: Query, results: Results, cancelled: IsCancelled) -> Results:
+    """The results, with the former texts that memories had. Raises Cancelled."""
+    from memtui.library.former_search import find_former
+    from memtui.search.session_filters import for_memories
+
+    asked = for_memories(query)
+    if asked is None or query.is_empty:
+        return results
+    found = find_former(library, asked, cancelled).found[:MOST_MEMORIES]
+    former = [
+        replace(
+            _of_memory(ResultKind.FORMER, each.version.memory, library),
+            time=each.version.time,
+            current=each.memory,
+        )
+        for each in found
+    ]
+    totals = dict(results.totals)
+    totals[ResultKind.FORMER] = totals.get(ResultKind.FORMER, 0) + len(former)
+    return replace(results, found=[*results.found, *former], totals=totals)
+
+
+def _of_memory(kind: ResultKind, memory: Memory, library: Library) -> Result:
+    project = library.entity_name(memory).rpartition("/")[2]
+    return Result(kind, memory.when, memory.full_text, memory.store, project, memory=memory)
+
+
+def _list_sessions(every: Sequence[Session]) -> list[Result]:
+    """Sessions, the last one first, subagents below their parents."""
+    known = {each.id for each in every if not each.is_sidechain}
+    below: dict[str, list[Session]] = {}
+    for each in every:
+        if each.is_sidechain and each.parent in known:
+            below.setdefault(each.parent, []).append(each)
+    rows = []
+    for each in every:
+        if not (each.is_sidechain and each.parent in known):
+            rows.append(_of_session(each))
+            rows += [_of_session(one, 1) for one in reversed(below.get(each.id, []))]
+    return rows
+
+
+def _of_session(session: Session, depth: int = 0) -> Result:
+    words = session.title or ("a subagent" if session.is_sidechain else "without words")
+    return Result(
+        ResultKind.MESSAGE,
+        session.changed or session.started,
+        words,
+        session.program,
+        session.project,
+        session=session,
+        depth=depth,
+    )
+
+
+def _of_hit(hit: Hit, message: Message | None, sessions: Sessions) -> Result | None:
+    session = sessions.get(hit.session, hit.program)
+    if session is None:
+        return None
+    return Result(
+        ResultKind.MESSAGE,
+        hit.time,
+        message.text if message is not None else "",
+        hit.program,
+        session.project,
+        session=session,
+        message=message,
+        is_gone=message is None,
+    )
+
+
+def read_neighbours(
+    session: Session, message: Message, cancelled: IsCancelled
+) -> tuple[list[Message], list[Message]]:
+    """The texts before and behind a message of a session. Raises UnreadableFile, Cancelled."""
+    before, behind, is_past = list[Message](), list[Message](), False
+    start = _start_before(session, message)
+    for each in PROGRAMS[session.program].messages(session, Reading(), start):
+        if cancelled():
+            raise Cancelled
+        if each.place.offset == message.place.offset and each.text == message.text:
+            is_past = True
+        elif each.kind not in (Kind.TEXT, Kind.SUMMARY):
+            continue
+        elif is_past:
+            behind.append(each)
+            if len(behind) == NEIGHBOURS:
+                break
+        else:
+            before = [*before, each][-NEIGHBOURS:]
+    return before, behind
+
+
+def _start_before(session: Session, message: Message) -> int:
+    """The offset of a line some way before the message; 0 where the file has no lines."""
+    offset = message.place.offset
+    if not message.place.length or offset <= READ_BEFORE:
+        return 0
+    try:
+        with open(session.path, "rb") as file:
+            file.seek(offset - READ_BEFORE)
+            line_end = file.read(READ_BEFORE).find(b"\n")
+    except OSError:
+        return 0
+    return offset - READ_BEFORE + line_end + 1 if line_end >= 0 else offset
+
+
+def describe_session(session: Session) -> str:
+    """Program, project and time of a session, for a heading."""
+    parts = (
+        PROGRAMS[session.program].title,
+        text.one_line(session.project),
+        text.date(session.started) if session.started else "",
+    )
+    return " · ".join(filter(None, parts))
