@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from msgspec.structs import replace
+
 from memtui.errors import StoreError, UnreadableFile
 from memtui.sessions.base import (
     TITLE_CHARS,
@@ -119,6 +121,14 @@ class Hermes(DatabaseTranscripts):
         folder = Path(variables.get("HERMES_HOME") or home / ".hermes")
         profiles = sorted(folder.glob("profiles/*/state.db"))
         return [folder / "state.db", *profiles]
+
+    def sessions(self, file: Path) -> Iterator[Session]:
+        """The sessions in the database; `ended_at` is empty while one may be resumed."""
+        query = "SELECT session_id, MAX(timestamp) FROM messages GROUP BY session_id"
+        last = _read(file, lambda connection: dict(connection.execute(query)))
+        for session in super().sessions(file):
+            time = parse_time(last.get(session.id))
+            yield replace(session, changed=time) if time else session
 
     def describe(self, row: Mapping[str, Any], file: Path) -> Session:
         """See `DatabaseTranscripts.describe`; without a folder the source stands for it."""

@@ -264,3 +264,9 @@ def test_a_compaction_of_opencode_is_a_summary(tmp_path: Path) -> None:
     database.close()
     kinds = [message.kind for message in read(tmp_path, "opencode")[0]]
     assert kinds[:2] == [Kind.TEXT, Kind.SUMMARY]
+
+
+def test_a_session_of_hermes_was_changed_with_its_last_message(tmp_path: Path) -> None:
+    WRITERS["hermes"](tmp_path)
+    session = find_sessions(["hermes"], [], tmp_path, {}).sessions[0]
+    assert session.changed == read(tmp_path, "hermes")[0][-1].time
