@@ -125,7 +125,7 @@ class TranscriptActions:
         if not screen.app.settings.session_programs:
             return
         if (known := self._learned.get(_key(memory))) is not None:
-            screen.detail.show_learned(memory.ref, known.words)
+            screen.detail.show_learned(memory.ref, known.words, known.used)
             return
 
         def find(job: Job) -> Learned:
@@ -142,7 +142,7 @@ class TranscriptActions:
             while len(self._learned) >= MOST_KEPT:
                 del self._learned[next(iter(self._learned))]
             self._learned[_key(memory)] = found
-            screen.detail.show_learned(memory.ref, found.words)
+            screen.detail.show_learned(memory.ref, found.words, found.used)
             screen.update_keys()
 
         screen.worker.jobs.start("learned", find, show, lambda _: None, only_reads=True)

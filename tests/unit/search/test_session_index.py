@@ -200,3 +200,26 @@ def test_times_of_the_query_count(tmp_path: Path) -> None:
     home.update()
     assert home.hits("invoices since:2026-05-05") == []
     assert len(home.hits("invoices until:2026-05-05")) == 1
+
+
+def test_many_small_updates_leave_few_segments_and_every_message_once(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    said = [f"Invoice {number} is in cents." for number in range(20)]
+    lines = [claude_line("user", text, f"u{at}", at) for at, text in enumerate(said)]
+    for count in range(1, len(said) + 1):
+        write_lines(claude_file(home), lines[:count])
+        home.update()
+    assert sorted(home.found("cents")) == sorted(said)
+    assert len(list(home.cache.rglob("*.seg"))) <= 6
+
+
+def test_a_rare_word_counts_more_than_a_frequent_one(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    often, rare = "cents cents cents cents taler", "cents taler taler"
+    said = [*["only cents"] * 12, often, rare]
+    lines = [claude_line("user", text, f"u{at}", at) for at, text in enumerate(said)]
+    write_lines(claude_file(home), lines)
+    home.update()
+    assert home.found("cents taler") == [rare, often]
+    assert len(home.hits("cents")) == len(said)
+    assert home.found("cents")[0] == often
