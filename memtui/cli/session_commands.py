@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from memtui.cli.options import argument, command, option
 from memtui.cli.output import columns, print_json, print_memories, shown_progress
 from memtui.cli.store_selection import load_settings, note_incomplete, print_unread, read_library
-from memtui.errors import RefError, Refused
+from memtui.errors import MemtuiError, RefError, Refused
 from memtui.model import format_time, to_record
 from memtui.text import (
     and_more,
@@ -59,6 +59,7 @@ def sessions(
     yes: bool = option(help="With on: do not ask."),
     delete_index: bool = option(help="Remove the index of all sessions; a search builds it again."),
     *,
+    stores: Sequence[str],
     limit: int,
     as_json: bool,
 ) -> None:
@@ -67,7 +68,7 @@ def sessions(
     \b
     memtui sessions                 list the sessions of the programs that are on
     memtui sessions programs        list the programs, and what each keeps
-    memtui sessions show ID         print what was said in a session
+    memtui sessions show ID         print the memories that a session wrote and used, and its words
     memtui sessions forget ID       leave a session out of every list and search
     memtui sessions on PROGRAM      read the sessions of this program from now on
     memtui sessions off PROGRAM     stop reading them
@@ -94,7 +95,7 @@ def sessions(
     elif verb == "forget":
         _forget(_find(names[0]))
     elif verb == "show":
-        _show(_find(names[0]), tools=tools, as_json=as_json)
+        _show(_find(names[0]), stores, tools=tools, as_json=as_json)
     else:
         _list(project, limit, as_json)
 
@@ -193,19 +194,49 @@ def _record(session: Session) -> dict[str, Any]:
     }
 
 
-def _show(session: Session, *, tools: bool, as_json: bool) -> None:
+def _show(session: Session, stores: Sequence[str], *, tools: bool, as_json: bool) -> None:
     from memtui.sessions import Kind, Reading, find_program
 
     reading = Reading()
     messages = find_program(session.program).messages(session, reading)
     shown = (m for m in messages if tools or m.kind not in (Kind.CALL, Kind.RESULT))
+    touched = _touched(session, stores)
     if as_json:
         records = [_message_record(message) for message in shown]
-        print_json({**_record(session), "messages": records, "not_understood": reading.skipped})
+        memories = [{"how": how, "ref": memory.ref} for how, memory in touched]
+        record = {**_record(session), "memories": memories, "messages": records}
+        print_json({**record, "not_understood": reading.skipped})
     else:
+        for how, memory in touched:
+            print(cut(f"{how}  {one_line(memory.ref)}  {one_line(memory.headline)}", columns()))
+        if touched:
+            print()
         _print_messages(shown)
     if reading.skipped:
         print(f"memtui: {_describe_skipped(reading)}", file=sys.stderr)
+
+
+def _touched(session: Session, stores: Sequence[str]) -> list[tuple[str, Memory]]:
+    """The memories of the open stores that a session wrote, cited or read, and how."""
+    from memtui.library.session_memories import find_written
+    from memtui.search.uses import find_used
+
+    try:
+        library = read_library(stores)
+    except MemtuiError:
+        if stores:
+            raise
+        return []  # without any store the session is shown as it is
+    written = find_written(library, session)
+    memories = [each for store in library.stores for each in library.memories(store.label)]
+    used = find_used(memories, session)
+    return [
+        *(
+            ("wrote" if each.is_current else "wrote, changed since", each.memory)
+            for each in written
+        ),
+        *((str(use.kind), use.memory) for use in used),
+    ]
 
 
 def _describe_skipped(reading: Reading) -> str:

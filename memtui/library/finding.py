@@ -86,7 +86,7 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
     """The time from which recency was counted."""
 
     def is_approximate(self, slot: int) -> bool:
-        """Whether its time is that of its file, in a store that dates others better."""
+        """Whether its time is only that of its file."""
         return bool(self.columns.approximate[slot])
 
     # Counted when they are read: not every caller needs them.

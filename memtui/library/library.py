@@ -401,7 +401,7 @@ class Library(LibraryReader):
         from memtui.upkeep import checks
 
         rows = self.numbered_memories() if rows is None else rows
-        texts = self.text_checks.of(rows, report, cancelled)
+        texts = self.text_checks.of(rows, report, cancelled, self.loaded.clean_slots())
         stores = self.snapshot.stores
         unreadable = [item for state in stores for item in state.unreadable]
         reverted = reverted_edits.findings(self.peek_reverted())

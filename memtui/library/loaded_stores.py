@@ -180,6 +180,11 @@ class LoadedStores:
             revision=self._revision,
         )
 
+    def clean_slots(self) -> set[int]:
+        """The slots of memories that were searched for secrets and have none."""
+        with self.lock:
+            return {slot for cache in self.caches for slot in cache.clean_slots()}
+
     def memories_by_file(self) -> dict[str, dict[str, int]]:
         """Store label -> path of each file -> how many memories were read together with it."""
         with self.lock:

@@ -396,6 +396,12 @@ class StoreCache:
                 report(Progress("searching for secrets", number, len(shards)))
             self._slots_without_secrets(loaded, rows)
 
+    def clean_slots(self) -> Iterator[int]:
+        """The slots of the shards that were searched for secrets and have none."""
+        for loaded in self.shards.values():
+            if self._clean.get(loaded.key) == loaded.stamp:
+                yield from loaded.slots
+
     def _slots_without_secrets(self, loaded: LoadedShard, rows: Sequence[Memory]) -> Sequence[int]:
         """The slots of the memories of a shard without a secret."""
         if self._clean.get(loaded.key) == loaded.stamp:

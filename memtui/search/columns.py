@@ -105,9 +105,8 @@ class Columns(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def approximate(self) -> Mask:
-        """Which slots have only the time of their file, in a store that dates others better."""
-        better = self.alive & ~self.by_file & ~np.isnan(self.when)
-        return self.by_file & np.isin(self.store, self.store[better])
+        """Which slots have only the time of their file."""
+        return self.by_file & ~np.isnan(self.when)
 
     @cached_property
     def begun(self) -> NDArray[np.float64]:

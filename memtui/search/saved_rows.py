@@ -99,12 +99,12 @@ def _share_texts(memory: Memory, known: dict[str, str]) -> None:
 
 def has_secret(memory: Memory) -> bool:
     """Whether any text of a memory has a secret, which is written into no cache."""
-    texts = (
+    others = (
         memory.id, memory.title, memory.origin, memory.type, memory.entity, memory.source,
         memory.also_entities, memory.tags, memory.links, memory.also, memory.supersedes,
-        memory.superseded_by, memory.extra, memory.content,
+        memory.superseded_by, memory.extra,
     )  # fmt: skip
-    return secrets.has_secret("\n".join(_texts(texts)))
+    return any(map(secrets.has_secret, (memory.content, "\n".join(_texts(others)))))
 
 
 def _texts(value: Any, name: str = "") -> Iterator[str]:

@@ -16,7 +16,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -30,61 +30,34 @@ from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, sil
 from memtui.query import Query, TermKind
 from memtui.search import analysis, cache_files, expansion
 from memtui.search.query_terms import QueryTerm
-from memtui.search.whoosh_index import fields, formats, index, scoring, whoosh3, whoosh_query
+from memtui.search.session_segments import (
+    FILE,
+    NO_TIME,
+    PLACE,
+    SESSION,
+    TEXT,
+    Stored,
+    Weighting,
+    make_schema,
+    merge_alike,
+    merge_deleted,
+    open_writer,
+    pack,
+    unpack,
+)
+from memtui.search.whoosh_index import index, whoosh_query
 from memtui.sessions import PROGRAMS, Kind, Message, Reading, Role, Session
 from memtui.text import mask_secrets, masked_always
 
 log = logging.getLogger(__name__)
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Incremented when documents are written differently; the folder's name ends with it."""
-COMMIT_CHARS = 8 << 20
-"""Characters of text between two commits: what was read is searchable, and memory is bounded."""
-MEMORY_MB = 64
-MAX_SEGMENTS = 8
-"""Segments before they are merged; Whoosh's own policy compares counts of documents with small
-Fibonacci numbers and would merge nothing here (formats page of sessions, 9)."""
+FIRST_COMMIT, LAST_COMMIT = 1 << 20, 16 << 20
+"""Characters of text before the first commit of an update, and between later ones, which grow: the
+newest sessions are found after a second, and memory is bounded."""
 _EDGE_BYTES = 4096
 """Bytes at the beginning and before the end of what was read that tell growth from a rewrite."""
-FILE, SESSION, PLACE, TEXT = "file", "session", "place", "text"
-
-
-class _Words(fields.FieldType):  # type: ignore[misc]
-    """The stems of a text with their counts; no positions, since sessions are large."""
-
-    def __init__(self) -> None:
-        self.format = formats.Existence()
-        self.analyzer = self.vector = self.column_type = None
-        self.scorable = self.stored = self.unique = self.spelling = False
-        self.indexed = True
-        self.multitoken_query = "default"
-
-    def index(self, value: str, **_: Any) -> Iterator[tuple[bytes, int, float, bytes]]:
-        """The postings of a text."""
-        counts: dict[str, int] = {}
-        for word in find_words(value):
-            counts[word] = counts.get(word, 0) + 1
-        for word, count in counts.items():
-            yield word.encode("utf-8", "surrogatepass"), count, float(count), b""
-
-
-def find_words(text: str) -> Iterator[str]:
-    """The stems of a text's words and compounds."""
-    for chunk in analysis.find_chunks(text):
-        parts, compounds = analysis.cached_split_chunk(chunk)
-        yield from map(analysis.stem, parts)
-        yield from compounds
-
-
-def _schema() -> Any:
-    return fields.Schema(
-        **{
-            FILE: fields.ID(),
-            SESSION: fields.ID(),
-            PLACE: fields.STORED(),
-            TEXT: _Words(),
-        }
-    )
 
 
 class Hit(Struct, frozen=True):
@@ -215,13 +188,13 @@ class SessionIndex:
         try:
             if reason := cache_files.untrusted_reason(self._folder):
                 raise ValueError(reason)
-            opened = index.open_dir(str(self._folder), schema=_schema())
+            opened = index.open_dir(str(self._folder), schema=make_schema())
             return opened, self._known(opened)
         except Exception as error:  # Whoosh raises anything when its files are damaged
             log.info("a new index of sessions in %s: %r", self.home, error)
             self._discard_files()
             self._folder.mkdir(mode=0o700)
-            return index.create_in(str(self._folder), _schema()), {}
+            return index.create_in(str(self._folder), make_schema()), {}
 
     def _known(self, opened: Any) -> dict[str, _File]:
         noted = json.loads(_notes(self.home, opened.latest_generation()).read_bytes())
@@ -244,10 +217,10 @@ class SessionIndex:
             return
         with cache_files.try_lock(self.home / "lock"):
             opened, known = self._open_or_make()
-            writer = opened.writer(codec=whoosh3.W3Codec(), limitmb=MEMORY_MB)
+            writer = open_writer(opened)
             writer.delete_by_term(SESSION, session)
             _write_notes(self.home, opened.latest_generation() + 1, known)
-            writer.commit(optimize=True)
+            writer.commit(mergetype=merge_deleted)
 
     # ---- searching -------------------------------------------------------------------------------
 
@@ -267,8 +240,10 @@ class SessionIndex:
         try:
             if cache_files.untrusted_reason(self._folder):
                 return []
-            opened = index.open_dir(str(self._folder), schema=_schema())
-            with opened.searcher(weighting=scoring.BM25F(B=0.0)) as searcher:
+            opened = index.open_dir(str(self._folder), schema=make_schema())
+            if opened.is_empty():
+                return []
+            with opened.searcher(weighting=Weighting()) as searcher:
                 reader = searcher.reader()
                 asked = whoosh_query.And(
                     [_query(term, lambda word: (TEXT, word) in reader) for term in terms]
@@ -276,7 +251,11 @@ class SessionIndex:
                 is_timed = within.since is not None or within.until is not None
                 takes_all = is_timed or passes is not None
                 found = searcher.search(asked, limit=None if takes_all else limit)
-                hits = (self._hit(each.fields()[PLACE], each.score) for each in found)
+                places, names = reader.column_reader(PLACE), reader.column_reader(SESSION)
+                hits = (
+                    self._hit(names[each.docnum], unpack(places[each.docnum]), each.score)
+                    for each in found
+                )
                 wanted = (
                     hit
                     for hit in hits
@@ -287,9 +266,9 @@ class SessionIndex:
             log.info("the index of sessions in %s: %r", self.home, error)
             return []
 
-    def _hit(self, stored: Sequence[Any], score: float) -> Hit:
-        session, is_user, offset, length, number, digest, time, _ = stored
-        when = None if time is None else datetime.fromtimestamp(time, UTC)
+    def _hit(self, session: str, stored: Stored, score: float) -> Hit:
+        is_user, offset, length, number, digest, time, _ = stored
+        when = None if time == NO_TIME else datetime.fromtimestamp(time, UTC)
         return Hit(self.program, session, is_user, offset, length, number, digest, when, score)
 
 
@@ -303,25 +282,31 @@ class _Batch:
         self._home = home
         self._writer: Any = None
         self._chars = 0
+        self._commit_chars = FIRST_COMMIT
         self._is_changed = False
 
     def _open(self) -> Any:
         if self._writer is None:
-            codec = whoosh3.W3Codec()
-            self._writer = self._opened.writer(codec=codec, limitmb=MEMORY_MB)
+            self._writer = open_writer(self._opened)
         return self._writer
 
     def remove(self, names: Collection[str]) -> set[int]:
         """Take out what is of these files; returns the digests of the ids that went."""
-        gone: set[int] = set()
-        for name in names:
-            if self.known.pop(name, None) is not None:
-                with self._opened.searcher() as searcher:
-                    for number in searcher.docs_for_query(whoosh_query.Term(FILE, name)):
-                        gone.add(searcher.stored_fields(number)[PLACE][-1])
-                self._open().delete_by_term(FILE, name)
-                self._is_changed = True
-        return gone
+        known = [name for name in names if self.known.pop(name, None) is not None]
+        if not known:
+            return set()
+        self._is_changed = True
+        writer = self._open()
+        with self._opened.searcher() as searcher:
+            places = searcher.reader().column_reader(PLACE)
+            numbers = [
+                number
+                for name in known
+                for number in searcher.docs_for_query(whoosh_query.Term(FILE, name))
+            ]
+            for number in numbers:
+                writer.delete_document(number)
+            return {unpack(places[number]).id for number in numbers}
 
     def note(self, name: str, state: _File) -> None:
         """Note what was read of a file."""
@@ -332,26 +317,26 @@ class _Batch:
         """Add one message."""
         place, time = message.place, message.time
         text = mask_secrets(message.text)
-        stored = (
-            message.session,
+        stored = Stored(
             message.role is Role.USER,
             place.offset,
             place.length,
             number,
             digest_text(message.text),
-            int(time.timestamp()) if time else None,
+            int(time.timestamp()) if time else NO_TIME,
             digest_text(message.id) if message.id else 0,
         )
         self._open().add_document(
-            **{FILE: place.path, SESSION: message.session, PLACE: stored, TEXT: text}
+            **{FILE: place.path, SESSION: message.session, PLACE: pack(stored), TEXT: text}
         )
         self.added += 1
         self._chars += len(text)
 
     def commit_if_large(self) -> None:
         """Commit between two files, if enough was read."""
-        if self._chars >= COMMIT_CHARS:
+        if self._chars >= self._commit_chars:
             self.commit()
+            self._commit_chars = min(self._commit_chars * 4, LAST_COMMIT)
 
     def commit_if_changed(self) -> None:
         """Commit at the end, if anything was read or taken out."""
@@ -363,8 +348,7 @@ class _Batch:
         writer = self._open()
         generation = self._opened.latest_generation() + 1
         _write_notes(self._home, generation, self.known)
-        segments = len(writer.segments)
-        writer.commit(merge=False, optimize=segments >= MAX_SEGMENTS)
+        writer.commit(mergetype=merge_alike)
         self._opened = self._opened.refresh()
         self._writer, self._chars, self._is_changed = None, 0, False
         for notes in self._home.glob("files-*.json"):
@@ -387,8 +371,12 @@ def _write_notes(home: Path, generation: int, known: dict[str, _File]) -> None:
 
 def _known_ids(opened: Any) -> set[int]:
     """Digests of the ids of all messages in the index: a copy of one is not added."""
+    if opened.is_empty():
+        return set()
     with opened.searcher() as searcher:
-        return {values[PLACE][-1] for _, values in searcher.reader().iter_docs()}
+        reader = searcher.reader()
+        places = reader.column_reader(PLACE)
+        return {unpack(places[number]).id for number in reader.all_doc_ids()}
 
 
 def _state(name: str) -> _File | None:

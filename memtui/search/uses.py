@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -27,6 +27,7 @@ from memtui.sessions.origin import FILE_TOOLS, SHORTEST_PART, recorded_ids
 _CITATION = re.compile(r"<oai-mem-citation>(.*?)(?:</oai-mem-citation>|\Z)", re.DOTALL)
 _ENTRY = re.compile(r"^\s*(?:\./)?(\S[^|\n]*?):(\d+)(?:-(\d+))?\|", re.MULTILINE)
 _IDS = re.compile(r"<rollout_ids>(.*?)(?:</rollout_ids>|\Z)", re.DOTALL)
+_SHELLS = frozenset({"shell", "bash", "terminal", "exec_command"})
 _SESSION_FOLDERS = ("sessions", "archived_sessions")
 
 
@@ -73,20 +74,20 @@ def find_used(
     memories: Sequence[Memory], session: Session, cancelled: IsCancelled = never
 ) -> list[Use]:
     """Those of the memories that a session used, each at its last use. Raises Cancelled."""
-    texts = {memory.ref: _mark(memory) for memory in memories}
+    by_name: dict[str, list[Memory]] = {}
+    for memory in memories:
+        by_name.setdefault(os.path.basename(memory.origin.file), []).append(memory)
     found: dict[str, Use] = {}
-    calls: dict[str, Call] = {}
+    asked: dict[str, Sequence[Memory]] = {}
     try:
         for message in PROGRAMS[session.program].messages(session, Reading()):
             if cancelled():
                 raise Cancelled
             if message.call is not None and message.kind is Kind.CALL:
-                calls[message.call.id] = message.call
+                asked[message.call.id] = list(_asked_for(message.call, memories, by_name))
             elif message.call is not None:
-                call = calls.get(message.call.id)
-                for memory in memories if call is not None and _reads(call) else ():
-                    text = texts[memory.ref]
-                    if text and text in message.text and call and _is_about(call, memory):
+                for memory in asked.pop(message.call.id, ()):
+                    if (mark := _mark(memory)) and mark in message.text:
                         found[memory.ref] = Use(memory, UseKind.READ, session, message)
             elif "<oai-mem-citation>" in message.text:
                 for memory in _cited(memories, session, message.text):
@@ -96,25 +97,26 @@ def find_used(
     return list(found.values())
 
 
+def _asked_for(
+    call: Call, memories: Sequence[Memory], by_name: Mapping[str, Sequence[Memory]]
+) -> Iterator[Memory]:
+    """The memories that a call may read: those of a file that it names, or of any memory server."""
+    name = call.name.rpartition("__")[2].lower()
+    if name in FILE_TOOLS - _SHELLS:
+        return
+    if "mem" in call.name.lower():
+        yield from memories
+        return
+    given = "\n".join(value for value in call.arguments.values() if isinstance(value, str))
+    for file, within in by_name.items():
+        if file and file in given:
+            yield from within
+
+
 def _mark(memory: Memory) -> str:
     """The longest line, by which a text is known where its lines are numbered or cut."""
     longest = max(memory.full_text.split("\n"), key=len, default="").strip()
     return longest if len(longest) >= SHORTEST_PART else ""
-
-
-def _reads(call: Call) -> bool:
-    name = call.name.rpartition("__")[2].lower()
-    return name not in FILE_TOOLS or name in ("shell", "bash", "terminal", "exec_command")
-
-
-def _is_about(call: Call, memory: Memory) -> bool:
-    """Whether a call reads the file of a memory, or asks a server of memories."""
-    if "mem" in call.name.lower():
-        return True
-    name = os.path.basename(memory.origin.file)
-    return bool(name) and any(
-        name in value for value in call.arguments.values() if isinstance(value, str)
-    )
 
 
 def _cited(memories: Iterable[Memory], session: Session, text: str) -> Iterator[Memory]:

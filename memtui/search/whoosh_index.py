@@ -85,8 +85,8 @@ def _refuse(*_: Any, **__: Any) -> Any:
 
 structfile.load_pickle = load
 whoosh3.loads = columns.loads = formats.loads = loads
-# At least protocol 4: protocol 2, which Whoosh asks for, writes bytes as a function call.
-whoosh3.dumps = lambda value, protocol: pickle.dumps(value, max(protocol, 4))
+# At least protocol 3: protocol 2, which Whoosh asks for, writes bytes as a function call.
+whoosh3.dumps = lambda value, protocol: pickle.dumps(value, max(protocol, 3))
 index.pickle = SimpleNamespace(loads=loads, dumps=pickle.dumps, PicklingError=pickle.PicklingError)
 index.toc_loaders = {}
 legacy.RenamingUnpickler = loading.RenamingUnpickler = _refuse

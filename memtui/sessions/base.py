@@ -222,6 +222,11 @@ def joined_texts(blocks: object, *types: str) -> str:
     return "\n".join(filter(None, texts))
 
 
+def failed(text: str) -> str:
+    """The result of a call that the program reports as failed; it says so."""
+    return text if text.startswith("<tool_use_error>") else f"error: {text}"
+
+
 def describe_call(arguments: Mapping[str, Any]) -> str:
     """The texts among the arguments of a call, in their order: what is shown and searched of it."""
     return "\n".join(value for value in arguments.values() if isinstance(value, str))

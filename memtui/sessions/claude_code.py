@@ -18,6 +18,7 @@ from memtui.sessions.base import (
     LineReader,
     Part,
     describe_call,
+    failed,
     joined_texts,
     list_of,
     object_of,
@@ -29,6 +30,8 @@ from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session,
 
 _SUBAGENT = "agent-"
 """The file of a subagent is called so; its lines carry the id of the session above it."""
+_NO_MODEL = "<synthetic>"
+"""The model of an answer that the program made up, such as the report of an error."""
 _WITHOUT_MESSAGES = frozenset(
     {
         "summary",
@@ -103,7 +106,7 @@ class _Reader(LineReader):
         cwd, time = text_of(value.get("cwd")), parse_time(value.get("timestamp"))
         above = text_of(value.get("sessionId"))
         self.note(cwd=cwd, started=time, parent=above if self.session.is_sidechain else "")
-        if value.get("isMeta") is True:
+        if value.get("isMeta") is True or message.get("model") == _NO_MODEL:
             return
         id, parent = text_of(value.get("uuid")), text_of(value.get("parentUuid"))
         streamed = text_of(message.get("id"))
@@ -149,7 +152,9 @@ def _parts(content: object, kind: str, is_summary: bool) -> Iterator[Part]:
                 yield _call(block)
             case "tool_result":
                 call = Call("", {}, text_of(block.get("tool_use_id")))
-                yield Part(Role.TOOL, Kind.RESULT, joined_texts(block.get("content")), call)
+                text = joined_texts(block.get("content"))
+                text = failed(text) if block.get("is_error") is True else text
+                yield Part(Role.TOOL, Kind.RESULT, text, call)
 
 
 def _call(block: Mapping[str, Any]) -> Part:

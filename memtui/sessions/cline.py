@@ -1,6 +1,6 @@
-"""Transcripts of Cline and Roo Code, extensions of VS Code that rewrite one JSON file a task.
+"""Transcripts of Cline and Roo Code, which rewrite one JSON file a task.
 
-Source: formats page of sessions, 6.
+Source: formats page of sessions, 6; Cline's command line as version 3.0.65 writes it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from msgspec.structs import replace
 from memtui.errors import UnreadableFile
 from memtui.files.reading import read_bytes, walk
 from memtui.sessions.base import (
+    TITLE_CHARS,
     LineReader,
     Part,
     WholeTranscripts,
     describe_call,
+    failed,
     joined_texts,
     list_of,
     object_of,
@@ -29,17 +31,20 @@ from memtui.sessions.json_lines import Line, decode_value
 from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
 
 _HISTORY = "api_conversation_history.json"
+_MESSAGES = ".messages.json"
+"""End of the name of a session of the command line; beside it lies a file that describes it."""
 _EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline")
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
 _TASK = re.compile(
-    r"^\s*<(?:task|feedback|user_message)>(.*?)</(?:task|feedback|user_message)>", re.DOTALL
+    r"^\s*<(task|feedback|user_message|user_input)(?: [^>\n]{0,200})?>(.*?)</\1>", re.DOTALL
 )
 _RESULT = re.compile(r"^\[(\w+)[^\]\n]{0,500}\] Result:")
 _FOLDER = re.compile(r"# Current Working Directory \(([^)\n]+)\)")
 
 
 class Cline(WholeTranscripts):
-    """`tasks/<id>/api_conversation_history.json` in the extension's folder of each editor."""
+    """`tasks/<id>/api_conversation_history.json` in the extension's folder of each editor, and
+    `sessions/<id>/<id>.messages.json` of the command line."""
 
     name = "cline"
     title = "Cline"
@@ -53,19 +58,30 @@ class Cline(WholeTranscripts):
         ]
         users = [config / editor / "User" for config in configs[:2] for editor in _EDITORS]
         storages = [user / "globalStorage" for user in (*users, configs[2] / "User")]
-        own = Path(variables.get("CLINE_DIR") or home / ".cline") / "data" / "tasks"
-        return [*(each / name / "tasks" for each in storages for name in _EXTENSIONS), own]
+        own = Path(variables.get("CLINE_DIR") or home / ".cline") / "data"
+        tasks = [each / name / "tasks" for each in storages for name in _EXTENSIONS]
+        return [*tasks, own / "tasks", own / "sessions"]
 
     def files(self, root: Path) -> Iterator[Path]:
         """The histories of all tasks."""
-        return (Path(entry.path) for entry in walk(root, (_HISTORY,)))
+        return (Path(entry.path) for entry in walk(root, (_HISTORY, _MESSAGES)))
 
     def read(self, session: Session, reading: Reading) -> tuple[Session, list[Message]]:
         """See `WholeTranscripts.read`."""
-        history = decode_value(read_bytes(session.path))
+        value = decode_value(read_bytes(session.path))
+        history = object_of(value).get("messages", value)
         if not isinstance(history, list):
             raise UnreadableFile("it is not a JSON list", where=str(session.path))
-        reader = _Reader(replace(session, id=session.path.parent.name))
+        head = _describe(session.path)
+        reader = _Reader(
+            replace(
+                session,
+                id=session.path.parent.name,
+                cwd=text_of(head.get("cwd")),
+                started=parse_time(head.get("started_at")),
+                title=text_of(object_of(head.get("metadata")).get("title"))[:TITLE_CHARS],
+            )
+        )
         messages: list[Message] = []
         for number, value in enumerate(history, 1):
             if isinstance(value, dict):
@@ -75,8 +91,21 @@ class Cline(WholeTranscripts):
         return reader.session, messages
 
 
+def _describe(file: Path) -> Mapping[str, Any]:
+    """What the file beside a session of the command line says of it."""
+    if not file.name.endswith(_MESSAGES):
+        return {}
+    try:
+        beside = file.with_name(file.name.replace(_MESSAGES, ".json"))
+        return object_of(decode_value(read_bytes(beside)))
+    except UnreadableFile:
+        return {}
+
+
 class _Reader(LineReader):
     def read(self, line: Line, reading: Reading) -> Iterator[Message]:
+        if object_of(line.value.get("metadata")).get("displayRole"):  # an error, or a summary
+            return
         role = text_of(line.value.get("role"))
         time = parse_time(line.value.get("ts"))
         if role not in ("user", "assistant"):
@@ -89,9 +118,10 @@ class _Reader(LineReader):
         blocks = (
             [{"type": "text", "text": content}] if isinstance(content, str) else list_of(content)
         )
-        for block in map(object_of, blocks):
-            for part in _parts(block, role):
-                yield self.make(part, line, time=time)
+        id = text_of(line.value.get("id"))
+        parts = [part for block in map(object_of, blocks) for part in _parts(block, role)]
+        for number, part in enumerate(parts):
+            yield self.make(part, line, id=f"{id}#{number}" if id else "", time=time)
 
 
 def _parts(block: Mapping[str, Any], role: str) -> Iterator[Part]:
@@ -103,12 +133,14 @@ def _parts(block: Mapping[str, Any], role: str) -> Iterator[Part]:
             yield Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
         case "tool_result":
             call = Call("", {}, text_of(block.get("tool_use_id")))
-            yield Part(Role.TOOL, Kind.RESULT, joined_texts(block.get("content")), call)
+            result = joined_texts(block.get("content"))
+            result = failed(result) if block.get("is_error") is True else result
+            yield Part(Role.TOOL, Kind.RESULT, result, call)
         case "text" if role == "assistant" and text:
             yield Part(Role.ASSISTANT, Kind.TEXT, text)
         case "text" if _RESULT.match(text):
             yield Part(Role.TOOL, Kind.RESULT, text)
         case "text":
             found = _TASK.match(text)
-            if text := without_injected(found[1] if found else text):
+            if text := without_injected(found[2] if found else text):
                 yield Part(Role.USER, Kind.TEXT, text)

@@ -47,6 +47,7 @@ _WITHOUT_MESSAGES = frozenset(
 _OTHER_LINES = frozenset(
     {
         "event_msg",
+        "token_usage_record",
         "inter_agent_communication",
         "inter_agent_communication_metadata",
         "world_state",
@@ -75,13 +76,17 @@ class Codex(JsonLineTranscripts):
 
 
 class _Reader(LineReader):
-    """A message is named by its turn and its number in it: a fork copies turns with their ids."""
+    """A message is named by its turn and its number in it: a fork copies turns with their ids.
+
+    An answer is held back until the next message: of a compaction it is the summary once more.
+    """
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._turn = self._cwd = ""
         self._number = 0
         self._has_meta = False
+        self._held: Message | None = None
 
     def read(self, line: Line, reading: Reading) -> Iterator[Message]:
         kind, payload = text_of(line.value.get("type")), line.value.get("payload")
@@ -96,12 +101,26 @@ class _Reader(LineReader):
                 self._cwd = text_of(item.get("cwd"))
                 self.note(cwd=self._cwd)
             case "compacted":
-                if text := text_of(item.get("message")).strip():
+                text = text_of(item.get("message")).strip()
+                if self._held is not None and text.endswith(self._held.text):
+                    self._held = None
+                yield from self.rest()
+                if text:
                     yield self._make(Part(Role.SYSTEM, Kind.SUMMARY, text), line)
             case "response_item":
-                yield from self._item(item, line, reading)
+                for message in self._item(item, line, reading):
+                    yield from self.rest()
+                    if message.role is Role.ASSISTANT and message.kind is Kind.TEXT:
+                        self._held = message
+                    else:
+                        yield message
             case _ if kind not in _OTHER_LINES:
                 reading.unknown[kind or "without a type"] += 1
+
+    def rest(self) -> Iterator[Message]:
+        held, self._held = self._held, None
+        if held is not None:
+            yield held
 
     def _note_meta(self, meta: Mapping[str, Any]) -> None:
         if self._has_meta:  # a fork repeats the line of the session that it was copied from

@@ -18,6 +18,7 @@ from memtui.sessions.base import (
     LineReader,
     Part,
     describe_call,
+    failed,
     joined_texts,
     object_of,
     text_of,
@@ -93,4 +94,6 @@ def _call(data: Mapping[str, Any]) -> Part:
 def _result(data: Mapping[str, Any]) -> Part:
     result = data.get("result")
     text = text_of(object_of(result).get("content")) or joined_texts(result)
+    if error := text_of(object_of(data.get("error")).get("message")):
+        text = failed(error)
     return Part(Role.TOOL, Kind.RESULT, text, Call("", {}, text_of(data.get("toolCallId"))))

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import sqlite3
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
+
+from msgspec.structs import replace
 
 from memtui.errors import StoreError, UnreadableFile
 from memtui.sessions.base import (
@@ -20,6 +24,7 @@ from memtui.sessions.base import (
     Part,
     Transcripts,
     describe_call,
+    failed,
     joined_texts,
     list_of,
     make_message,
@@ -117,6 +122,14 @@ class Hermes(DatabaseTranscripts):
         profiles = sorted(folder.glob("profiles/*/state.db"))
         return [folder / "state.db", *profiles]
 
+    def sessions(self, file: Path) -> Iterator[Session]:
+        """The sessions in the database; `ended_at` is empty while one may be resumed."""
+        query = "SELECT session_id, MAX(timestamp) FROM messages GROUP BY session_id"
+        last = _read(file, lambda connection: dict(connection.execute(query)))
+        for session in super().sessions(file):
+            time = parse_time(last.get(session.id))
+            yield replace(session, changed=time) if time else session
+
     def describe(self, row: Mapping[str, Any], file: Path) -> Session:
         """See `DatabaseTranscripts.describe`; without a folder the source stands for it."""
         return Session(
@@ -199,28 +212,37 @@ class OpenCode(DatabaseTranscripts):
         """See `DatabaseTranscripts.read`."""
         where = "WHERE session_id = ?"
         messages = select(connection, "message", ("id", "data"), where, (session.id,))
-        roles = {row["id"]: _role(row["data"]) for row in messages}
-        columns = ("rowid", "id", "message_id", "time_created", "data")
+        heads = {row["id"]: _arguments(row["data"]) for row in messages}
+        columns = ("rowid", "message_id", "data")
         rows = connection.execute(
             f"SELECT {', '.join(columns)} FROM part {where} ORDER BY message_id, id", (session.id,)
         )
-        for row, id, message, created, data in rows:
-            role, part = roles.get(message, ""), _arguments(data)
-            for number, made in enumerate(_opencode_parts(part, role)):
-                named = f"{id}#{number}" if number else str(id)
+        counts: Counter[str] = Counter()
+        for row, message, data in rows:
+            head, part = heads.get(message, {}), _arguments(data)
+            created = object_of(head.get("time")).get("created")
+            times = object_of(part.get("time") or object_of(part.get("state")).get("time"))
+            time = parse_time(times.get("start")) or parse_time(created)
+            for made in _opencode_parts(part, head):
+                counts[message] += 1
+                # A fork copies messages with new ids, but with their times and texts.
+                named = (
+                    f"{created} {crc32(made.text.encode('utf-8', 'replace'))}"
+                    if created
+                    else message
+                )
+                id = f"{named}#{counts[message]}"
                 place = Place(str(session.path), int(row))
-                yield make_message(session, made, place, id=named, time=parse_time(created))
+                yield make_message(session, made, place, id=id, time=time)
 
 
-def _role(data: object) -> str:
-    return text_of(_arguments(data).get("role"))
-
-
-def _opencode_parts(part: Mapping[str, Any], role: str) -> Iterator[Part]:
-    text, kind = text_of(part.get("text")).strip(), part.get("type")
+def _opencode_parts(part: Mapping[str, Any], head: Mapping[str, Any]) -> Iterator[Part]:
+    text, kind, role = text_of(part.get("text")).strip(), part.get("type"), head.get("role")
     if kind == "text" and part.get("synthetic") is not True:
         if role == "user" and (text := without_injected(text)):
             yield Part(Role.USER, Kind.TEXT, text)
+        elif role == "assistant" and text and head.get("summary") is True:
+            yield Part(Role.SYSTEM, Kind.SUMMARY, text)
         elif role == "assistant" and text:
             yield Part(Role.ASSISTANT, Kind.TEXT, text)
     elif kind == "tool":
@@ -228,5 +250,6 @@ def _opencode_parts(part: Mapping[str, Any], role: str) -> Iterator[Part]:
         arguments = object_of(state.get("input"))
         call = Call(text_of(part.get("tool")), arguments, id)
         yield Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
-        if output := text_of(state.get("output")) or text_of(state.get("error")):
+        error = text_of(state.get("error"))
+        if output := failed(error) if error else text_of(state.get("output")):
             yield Part(Role.TOOL, Kind.RESULT, output, Call("", {}, id))

@@ -19,6 +19,7 @@ from memtui.sessions.base import (
     Part,
     WholeTranscripts,
     describe_call,
+    failed,
     joined_texts,
     list_of,
     object_of,
@@ -29,6 +30,7 @@ from memtui.sessions.json_lines import Line, decode_object, read_lines
 from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
 
 _WITHOUT_MESSAGES = frozenset({"info", "error", "warning"})
+_FAILED = ("error", "cancelled")
 _PROJECT_ROOT = ".project_root"
 
 
@@ -145,6 +147,7 @@ def _parts(value: Mapping[str, Any], kind: str) -> Iterator[Part]:
         call = Call(text_of(called.get("name")), arguments, id)
         yield Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
         if result := _result(called):
+            result = failed(result) if called.get("status") in _FAILED else result
             yield Part(Role.TOOL, Kind.RESULT, result, Call("", {}, id))
 
 

@@ -16,6 +16,7 @@ from memtui.sessions.base import (
     LineReader,
     Part,
     describe_call,
+    failed,
     list_of,
     object_of,
     text_of,
@@ -110,7 +111,9 @@ def _part(part: Mapping[str, object], kind: str) -> Part | None:
         call = Call(text_of(called.get("name")), arguments, text_of(called.get("id")))
         return Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
     if answer:
-        result = text_of(object_of(answer.get("response")).get("output"))
+        response = object_of(answer.get("response"))
+        error = text_of(response.get("error"))
+        result = failed(error) if error else text_of(response.get("output"))
         return Part(Role.TOOL, Kind.RESULT, result, Call("", {}, text_of(answer.get("id"))))
     if kind == "user":
         text = without_injected(text)

@@ -46,8 +46,9 @@ _BEGINNINGS = (
     "[Request interrupted by user",
     "Review the conversation above and",
     "This session is being continued from a previous conversation",
+    "[SYSTEM] ",
 )
-"""A message that begins so is the program's (Codex; Claude Code; Hermes' review of memory)."""
+"""A message that begins so is the program's (Codex, Claude Code, Hermes' review, Cline)."""
 
 
 def without_injected(text: str) -> str:

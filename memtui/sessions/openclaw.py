@@ -16,6 +16,7 @@ from memtui.sessions.base import (
     LineReader,
     Part,
     describe_call,
+    failed,
     joined_texts,
     list_of,
     object_of,
@@ -125,7 +126,9 @@ def _parts(message: Mapping[str, Any]) -> Iterator[Part]:
             yield Part(Role.USER, Kind.TEXT, text)
     elif role == "toolResult":
         call = Call("", {}, text_of(message.get("toolCallId")))
-        yield Part(Role.TOOL, Kind.RESULT, joined_texts(content), call)
+        text = joined_texts(content)
+        text = failed(text) if message.get("isError") is True else text
+        yield Part(Role.TOOL, Kind.RESULT, text, call)
     elif role == "assistant":
         if text := joined_texts(content, "text").strip():
             yield Part(Role.ASSISTANT, Kind.TEXT, text)

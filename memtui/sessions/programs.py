@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from memtui.errors import Refused, UnreadableFile, did_you_mean
+from memtui.files.reading import walk
 from memtui.sessions.base import Transcripts
 from memtui.sessions.claude_code import ClaudeCode
 from memtui.sessions.cline import Cline
@@ -39,6 +40,8 @@ PROGRAMS: Mapping[str, Transcripts] = {
     )
 }
 """Name -> the transcripts of a program."""
+_COMPRESSED = ".jsonl.zst"
+"""End of the names of transcripts that Codex and OpenClaw have compressed."""
 
 
 class Holdings(Struct, frozen=True):
@@ -130,6 +133,7 @@ def find_sessions(
                 for each in sessions
                 if each.id not in forgotten and not is_excluded(each, left_out)
             ]
+        found.unreadable += _compressed(program.roots(home, variables))
     found.sessions.sort(key=lambda each: each.changed.timestamp() if each.changed else 0.0)
     found.sessions.reverse()
     latest: dict[tuple[str, str, str], Session] = {}
@@ -137,6 +141,16 @@ def find_sessions(
         latest.setdefault((each.program, each.id, each.path.name), each)
     found.sessions = list(latest.values())
     return found
+
+
+def _compressed(roots: Iterable[Path]) -> Iterator[UnreadableFile]:
+    """For each root with compressed transcripts how many there are; Python reads zstd from 3.14."""
+    for root in roots:
+        names = [entry.path for entry in walk(root, (_COMPRESSED,))]
+        count = sum(not os.path.exists(name.removesuffix(".zst")) for name in names)
+        if count:
+            told = "1 session is" if count == 1 else f"{count} sessions are"
+            yield UnreadableFile(f"{told} compressed with zstd, and not read", where=str(root))
 
 
 def _files(program: Transcripts, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +15,9 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled
 from memtui.sessions import PROGRAMS, Session
 from memtui.sessions.origin import Origin, OriginKind, recorded_ids
+
+if TYPE_CHECKING:
+    from memtui.search.uses import Used
 
 MOST_BYTES = 256 << 20
 """Bytes of sessions that are read for one memory: some seconds of the processor. `memtui origin`
@@ -31,24 +35,37 @@ class Learned(Struct, frozen=True):
     """One line; empty where nothing is known."""
     origins: Sequence[Origin] = ()
     """The surest first."""
+    used: str = ""
+    """How often it was used, and when last; empty where no use is known."""
 
 
 def find_learned(memory: Memory, sessions: Sequence[Session], cancelled: IsCancelled) -> Learned:
-    """Find the sessions that taught a memory. Raises Cancelled."""
+    """Find the sessions that taught a memory, and those that used it. Raises Cancelled."""
     from memtui.search.mentions import origins_of
+    from memtui.search.uses import find_uses
 
     origins = origins_of(memory, _candidates(memory, sessions), cancelled)
+    used = _describe_used(find_uses(memory, _later(memory, sessions), cancelled))
     known = {id for each in origins for id in (each.session.id, each.session.path.stem)}
     origins = _one_for_each(origins)
     gone = [id for id in recorded_ids(replace(memory, source="")) if id not in known]
+    words = ""
     if origins:
-        more = text.and_more(len(origins) - 1)
-        return Learned(f"{describe_origin(origins[0])}{more}", origins)
-    if gone and "originSessionId" in str(memory.extra):
-        return Learned(
-            f"in session {text.one_line(gone[0])[:8]}, which is no longer there: recorded"
-        )
-    return Learned("")
+        words = describe_origin(origins[0]) + text.and_more(len(origins) - 1)
+    elif gone:
+        id = text.one_line(gone[0])[:ID_CHARS]
+        words = f"in session {id}, which is no longer there: {OriginKind.RECORDED}"
+    return Learned(words, origins, used)
+
+
+def _describe_used(used: Used) -> str:
+    counts = []
+    if used.uses:
+        counts.append(f"in {text.counted(len(used.uses), 'session')}")
+    if used.counted:
+        counts.append(f"{text.counted(used.counted, 'time')} by the count of its store")
+    last = [f"last {text.date(used.last)[:10]}"] if counts and used.last is not None else []
+    return ", ".join([*counts, *last])
 
 
 def _one_for_each(origins: Iterable[Origin]) -> list[Origin]:
@@ -74,6 +91,19 @@ def _candidates(memory: Memory, sessions: Iterable[Session]) -> list[Session]:
             if size <= MOST_BYTES:
                 others.append(session)
     return named + others
+
+
+def _later(memory: Memory, sessions: Iterable[Session]) -> list[Session]:
+    """The sessions that went on after a memory was made, the last first."""
+    since = memory.created or memory.when
+    found, size = list[Session](), 0
+    for session in sessions:
+        if since is None or session.changed is None or session.changed >= since:
+            size += session.size
+            if size > MOST_BYTES:
+                break
+            found.append(session)
+    return found
 
 
 def describe_origin(origin: Origin) -> str:

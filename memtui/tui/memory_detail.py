@@ -217,8 +217,8 @@ class MemoryDetail(NamedTuple):
     folded: bool = True
     """Without the raw fields."""
     findings: Sequence[str] = ()
-    learned: str = ""
-    """When and in what session it was learned."""
+    learned: tuple[str, str] = ("", "")
+    """When and in what session it was learned; how often it was used, and when last."""
 
     @property
     def width(self) -> int:
@@ -347,7 +347,7 @@ class MemoryDetail(NamedTuple):
         updated = memory.updated if memory.updated != memory.created else None
         read_by = memory.extra.get(READ_BY)
         pairs = [
-            ("Learned", self.learned),
+            *zip(("Learned", "Used"), self.learned, strict=True),
             ("Entity", ", ".join((memory.entity, *memory.also_entities))),
             ("Tags", ", ".join(memory.tags)),
             ("Created", self._time(memory.created) if memory.created else ""),

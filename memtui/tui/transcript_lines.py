@@ -297,12 +297,13 @@ class TranscriptLines:
         for each in self._head:
             note = f"  {each.note}" if each.note else ""
             room = max(8, width - 4 - text.width(note))
-            words = text.column(each.words, room)
+            words = text.cut_line(each.words, room)
+            gap = " " * (room - text.width(words))
             lines.append(
                 (
                     Segment(f" {each.sign} ", palette.accent),
                     Segment(words, palette.link if each.ref else palette.text),
-                    Segment(note, palette.faint),
+                    Segment(gap + note, palette.faint),
                 )
             )
         return [*lines, ()] if lines else []

@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import PurePath
 from typing import Any
@@ -182,13 +182,16 @@ class CheckedText(Struct, frozen=True):
     """Why it may be a planted instruction."""
 
 
-def check_text(memory: Memory) -> CheckedText:
-    """Look for secrets, instructions and hidden characters in the text of a memory."""
+def check_text(memory: Memory, *, is_clean: bool = False) -> CheckedText:
+    """Look for secrets, instructions and hidden characters in the text of a memory.
+
+    `is_clean`: its content was searched for secrets before, and has none.
+    """
     whole = f"{memory.title}\n{memory.content}"
     return CheckedText(
         tuple(
             f"{secret.what}: {secret.masked}"
-            for text in (memory.title, memory.content)
+            for text in (memory.title, "" if is_clean else memory.content)
             for secret in find_secrets(text)
             if not secret.is_doubtful
         ),
@@ -205,9 +208,15 @@ class TextChecks:
         self._earlier: Mapping[bytes, CheckedText] = {}
 
     def of(
-        self, rows: Mapping[int, Memory], report: Report = silent, cancelled: IsCancelled = never
+        self,
+        rows: Mapping[int, Memory],
+        report: Report = silent,
+        cancelled: IsCancelled = never,
+        clean: Collection[int] = (),
     ) -> list[CheckedText]:
         """The checked text of each row; those of other rows are forgotten.
+
+        `clean`: the numbers of rows that are known to have no secret.
 
         Raises:
             Cancelled: It was stopped; what was checked is kept.
@@ -221,7 +230,10 @@ class TextChecks:
                     raise Cancelled
                 report(Progress("check texts", number, len(rows)))
             digest = _digest_text(memory)
-            self._known[serial] = digest, self._earlier.get(digest) or check_text(memory)
+            self._known[serial] = (
+                digest,
+                self._earlier.get(digest) or check_text(memory, is_clean=serial in clean),
+            )
         return [self._known[serial][1] for serial in rows]
 
     def to_record(self) -> dict[str, Any]:

@@ -54,6 +54,8 @@ _LIKE = 0.4
 """Jaccard of the other words from which two statements are about the same."""
 _LIKE_OF_ONE = 0.15
 """The same, where they name the same thing."""
+_LIKE_OF_SETTING = 0.7
+"""The same for settings, whose other words say of what they are one."""
 _ARTICLES = frozenset({"the", "our", "this", "that", "all", "there", "every", "each"})
 _MOST_OF_ONE = 40
 """Statements with one attribute that are compared."""
@@ -79,6 +81,8 @@ class _Claim(Struct, frozen=True):
     words: frozenset[str]
     names: frozenset[str]
     """Capitalised words of the text, in lower case."""
+    is_setting: bool = False
+    """The attribute is a word such as `port`, which many things have."""
 
     @property
     def entity(self) -> str:
@@ -112,6 +116,8 @@ def _disagree(one: _Claim, other: _Claim) -> bool:
         return False
     if one.value in other.value.split() or other.value in one.value.split():
         return False
+    if one.is_setting:
+        return jaccard(one.words, other.words) >= _LIKE_OF_SETTING
     is_one_entity = one.names & other.names or one.entity == other.entity
     return (bool(is_one_entity) and jaccard(one.words, other.words) >= _LIKE_OF_ONE) or (
         jaccard(one.words, other.words) >= _LIKE
@@ -127,10 +133,15 @@ def _claims(memory: Memory) -> Iterator[_Claim]:
     counted = list(_COUNTED.finditer(text))
     if len(counted) == 1:
         noun = stem(counted[0][2].split()[-1].lower())
-        is_setting = _SETTING.search(text[: counted[0].start()])
-        if not is_setting and noun not in _ARTICLES and not _MEASURED.match(noun):
+        setting = _SETTING.search(text[: counted[0].start()])
+        if not setting and noun not in _ARTICLES and not _MEASURED.match(noun):
             number = counted[0][1].replace(",", "").replace(".", "")
             yield _Claim(memory, noun, number, words - {noun, counted[0][1]}, names)
+    numbers = list(_NUMBER.finditer(text))
+    setting = _SETTING.search(text[: numbers[0].start()]) if len(numbers) == 1 else None
+    if setting is not None:
+        rest = words - {stem(setting[1].lower()), numbers[0][0]}
+        yield _Claim(memory, setting[1].lower(), numbers[0][0], rest, names, is_setting=True)
     for found in _IS.finditer(text) if not counted else ():
         subject = stems_of(found[1])
         if len(subject) >= 2 and not re.search(r"\d", found[2]):

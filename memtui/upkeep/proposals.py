@@ -116,7 +116,7 @@ RULES: Mapping[ProposalKind, Rule] = {
         9, 9, "Two memories say nearly the same."),
     ProposalKind.CONTRADICTION: Rule("Contradictions", STORE, 9, 11,
         "Two current memories about one subject cannot both be true."),
-    ProposalKind.DISAGREE: Rule("They disagree", MEMTUI, 7, 7,
+    ProposalKind.DISAGREE: Rule("They disagree", MEMTUI, 8, 8,
         "Two stores give one attribute of one entity two values: agents read either."),
     ProposalKind.OPPOSED: Rule("Choices and moves", "Engram proposal, Conflict detection", 5, 5,
         "One memory tells of a choice, a later one of a move away from it."),

@@ -1,25 +1,33 @@
 """The index over sessions: time, memory and size, beside SQLite FTS5 over the same text.
 
-python -m tests.bench.sessions [--conversation MB] [--total MB]
+    python -m tests.bench.sessions [--conversation MB] [--total MB] [--folder FOLDER]
 
-Writes transcripts of Claude Code of this size into a temporary home, of which `conversation` MB are
-words of person and agent and the rest results of tools. The words follow a Zipf distribution.
+Writes transcripts of Claude Code into a temporary home, of which `conversation` MB are words of
+person and agent and the rest results of tools. The words follow a Zipf distribution, and one in
+fifty is an identifier that comes once. A megabyte has as many words, a message as many different
+ones, and 8 MB as many different ones, as documentation of Python and npm packages in messages of
+this size (155,000, 46 and 52,000).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import resource
 import sqlite3
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
 
+from memtui.paths import CONFIG_VARIABLE, STATE_VARIABLE
 from memtui.query import parse_search
 from memtui.search.query_terms import analyze_terms
 from memtui.search.session_index import SessionIndex
@@ -27,8 +35,14 @@ from memtui.sessions import Kind, Reading, find_program, find_sessions
 
 MESSAGE_WORDS = 80
 SESSION_MESSAGES = 200
-VOCABULARY = 40_000
+VOCABULARY = 30_000
+IDENTIFIERS = 0.018
+"""Share of words that come once."""
+REPEATED = 0.4
+"""Share of words that their message has before."""
 SEARCHES = 200
+_SYLLABLES = [a + b + c for a in "bdgkpt" for b in "aeiou" for c in "lnrs"]
+_TOOL_OUTPUT = 'def read(path: str) -> bytes:\n\treturn open(path, "rb").read()  # 0x3f9a\n'
 
 
 def main() -> None:
@@ -36,70 +50,97 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--conversation", type=float, default=6.0, help="MB of conversation")
     parser.add_argument("--total", type=float, default=200.0, help="MB of all transcripts")
+    parser.add_argument("--folder", type=Path, help="where the temporary home is made")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         _measure(Path(folder), arguments.conversation * 1e6, arguments.total * 1e6)
 
 
 def _measure(home: Path, conversation: float, total: float) -> None:
-    words = [f"{_word(n)}" for n in range(VOCABULARY)]
+    words = [_word(number) for number in range(VOCABULARY)]
     said = _write(home, conversation, total, words)
     sessions = find_sessions(["claude"], [], home, {}).sessions
     size = sum(session.size for session in sessions)
     print(f"{size / 1e6:.0f} MB in {len(sessions)} sessions, {said / 1e6:.1f} MB conversation")
-
     started = time.process_time()
-    program = find_program("claude")
-    texts = [
-        (number, message.text)
-        for session in sessions
-        for number, message in enumerate(program.messages(session, Reading()))
-        if message.kind is Kind.TEXT
-    ]
-    print(f"reading only: {time.process_time() - started:.1f} s of processor time")
+    count = sum(1 for _ in _texts(home))
+    spent = time.process_time() - started
+    print(f"reading only: {spent:.1f} s of processor time, {count} messages")
 
     index = SessionIndex(home / "cache", "claude")
-    started = time.process_time()
-    done = index.update(sessions)
-    print(f"first index: {time.process_time() - started:.1f} s, {done}")
+    common = words[5]
+    first, spent, memory = _index(home, lambda: _search(index, common))
+    print(f"first index: {spent:.1f} s of processor time, {memory:.0f} MiB at most")
+    print(f"first words found after {first:.1f} s")
     kept = sum(file.stat().st_size for file in index.home.rglob("*") if file.is_file())
     print(f"on disk: {kept / 1e6:.1f} MB, {kept / said:.2f} of the conversation")
-    print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 
     with sessions[0].path.open("a", encoding="utf-8") as lines:
         lines.write(_line("user", "zanzibarine", 10**9) + "\n")
+    first, spent, _ = _index(home, lambda: _search(index, "zanzibarine"))
+    print(f"a new message found after {first:.2f} s, {spent:.2f} s of processor time")
+    _compare(index, home, words)
+
+
+def _index(home: Path, found: Callable[[], int]) -> tuple[float, float, float]:
+    """Seconds until something is found, processor time and MiB of a run of the worker."""
+    settings = home / "config.toml"
+    settings.write_text('[sessions]\nprograms = ["claude"]\n', "utf-8")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
-    again = find_sessions(["claude"], [], home, {}).sessions
-    index.update(again)
-    found = _search(index, "zanzibarine")
-    print(f"a new message found after {time.perf_counter() - started:.2f} s: {found}")
-    _compare(index, texts, words, home / "fts.db")
+    command = (sys.executable, "-m", "memtui.search.session_worker", str(home / "cache"), "claude")
+    moved = {"HOME": str(home), CONFIG_VARIABLE: str(settings), STATE_VARIABLE: str(home / "state")}
+    environment = {**os.environ, **moved}
+    first = 0.0
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as worker:
+        while True:
+            is_over = worker.poll() is not None
+            if not first and found():
+                first = time.perf_counter() - started
+            if is_over:
+                break
+            time.sleep(0.1 if not first else 1)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return first, spent, after.ru_maxrss / 1024
 
 
-def _compare(
-    index: SessionIndex, texts: list[tuple[int, str]], words: list[str], file: Path
-) -> None:
+def _texts(home: Path) -> Iterator[str]:
+    program = find_program("claude")
+    for session in find_sessions(["claude"], [], home, {}).sessions:
+        for message in program.messages(session, Reading()):
+            if message.kind is Kind.TEXT:
+                yield message.text
+
+
+def _compare(index: SessionIndex, home: Path, words: list[str]) -> None:
+    file = home / "fts.db"
     database = sqlite3.connect(file)
+    texts = list(_texts(home))
     started = time.process_time()
     database.execute("CREATE VIRTUAL TABLE t USING fts5(text, content='', tokenize='porter')")
-    database.executemany("INSERT INTO t (text) VALUES (?)", ((text,) for _, text in texts))
+    database.executemany("INSERT INTO t (text) VALUES (?)", ((text,) for text in texts))
     database.commit()
     spent = time.process_time() - started
     print(f"FTS5 contentless: {spent:.1f} s, {file.stat().st_size / 1e6:.1f} MB")
     chance = random.Random(5)
     asked = [" ".join(chance.sample(words[50:5000], 2)) for _ in range(SEARCHES)]
-    ours, theirs = [], []
+    asked += [" ".join(chance.sample(words[:50], 2)) for _ in range(SEARCHES // 10)]
+    times: dict[str, list[float]] = {"memtui": [], "memtui, with a filter": [], "FTS5": []}
+    query = "SELECT rowid FROM t WHERE t MATCH ? ORDER BY rank LIMIT 20"
     for text in asked:
-        started = time.perf_counter()
-        _search(index, text)
-        ours.append(time.perf_counter() - started)
-        started = time.perf_counter()
-        query = "SELECT rowid FROM t WHERE t MATCH ? ORDER BY rank LIMIT 20"
-        database.execute(query, (" ".join(text.split()),)).fetchall()
-        theirs.append(time.perf_counter() - started)
-    for name, times in (("memtui", ours), ("FTS5", theirs)):
-        p95 = statistics.quantiles(times, n=20)[-1]
-        print(f"{name}: search p50 {statistics.median(times) * 1e3:.1f} ms, p95 {p95 * 1e3:.1f} ms")
+        for name, ask in (
+            ("memtui", lambda text=text: _search(index, text)),
+            ("memtui, with a filter", lambda text=text: _search(index, f"{text} since:2026-05-06")),
+            ("FTS5", lambda text=text: database.execute(query, (text,)).fetchall()),
+        ):
+            started = time.process_time()
+            ask()
+            times[name].append(time.process_time() - started)
+    for name, spent_each in times.items():
+        p95 = statistics.quantiles(spent_each, n=20)[-1]
+        middle = statistics.median(spent_each)
+        print(f"{name}: search p50 {middle * 1e3:.1f} ms, p95 {p95 * 1e3:.1f} ms")
 
 
 def _search(index: SessionIndex, text: str) -> int:
@@ -113,18 +154,24 @@ def _write(home: Path, conversation: float, total: float, words: list[str]) -> i
     folder = home / ".claude" / "projects" / "-srv-shop"
     folder.mkdir(parents=True)
     said = session = 0
-    filler = "0123456789abcdef" * 64
-    per_message = max(0, int((total / conversation - 1) * MESSAGE_WORDS * 8))
+    per_message = max(0, int((total / conversation - 1) * MESSAGE_WORDS * 5.8))
+    result = (_TOOL_OUTPUT * (per_message // len(_TOOL_OUTPUT) + 1))[:per_message]
+    content = [{"type": "tool_result", "tool_use_id": "t", "content": result}]
+    output = _line("user", content, -1)
     while said < conversation:
         lines = []
         for number in range(SESSION_MESSAGES):
-            text = " ".join(chance.choices(words, cum_weights=weights, k=MESSAGE_WORDS))
+            chosen = chance.choices(words, cum_weights=weights, k=MESSAGE_WORDS)
+            for at in range(1, MESSAGE_WORDS):
+                if chance.random() < REPEATED:
+                    chosen[at] = chosen[chance.randrange(at)]
+                elif chance.random() < IDENTIFIERS:
+                    chosen[at] = f"{chosen[at]}_{chance.getrandbits(40):x}"
+            text = " ".join(chosen)
             said += len(text)
             role = "assistant" if number % 2 else "user"
             lines.append(_line(role, text, session * SESSION_MESSAGES + number))
-            result = (filler * (per_message // len(filler) + 1))[:per_message]
-            content = [{"type": "tool_result", "tool_use_id": "t", "content": result}]
-            lines.append(_line("user", content, -1))
+            lines.append(output)
         (folder / f"{session:08x}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
         session += 1
     return said
@@ -135,7 +182,7 @@ def _line(role: str, content: object, number: int) -> str:
         {
             "type": role,
             "uuid": f"u{number}" if number >= 0 else "",
-            "timestamp": "2026-05-04T08:15:00.000Z",
+            "timestamp": f"2026-05-{4 + number % 4:02}T08:15:00.000Z",
             "cwd": "/srv/shop",
             "message": {"role": role, "content": content},
         }
@@ -143,12 +190,9 @@ def _line(role: str, content: object, number: int) -> str:
 
 
 def _word(number: int) -> str:
-    letters = ""
-    number += 26
-    while number:
-        number, rest = divmod(number, 26)
-        letters += "etaoinshrdlucmfwypvbgkjqxz"[rest]
-    return letters
+    """Frequent words have three letters, others six, rare ones nine."""
+    high, low = divmod(number, len(_SYLLABLES))
+    return (_word(high - 1) if high else "") + _SYLLABLES[low]
 
 
 if __name__ == "__main__":

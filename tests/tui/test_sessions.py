@@ -101,13 +101,13 @@ async def test_a_theme_is_looked_at_and_kept(root: Path, tmp_path: Path) -> None
 
 
 async def test_other_keys(root: Path) -> None:
-    keys = {"zoom": ("J",), "search": ("ctrl+s",)}
+    keys = {"zoom": ("Q",), "search": ("ctrl+s",)}
     async with stage(root, (200, 35), settings=Settings(keys=keys)) as on:
         await on.sees("^s search")
-        await on.sees("J zoom")
+        await on.sees("Q zoom")
         await on.press("z")
         assert not on.browse.zoomed
-        await on.press("J")
+        await on.press("Q")
         assert on.browse.zoomed
         await on.press("ctrl+s")
         assert isinstance(on.app.focused, Input)

@@ -327,12 +327,12 @@ def _preserved_wal(path: Path) -> Iterator[None]:
 
 
 def _begin(connection: sqlite3.Connection, path: Path) -> None:
-    for round_ in range(BUSY_ROUNDS):
+    for more in reversed(range(BUSY_ROUNDS)):
         try:
             connection.execute("BEGIN IMMEDIATE")
             return
         except sqlite3.OperationalError as error:
-            if not is_busy(error) or round_ == BUSY_ROUNDS - 1:
+            if not is_busy(error) or not more:
                 advice = "; try again when the other program is done" if is_busy(error) else ""
                 why = f"the database cannot be written ({database_error_text(error, path)})"
                 do = f"nothing was changed{advice}"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 LOOK_AGAIN = 60.0
 """Seconds after which sessions are looked for again, for what a memory was learned in."""
+SHORTEST_WORD = 4
+"""Letters of a word of a memory that is highlighted in what it looks like."""
 MOST_KEPT = 200
 """Memories whose origin is kept."""
 
@@ -125,7 +127,7 @@ class TranscriptActions:
         if not screen.app.settings.session_programs:
             return
         if (known := self._learned.get(_key(memory))) is not None:
-            screen.detail.show_learned(memory.ref, known.words)
+            self._show_learned(memory, known)
             return
 
         def find(job: Job) -> Learned:
@@ -142,10 +144,16 @@ class TranscriptActions:
             while len(self._learned) >= MOST_KEPT:
                 del self._learned[next(iter(self._learned))]
             self._learned[_key(memory)] = found
-            screen.detail.show_learned(memory.ref, found.words)
+            self._show_learned(memory, found)
             screen.update_keys()
 
         screen.worker.jobs.start("learned", find, show, lambda _: None, only_reads=True)
+
+    def _show_learned(self, memory: Memory, known: Learned) -> None:
+        """Show where a memory was learned, with the key that goes there."""
+        key = self._screen.app.key_of("learned") if known.origins else ""
+        words = f"{known.words} · {key} reads it" if key else known.words
+        self._screen.detail.show_learned(memory.ref, words, known.used)
 
     def _go_to_learned(self) -> None:
         """Read the session that taught the memory, from the words that did."""
@@ -167,11 +175,14 @@ class TranscriptActions:
         )
 
     def _read(self, origin: Origin, memory: Memory) -> None:
-        from memtui.search.analysis import list_words
+        from memtui.search.analysis import QUESTION_WORDS, list_words
         from memtui.tui.dialogs.session_reader import Passage, SessionReader
 
         screen, message = self._screen, origin.words or origin.call
-        words = list_words(memory.full_text) if origin.strength is not None else ()
+        words: list[str] = []
+        if origin.strength is not None:  # its words are among others in that message
+            words = [each for each in list_words(memory.full_text) if each not in QUESTION_WORDS]
+            words = [each for each in words if len(each) >= SHORTEST_WORD]
         passage = Passage.of(message, words) if message is not None else None
         reader = SessionReader(origin.session, self._source(), screen.now, passage)
         screen.app.ask(reader, self._go_to)

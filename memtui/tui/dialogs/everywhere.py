@@ -569,7 +569,7 @@ class EverywhereScreen(Dialog[str]):
         return super().keys()
 
     def action_leave(self) -> None:
-        """Leave the line for the results first, then the screen."""
+        """Leave the screen; indexing stops, and what was indexed stays."""
         self.dismiss(None)
 
     def action_act(self, action_id: str) -> None:

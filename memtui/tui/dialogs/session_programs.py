@@ -46,8 +46,8 @@ def draw_program(row: ProgramRow, palette: Palette, width: int) -> list[tuple[st
 def draw_terms(row: ProgramRow, palette: Palette, width: int) -> list[list[Segment]]:
     """What turning a program on means."""
     program = PROGRAMS[row.name]
-    lines = wrapped(program.title, palette.heading, width)
-    for sentence in (describe_holdings(program, row.holdings), *describe_terms(program)):
+    lines = wrapped(describe_holdings(program, row.holdings), palette.heading, width)
+    for sentence in describe_terms(program):
         lines += [[], *wrapped(sentence, palette.text, width)]
     return lines
 

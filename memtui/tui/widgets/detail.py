@@ -63,8 +63,8 @@ class Detail(ListWindow):
         """Markdown can be rendered without an import, which would take 0.1 s."""
         self._folded = True
         self._findings: Mapping[str, Sequence[str]] = {}
-        self._learned = ("", "")
-        """Ref of a memory, and in what session it was learned."""
+        self._learned = ("", "", "")
+        """Ref of a memory, in what session it was learned, and how often it was used."""
         self.roots: Mapping[str, Path] = {}
         """Store -> its folder, which files are named from."""
 
@@ -104,9 +104,9 @@ class Detail(ListWindow):
         if is_other:
             self._lay_out()
 
-    def show_learned(self, ref: str, words: str) -> None:
-        """Set in what session the memory with this ref was learned."""
-        before, self._learned = self._learned, (ref, words)
+    def show_learned(self, ref: str, words: str, used: str) -> None:
+        """Set in what session the memory with this ref was learned, and how often it was used."""
+        before, self._learned = self._learned, (ref, words, used)
         if before != self._learned and ref == _ref(self.memory):
             self._lay_out()
 
@@ -239,7 +239,7 @@ class Detail(ListWindow):
                 raw=self._raw or not self._can_render,
                 folded=self._folded,
                 findings=self._findings.get(self.memory.ref, ()),
-                learned=self._learned[1] if self._learned[0] == self.memory.ref else "",
+                learned=self._learned[1:] if self._learned[0] == self.memory.ref else ("", ""),
             ).lines()
         if _ref(self.memory) != self._laid_out_ref:
             self._laid_out_ref = _ref(self.memory)

@@ -21,8 +21,8 @@ from memtui.stores.format import ExportRequest
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 NOW_MS = 1_795_132_800_000
-LIVE = NOW_MS - 89 * 86_400_000
-IDLE = NOW_MS - 91 * 86_400_000
+LIVE = NOW_MS - 90 * 86_400_000
+IDLE = LIVE - 1
 SHOP, GONE, HEADLESS = "a" * 16, "b" * 16, "c" * 16
 
 BYTES = (

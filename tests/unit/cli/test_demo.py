@@ -10,11 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from memtui import query
-from memtui.cli.demo_story import STORY, Shift, copy_story, shift_dates
+from memtui import paths, query
+from memtui.cli.demo_story import (
+    PROGRAMS,
+    STORY,
+    Shift,
+    copy_story,
+    shift_dates,
+    turn_on_sessions,
+)
 from memtui.library import Library
 from memtui.paths import bundled_folder
+from memtui.sessions.chosen import chosen_sessions
 from memtui.stores import registry
+from memtui.tui.learned import find_learned
 
 SAMPLE_DATA = bundled_folder("sample-data")
 END = datetime.fromisoformat(json.loads((SAMPLE_DATA / STORY).read_text("utf-8"))["end"])
@@ -99,3 +108,38 @@ def test_the_laptop_has_what_the_page_says(tmp_path: Path) -> None:
     )
     kinds = {finding.kind for finding in library.check()}
     assert kinds == {"secret", "instruction", "dangling reference"}
+
+
+def test_its_sessions_taught_its_memories_in_each_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the person's own settings are copied, not changed."""
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "config.toml").write_text('theme = "dawn"\n')
+    monkeypatch.setenv(paths.CONFIG_VARIABLE, str(own))
+    monkeypatch.setenv(paths.STATE_VARIABLE, str(tmp_path / "state"))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"):
+        monkeypatch.setenv(name, "")
+    story = tmp_path / "laptop"
+    library = open_story(story, datetime.now(UTC))
+    turn_on_sessions(story, tmp_path)
+    assert (own / "config.toml").read_text() == 'theme = "dawn"\n'
+    assert 'theme = "dawn"' in paths.config_file().read_text()
+    found = chosen_sessions()
+    assert not found.unreadable
+    assert len(found.sessions) >= 6
+    assert {each.program for each in found.sessions} == set(PROGRAMS)
+    for headline, kind in (
+        ("Deploys", "written here"),
+        ("Noor's finance contact", "written here"),
+        ("Customers and carts on Drizzle", "recorded"),
+        ("truncate in parallel", "looks like"),
+    ):
+        memory = next(
+            memory
+            for store in library.stores
+            for memory in library.memories(store.label)
+            if memory.headline.startswith(headline)
+        )
+        assert f": {kind}" in find_learned(memory, found.sessions, lambda: False).words, headline

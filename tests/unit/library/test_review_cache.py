@@ -31,9 +31,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     check = checks.check_text
 
-    def noted(memory: Memory) -> checks.CheckedText:
+    def noted(memory: Memory, **known: bool) -> checks.CheckedText:
         seen.append(memory.content)
-        return check(memory)
+        return check(memory, **known)
 
     monkeypatch.setattr(checks, "check_text", noted)
     return seen

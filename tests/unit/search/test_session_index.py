@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -200,3 +201,64 @@ def test_times_of_the_query_count(tmp_path: Path) -> None:
     home.update()
     assert home.hits("invoices since:2026-05-05") == []
     assert len(home.hits("invoices until:2026-05-05")) == 1
+
+
+def test_many_small_updates_leave_few_segments_and_every_message_once(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    said = [f"Invoice {number} is in cents." for number in range(20)]
+    lines = [claude_line("user", text, f"u{at}", at) for at, text in enumerate(said)]
+    for count in range(1, len(said) + 1):
+        write_lines(claude_file(home), lines[:count])
+        home.update()
+    assert sorted(home.found("cents")) == sorted(said)
+    assert len(list(home.cache.rglob("*.seg"))) <= 6
+
+
+def test_a_rare_word_counts_more_than_a_frequent_one(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    often, rare = "cents cents cents cents taler", "cents taler taler"
+    said = [*["only cents"] * 12, often, rare]
+    lines = [claude_line("user", text, f"u{at}", at) for at, text in enumerate(said)]
+    write_lines(claude_file(home), lines)
+    home.update()
+    assert home.found("cents taler") == [rare, often]
+    assert len(home.hits("cents")) == len(said)
+    assert home.found("cents")[0] == often
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_point_of_indexing_leaves_nothing_half(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    WRITERS["claude"](tmp_path)
+    home.update()
+    later = [claude_line("user", f"Ship on day {n}.", f"o{n}", n) for n in range(4)]
+    write_lines(claude_file(home, "ffff"), later)
+    calls = 0
+    while not _update_until(home, calls):
+        calls += KILLED_EACH
+        assert home.found("invoices") == [SAID]
+        assert len(home.found("ship day")) in (0, len(later))
+    home.update()
+    assert home.found("invoices") == [SAID]
+    assert len(home.found("ship day")) == len(later)
+
+
+KILLED_EACH = 1500
+
+
+def _update_until(home: Home, calls: int) -> bool:
+    """Update in a process that ends with this call of a function; whether it came to its end."""
+    process = os.fork()
+    if process == 0:
+        left = calls
+
+        def count(*_: object) -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                os._exit(9)
+
+        sys.setprofile(count)
+        home.update()
+        os._exit(0)
+    return os.waitpid(process, 0)[1] == 0

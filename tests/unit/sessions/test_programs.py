@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from tests.unit.sessions.transcripts import (
     WITHOUT_FOLDER,
     WRITERS,
     claude_line,
+    cline_cli,
     write_lines,
 )
 
@@ -114,6 +117,36 @@ def test_a_pipe_in_place_of_a_session_is_named_and_never_waited_for(tmp_path: Pa
     assert isinstance(found.unreadable[0], UnreadableFile)
 
 
+FAILED = {
+    "claude": ('"type": "tool_result",', '"type": "tool_result", "is_error": true,'),
+    "cline": ('"type": "tool_result",', '"type": "tool_result", "is_error": true,'),
+    "openclaw": ('"role": "toolResult",', '"role": "toolResult", "isError": true,'),
+    "pi": ('"role": "toolResult",', '"role": "toolResult", "isError": true,'),
+    "gemini": ('"id": "t1",', '"id": "t1", "status": "error",'),
+    "qwen": ('{"output": ', '{"error": '),
+    "copilot": ('"result": {"content": ', '"error": {"message": '),
+}
+"""Program -> how its transcript changes when a call fails."""
+
+
+@pytest.mark.parametrize("name", FAILED)
+def test_the_result_of_a_call_that_failed_says_so(tmp_path: Path, name: str) -> None:
+    file = WRITERS[name](tmp_path)
+    file.write_text(file.read_text("utf-8").replace(*FAILED[name]), "utf-8")
+    assert read(tmp_path, name)[0][-1].text == f"error: {RESULT}"
+
+
+def test_compressed_sessions_are_counted_unless_they_are_there_uncompressed(tmp_path: Path) -> None:
+    file = WRITERS["codex"](tmp_path)
+    for name in (f"{file.name}.zst", "rollout-1.jsonl.zst", "rollout-2.jsonl.zst"):
+        (file.parent / name).write_bytes(b"(\xb5/\xfd")
+    found = find_sessions(["codex"], [], tmp_path, {})
+    assert len(found.sessions) == 1
+    assert [str(each) for each in found.unreadable] == [
+        f"{tmp_path}/.codex/sessions: 2 sessions are compressed with zstd, and not read"
+    ]
+
+
 # ---- Claude Code --------------------------------------------------------------------------------
 
 
@@ -170,6 +203,22 @@ def test_the_copy_that_a_fork_begins_with_has_the_same_ids(tmp_path: Path) -> No
     assert all(ids[0])
 
 
+def test_the_answer_that_is_a_summary_is_told_once_as_a_summary(tmp_path: Path) -> None:
+    file = WRITERS["codex"](tmp_path)
+    content = [{"type": "output_text", "text": "They want cents."}]
+    message = {"type": "message", "role": "assistant", "content": content}
+    with file.open("a", encoding="utf-8") as lines:
+        for kind, payload in (
+            ("response_item", message),
+            ("event_msg", {"type": "token_count"}),
+            ("compacted", {"message": "A model made this summary:\nThey want cents."}),
+            ("response_item", message),
+        ):
+            lines.write(json.dumps({"type": kind, "payload": payload}) + "\n")
+    last = read(tmp_path, "codex")[0][-3:]
+    assert [message.kind for message in last] == [Kind.RESULT, Kind.SUMMARY, Kind.TEXT]
+
+
 def test_the_copied_history_of_a_compaction_is_not_read(tmp_path: Path) -> None:
     file = WRITERS["codex"](tmp_path)
     with file.open("a", encoding="utf-8") as lines:
@@ -181,3 +230,43 @@ def test_the_copied_history_of_a_compaction_is_not_read(tmp_path: Path) -> None:
         Kind.SUMMARY,
         "They want cents.",
     )
+
+
+# ---- others --------------------------------------------------------------------------------------
+
+
+def test_a_session_of_clines_command_line_is_read_without_its_nudges(tmp_path: Path) -> None:
+    cline_cli(tmp_path)
+    session = find_sessions(["cline"], [], tmp_path, {}).sessions[0]
+    assert (session.id, session.cwd, session.title) == ("1777882500000_ab1cd", PROJECT, "Cents")
+    assert [message.text for message in read(tmp_path, "cline")[0]] == [SAID, ANSWER]
+
+
+def test_a_fork_of_opencode_has_the_ids_and_times_of_what_it_copies(tmp_path: Path) -> None:
+    with sqlite3.connect(WRITERS["opencode"](tmp_path)) as database:
+        for table, columns in (
+            ("session", "'f' || id, parent_id, directory, title, time_created, time_updated"),
+            ("message", "'f' || id, 'f' || session_id, data"),
+            ("part", "'f' || id, 'f' || message_id, 'f' || session_id, time_created + 9, data"),
+        ):
+            database.execute(f"INSERT INTO {table} SELECT {columns} FROM {table}")
+    database.close()
+    one, other = (
+        [(each.id, each.time, each.text) for each in PROGRAMS["opencode"].messages(s, Reading())]
+        for s in find_sessions(["opencode"], [], tmp_path, {}).sessions
+    )
+    assert one == other
+
+
+def test_a_compaction_of_opencode_is_a_summary(tmp_path: Path) -> None:
+    with sqlite3.connect(WRITERS["opencode"](tmp_path)) as database:
+        database.execute("UPDATE message SET data = json_set(data, '$.summary', json('true'))")
+    database.close()
+    kinds = [message.kind for message in read(tmp_path, "opencode")[0]]
+    assert kinds[:2] == [Kind.TEXT, Kind.SUMMARY]
+
+
+def test_a_session_of_hermes_was_changed_with_its_last_message(tmp_path: Path) -> None:
+    WRITERS["hermes"](tmp_path)
+    session = find_sessions(["hermes"], [], tmp_path, {}).sessions[0]
+    assert session.changed == read(tmp_path, "hermes")[0][-1].time

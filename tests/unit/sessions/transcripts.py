@@ -49,6 +49,7 @@ def claude(home: Path) -> Path:
             claude_line("user", "<system-reminder>be brief</system-reminder>", "u0", isMeta=True),
             claude_line("user", f"<ide_opened_file>a.py</ide_opened_file>{SAID}", "u1", 1),
             claude_line("assistant", [{"type": "text", "text": ANSWER}], "a1", 2),
+            claude_line("assistant", "No answer.", "a0", 2, message={"model": "<synthetic>"}),
             claude_line("assistant", [use], "a2", 3),
             claude_line("user", [result], "u2", 4),
         ],
@@ -83,6 +84,7 @@ def codex(home: Path) -> Path:
                 "payload": {"type": "user_message", "message": SAID},
             },
             message("assistant", ANSWER, 2),
+            {"timestamp": _time(2), "type": "token_usage_record", "payload": {"turn_id": "n1"}},
             item(
                 3,
                 type="function_call",
@@ -227,6 +229,31 @@ def cline(home: Path) -> Path:
     return path
 
 
+def cline_cli(home: Path) -> Path:
+    """A session of Cline's command line, which keeps it in another place than its extension."""
+    folder = home / ".cline" / "data" / "sessions" / "1777882500000_ab1cd"
+    text = {"type": "text", "text": f'<user_input mode="act">{SAID}</user_input>'}
+    nudge = {"type": "text", "text": "[SYSTEM] The run is not complete."}
+    error = {"type": "text", "text": "No connection."}
+    messages = [
+        {"id": "c1", "role": "user", "content": [text], "ts": 1777882501000},
+        {"id": "c2", "role": "user", "content": [nudge], "ts": 1777882501100},
+        {
+            "id": "c3",
+            "role": "assistant",
+            "content": [error],
+            "metadata": {"displayRole": "error"},
+        },
+        {"id": "c4", "role": "assistant", "content": [{"type": "text", "text": ANSWER}]},
+    ]
+    path = folder / f"{folder.name}.messages.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"version": 1, "messages": messages}), "utf-8")
+    head = {"cwd": PROJECT, "started_at": _time(0), "metadata": {"title": "Cents"}}
+    path.with_name(f"{folder.name}.json").write_text(json.dumps(head), "utf-8")
+    return path
+
+
 def hermes(home: Path) -> Path:
     path = home / ".hermes" / "state.db"
     path.parent.mkdir(parents=True)
@@ -283,7 +310,7 @@ def opencode(home: Path) -> Path:
             ("m1", "user", [{"type": "text", "text": SAID}]),
             ("m2", "assistant", [{"type": "text", "text": ANSWER}, tool]),
         ):
-            data = json.dumps({"role": role})
+            data = json.dumps({"role": role, "time": {"created": 1777882501000}})
             database.execute("INSERT INTO message VALUES (?, 'o1', ?)", (message, data))
             for number, part in enumerate(parts):
                 database.execute(

@@ -30,6 +30,7 @@ from memtui.library import Library
 from memtui.library.opening import detect_store, open_stores
 from memtui.model import Memory
 from memtui.stores.base import Store
+from memtui.stores.format import Format
 from memtui.stores.registry import own_formats
 from tests.samples import NOW, SAMPLES, UNDATED
 
@@ -156,6 +157,8 @@ def values(library: Library, place: Path) -> dict[str, list[Any]]:
     found["of the store"] = [
         *(store.read_only, sorted(store.editable), store.relations, store.place_facts())
     ]
+    detect = format_of(store).detect
+    found["detected"] = [str(detect(path)) for path in sorted([place, *place.rglob("*")])]
     found["levels"] = [store.entity_levels(entity) for entity in entities]
     kinds = {(memory.kind, memory.type, memory.status): memory for memory in memories}
     found["possible acts"] = [
@@ -177,9 +180,13 @@ def values(library: Library, place: Path) -> dict[str, list[Any]]:
     }
 
 
+def format_of(store: Store) -> Format:
+    return next(known for known in own_formats() if known.name == store.format)
+
+
 def rules_of(store: Store, memories: list[Memory]) -> Iterator[Any]:
     """What the format's rules of upkeep say of each memory, and of it with its next ones."""
-    (rules,) = (known.upkeep for known in own_formats() if known.name == store.format)
+    rules = format_of(store).upkeep
     for at, older in enumerate(memories):
         yield rules.scope(older), rules.merge_key(older), sorted(rules.subjects(older))
         yield rules.is_replaceable(older), [rules.is_forward(link) for link in older.links]

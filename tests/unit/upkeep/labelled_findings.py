@@ -221,6 +221,8 @@ DISAGREEING: list[tuple[bool, tuple[str, str]]] = [
     (True, ("The staging database is Postgres", "The staging database is MySQL")),
     (True, ("Candeias has a carillon of 49 bells", "The carillon of Candeias has 47 bells")),
     (True, ("The release manager is Ann", "Our release manager is Bob")),
+    (True, ("The gateway of the shop is on port 8080", "The shop gateway is on port 8081")),
+    (False, ("The gateway of the shop is on port 8080", "The ledger of the shop is on port 8081")),
     (False, ("Quarterbell runs 205 towers", "Wendelau runs 43 towers")),
     (
         False,

@@ -85,6 +85,17 @@ def test_the_category_is_the_type(note: Path) -> None:
     assert "- [fact] plain #tagged line\n" in note.read_text()
 
 
+def test_tags_are_added_beside_those_in_the_line(note: Path) -> None:
+    library = _opened(note)
+    fact = next(m for m in memories(library).values() if m.content == "The api has 8123 #api")
+
+    _change(library, Act.EDIT, fact, tags=["api", "new"])
+
+    assert library.get(fact.ref).tags == ("api", "new")
+    _change(library, Act.EDIT, fact, content="The api has 8123")
+    assert library.get(fact.ref).tags == ("new",), "only what is not in the line is beside it"
+
+
 def test_the_line_is_deleted(note: Path) -> None:
     library = _opened(note)
 
@@ -96,10 +107,11 @@ def test_the_line_is_deleted(note: Path) -> None:
 @pytest.mark.parametrize("text", ["two\nlines", "", "text (with) (two)"])
 def test_what_would_not_be_read_as_one_observation_is_refused(note: Path, text: str) -> None:
     library = _opened(note)
-    fact = _fact(library, "Deploys wait for staging")
+    last = [m for m in memories(library).values() if m.extra.get("note")][-1]
 
-    with pytest.raises(Refused):
-        library.plan([Change(Act.EDIT, fact.store, fact.ref, {"content": text})])
+    for fact in (_fact(library, "Deploys wait for staging"), last):
+        with pytest.raises(Refused):
+            library.plan([Change(Act.EDIT, fact.store, fact.ref, {"content": text})])
 
     assert note.read_text() == NOTE
 
