@@ -5,6 +5,7 @@ Source: formats page of sessions, 6 (gptme) and 5 (Qwen Code).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -46,7 +47,16 @@ class Gptme(JsonLineTranscripts):
 
     def reader(self, session: Session) -> LineReader:
         """See `JsonLineTranscripts.reader`."""
-        return _GptmeReader(replace(session, id=session.path.parent.name))
+        folder = session.path.parent
+        return _GptmeReader(replace(session, id=folder.name, cwd=_workspace(folder)))
+
+
+def _workspace(folder: Path) -> str:
+    """Where the agent worked: a link beside the conversation names it."""
+    try:
+        return os.readlink(folder / "workspace")
+    except OSError:
+        return ""
 
 
 class _GptmeReader(LineReader):

@@ -17,7 +17,6 @@ from tests.unit.sessions.transcripts import (
     RESULT,
     SAID,
     WITHOUT_CALLS,
-    WITHOUT_FOLDER,
     WRITERS,
     claude_line,
     cline_cli,
@@ -63,8 +62,7 @@ def test_a_result_names_its_call(tmp_path: Path, name: str) -> None:
 def test_the_list_says_project_and_first_words(tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path)
     session = find_sessions([name], [], tmp_path, {}).sessions[0]
-    if name not in WITHOUT_FOLDER:
-        assert (session.cwd, session.project) == (PROJECT, "shop")
+    assert (session.cwd, session.project) == (PROJECT, "shop")
     assert session.title == SAID or name in ("hermes", "opencode")
     if name != "cline":  # its messages carry no time
         assert session.started is not None

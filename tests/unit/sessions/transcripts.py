@@ -323,6 +323,8 @@ def opencode(home: Path) -> Path:
 
 def gptme(home: Path) -> Path:
     folder = home / ".local" / "share" / "gptme" / "logs" / "2026-05-04-shop"
+    folder.mkdir(parents=True)
+    (folder / "workspace").symlink_to(PROJECT)
     return write_lines(
         folder / "conversation.jsonl",
         [
@@ -358,4 +360,3 @@ WRITERS: Mapping[str, Callable[[Path], Path]] = {
 }
 """Name of a program -> writes one session below a home, and returns its file."""
 WITHOUT_CALLS = frozenset({"gptme"})
-WITHOUT_FOLDER = frozenset({"gptme"})
