@@ -47,8 +47,9 @@ _BEGINNINGS = (
     "Review the conversation above and",
     "This session is being continued from a previous conversation",
     "[SYSTEM] ",
+    "<system>",
 )
-"""A message that begins so is the program's (Codex, Claude Code, Hermes' review, Cline)."""
+"""A message that begins so is the program's (Codex, Claude Code, Hermes' review, Cline, gptme)."""
 
 
 def without_injected(text: str) -> str:

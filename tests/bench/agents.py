@@ -27,7 +27,9 @@ from memtui.query import parse_query
 from tests.bench import corpus
 from tests.bench.start import percentile
 
-CALLS = 200
+CALLS = 100
+PAUSE = 0.03
+"""Seconds before each call, within the rate that a session is allowed."""
 AGENTS, RATE, SECONDS = 5, 20, 10
 QUERIES = ("session timeout", "deploy", "memory ag", "team decision")
 
@@ -57,6 +59,7 @@ def show(name: str, times: Sequence[float]) -> None:
 
 
 async def timed(client: Client, tool: str, arguments: dict[str, Any]) -> float:
+    await asyncio.sleep(PAUSE)
     begun = time.perf_counter()
     done = await client.call_tool(tool, arguments)
     assert not getattr(done, "is_error", False), done
@@ -144,7 +147,7 @@ async def many_agents(address: str, token: str, pid: int) -> None:
             times = []
             begun = time.perf_counter()
             for number in range(RATE * SECONDS):
-                await asyncio.sleep(max(0.0, begun + number / RATE - time.perf_counter()))
+                await asyncio.sleep(max(0.0, begun + number / RATE - PAUSE - time.perf_counter()))
                 query = QUERIES[number % len(QUERIES)]
                 times.append(await timed(client, "search_memories", {"query": query}))
             return times

@@ -328,6 +328,7 @@ def gptme(home: Path) -> Path:
         [
             {"role": "system", "content": "You are gptme.", "timestamp": _time(0), "hide": True},
             {"role": "user", "content": SAID, "timestamp": _time(1)},
+            {"role": "user", "content": "<system>Go on.</system>", "timestamp": _time(1)},
             {"role": "assistant", "content": ANSWER, "timestamp": _time(2)},
             {"role": "system", "content": RESULT, "timestamp": _time(4)},
         ],
