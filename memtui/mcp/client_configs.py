@@ -1,6 +1,8 @@
 """The lines that connect an agent's program to `memtui mcp`, for the person to paste.
 
-Sources: the documentation of each program on MCP servers, read on 27 November 2026.
+Sources: zed.dev/docs/ai/mcp and code.visualstudio.com/docs/copilot/reference/mcp-configuration,
+read in November 2026. The lines of the others are written from knowledge of their documentation,
+and no program was started with any of them.
 """
 
 from __future__ import annotations

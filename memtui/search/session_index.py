@@ -18,6 +18,7 @@ import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,6 +57,8 @@ FORMAT_VERSION = 2
 FIRST_COMMIT, LAST_COMMIT = 1 << 20, 16 << 20
 """Characters of text before the first commit of an update, and between later ones, which grow: the
 newest sessions are found after a second, and memory is bounded."""
+ALIVE_EVERY = 1_000
+"""Messages between two reports of progress within a file: a worker that is silent is ended."""
 _EDGE_BYTES = 4096
 """Bytes at the beginning and before the end of what was read that tell growth from a rewrite."""
 
@@ -154,9 +157,10 @@ class SessionIndex:
             if cancelled():
                 batch.cancel()
                 raise Cancelled
-            report(Progress("indexing sessions", at, len(due)))
+            alive = partial(report, Progress("indexing sessions", at, len(due)))
+            alive()
             try:
-                self._read_file(name, state, by_file[name], batch, seen)
+                self._read_file(name, state, by_file[name], batch, seen, alive)
                 batch.commit_if_large()
                 read += 1
             except UnreadableFile as error:
@@ -165,8 +169,15 @@ class SessionIndex:
         return Indexed(read, batch.added, tuple(failed))
 
     def _read_file(
-        self, name: str, state: _File, sessions: list[Session], batch: _Batch, seen: set[int]
+        self,
+        name: str,
+        state: _File,
+        sessions: list[Session],
+        batch: _Batch,
+        seen: set[int],
+        alive: Callable[[], None],
     ) -> None:
+        """Add the messages of a file; `alive` is called now and then, since a file may be large."""
         before = batch.known.get(name)
         start = before.end if before and _has_grown(name, before, state) else 0
         if before and not start:
@@ -175,7 +186,10 @@ class SessionIndex:
         for session in sessions:
             reading = Reading()
             line, number = -1, 0
-            for message in PROGRAMS[self.program].messages(session, reading, start):
+            messages = PROGRAMS[self.program].messages(session, reading, start)
+            for count, message in enumerate(messages, 1):
+                if count % ALIVE_EVERY == 0:
+                    alive()
                 number = number + 1 if message.place.offset == line else 0
                 line = message.place.offset
                 if message.kind is Kind.TEXT and _is_new(message, seen):

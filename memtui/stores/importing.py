@@ -104,6 +104,7 @@ _REPEATED_WORDS = """
     tool_name project scope topic_key s p o edge branches archived projectKey remote sync_id id
     deleted_at expires expired differs headings created_from injections ignored_type kept
     normalized_hash line_endings byte_order_mark unaddressable frontmatter.title tags
+    updated_from
 """
 _REPEATED = frozenset(_REPEATED_WORDS.split())
 """Keys of `extra` that say again, raw, what a field says, or that an adapter works out anew."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -65,6 +66,8 @@ async def test_what_one_store_lacks_is_copied_to_it(tmp_path: Path) -> None:
 async def test_what_copying_loses_or_why_it_cannot_be_done_is_said_before(tmp_path: Path) -> None:
     one = write_store(tmp_path / "one", ONE)
     shutil.copytree(SAMPLES / "hermes", tmp_path / "hermes")
+    for file in (tmp_path / "hermes" / "memories").iterdir():
+        os.utime(file, (0, 0))  # older than the first row, whose store is compared
 
     def open_library() -> Library:
         roots = [one, tmp_path / "hermes"]

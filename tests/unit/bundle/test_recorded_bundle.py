@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from io import BytesIO
 from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
 
 from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document, verify_document
@@ -40,8 +44,26 @@ def test_its_stores_are_read() -> None:
 
 
 def test_its_stores_are_restored_and_give_the_same_bundle(tmp_path: Path) -> None:
+    """But for the times of files, by which later versions date what has no other date."""
     packed = pack_stores(restored(tmp_path), None)
-    assert b"".join(archive.encode_archive(packed.archive)) == RECORDED.read_bytes()
+    again = BytesIO(b"".join(archive.encode_archive(packed.archive)))
+    with ZipFile(RECORDED) as recorded, ZipFile(again) as written:
+        assert written.namelist() == recorded.namelist()
+        for name in recorded.namelist():
+            before, after = recorded.read(name), written.read(name)
+            if name.startswith("memories/"):
+                assert list(map(_undated, after.splitlines())) == [
+                    json.loads(line) for line in before.splitlines()
+                ]
+            elif name != "manifest.json":  # it has the digests of the others
+                assert after == before
+
+
+def _undated(line: bytes) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(line)
+    if record["extra"].pop("updated_from", None):
+        record["updated"] = None
+    return record
 
 
 def test_an_import_into_the_restored_stores_finds_every_memory(tmp_path: Path) -> None:

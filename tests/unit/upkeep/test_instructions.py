@@ -190,4 +190,4 @@ def test_what_the_person_typed_is_not_planted() -> None:
     ids=["verbs", "one letter", "commands", "tags", "base64"],
 )
 def test_no_text_takes_long(piece: str) -> None:
-    assert_straight(lambda size: find_suspicions(piece * (size // len(piece)), ()), 100_000)
+    assert_straight(lambda size: find_suspicions(piece * (size // len(piece))), 100_000)
