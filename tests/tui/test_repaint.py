@@ -72,6 +72,8 @@ async def painted(on: Stage) -> list[list[tuple[object, ...]]]:
     """What the terminal shows once everything is drawn, screens below a dialog as well."""
     assert isinstance(on.app, OnTerminal)
     await on.settle()
+    await rest(on)  # a form waits after the last key before it previews
+    await on.settle()
     for field in [*on.app.screen.query(Input), *on.app.screen.query(TextArea)]:
         field.cursor_blink = False  # its phase would differ between two looks
     # What looks for news at intervals does so now, not between two looks at the terminal.
