@@ -224,9 +224,11 @@ SCENES = (
 
 
 async def rest(on: Stage) -> None:
-    """Wait until the screen on top has finished its work."""
+    """Wait until the screens have finished their work, those below a dialog too."""
     await on.until(
-        lambda: not any(getattr(on.app.screen, name, False) for name in BUSY),
+        lambda: (
+            not any(getattr(screen, name, False) for screen in on.app.screen_stack for name in BUSY)
+        ),
         "the screen comes to rest",
     )
 
