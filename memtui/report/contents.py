@@ -229,11 +229,13 @@ class _EntryMaker:
         file = memory.origin.file
         root = str(self._stores[memory.store].root)
         place = file.removeprefix(root).lstrip("/") if file.startswith(root) else file
-        times = (("created", memory.created), ("updated", memory.updated))
+        if reading:
+            yield Fact("effect", reading)
+        for label, time in (("created", memory.created), ("updated", memory.updated)):
+            if time:
+                yield Fact(label, date(time, zoned=True))
         plain = [
-            ("effect", reading),
             ("entity", self._library.entity_name(memory)),
-            *((label, date(time, zoned=True)) for label, time in times if time),
             ("learned from", memory.source),
             ("tags", ", ".join(memory.tags)),
             ("file", f"{place}:{memory.origin.line}" if memory.origin.line else place),
@@ -265,6 +267,7 @@ def _counts(
     facets = found.facets
     for heading, values in (
         ("Program", {store_name(label): count for label, count in facets.store.items()}),
+        ("Entity", facets.entity),
         ("Type", facets.type),
         ("Importance", facets.importance),
         ("Status", facets.status),
@@ -279,7 +282,8 @@ def _counts(
 def _changes(changes: Sequence[Difference], library: Library) -> Iterator[ChangeNote]:
     for each in changes:
         memory = each.memory
-        about = [library.names.of(memory.store), library.entity_name(memory), date(each.time)]
+        about = [library.names.of(memory.store), library.entity_name(memory)]
+        about += [date(each.time)] if each.time else []
         about += [f"by {each.by}"] if each.by else []
         # Masked before they are compared: a piece of a secret is not known as one.
         texts = [mask_secrets(side.full_text) if side else "" for side in (each.before, each.after)]

@@ -45,6 +45,11 @@ def test_keys_that_cannot_work_in_a_browser_are_not_shown_and_do_nothing(
             on.send(key)
             on.wait_for("read-only")
             on.escape()
+        on.send("?")
+        shown = on.wait_for("Help")
+        assert "$EDITOR" not in shown
+        assert "$PAGER" not in shown
+        on.escape()
         on.send("\x1a")  # ctrl+z
         on.send("/gateway")
         on.wait_for("memtui / gateway")

@@ -14,7 +14,15 @@ from memtui.errors import MemtuiError
 from memtui.model import STATUSES
 from memtui.paths import bundled_folder
 from memtui.tui import appearance, key_bindings, terminal
-from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
+from memtui.tui.actions import (
+    ACTIONS,
+    ANYWHERE,
+    EVERYWHERE,
+    MOVING,
+    NOT_SERVED,
+    SEARCH,
+    Action,
+)
 from memtui.tui.appearance import Palette
 from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import TextDialog
@@ -161,6 +169,7 @@ class HelpScreen(TextDialog[None]):
         return [
             (key_bindings.show_keys(action, self._keys), action.tooltip, action.id)
             for action in listed_actions
+            if not (self.app.launch.served and action.id in NOT_SERVED)
         ]
 
 
