@@ -33,6 +33,8 @@ def ago(time: datetime | None, now: datetime) -> str:
     if time is None:
         return NO_TIME
     seconds = (now - time).total_seconds()
+    if seconds < 0 and _is_today(time, now):
+        return "today"
     if abs(seconds) < 10:
         return "just now"
     weeks = int(seconds / (7 * _DAY))
@@ -57,13 +59,23 @@ def short_ago(time: datetime | None, now: datetime) -> str:
         return NO_TIME
     seconds = (now - time).total_seconds()
     sign = "+" if seconds < 0 else ""
-    seconds = abs(seconds)
-    if seconds < 10:
+    if abs(seconds) < 10 or (sign and _is_today(time, now)):
         return "now"
+    seconds = abs(seconds)
     for limit, unit, name in _SHORT:
         if seconds < limit and len(short := f"{sign}{int(seconds / unit)}{name}") <= SHORT_CELLS:
             return short
     return f"{sign}{round(seconds / (365.25 * _DAY))}y"
+
+
+def _is_today(time: datetime, now: datetime) -> bool:
+    """Whether it is the present day of this machine, kept as a day: see `date`. East of Greenwich
+    that lies ahead until the morning."""
+    try:
+        utc = time.astimezone(UTC)
+        return utc.time() == _MIDNIGHT and utc.date() == now.astimezone().date()
+    except (OverflowError, ValueError, OSError):
+        return False
 
 
 def date(time: datetime | None, *, zoned: bool = False) -> str:

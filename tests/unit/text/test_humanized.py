@@ -61,6 +61,23 @@ def test_dates_are_those_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None
         time.tzset()
 
 
+def test_the_present_day_of_the_machine_is_not_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In Tokyo the note of today is kept as nine o'clock, which comes later in the morning."""
+    day, morning = datetime(2026, 11, 21, tzinfo=UTC), datetime(2026, 11, 20, 22, tzinfo=UTC)
+    try:
+        monkeypatch.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        assert (ago(day, morning), short_ago(day, morning)) == ("today", "now")
+        assert short_ago(day + timedelta(days=1), morning) == "+1d"
+        assert short_ago(day - timedelta(hours=1), morning) == "+1h"
+        monkeypatch.setenv("TZ", "UTC")
+        time.tzset()
+        assert (ago(day, morning), short_ago(day, morning)) == ("2 hours from now", "+2h")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
 def test_no_time_is_a_dash() -> None:
     assert ago(None, NOW) == short_ago(None, NOW) == date(None) == "–"
 
