@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -79,3 +80,17 @@ def test_a_file_that_cannot_be_written_is_told(
 ) -> None:
     assert call("report", "-o", tmp_path / "nowhere" / "page.html") != 0
     assert "nowhere" in capsys.readouterr().err
+
+
+def test_a_line_of_a_megabyte_is_cut_and_counted(
+    stores: Path, tmp_path: Path, call: Callable[..., int]
+) -> None:
+    entity = {"type": "entity", "name": "bell", "entityType": "part"}
+    record = {**entity, "observations": ["<b>long line " * 90_000]}
+    (stores / "mcp-memory" / "memory.jsonl").write_text(json.dumps(record))
+    file = tmp_path / "page.html"
+    assert call("report", "-o", file, "--store", stores / "mcp-memory") == 0
+    text = file.read_text("utf-8")
+    assert len(text) < 200_000
+    assert "more characters" in "".join(assert_harmless(text).texts)
+    assert "the end of 1 long text" in text
