@@ -45,7 +45,7 @@ def render(report: Report) -> Iterator[str]:
         '<body><a class="skip" href="#memories">Skip to the memories</a>\n'
     )
     yield from _header(report)
-    yield '<main>\n'
+    yield "<main>\n"
     if report.shown:
         yield from _overview(report)
     if report.since is not None:
