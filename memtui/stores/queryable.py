@@ -10,11 +10,12 @@ from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from datetime import date, datetime
 from enum import StrEnum
+from math import inf
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from memtui.model import Memory
+from memtui.model import IMPORTANCES, Memory
 from memtui.query import Query, Sort
 from memtui.stores.base import Reading, Scan, Shard, Store
 
@@ -40,12 +41,30 @@ class Count(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a memory stands in an order, or where one would; a page continues behind it."""
+    """Where a memory stands in an order, or where one would; a page continues behind it.
+
+    Positions are compared as tuples: the least is first in NEW and IMPORTANCE, and last in OLD,
+    which is NEW reversed.
+    """
 
     keys: tuple[float, ...]
-    """What the order compares, least first; an undated memory has `inf`."""
+    """The negative seconds since 1970 of its last change, `inf` if it has no time; in IMPORTANCE
+    behind its place in `memtui.model.IMPORTANCES`."""
     id: str = ""
-    """The memory's id, which decides between equal keys, less first."""
+    """The memory's id, which decides between equal keys."""
+
+
+def position_of(memory: Memory, order: Sort) -> Position:
+    """Where a memory stands in one of `PUSHED_ORDERS`."""
+    keys: tuple[float, ...] = (inf if memory.when is None else -memory.when.timestamp(),)
+    if order is Sort.IMPORTANCE:
+        keys = (IMPORTANCES.index(memory.importance), *keys)
+    return Position(keys, memory.id)
+
+
+def pushed_order(query: Query) -> Sort:
+    """The order in which a store answers a query."""
+    return query.order if query.order in PUSHED_ORDERS and not query.then else Sort.NEW
 
 
 class Page(Struct, frozen=True):
