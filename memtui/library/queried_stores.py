@@ -7,41 +7,46 @@ since scores of different collections cannot be compared.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
-from functools import cached_property
+from contextlib import suppress
+from datetime import date, datetime, timedelta
+from functools import cache, cached_property, partial
 from heapq import merge
-from itertools import accumulate
+from itertools import accumulate, zip_longest
+from math import inf, isnan
+from operator import attrgetter
 from threading import Lock
+from time import monotonic
 from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memtui.errors import MemtuiError, NotConnected, QueryStopped, RefError
+from memtui.insight.statistics import Statistics, order_counts
 from memtui.library.finding import SearchResult
-from memtui.library.result_window import NEAR, PAGE, Line, ResultWindow, Run
-from memtui.library.snapshot import Rows
+from memtui.library.result_window import PAGE, Line, ResultWindow, Run
 from memtui.model import IMPORTANCES, Memory
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.query import Query, Sort
-from memtui.search.aggregates import Facets
-from memtui.search.columns import Columns
+from memtui.query import Query, Sort, filter_values
+from memtui.search.aggregates import COUNTED, Facets, count_days
+from memtui.search.columns import to_array
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.stores.queryable import (
     MAX_RANKED,
-    PUSHED_ORDERS,
     Accuracy,
     Answer,
+    Count,
+    FoundFacets,
     Page,
     Position,
     QueryableStore,
     position_of,
+    pushed_order,
 )
-from memtui.text import and_more, number, one_line, visible
+from memtui.text import number, visible
 
 FIRST_SLOT = 1 << 40
 """Slots from here on are of queried stores: they name a ref for as long as the library is open."""
@@ -52,7 +57,10 @@ MAX_NUMBERED = 40_000
 MAX_MARKED = 10_000
 COUNTED_TO = 1_000
 """Hits that are counted exactly."""
+STRAY_SECONDS = 1.0
+"""A question that was stopped sooner, and not by us, was stopped in place of the one before."""
 EPOCH = date(1970, 1, 1)
+_NOTHING = Answer(Page(), Count(0), FoundFacets({}))
 
 Value = TypeVar("Value")
 Rank = Callable[[Query, Sequence[Memory]], SearchResult]
@@ -113,7 +121,7 @@ class SeenMemories:
 
 
 class ResultRows(Sequence[Memory]):
-    """The memory of each slot: loaded ones, and those of queried stores that are here."""
+    """The memory of each slot: the loaded ones, and those of queried stores that are here."""
 
     def __init__(self, loaded: Sequence[Memory], find: Callable[[int], Memory]) -> None:
         self._loaded, self._find = loaded, find
@@ -131,13 +139,13 @@ class StoreAnswer(Struct, frozen=True):
     store: QueryableStore
     answer: Answer
     ranked: SearchResult | None = None
-    """The candidates in the order of the query; None if the store has put them in order."""
+    """What was found among the candidates that it gave; None if it answered the whole query."""
+    slots: Sequence[int] = ()
+    """The slots of what was found among the candidates."""
     fault: MemtuiError | None = None
     """Why it did not answer; the candidates are then those that were seen last."""
-
-    @property
-    def label(self) -> str:
-        return self.store.label
+    left_out: tuple[str, ...] = ()
+    """The parts of the query that it cannot answer."""
 
 
 class QueriedResult(SearchResult, frozen=True, eq=False, dict=True, kw_only=True):
@@ -148,34 +156,89 @@ class QueriedResult(SearchResult, frozen=True, eq=False, dict=True, kw_only=True
     answers: tuple[StoreAnswer, ...] = ()
     origins: Sequence[tuple[SearchResult, int]] = ()
     """Of each hit, where the order is made here, its result and position there."""
-    are_facets_exact: bool = True
+    days: Callable[[], Mapping[int, int]] = dict
+    """Counts the hits by day since 1970, asking the stores once; call it in a background job."""
+
+    def is_approximate(self, slot: int) -> bool:
+        return slot < FIRST_SLOT and self.loaded.is_approximate(slot)
 
     @property
     def window(self) -> ResultWindow | None:
         """The list, where it is asked for by pages."""
         return self.slots if isinstance(self.slots, ResultWindow) else None
 
-    def is_approximate(self, slot: int) -> bool:
-        return slot < FIRST_SLOT and self.loaded.is_approximate(slot)
+    @property
+    def faults(self) -> Mapping[str, MemtuiError]:
+        """Label of each store that did not answer -> why."""
+        return {each.store.label: each.fault for each in self.answers if each.fault is not None}
 
     @cached_property
     def facets(self) -> Facets:
         """The sum of the facets of all stores."""
         mine = self.loaded.facets
-        counts = {name: Counter(getattr(mine, name)) for name in _COUNTED}
+        counts = {name: Counter(getattr(mine, name)) for name in COUNTED}
         tree = Counter(mine.tree)
         for each in self.answers:
-            for name, found in each.answer.facets.counts.items():
-                if name in counts:
-                    counts[name].update(found)
-            found = each.answer.facets.counts.get("entity", {})
-            tree.update({(each.label, entity): number for entity, number in found.items()})
-        ordered = {name: dict(found.most_common()) for name, found in counts.items()}
+            for name in COUNTED:
+                counts[name].update(each.answer.facets.counts.get(name, {}))
+            entities = each.answer.facets.counts.get("entity", {})
+            tree.update({(each.store.label, name): count for name, count in entities.items()})
         return Facets(
-            **ordered,
+            **{name: dict(found.most_common()) for name, found in counts.items()},
             entity_repeats=mine.entity_repeats,
-            tree=dict(tree),
+            tree=tree,
             tree_repeats=mine.tree_repeats,
+        )
+
+    @property
+    def are_facets_exact(self) -> bool:
+        return all(each.answer.facets.accuracy is Accuracy.EXACT for each in self.answers)
+
+    @cached_property
+    def hint(self) -> str:
+        """For the person: what is wrong with the query, and which parts a store cannot answer."""
+        parts = [
+            f"{what} is looked for in the newest {number(MAX_RANKED)} of {each.store.label} only"
+            for each in self.answers
+            if each.ranked is not None and not each.answer.page.is_last
+            for what in each.left_out
+        ]
+        stopped = [
+            f"{each.store.label}: {each.fault.what}"
+            for each in self.answers
+            if isinstance(each.fault, QueryStopped)
+        ]
+        mine = self.loaded.hint if self.loaded.rows or not self.answers else self.query.hint
+        return "; ".join(filter(None, (mine, *stopped, *parts)))
+
+    @property
+    def among(self) -> str:
+        """The newest memories of which alone the order was made: `the newest 5,000 of 212,000+`."""
+        parts = [
+            f"the newest {number(len(each.answer.page.memories))}"
+            f" of {number(each.answer.count.value, each.answer.count.accuracy)}"
+            for each in self.answers
+            if each.ranked is not None and each.fault is None and not each.answer.page.is_last
+        ]
+        return " and ".join(parts)
+
+    @property
+    def is_joined_by_rank(self) -> bool:
+        """Whether scores of several collections stand in one list."""
+        return bool(self.origins) and len({id(found) for found, _ in self.origins}) > 1
+
+    def summarize(self, loaded: Statistics) -> Statistics:
+        """The statistics of all hits: those of the loaded ones, with the numbers that the stores
+        gave; what they do not count, such as pins, is of the loaded ones alone."""
+        days, facets = self.days(), self.facets
+        ends = [datetime.fromordinal(EPOCH.toordinal() + day).astimezone() for day in days]
+        return replace(
+            loaded,
+            **order_counts({name: getattr(facets, name) for name in COUNTED}),
+            total=self.total,
+            accuracy=self.accuracy,
+            oldest=min(ends, default=None),
+            newest=max(ends, default=None),
         )
 
     def explain(self, position: int, weights: Weights = DEFAULTS) -> tuple[ScorePart, ...]:
@@ -185,17 +248,9 @@ class QueriedResult(SearchResult, frozen=True, eq=False, dict=True, kw_only=True
         return found.explain(at, weights)
 
     def slots_of_refs(self, refs: Collection[str]) -> set[int]:
-        here = self.slots.run.lines if isinstance(self.slots, ResultWindow) else ()
-        slots = [line.slot for line in here] or self.slots
+        window = self.window
+        slots = self.slots if window is None else [line.slot for line in window.run.lines]
         return {slot for slot in slots if self.rows[slot].ref in refs}
-
-    @property
-    def faults(self) -> Mapping[str, MemtuiError]:
-        """Label of each store that did not answer -> why."""
-        return {each.label: each.fault for each in self.answers if each.fault is not None}
-
-
-_COUNTED = ("type", "importance", "status", "kind", "entity", "store")
 
 
 class QueriedStores:
@@ -221,21 +276,24 @@ class QueriedStores:
         cancelled: IsCancelled = never,
     ) -> Value:
         """Ask a store, and note whether it is connected. Raises what it raises, Cancelled."""
-        while True:
+        begun = monotonic()
+        try:
             try:
                 answer = question()
-            except NotConnected as error:
-                self.faults[store.label] = error
-                raise
-            except QueryStopped as error:
-                if cancelled():
-                    raise Cancelled from error
-                if not error.was_cancelled:
+            except QueryStopped:
+                if cancelled() or monotonic() - begun > STRAY_SECONDS:
                     raise
-            else:
-                self.faults.pop(store.label, None)
-                self.answered[store.label] = self._now()
-                return answer
+                answer = question()
+        except NotConnected as error:
+            self.faults[store.label] = error
+            raise
+        except QueryStopped as error:
+            if cancelled():
+                raise Cancelled from error
+            raise
+        self.faults.pop(store.label, None)
+        self.answered[store.label] = self._now()
+        return answer
 
     def cancel(self) -> None:
         """Stop the questions that are being answered."""
@@ -265,7 +323,7 @@ class QueriedStores:
         return [found[ref] for ref in refs if ref in found]
 
     def _get(self, store: QueryableStore, refs: Collection[str]) -> tuple[Memory, ...]:
-        found = self._ask(store, lambda: store.get(refs))
+        found = self._ask(store, partial(store.get, refs))
         self.seen.add(found)
         return found
 
@@ -284,7 +342,7 @@ class QueriedStores:
         for label, store in self.stores.items():
             mark, was_away = self._marks.get(label, ""), label in self.faults
             try:
-                found = self._ask(store, lambda: store.changed_since(mark))  # noqa: B023
+                found = self._ask(store, partial(store.changed_since, mark))
             except (NotConnected, QueryStopped):
                 continue
             self._marks[label] = found.mark
@@ -322,30 +380,250 @@ class QueriedStores:
             for store in self.stores.values()
             if _may_have(query, store.label)
         )
-        if any(each.ranked is not None for each in answers) or not answers:
-            return self._joined(query, loaded, answers)
-        return self._merged(query, loaded, answers, cancelled, near)
+        if not answers:
+            return loaded
+        count = _sum([Count(loaded.total), *(each.answer.count for each in answers)])
+
+        @cache
+        def days() -> Mapping[int, int]:
+            return self._count_days(query, loaded, answers)
+
+        fields = {name: getattr(loaded, name) for name in loaded.__struct_fields__}
+        parts = [loaded, *(each.ranked for each in answers if each.ranked is not None)]
+        words = tuple(dict.fromkeys(word for part in parts for word in part.words))
+        fields |= {"total": count.value, "accuracy": count.accuracy, "words": words or query.words}
+        found = QueriedResult(**fields, loaded=loaded, answers=answers, days=days)
+        if _is_pushed(query):
+            return self._merged(found, near)
+        return _joined(found)
 
     def _answer(
         self, store: QueryableStore, query: Query, rank: Rank, cancelled: IsCancelled
     ) -> StoreAnswer:
         """Ask one store; where it cannot answer, search what was seen of it."""
-        is_ranked = query.order not in PUSHED_ORDERS or query.then or store.understands(query)
-        asked = replace(query, sort=Sort.NEW, then=()) if is_ranked else query
+        left_out = store.understands(query)
+        is_ranked = bool(left_out) or not _is_pushed(query)
         limit = MAX_RANKED if is_ranked else 2 * PAGE
         try:
-            answer = self._ask(store, lambda: store.answer(asked, limit, COUNTED_TO), cancelled)
+            answer = self._ask(store, partial(store.answer, query, limit, COUNTED_TO), cancelled)
         except (NotConnected, QueryStopped) as error:
-            ranked = rank(query, self.seen.of(store.label))
-            return StoreAnswer(store, replace(_NOTHING, count=_count_of(ranked)), ranked, error)
-        if not is_ranked:
-            self.seen.add(answer.page.memories)
-            return StoreAnswer(store, answer)
+            memories = self.seen.of(store.label)
+            page, answer = Page(tuple(memories)), _NOTHING
+            fault: MemtuiError | None = error
+        else:
+            page, fault = answer.page, None
         if cancelled():
             raise Cancelled
-        ranked = rank(query, answer.page.memories)
-        if answer.page.is_last:  # all of them were looked at here
-            answer = replace(answer, count=_count_of(ranked))
-        elif store.understands(query):
-            answer = replace(answer, count=Count(len(ranked.slots), Accuracy.AT_LEAST))
-        return StoreAnswer(store, answer, ranked)
+        slots = self.seen.add(page.memories)
+        if not is_ranked and fault is None:
+            return StoreAnswer(store, answer)
+        ranked = rank(query, page.memories)
+        count = Count(len(ranked.slots))
+        if not page.is_last:  # there are more than were looked at
+            count = Count(count.value, Accuracy.AT_LEAST) if left_out else answer.count
+            if count.value < len(page.memories):
+                count = Count(len(page.memories), Accuracy.AT_LEAST)
+        found = replace(answer, page=page, count=count)
+        return StoreAnswer(
+            store, found, ranked, [slots[at] for at in ranked.slots], fault, left_out
+        )
+
+    def count(self, query: Query, loaded: Count, cancelled: IsCancelled = never) -> Count:
+        """Count the hits, up to `COUNTED_TO` in each store; one that does not answer has none."""
+        counts = [loaded]
+        for store in self.stores.values():
+            if _may_have(query, store.label):
+                with suppress(NotConnected, QueryStopped):
+                    ask = partial(store.count, query, COUNTED_TO)
+                    counts.append(self._ask(store, ask, cancelled))
+        return _sum(counts)
+
+    # ---- in the order of the stores -------------------------------------------------------------
+
+    def _merged(self, found: QueriedResult, near: tuple[Position, int] | None) -> SearchResult:
+        """The pages of all stores, merged exactly."""
+        query, order = found.query, found.query.order
+        listed = _Listed(order)
+        for slot, position in zip(found.loaded.slots, _positions(found.loaded), strict=True):
+            listed.lines.append(Line(slot, position, found.loaded.rows[slot]))
+        asked: list[QueryableStore] = []
+        for each in found.answers:
+            if each.ranked is None:
+                asked.append(each.store)
+                continue
+            for slot, at in zip(each.slots, each.ranked.slots, strict=True):
+                memory = each.ranked.rows[at]
+                listed.lines.append(Line(slot, position_of(memory, order), memory))
+        listed.sort()
+
+        def ask(after: Position | None, limit: int, backwards: bool) -> tuple[list[Line], bool]:
+            pages = [
+                self._ask(s, partial(s.find, query, after, limit, backwards=backwards))
+                for s in asked
+            ]
+            return self._merge_pages(order, listed, pages, after, limit, backwards)
+
+        def find_place(share: float) -> Position | None:
+            return _place(found, share)
+
+        if near is not None:
+            window = ResultWindow(Run(length=found.total), ask, find_place)
+            window.take(window.around(*near))
+        else:
+            pages = [each.answer.page for each in found.answers if each.ranked is None]
+            lines, is_last = self._merge_pages(order, listed, pages, None, 2 * PAGE, False)
+            length = len(lines) if is_last else max(found.total, len(lines) + 1)
+            window = ResultWindow(Run(tuple(lines), 0, length), ask, find_place)
+        rows = ResultRows(found.loaded.rows, window.memory)
+        return replace(found, slots=window, rows=rows, scores=None)
+
+    def _merge_pages(
+        self,
+        order: Sort,
+        listed: _Listed,
+        pages: Sequence[Page],
+        after: Position | None,
+        limit: int,
+        backwards: bool,
+    ) -> tuple[list[Line], bool]:
+        mine, is_last = listed.page(after, limit, backwards)
+        batches = [mine]
+        for page in pages:
+            slots = self.seen.add(page.memories)
+            batches.append(list(map(Line, slots, page.positions, page.memories)))
+        lines = list(merge(*batches, key=_position_of, reverse=order is Sort.OLD))
+        is_last = is_last and all(page.is_last for page in pages)
+        if len(lines) <= limit:
+            return lines, is_last
+        if backwards:
+            cut = len(lines) - limit
+            while cut and lines[cut - 1].position == lines[cut].position:
+                cut -= 1
+            return lines[cut:], is_last and not cut
+        cut = limit
+        while cut < len(lines) and lines[cut].position == lines[cut - 1].position:
+            cut += 1
+        return lines[:cut], is_last and cut == len(lines)
+
+    def _count_days(
+        self, query: Query, loaded: SearchResult, answers: Sequence[StoreAnswer]
+    ) -> Mapping[int, int]:
+        days, _ = count_days(loaded.columns, loaded.slots)
+        counts = Counter(days)
+        for each in answers:
+            store = each.store
+            if each.fault is not None and each.ranked is not None:
+                counts.update(count_days(each.ranked.columns, each.ranked.slots)[0])
+                continue
+            found = self._ask(store, partial(store.buckets, query, "day"))
+            counts.update({(day - EPOCH).days: count for day, count in found.items()})
+        return dict(sorted(counts.items()))
+
+
+class _Listed:
+    """Lines that are all here, in the order of positions."""
+
+    def __init__(self, order: Sort) -> None:
+        self.lines: list[Line] = []
+        self._positions: list[Position] = []
+        self._is_ascending = order is not Sort.OLD
+
+    def sort(self) -> None:
+        self.lines.sort(key=_position_of)
+        self._positions = [line.position for line in self.lines]
+
+    def page(self, after: Position | None, limit: int, backwards: bool) -> tuple[list[Line], bool]:
+        """As `QueryableStore.find`."""
+        count = len(self.lines)
+        if self._is_ascending != backwards:
+            first = 0 if after is None else bisect_right(self._positions, after)
+            end = min(count, first + limit)
+            is_last = end == count
+        else:
+            end = count if after is None else bisect_left(self._positions, after)
+            first = max(0, end - limit)
+            is_last = first == 0
+        lines = self.lines[first:end]
+        return lines if self._is_ascending else lines[::-1], is_last
+
+
+_position_of = attrgetter("position")
+
+
+def _is_pushed(query: Query) -> bool:
+    """Whether the stores can give the order of a query."""
+    return not query.then and pushed_order(query) is query.order
+
+
+def _may_have(query: Query, label: str) -> bool:
+    """Whether the filters by store let memories of this one pass."""
+    name = label.casefold()
+    of_store = (part for part in query.conditions if part.field == "store")
+    return all((name in part.values) != part.negated for part in of_store)
+
+
+def _sum(counts: Sequence[Count]) -> Count:
+    accuracies = {count.accuracy for count in counts}
+    least = (Accuracy.ABOUT, Accuracy.AT_LEAST, Accuracy.EXACT)
+    accuracy = next(each for each in least if each in accuracies)
+    return Count(sum(count.value for count in counts), accuracy)
+
+
+def _positions(loaded: SearchResult) -> list[Position]:
+    """Where the hits among the loaded memories stand in the order of their query."""
+    columns, at = loaded.columns, to_array(loaded.slots)
+    when = columns.ordering_times.take(at).tolist()
+    keys: list[tuple[float, ...]] = [(inf if isnan(each) else -each,) for each in when]
+    if loaded.query.order is Sort.IMPORTANCE:
+        ranks = columns.importance.take(at).tolist()
+        keys = [(float(rank), *key) for rank, key in zip(ranks, keys, strict=True)]
+    ids = (loaded.rows[slot].id for slot in loaded.slots)
+    return list(map(Position, keys, ids))
+
+
+def _place(found: QueriedResult, share: float) -> Position | None:
+    """A position near this share of the list, by the days of its memories."""
+    query, days = found.query, found.days()
+    if not days:
+        return None
+    rank: tuple[float, ...] = ()
+    if query.order is Sort.IMPORTANCE:
+        chosen = filter_values(query, "importance") or IMPORTANCES
+        counts = [found.facets.importance.get(name, 0) * (name in chosen) for name in IMPORTANCES]
+        which, share = _part_at(counts, share)
+        rank = (float(which),)
+    newest = sorted(days, reverse=query.order is not Sort.OLD)
+    which, part = _part_at([days[day] for day in newest], share)
+    start = datetime.combine(EPOCH + timedelta(newest[which]), datetime.min.time()).astimezone()
+    part = part if query.order is Sort.OLD else 1 - part
+    return Position((*rank, -(start + timedelta(part)).timestamp()))
+
+
+def _part_at(counts: Sequence[int], share: float) -> tuple[int, float]:
+    """The part in which this share of the sum lies, and the share of that part."""
+    ends = list(accumulate(counts))
+    at = share * ends[-1]
+    which = min(bisect_right(ends, at), len(counts) - 1)
+    start = ends[which] - counts[which]
+    return which, min(1.0, (at - start) / (counts[which] or 1))
+
+
+def _joined(found: QueriedResult) -> SearchResult:
+    """The hits of all stores, each in an order of its own, joined by rank."""
+    loaded, rows = found.loaded, dict[int, Memory]()
+    parts: list[list[tuple[int, SearchResult, int]]] = [
+        [(slot, loaded, at) for at, slot in enumerate(loaded.slots)]
+    ]
+    for each in found.answers:
+        if (ranked := each.ranked) is not None:
+            rows |= {s: ranked.rows[at] for s, at in zip(each.slots, ranked.slots, strict=True)}
+            parts.append([(slot, ranked, at) for at, slot in enumerate(each.slots)])
+    hits = [hit for rank in zip_longest(*parts) for hit in rank if hit is not None]
+    scores = [part.scores[at] if part.scores is not None else 0.0 for _, part, at in hits]
+    return replace(
+        found,
+        slots=[slot for slot, _, _ in hits],
+        scores=scores if found.query.order is Sort.RELEVANCE else None,
+        rows=ResultRows(loaded.rows, rows.__getitem__),
+        origins=[(part, at) for _, part, at in hits],
+    )

@@ -117,7 +117,7 @@ class ResultWindow(Sequence[int]):
                 return
             number += 1
 
-    def index(self, slot: int, start: int = 0, stop: int | None = None) -> int:  # type: ignore[override]  # noqa: ARG002
+    def index(self, slot: int, start: int = 0, stop: int | None = None) -> int:  # noqa: ARG002
         """The number of the line with this slot. Raises ValueError if it is not here."""
         for at, line in zip(self.run.range, self.run.lines, strict=True):
             if line.slot == slot:
@@ -139,7 +139,7 @@ class ResultWindow(Sequence[int]):
         """Whether the page after or before this line should be asked for already."""
         here = self.run.range
         low, high = number - PAGE, number + PAGE
-        return (0 <= low and low not in here) or (high < len(self) and high not in here)
+        return (low >= 0 and low not in here) or (high < len(self) and high not in here)
 
     def load(self, number: int) -> Run:
         """Ask for the lines around this number; call it in a background job.
@@ -150,9 +150,9 @@ class ResultWindow(Sequence[int]):
         run, length = self.run, len(self)
         here = run.range
         if run.lines and number in here:
-            if number + PAGE not in here and here.stop < length:
+            if number + PAGE >= here.stop < length:
                 return self._forwards(run, number)
-            return self._backwards(run, number) if here.start and run.lines else run
+            return self._backwards(run, number) if number - PAGE < here.start > 0 else run
         if run.lines and here.stop <= number < here.stop + NEAR:
             return self._forwards(run, number)
         if run.lines and here.start - NEAR <= number < here.start:
@@ -161,7 +161,7 @@ class ResultWindow(Sequence[int]):
             return self._from_beginning(number)
         if number < length - NEAR:
             place = self._find_place(number / max(1, length - 1))
-            if place is not None and (found := self._around(place, number)).lines:
+            if place is not None and (found := self.around(place, number)).lines:
                 return found
         return self._from_end(number)
 
@@ -169,7 +169,9 @@ class ResultWindow(Sequence[int]):
         """Hold this run instead; returns by how many lines its numbers were mended."""
         shift = 0
         if self.run.lines and run.lines and not self.run.is_numbered:
-            before = {line.slot: at for at, line in zip(self.run.range, self.run.lines, strict=True)}
+            before = {
+                line.slot: at for at, line in zip(self.run.range, self.run.lines, strict=True)
+            }
             shared = ((at, line.slot) for at, line in zip(run.range, run.lines, strict=True))
             shift = next((at - before[slot] for at, slot in shared if slot in before), 0)
         self.run = run
@@ -198,14 +200,11 @@ class ResultWindow(Sequence[int]):
         more, is_first = self._ask(run.lines[0].position, wanted, True)
         lines = (*more, *run.lines)
         first, length = run.first - len(more), run.length
-        if is_first and not run.is_numbered:
+        if is_first:
             length, first = max(length - first, len(lines)), 0
-        elif not is_first and first < PAGE:  # there are more before it than was thought
+        elif first < PAGE and not run.is_numbered:  # more come before it than was thought
             length, first = length + PAGE - first, PAGE
-        elif is_first:
-            first = 0
-        is_numbered = run.is_numbered or is_first
-        return Run(lines[:KEPT], first, length, is_numbered)
+        return Run(lines[:KEPT], first, length, run.is_numbered or is_first)
 
     def _from_beginning(self, number: int) -> Run:
         lines, is_last = self._ask(None, number + 2 * PAGE, False)
@@ -218,7 +217,8 @@ class ResultWindow(Sequence[int]):
         length = len(lines) if is_first else max(len(self), len(lines) + 1)
         return Run(tuple(lines[:KEPT]), length - len(lines), length, is_numbered=is_first)
 
-    def _around(self, place: Position, number: int) -> Run:
+    def around(self, place: Position, number: int) -> Run:
+        """Ask for the lines around a position, which is near this line; as `load`."""
         before, is_first = self._ask(place, PAGE, True)
         behind = before[-1].position if before else None
         after, is_last = self._ask(behind, 2 * PAGE, False)
