@@ -19,7 +19,20 @@ from memtui.stores.base import Reading, Scan, Shard, Store
 from memtui.testing.asked import AskedMemories
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
-WORDS = "tea coffee redis postgres index queue cache garden porto lisbon deploy rollback".split()
+WORDS = [
+    "tea",
+    "coffee",
+    "redis",
+    "postgres",
+    "index",
+    "queue",
+    "cache",
+    "garden",
+    "porto",
+    "lisbon",
+    "deploy",
+    "rollback",
+]
 
 
 class ListedStore(Store):
