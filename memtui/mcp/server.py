@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from keyword import iskeyword
 from typing import Any, get_type_hints
 
 import anyio
@@ -123,7 +124,7 @@ class AgentServer:
                 annotations=ToolAnnotations(
                     read_only_hint=tool.reads,
                     destructive_hint=tool.replaces,
-                    idempotent_hint=tool.reads,
+                    idempotent_hint=tool.reads or tool.repeatable,
                     open_world_hint=False,
                 ),
             )
@@ -180,7 +181,8 @@ class AgentServer:
         parameters = list(inspect.signature(tool.function).parameters.values())[1:]
 
         def run(ctx: Context[Any, Any], **arguments: Any) -> Any:
-            return self.answer(ctx, tool, arguments)
+            given = {f"{name}_" if iskeyword(name) else name: arguments[name] for name in arguments}
+            return self.answer(ctx, tool, given)
 
         named = [each.replace(annotation=hints[each.name]) for each in parameters]
         context = inspect.Parameter(

@@ -561,7 +561,7 @@ def retiring(library: Library, memory: Memory) -> Change:
 
 def find_by(library: Library, entity: str) -> list[Memory]:
     """The current memories of an entity, newest first."""
-    found = library.find(Query())
+    found = library.find(queries.parse_query(f'entity:"{entity}"', library.now()))
     memories = (found.rows[slot] for slot in found.slots)
     return [each for each in memories if entity in (each.entity, *each.also_entities)]
 
@@ -724,6 +724,8 @@ class Tool(Struct, frozen=True):
     """Changes stores."""
     replaces: bool = False
     """May take text out of what is current; everything can be undone."""
+    repeatable: bool = False
+    """To call it twice changes no more than to call it once."""
 
 
 _WAITS = "It waits for the person, who accepts or declines it."
