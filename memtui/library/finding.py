@@ -91,8 +91,18 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def among(self) -> str:
-        """What the order was made of, if that is not all that was found."""
+        """The memories of which alone the order was made; "" if it was made of all."""
         return ""
+
+    @property
+    def are_facets_exact(self) -> bool:
+        """Whether `facets` were counted, not estimated from a sample."""
+        return True
+
+    @property
+    def is_joined_by_rank(self) -> bool:
+        """Whether the order is that of several results, which have no common score."""
+        return False
 
     def is_approximate(self, slot: int) -> bool:
         """Whether its time is only that of its file."""

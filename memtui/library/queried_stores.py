@@ -81,8 +81,20 @@ class SeenMemories:
         with self._lock:
             return [self._add(memory) for memory in memories]
 
+    def number(self, ref: str) -> int:
+        """The slot for a ref."""
+        with self._lock:
+            return self._number(ref)
+
     def _add(self, memory: Memory) -> int:
         ref = memory.ref
+        self._memories.pop(ref, None)
+        self._memories[ref] = memory
+        if len(self._memories) > MAX_SEEN:
+            del self._memories[next(iter(self._memories))]
+        return self._number(ref)
+
+    def _number(self, ref: str) -> int:
         slot = self._slots.pop(ref, None)
         if slot is None:
             slot, self._next = self._next, self._next + 1
@@ -90,18 +102,11 @@ class SeenMemories:
         self._slots[ref] = slot  # last: those seen longest ago go first
         if len(self._slots) > MAX_NUMBERED:
             del self._refs[self._slots.pop(next(iter(self._slots)))]
-        self._memories.pop(ref, None)
-        self._memories[ref] = memory
-        if len(self._memories) > MAX_SEEN:
-            del self._memories[next(iter(self._memories))]
         return slot
 
     def ref(self, slot: int) -> str:
         """The ref of the memory in a slot; "" if it was let go."""
         return self._refs.get(slot, "")
-
-    def slot(self, ref: str) -> int | None:
-        return self._slots.get(ref)
 
     def get(self, ref: str) -> Memory | None:
         """A memory as it was last seen."""
@@ -232,11 +237,14 @@ class QueriedResult(SearchResult, frozen=True, eq=False, dict=True, kw_only=True
         gave; what they do not count, such as pins, is of the loaded ones alone."""
         days, facets = self.days(), self.facets
         ends = [datetime.fromordinal(EPOCH.toordinal() + day).astimezone() for day in days]
+        total, accuracy, counted = self.total, self.accuracy, sum(days.values())
+        if accuracy is not Accuracy.EXACT and counted > total:
+            total, accuracy = counted, Accuracy.ABOUT
         return replace(
             loaded,
             **order_counts({name: getattr(facets, name) for name in COUNTED}),
-            total=self.total,
-            accuracy=self.accuracy,
+            total=total,
+            accuracy=accuracy,
             oldest=min(ends, default=None),
             newest=max(ends, default=None),
         )
@@ -261,6 +269,9 @@ class QueriedStores:
         self.seen = SeenMemories()
         self._now = now
         self._marks: dict[str, str] = {}
+        self._changed: set[int] = set()
+        self._returned: set[str] = set()
+        """Stores that are connected again, whose lists are still those of before."""
         self.answered: dict[str, datetime] = {}
         """When each store last answered."""
         self.faults: dict[str, NotConnected] = {}
@@ -291,7 +302,8 @@ class QueriedStores:
             if cancelled():
                 raise Cancelled from error
             raise
-        self.faults.pop(store.label, None)
+        if self.faults.pop(store.label, None) is not None:
+            self._returned.add(store.label)
         self.answered[store.label] = self._now()
         return answer
 
@@ -336,22 +348,39 @@ class QueriedStores:
                 return found[0]
         raise RefError(f"no memory has the id {visible(text)!r}", do="give its whole id")
 
-    def refresh(self) -> set[str]:
-        """Ask what changed since the last time; return the refs, "" for more than that."""
-        changed: set[str] = set()
+    def refresh(self) -> bool:
+        """Ask what changed since the last time; return whether anything may have."""
+        is_other = False
         for label, store in self.stores.items():
-            mark, was_away = self._marks.get(label, ""), label in self.faults
+            mark = self._marks.get(label, "")
             try:
                 found = self._ask(store, partial(store.changed_since, mark))
             except (NotConnected, QueryStopped):
                 continue
             self._marks[label] = found.mark
-            if was_away or not found.is_complete:
-                changed.add("")
-            changed.update(found.refs)
-            if changed:
-                self.seen.forget(label, None if "" in changed else found.refs)
+            self.seen.forget(label, found.refs if found.is_complete else None)
+            slots = map(self.seen.number, found.refs)
+            self._changed.update(slots)
+            is_other |= bool(found.refs) or not found.is_complete or label in self._returned
+            self._returned.discard(label)
+        return is_other
+
+    def take_changed(self) -> frozenset[int]:
+        """The slots of the memories that were found changed since the last call."""
+        changed, self._changed = frozenset(self._changed), set()
         return changed
+
+    def wait_for_change(self, label: str, timeout: float) -> bool:
+        """Wait until others change a store, at most so many seconds; return whether they may have.
+
+        Raises what `QueryableStore.wait_for_change` raises.
+        """
+        store = self.stores[label]
+        return self._ask(store, partial(store.wait_for_change, timeout))
+
+    def refusal(self, label: str) -> str:
+        """Why nothing can be done in a store at present; "" if it is connected."""
+        return f"{label} is not connected" if label in self.faults else ""
 
     # ---- searching ------------------------------------------------------------------------------
 
@@ -386,7 +415,7 @@ class QueriedStores:
 
         @cache
         def days() -> Mapping[int, int]:
-            return self._count_days(query, loaded, answers)
+            return self._count_days(query, loaded, answers, cancelled)
 
         fields = {name: getattr(loaded, name) for name in loaded.__struct_fields__}
         parts = [loaded, *(each.ranked for each in answers if each.ranked is not None)]
@@ -506,18 +535,23 @@ class QueriedStores:
         return lines[:cut], is_last and cut == len(lines)
 
     def _count_days(
-        self, query: Query, loaded: SearchResult, answers: Sequence[StoreAnswer]
+        self,
+        query: Query,
+        loaded: SearchResult,
+        answers: Sequence[StoreAnswer],
+        cancelled: IsCancelled,
     ) -> Mapping[int, int]:
-        days, _ = count_days(loaded.columns, loaded.slots)
-        counts = Counter(days)
+        """Count the hits by day; those of a store that does not answer are left out."""
+        counts = Counter(count_days(loaded.columns, loaded.slots)[0])
         for each in answers:
-            store = each.store
             if each.fault is not None and each.ranked is not None:
                 counts.update(count_days(each.ranked.columns, each.ranked.slots)[0])
                 continue
-            found = self._ask(store, partial(store.buckets, query, "day"))
-            counts.update({(day - EPOCH).days: count for day, count in found.items()})
-        return dict(sorted(counts.items()))
+            with suppress(NotConnected, QueryStopped):
+                ask = partial(each.store.buckets, query, "day")
+                found = self._ask(each.store, ask, cancelled)
+                counts.update({(day - EPOCH).days: count for day, count in found.items()})
+        return counts
 
 
 class _Listed:

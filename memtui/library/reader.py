@@ -19,13 +19,13 @@ from memtui.library.guarded_store import guarded, unguarded
 from memtui.library.indexing import Index
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.opening import StoreSource
-from memtui.library.queried_stores import QueriedResult, QueriedStores
+from memtui.library.queried_stores import FIRST_SLOT, QueriedResult, QueriedStores
 from memtui.library.reworded import find_reworded
 from memtui.library.semantic import EmbeddingResult, SemanticSearch
 from memtui.library.snapshot import Snapshot
 from memtui.library.store_names import StoreNames
 from memtui.model import Memory
-from memtui.progress import Cancelled, IsCancelled, Report, never, silent
+from memtui.progress import Cancelled, IsCancelled, Report, never, silent, stoppable
 from memtui.query import Query
 from memtui.search import aggregates
 from memtui.search.columns import NO_SLOTS, Slots, diff_slots
@@ -36,7 +36,7 @@ from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.stores.base import Store, Unreadable, WritableStore
 from memtui.stores.queryable import Count, Position, QueryableStore
 from memtui.stores.values import utc_now
-from memtui.text import Passage, find_passage, visible
+from memtui.text import Passage, find_passage, number, visible
 
 if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage
@@ -147,7 +147,7 @@ class LibraryReader:
     def refresh(self) -> bool:
         """Rescan the stores and read what changed; return whether any memory may have changed."""
         is_other = self._update_index(self.loaded.refresh())
-        return bool(self.queried.refresh()) or is_other
+        return self.queried.refresh() or is_other
 
     def refresh_files(self, paths: Collection[str]) -> bool:
         """Read again only the shards that were read from these files.
@@ -280,6 +280,28 @@ class LibraryReader:
         query = self.names.resolve(query)
         loaded = Count(finding.find(query, self._searchable(), cancelled).total)
         return self.queried.count(query, loaded, cancelled) if self.queried else loaded
+
+    def slots_of(self, query: Query, most: int, cancelled: IsCancelled = never) -> list[int]:
+        """Return the slots of all hits, asking for those of queried stores page by page.
+
+        Raises Refused if there are more than `most`, Cancelled.
+        """
+        slots: list[int] = []
+        for slot in stoppable(self.find(query, cancelled).slots, cancelled):
+            if len(slots) == most:
+                raise Refused(f"more than {number(most)} memories", do="narrow the list first")
+            slots.append(int(slot))
+        return slots
+
+    def read(self, slots: Iterable[int]) -> list[Memory]:
+        """Return the memories in these slots that still exist, the loaded ones first.
+
+        Raises StoreError where a store must be asked and does not answer.
+        """
+        wanted = sorted(slots)
+        rows = self.snapshot.rows
+        loaded = [rows[slot] for slot in wanted if slot < FIRST_SLOT]
+        return loaded + self.queried.read(slot for slot in wanted if slot >= FIRST_SLOT)
 
     def passage(self, found: SearchResult, position: int) -> Passage | None:
         """Return the passage of the hit of `found` at `position` with most of the words."""

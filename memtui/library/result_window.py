@@ -153,6 +153,8 @@ class ResultWindow(Sequence[int]):
             if number + PAGE >= here.stop < length:
                 return self._forwards(run, number)
             return self._backwards(run, number) if number - PAGE < here.start > 0 else run
+        if run.lines and number == length - 1 and number >= here.stop + 2 * PAGE:
+            return self._from_end(number)
         if run.lines and here.stop <= number < here.stop + NEAR:
             return self._forwards(run, number)
         if run.lines and here.start - NEAR <= number < here.start:
@@ -178,10 +180,18 @@ class ResultWindow(Sequence[int]):
         self._index()
         return shift
 
-    def stretch(self, length: int) -> None:
-        """Take this for the length of the list, which was not known; never less than is here."""
-        if length > self.run.length:
-            self.run = replace(self.run, length=length)
+    def stretch(self, length: int) -> int:
+        """Take this for the length of the list, which was not known; never less than is here.
+
+        Returns by how many lines the numbers of those that are here were mended.
+        """
+        run, more = self.run, length - self.run.length
+        if more <= 0:
+            return 0
+        is_end = not run.is_numbered and run.range.stop == run.length
+        shift = more if is_end else 0
+        self.run = replace(run, length=length, first=run.first + shift)
+        return shift
 
     def _index(self) -> None:
         self._memories = {line.slot: line.memory for line in self.run.lines}

@@ -127,6 +127,7 @@ def test_a_random_walk_shows_the_lines_of_the_list_read_whole(sort: Sort) -> Non
     found = library.find(query)
     window = window_of(found)
     window.missing = lambda _: None
+    window.stretch(len(truth))
     chance, at = random.Random(3), 0
     jumps = [1, -1, 20, -20, 40, 40, 40, 400, -400, 3_000, -2_500, 10**6, -(10**6)]
     for _ in range(120):
