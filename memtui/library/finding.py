@@ -17,7 +17,7 @@ from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
-from memtui.query import Group, Node, Query, Sort, Term, TermKind, filter_values
+from memtui.query import Group, Node, Query, Sort, Term, TermKind, filter_values, has_terms
 from memtui.search import (
     aggregates,
     analysis,
@@ -193,7 +193,8 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
     """Run the query: match its terms, filter, score, order and count. Raises Cancelled."""
     columns, now, weights = scope.columns, scope.now, scope.weights
     segments = scope.segments
-    if query.wanted_terms and not scope.is_indexed:
+    has_text = bool(query.wanted_terms) or any(map(has_terms, query.groups))
+    if has_text and not scope.is_indexed:
         segments = scope.provisional.extend_to(scope.rows, len(columns), cancelled)
     literals = LiteralSearch(scope.rows, columns.alive, cancelled)
     index = TextIndex(segments, len(columns), columns.alive, literals, scope.exact, cancelled)
@@ -282,7 +283,8 @@ def _read_filters(
     masks: dict[Node, Mask] = dict(rows.masks.items())
     for term in _terms_of_groups(query):
         dates = find_date_hits((term,), index.segments, scope.columns, scope.now)
-        found = match_terms(index, analyze_terms((term,)), dates).found
+        terms = analyze_terms((term,))
+        found = match_terms(index, terms, dates, as_written=query.as_written).found
         masks[term] = ~found if term.negated else found
     return masks, rows.remarks
 
