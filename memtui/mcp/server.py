@@ -90,6 +90,7 @@ class AgentServer:
         self._profile = profile
         self._events = InMemorySubscriptionBus()
         self._cursors = Cursors()
+        self._answered: dict[str, object] = {}
         self._session = secrets.token_hex(4)
         self._lock = threading.RLock()
         self._rates: dict[tuple[str, bool], Rate] = {}
@@ -225,7 +226,7 @@ class AgentServer:
         if not tool.reads or now - self._looked > STALE_SECONDS:
             self._refresh()
         may = self._may_write, tool.writes and self._may_write
-        return Call(self._library, self._settings, author, *may, self._cursors)
+        return Call(self._library, self._settings, author, *may, self._cursors, self._answered)
 
     def _author(self, ctx: Context[Any, Any]) -> Author:
         told = ctx.request_context.session.client_params

@@ -24,6 +24,7 @@ from memtui.library.agent_proposals import (
     AgentProposals,
     answers_for,
     make_proposal,
+    texts_in,
     version_of,
 )
 from memtui.library.planning import Planned, name_below
@@ -174,6 +175,8 @@ class Call(Struct, frozen=True):
     writes: bool
     """This tool writes."""
     cursors: Cursors
+    answered: dict[str, object]
+    """Client -> what was there to see when nothing was left to tell it."""
 
     @property
     def proposals(self) -> AgentProposals:
@@ -198,16 +201,22 @@ class Call(Struct, frozen=True):
         return self.library.find(_parse(text, self.library.now()))
 
     def told_answers(self) -> list[dict[str, Any]]:
-        """What the person decided on this agent's proposals; it is told once."""
-        if self.library.state_folder is None:
+        """What became of this agent's proposals; each is told once."""
+        if self.library.state_folder is None or not (made := self.proposals.mark):
             return []
-        found = answers_for(self.author.client, self.library.state_folder, self.decisions)
+        hour = int(self.library.now().timestamp() / 3600)
+        mark = made, self.decisions.mark, self.library.log_mark, hour
+        if self.answered.get(self.author.client) == mark:
+            return []
+        found = answers_for(self.author.client, self.library)
+        if not found:
+            self.answered[self.author.client] = mark
         for answer in found[:_MAX_LISTED]:
-            self.proposals.mark_told(answer.proposal)
+            self.proposals.mark_told(answer)
         return [
             {
                 "proposal": answer.proposal.id,
-                "decision": str(answer.decision),
+                "decision": answer.decision,
                 "act": str(answer.proposal.act),
                 "reason_you_gave": mask_secrets(answer.proposal.reason),
             }
@@ -419,13 +428,12 @@ def get_overview(call: Call) -> Overview:
         }
         for state in library.snapshot.stores[:100]
     ]
-    kept = [] if library.state_folder is None else list(call.proposals)
-    decided = call.decisions.of(each.id for each in kept)
+    waiting = 0 if library.state_folder is None else len(call.proposals.waiting(call.decisions))
     return {
         "stores": shown(stores),
         "may_write": call.may_write,
         "recipes": [each.name for each in list_recipes(call.context_settings)],
-        "waiting_proposals": len(kept) - len(decided),
+        "waiting_proposals": waiting,
         "session": call.author.session,
     }
 
@@ -485,14 +493,10 @@ def undo_change(
     call: Call, number: Annotated[int, Field(ge=1, description="`number` of your change.")]
 ) -> Changed:
     """Undo a change that you made in this session."""
-    own = {
-        action.id: action
-        for action in call.library.log(1000, void=False)
-        if action.author == call.author
-    }
-    if number not in own:
+    made = call.library.action(number)
+    if made is None or made.author != call.author:
         raise Refused(f"{number} is no change of yours in this session")
-    if own[number].state is ActionState.UNDONE:
+    if made.state is ActionState.UNDONE:
         raise Refused(f"{number} is undone already")
     action = call.library.undo(number)
     return shown(
@@ -593,8 +597,7 @@ def make(call: Call, change: Change, reason: str) -> Changed:
     """Make the change if this tool writes and its text is harmless, else propose it."""
     if not call.writes:
         return _propose(call, change, reason)
-    written = (value for value in change.fields.values() if isinstance(value, str))
-    if dangers := dangers_in(written):
+    if dangers := dangers_in(texts_in(change.fields.values())):
         return _propose(call, change, reason, f"not written at once: {'; '.join(dangers)}")
     planned = call.library.plan([change])
     if not planned.has_edits:

@@ -222,6 +222,9 @@ async def test_a_proposal_waits_and_the_answer_is_told_once(tmp_path: Path, root
         assert "answers" not in await agent.call("get_overview")
         person.undo()
         assert stored(root) == before
+        (told,) = (await agent.call("get_overview"))["answers"]
+        assert (told["proposal"], told["decision"]) == (edit["proposal"], "undone")
+        assert "answers" not in await agent.call("get_overview")
 
 
 async def test_what_a_store_refuses_is_not_proposed(tmp_path: Path, root: Path) -> None:
