@@ -13,8 +13,8 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from keyword import iskeyword
 from typing import Any, get_type_hints
 
@@ -225,8 +225,24 @@ class AgentServer:
         now = time.monotonic()
         if not tool.reads or now - self._looked > STALE_SECONDS:
             self._refresh()
-        may = self._may_write, tool.writes and self._may_write
-        return Call(self._library, self._settings, author, *may, self._cursors, self._answered)
+        return Call(
+            self._library,
+            self._settings,
+            author,
+            may_write=self._may_write,
+            writes=tool.writes and self._may_write,
+            cursors=self._cursors,
+            answered=self._answered,
+            unlocked=self._unlocked,
+        )
+
+    @contextmanager
+    def _unlocked(self) -> Iterator[None]:
+        self._lock.release()
+        try:
+            yield
+        finally:
+            self._lock.acquire()
 
     def _author(self, ctx: Context[Any, Any]) -> Author:
         told = ctx.request_context.session.client_params

@@ -6,7 +6,9 @@ are what the agent is told. Every function returns a JSON object, which the serv
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
@@ -39,6 +41,7 @@ from memtui.mcp.framing import (
     shown,
 )
 from memtui.model import Memory, format_time
+from memtui.progress import Cancelled
 from memtui.query import Query, relax
 from memtui.text import mask_secrets, one_line
 
@@ -51,6 +54,8 @@ MAX_BUDGET = 4_000
 MAX_VERSION = 1_500
 """Characters of each text in a history."""
 MAX_DIFF = 6_000
+ORIGIN_SECONDS = 2.0
+"""In which sessions are read for the origin of a memory; other agents do not wait for it."""
 _MAX_LISTED = 20
 
 Ref = Annotated[str, Field(max_length=500, description="Ref of a memory, as a result names it.")]
@@ -86,11 +91,18 @@ class Found(Reply):
     said_in_sessions: NotRequired[list[dict[str, Any]]]
 
 
-class One(Reply):
+class Origins(TypedDict, total=False):
+    """The sessions that taught a memory."""
+
+    origins: list[dict[str, Any]]
+    """`share`: the part of the memory's rare words that was said, where it only looks like it."""
+    origins_left_out: str
+
+
+class One(Reply, Origins):
     """One memory."""
 
     memory: dict[str, Any]
-    origins: NotRequired[list[dict[str, Any]]]
 
 
 class Context(Reply):
@@ -177,6 +189,8 @@ class Call(Struct, frozen=True):
     cursors: Cursors
     answered: dict[str, object]
     """Client -> what was there to see when nothing was left to tell it."""
+    unlocked: Callable[[], AbstractContextManager[None]]
+    """Lets other calls use the library meanwhile."""
 
     @property
     def proposals(self) -> AgentProposals:
@@ -298,9 +312,7 @@ def get_memory(
     """Get one memory with its whole text, its version, its links and where it comes from."""
     memory = call.library.resolve(ref)
     answer: One = {"memory": shown(memory_text(memory, call.library, start))}
-    if call.settings.session_programs:
-        answer["origins"] = _origins(memory)
-    return answer
+    return {**answer, **_origins(call, memory)} if call.settings.session_programs else answer
 
 
 def get_context(
@@ -693,23 +705,35 @@ def _said_in_sessions(call: Call, query: Query, limit: int) -> list[dict[str, An
     )
 
 
-def _origins(memory: Memory) -> list[dict[str, Any]]:
-    from itertools import islice
-
+def _origins(call: Call, memory: Memory) -> Origins:
+    """The sessions that taught a memory, as `memtui origin` finds them within some time."""
+    from memtui.search.mentions import origins_of
     from memtui.sessions.chosen import chosen_sessions
     from memtui.sessions.origin import find_origins
 
-    return shown(
-        [
-            {
-                "how": str(each.kind),
-                "program": each.session.program,
-                "session": each.session.id,
-                "person_said": one_line(each.words.text, 500) if each.words is not None else "",
-            }
-            for each in islice(find_origins(memory, chosen_sessions().sessions), 5)
-        ]
-    )
+    deadline = time.monotonic() + ORIGIN_SECONDS
+    left_out, found = "", []
+    with call.unlocked():
+        sessions = chosen_sessions().sessions
+        try:
+            found = origins_of(memory, sessions, lambda: time.monotonic() > deadline)
+        except Cancelled:
+            left_out = f"not all sessions were read within {ORIGIN_SECONDS} s"
+            with suppress(Cancelled):  # those that the memory names
+                for each in find_origins(memory, sessions, lambda: True):
+                    found.append(each)
+    origins = [
+        {
+            "how": str(each.kind),
+            "program": each.session.program,
+            "session": each.session.id,
+            "said": one_line(each.words.text, 500) if each.words is not None else "",
+            "said_by": str(each.words.role) if each.words is not None else "",
+            "share": round(each.share, 2) if each.strength is not None else None,
+        }
+        for each in found[:5]
+    ]
+    return {"origins": shown(origins), "origins_left_out": left_out}
 
 
 class Tool(Struct, frozen=True):
