@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
@@ -43,7 +43,7 @@ from memtui.mcp.framing import (
 from memtui.model import Memory, format_time
 from memtui.progress import Cancelled
 from memtui.query import Query, relax
-from memtui.text import mask_secrets, one_line
+from memtui.text import mask_part, mask_secrets, one_line
 
 if TYPE_CHECKING:
     from memtui.context import ContextSettings
@@ -55,7 +55,7 @@ MAX_VERSION = 1_500
 """Characters of each text in a history."""
 MAX_DIFF = 6_000
 ORIGIN_SECONDS = 2.0
-"""In which sessions are read for the origin of a memory; other agents do not wait for it."""
+"""In which sessions are read for the origin of a memory."""
 _MAX_LISTED = 20
 
 Ref = Annotated[str, Field(max_length=500, description="Ref of a memory, as a result names it.")]
@@ -189,8 +189,6 @@ class Call(Struct, frozen=True):
     cursors: Cursors
     answered: dict[str, object]
     """Client -> what was there to see when nothing was left to tell it."""
-    unlocked: Callable[[], AbstractContextManager[None]]
-    """Lets other calls use the library meanwhile."""
 
     @property
     def proposals(self) -> AgentProposals:
@@ -312,7 +310,7 @@ def get_memory(
     """Get one memory with its whole text, its version, its links and where it comes from."""
     memory = call.library.resolve(ref)
     answer: One = {"memory": shown(memory_text(memory, call.library, start))}
-    return {**answer, **_origins(call, memory)} if call.settings.session_programs else answer
+    return {**answer, **_origins(memory)} if call.settings.session_programs else answer
 
 
 def get_context(
@@ -654,7 +652,8 @@ def _page(
         if found.scores is not None:
             line["score"] = round(float(found.scores[at]), 4)
         if (passage := library.passage(found, at)) is not None:
-            line["passage"] = mask_secrets(memory.content)[passage.start : passage.end][:300]
+            end = min(passage.end, passage.start + 300)
+            line["passage"] = mask_part(memory.content, passage.start, end)
         return line
 
     at = call.cursors.decode(asked, cursor)
@@ -705,7 +704,7 @@ def _said_in_sessions(call: Call, query: Query, limit: int) -> list[dict[str, An
     )
 
 
-def _origins(call: Call, memory: Memory) -> Origins:
+def _origins(memory: Memory) -> Origins:
     """The sessions that taught a memory, as `memtui origin` finds them within some time."""
     from memtui.search.mentions import origins_of
     from memtui.sessions.chosen import chosen_sessions
@@ -713,15 +712,14 @@ def _origins(call: Call, memory: Memory) -> Origins:
 
     deadline = time.monotonic() + ORIGIN_SECONDS
     left_out, found = "", []
-    with call.unlocked():
-        sessions = chosen_sessions().sessions
-        try:
-            found = origins_of(memory, sessions, lambda: time.monotonic() > deadline)
-        except Cancelled:
-            left_out = f"not all sessions were read within {ORIGIN_SECONDS} s"
-            with suppress(Cancelled):  # those that the memory names
-                for each in find_origins(memory, sessions, lambda: True):
-                    found.append(each)
+    sessions = chosen_sessions().sessions
+    try:
+        found = origins_of(memory, sessions, lambda: time.monotonic() > deadline)
+    except Cancelled:
+        left_out = f"not all sessions were read within {ORIGIN_SECONDS} s"
+        with suppress(Cancelled):  # those that the memory names
+            for each in find_origins(memory, sessions, lambda: True):
+                found.append(each)
     origins = [
         {
             "how": str(each.kind),
