@@ -118,7 +118,8 @@ class Library(LibraryReader):
     def refusal(self, act: Act, memory: Memory) -> str:
         """Return why `act` is not possible on `memory`; "" if it is."""
         store = self.store(memory.store)
-        return store.read_only or store.refusal(act, memory)
+        away = self.queried.refusal(memory.store)
+        return away or store.read_only or store.refusal(act, memory)
 
     def plan(
         self,

@@ -14,6 +14,7 @@ from math import inf
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memtui.model import IMPORTANCES, Memory
 from memtui.query import Query, Sort
@@ -145,6 +146,11 @@ class QueryableStore(Store):
             backwards: The memories before `after` instead; None: the last ones.
         """
         ...
+
+    def candidates(self, query: Query, limit: int = MAX_RANKED) -> tuple[Memory, ...]:
+        """The memories to order by relevance: the newest with all words of the query, then the
+        newest with some."""
+        return self.find(replace(query, sort=Sort.NEW, then=()), None, limit).memories
 
     @abstractmethod
     def position_at(self, query: Query, time: datetime) -> Position:
