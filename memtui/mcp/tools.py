@@ -691,11 +691,10 @@ def _said_in_sessions(call: Call, query: Query, limit: int) -> list[dict[str, An
 
 
 def _origins(memory: Memory) -> list[dict[str, Any]]:
-    from itertools import islice
-
     from memtui.sessions.chosen import chosen_sessions
     from memtui.sessions.origin import find_origins
 
+    found = find_origins([memory], chosen_sessions().sessions)[0]
     return shown(
         [
             {
@@ -704,7 +703,7 @@ def _origins(memory: Memory) -> list[dict[str, Any]]:
                 "session": each.session.id,
                 "person_said": one_line(each.words.text, 500) if each.words is not None else "",
             }
-            for each in islice(find_origins(memory, chosen_sessions().sessions), 5)
+            for each in found[:5]
         ]
     )
 
