@@ -116,6 +116,13 @@ def _id_of(name: str) -> str:
     return name.rpartition("/")[2].removesuffix(".zst").removesuffix(".jsonl").strip()
 
 
+def find_recorded(memory: Memory, sessions: Iterable[Session]) -> list[Origin]:
+    """The sessions that a memory names; none is read."""
+    ids = set(recorded_ids(memory))
+    named = (each for each in sessions if each.id in ids or each.path.stem in ids)
+    return [Origin(OriginKind.RECORDED, each) for each in named]
+
+
 def find_origins(
     memories: Sequence[Memory], sessions: Iterable[Session], cancelled: IsCancelled = never
 ) -> list[list[Origin]]:
@@ -128,11 +135,7 @@ def find_origins(
     oldest_first = sorted(
         sessions, key=lambda each: each.started.timestamp() if each.started else 0.0
     )
-    found: list[list[Origin]] = []
-    for memory in memories:
-        ids = set(recorded_ids(memory))
-        named = (each for each in oldest_first if each.id in ids or each.path.stem in ids)
-        found.append([Origin(OriginKind.RECORDED, each) for each in named])
+    found = [find_recorded(memory, oldest_first) for memory in memories]
     texts = [(memory.origin.file, _plain(memory.content or memory.title)) for memory in memories]
     seen: set[tuple[int, str]] = set()
     for session in oldest_first:
