@@ -17,6 +17,7 @@ from memtui.cli import store_selection
 from memtui.cli.options import argument, command, option, query_from
 from memtui.cli.output import print_effects, print_json, shown_progress, write_action
 from memtui.errors import MemtuiError, Refused
+from memtui.paths import is_address, is_place
 from memtui.query import filter_values
 from memtui.text import counted, number, one_line, size
 
@@ -132,7 +133,8 @@ def import_(
     from memtui.bundle.restoring import is_empty
 
     document = read_document(file)
-    if into and ("/" in into or not _is_label(into, stores)) and is_empty(Path(into)):
+    is_path = into and not is_address(into) and ("/" in into or not _is_label(into, stores))
+    if into and is_path and is_empty(Path(into)):
         return _restore(document, Path(into), dry_run, as_json)
     return _merge(document, into, stores, dry_run, as_json)
 
@@ -189,7 +191,7 @@ def _merge(
     from memtui.library.planning import planned_import
 
     label = ""
-    if into and Path(into).exists():
+    if into and is_place(into):
         library = store_selection.load_library([into])
         label = library.stores[0].label if len(library.stores) == 1 else ""
     else:

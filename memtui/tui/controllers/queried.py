@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.errors import MemtuiError, NotConnected, QueryStopped
+from memtui.errors import MemtuiError, NotConnected
 from memtui.library.queried_stores import MAX_MARKED
 from memtui.library.result_window import PAGE, ResultWindow, Run
 from memtui.stores.queryable import Position
@@ -70,9 +70,7 @@ class QueriedActions:
                 self.show_connections()
                 self._ask()
 
-        def failed(error: MemtuiError) -> None:
-            if not isinstance(error, NotConnected | QueryStopped):
-                self._screen.app.report_error(error)
+        def failed(_: MemtuiError) -> None:
             self.show_connections()
             self._screen.set_timer(RETRY_SECONDS, self._ask)
 
@@ -94,7 +92,8 @@ class QueriedActions:
         faults, now = library.queried.faults, screen.now()
         parts: list[str] = []
         for label, error in faults.items():
-            parts += [f"{library.names.of(label)} IS NOT CONNECTED", text.one_line(error.what)]
+            what = "IS NOT CONNECTED" if isinstance(error, NotConnected) else "DOES NOT ANSWER"
+            parts += [f"{library.names.of(label)} {what}", text.one_line(error.what)]
             seen = text.counted(len(library.queried.seen.of(label)), "memory")
             parts += ["trying again", f"{seen} seen last", "read only"]
             if (answered := library.queried.answered.get(label)) is not None:
