@@ -25,12 +25,14 @@ from memtui.files.sidecar_lines import read_entries, sidecar_path
 from memtui.insight.lineage import Lineage
 from memtui.insight.versions import TextVersion, VersionHistory, VersionOrigin, version_history
 from memtui.journal import ActionState, ActionStep, Journal, as_last_made
+from memtui.library.guarded_store import unguarded
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.stores import registry
 from memtui.stores.base import Store
 from memtui.stores.format import Format
 from memtui.stores.listed_texts import TEXT_KEY
+from memtui.stores.queryable import Former, QueryableStore
 
 log = logging.getLogger(__name__)
 
@@ -204,13 +206,16 @@ def find_history(
         state: Folder of the journal; None if there is none.
         cancelled: Asked between versions; what was found until then is returned.
     """
-    reader = FormerReader(store)
+    reader, asked = FormerReader(store), unguarded(store)
     former: dict[str, list[TextVersion]] = {}
     left_out = ""
     deadline = 0.0
     for relative in lineage.history:
         memory = relative.memory
         if memory is None:
+            continue
+        if isinstance(asked, QueryableStore):
+            former[memory.id] = versions_of_team(memory, asked.former(memory.id))
             continue
         found = journal_versions(memory, state, reader)
         if reader.is_possible and memory.origin.file:
@@ -221,6 +226,21 @@ def find_history(
                 left_out = git.left_out or left_out
         former[memory.id] = found
     return version_history(lineage, former, left_out=left_out)
+
+
+def versions_of_team(memory: Memory, former: Sequence[Former]) -> list[TextVersion]:
+    """The texts that a memory has had by what its store keeps of every change, oldest first.
+
+    Args:
+        former: What it was before each change, the newest first.
+    """
+    since, author, found = memory.created, "", list[TextVersion]()
+    for each in reversed(former):
+        found.append(TextVersion(each.memory, VersionOrigin.KEPT, since, author))
+        since, author = each.until, each.who
+    if former:
+        found.append(TextVersion(memory, VersionOrigin.KEPT, since, author))
+    return found
 
 
 def git_versions(memory: Memory, git: GitHistory, reader: FormerReader) -> list[TextVersion]:

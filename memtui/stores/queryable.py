@@ -7,11 +7,11 @@ second kind. Writing is the same for both: `plan` and `apply`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from enum import StrEnum
 from math import inf
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -106,6 +106,23 @@ class Changed(Struct, frozen=True):
     """Whether `refs` has all; else so much changed that everything should be asked for anew."""
 
 
+class Former(Protocol):
+    """What a memory was before a change."""
+
+    @property
+    def memory(self) -> Memory: ...
+
+    @property
+    def who(self) -> str:
+        """Who made the change."""
+        ...
+
+    @property
+    def until(self) -> datetime:
+        """When it was made."""
+        ...
+
+
 class QueryableStore(Store):
     """A store that is asked with queries.
 
@@ -183,6 +200,11 @@ class QueryableStore(Store):
     def get(self, refs: Collection[str]) -> tuple[Memory, ...]:
         """The memories with these refs that exist, in any order and of every status."""
         ...
+
+    def former(self, id: str) -> Sequence[Former]:  # noqa: ARG002
+        """What the memory with this id was before each change, the newest first; () if the store
+        does not keep that."""
+        return ()
 
     @abstractmethod
     def changed_since(self, mark: str) -> Changed:
