@@ -225,6 +225,13 @@ class QueriedResult(SearchResult, frozen=True, eq=False, dict=True, kw_only=True
         return " and ".join(parts)
 
     @property
+    def limits(self) -> tuple[str, ...]:
+        joined = "the stores are joined by rank" if self.is_joined_by_rank else ""
+        among = f"ordered are {self.among}" if self.among else ""
+        away = (f"{label} does not answer: {fault.what}" for label, fault in self.faults.items())
+        return tuple(filter(None, (among, joined, *away)))
+
+    @property
     def is_joined_by_rank(self) -> bool:
         """Whether scores of several collections stand in one list."""
         return bool(self.origins) and len({id(found) for found, _ in self.origins}) > 1
@@ -251,11 +258,6 @@ class QueriedResult(SearchResult, frozen=True, eq=False, dict=True, kw_only=True
             return ()
         found, at = self.origins[position]
         return found.explain(at, weights)
-
-    def slots_of_refs(self, refs: Collection[str]) -> set[int]:
-        window = self.window
-        slots = self.slots if window is None else [line.slot for line in window.run.lines]
-        return {slot for slot in slots if self.rows[slot].ref in refs}
 
 
 class QueriedStores:
@@ -384,7 +386,6 @@ class QueriedStores:
 
     def find(
         self,
-        query: Query,
         loaded: SearchResult,
         rank: Rank,
         cancelled: IsCancelled = never,
@@ -393,8 +394,7 @@ class QueriedStores:
         """Search these stores too.
 
         Args:
-            query: What `loaded` answers.
-            loaded: The hits among the loaded memories.
+            loaded: The hits of the query among the loaded memories.
             rank: Searches some memories.
             cancelled: Asked while the stores answer.
             near: A position and its line, where the list is looked at; None: its beginning.
@@ -402,6 +402,7 @@ class QueriedStores:
         Raises:
             Cancelled: `cancelled` returned True.
         """
+        query = loaded.query
         answers = tuple(
             self._answer(store, query, rank, cancelled)
             for store in self.stores.values()

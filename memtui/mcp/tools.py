@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
 from msgspec import Struct
@@ -39,6 +40,7 @@ from memtui.mcp.framing import (
 )
 from memtui.model import Memory, format_time
 from memtui.query import Query, relax
+from memtui.stores.queryable import MAX_RANKED, Accuracy
 from memtui.text import mask_secrets, one_line
 
 if TYPE_CHECKING:
@@ -80,6 +82,8 @@ class Found(Reply):
 
     memories: list[dict[str, Any]]
     total: int
+    total_is: NotRequired[str]
+    """`at least` or `about`, if it is not exact."""
     next_cursor: NotRequired[str]
     hints: NotRequired[list[str]]
     said_in_sessions: NotRequired[list[dict[str, Any]]]
@@ -244,7 +248,7 @@ def search_memories(
     library.embed_query(parsed)
     found = library.find(parsed)
     answer = _page(call, f"search\0{query}", found, library, limit, cursor)
-    hints = list(found.hints)
+    hints = [*found.hints, *found.limits]
     if not found.total:
         hints += [f"nothing is found; {what} there is more" for what in _weaker(library, parsed)]
     answer["hints"] = shown(hints)
@@ -413,9 +417,11 @@ def get_overview(call: Call) -> Overview:
         {
             "store": state.label,
             "program": library.names.of(state.label),
-            "memories": state.count,
+            "memories": state.count
+            or library.count(queries.with_filter_values(Query(), "store", [state.label])).value,
             "unreadable": [f"{one.file}: {one.reason}" for one in state.unreadable[:5]],
-            "read_only": library.store(state.label).read_only,
+            "read_only": library.queried.refusal(state.label)
+            or library.store(state.label).read_only,
         }
         for state in library.snapshot.stores[:100]
     ]
@@ -645,14 +651,16 @@ def _page(
     at = call.cursors.decode(asked, cursor)
     memories, rest = fit_page(found.slots, at, limit, record)
     answer: Found = {"memories": memories, "total": found.total}
+    if found.accuracy is not Accuracy.EXACT:
+        answer["total_is"] = str(found.accuracy)
     if rest is not None:
         answer["next_cursor"] = call.cursors.encode(asked, rest)
     return answer
 
 
 def _place_of(found: SearchResult, memory: Memory) -> int | None:
-    slots = found.slots_of_refs([memory.ref])
-    return next((at for at, slot in enumerate(found.slots) if slot in slots), None)
+    first = islice(found.slots, MAX_RANKED)  # a store of millions is not gone through
+    return next((at for at, s in enumerate(first) if found.rows[s].ref == memory.ref), None)
 
 
 def _weaker(library: Library, query: Query, memory: Memory | None = None) -> list[str]:
@@ -691,8 +699,6 @@ def _said_in_sessions(call: Call, query: Query, limit: int) -> list[dict[str, An
 
 
 def _origins(memory: Memory) -> list[dict[str, Any]]:
-    from itertools import islice
-
     from memtui.sessions.chosen import chosen_sessions
     from memtui.sessions.origin import find_origins
 
