@@ -23,11 +23,11 @@ from memtui.library.opening import StoreSource
 from memtui.library.queried_stores import FIRST_SLOT, MAX_MARKED, QueriedResult, QueriedStores
 from memtui.library.reworded import find_reworded
 from memtui.library.semantic import EmbeddingResult, SemanticSearch
-from memtui.library.snapshot import Snapshot
+from memtui.library.snapshot import Snapshot, StoreState
 from memtui.library.store_names import StoreNames
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Report, never, silent, stoppable
-from memtui.query import Query
+from memtui.query import Query, with_filter_values
 from memtui.search import aggregates
 from memtui.search.columns import NO_SLOTS, Slots, diff_slots
 from memtui.search.documents import to_document
@@ -274,6 +274,12 @@ class LibraryReader:
             return finding.find_among(query, memories, self._searchable(), cancelled)
 
         return self.queried.find(found, rank, cancelled, near)
+
+    def count_in(self, state: StoreState) -> int:
+        """Return how many memories a store has; of a queried one, how many current ones at least."""
+        if state.label not in self.queried.stores:
+            return state.count
+        return self.count(with_filter_values(Query(), "store", [state.label])).value
 
     def find_loaded(self, query: Query, cancelled: IsCancelled = never) -> SearchResult:
         """Return the hits of a query in the current snapshot, without queried stores.

@@ -417,8 +417,7 @@ def get_overview(call: Call) -> Overview:
         {
             "store": state.label,
             "program": library.names.of(state.label),
-            "memories": state.count
-            or library.count(queries.with_filter_values(Query(), "store", [state.label])).value,
+            "memories": library.count_in(state),
             "unreadable": [f"{one.file}: {one.reason}" for one in state.unreadable[:5]],
             "read_only": library.queried.refusal(state.label)
             or library.store(state.label).read_only,

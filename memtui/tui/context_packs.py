@@ -106,9 +106,9 @@ class _CancellableSource:
         if self._job.is_cancelled():
             raise Cancelled("stopped; nothing was built")
 
-    def find(self, query: Query) -> SearchResult:
+    def find_loaded(self, query: Query) -> SearchResult:
         self._go_on()
-        return self._library.find(query, self._job.is_cancelled)
+        return self._library.find_loaded(query, self._job.is_cancelled)
 
     def get(self, ref: str) -> Memory:
         self._go_on()
