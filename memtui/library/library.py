@@ -249,6 +249,15 @@ class Library(LibraryReader):
         """
         return self._change_writer.log(limit, anywhere=anywhere, void=void)
 
+    def action(self, number: int) -> JournalAction | None:
+        """The action with this number in the log; None if there is none."""
+        return self._opened_journal.get(number)
+
+    @property
+    def log_mark(self) -> tuple[object, ...]:
+        """Changes whenever an action has changed, here or in another process."""
+        return self._opened_journal.mark
+
     @property
     def index_state(self) -> IndexState:
         """The search index as it is now."""

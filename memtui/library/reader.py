@@ -276,7 +276,7 @@ class LibraryReader:
         return self.queried.find(found, rank, cancelled, near)
 
     def count_in(self, state: StoreState) -> int:
-        """Return how many memories a store has; of a queried one, how many current ones at least."""
+        """Return how many memories a store has; of a queried one, current ones at least."""
         if state.label not in self.queried.stores:
             return state.count
         return self.count(with_filter_values(Query(), "store", [state.label])).value

@@ -156,7 +156,7 @@ def build_requested(
         is_same = _unbudgeted(former.request) == _unbudgeted(request)
         chosen = former.draft if is_same else choose(request.recipe)
     else:
-        types, projects = dict(source.find(Query()).facets.type), list_projects(source, now)
+        types, projects = dict(source.find_loaded(Query()).facets.type), list_projects(source, now)
         chosen = choose(request.recipe)
     is_recipe = request.other in {recipe.name for recipe in list_recipes(settings)}
     other = choose(request.other).pack(request.budget) if is_recipe else None
