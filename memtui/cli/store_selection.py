@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from memtui.cli.commands import COMMANDS
 from memtui.errors import StoreError, find_nearest
 from memtui.paths import is_address, is_place
-from memtui.stores.base import Unreadable
 from memtui.text import counted, one_line
 
 if TYPE_CHECKING:
     from memtui.config import Settings
     from memtui.library import Library
     from memtui.library.store_catalog import KnownStore, StoreCatalog
+    from memtui.stores.base import Unreadable
 
 
 INCOMPLETE = 3

@@ -25,14 +25,12 @@ from memtui.files.sidecar_lines import read_entries, sidecar_path
 from memtui.insight.lineage import Lineage
 from memtui.insight.versions import TextVersion, VersionHistory, VersionOrigin, version_history
 from memtui.journal import ActionState, ActionStep, Journal, as_last_made
-from memtui.library.guarded_store import unguarded
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.stores import registry
 from memtui.stores.base import Store
 from memtui.stores.format import Format
 from memtui.stores.listed_texts import TEXT_KEY
-from memtui.stores.queryable import Former, QueryableStore
 
 log = logging.getLogger(__name__)
 
@@ -206,7 +204,7 @@ def find_history(
         state: Folder of the journal; None if there is none.
         cancelled: Asked between versions; what was found until then is returned.
     """
-    reader, asked = FormerReader(store), unguarded(store)
+    reader = FormerReader(store)
     former: dict[str, list[TextVersion]] = {}
     left_out = ""
     deadline = 0.0
@@ -214,10 +212,7 @@ def find_history(
         memory = relative.memory
         if memory is None:
             continue
-        if isinstance(asked, QueryableStore):
-            former[memory.id] = versions_of_team(memory, asked.former(memory.id))
-            continue
-        found = journal_versions(memory, state, reader)
+        found = store_versions(memory, store) or journal_versions(memory, state, reader)
         if reader.is_possible and memory.origin.file:
             git = GitHistory.of(Path(memory.origin.file).parent, cancelled)
             if git is not None:
@@ -228,18 +223,18 @@ def find_history(
     return version_history(lineage, former, left_out=left_out)
 
 
-def versions_of_team(memory: Memory, former: Sequence[Former]) -> list[TextVersion]:
-    """The texts that a memory has had by what its store keeps of every change, oldest first.
-
-    Args:
-        former: What it was before each change, the newest first.
-    """
-    since, author, found = memory.created, "", list[TextVersion]()
-    for each in reversed(former):
-        found.append(TextVersion(each.memory, VersionOrigin.KEPT, since, author))
-        since, author = each.until, each.who
-    if former:
-        found.append(TextVersion(memory, VersionOrigin.KEPT, since, author))
+def store_versions(memory: Memory, store: Store) -> list[TextVersion]:
+    """The texts that a store of several people keeps, with who wrote them, oldest first."""
+    found: list[TextVersion] = []
+    began, by = memory.created, str(memory.extra.get("author") or "")
+    former = getattr(store, "former", None)  # a guard passes it on
+    for each in reversed(former(memory.id)) if former is not None else ():
+        if not found or found[-1].text != each.memory.full_text:
+            note = f"change {each.number}"
+            found.append(TextVersion(each.memory, VersionOrigin.KEPT, began, by, note))
+        began, by = each.until, each.who
+    if found:
+        found.append(TextVersion(memory, VersionOrigin.KEPT, began, by))
     return found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from enum import StrEnum
 from math import inf
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -106,21 +106,19 @@ class Changed(Struct, frozen=True):
     """Whether `refs` has all; else so much changed that everything should be asked for anew."""
 
 
-class Former(Protocol):
-    """What a memory was before a change."""
+class FormerVersion(NamedTuple):
+    """What a memory was before one change."""
 
-    @property
-    def memory(self) -> Memory: ...
-
-    @property
-    def who(self) -> str:
-        """Who made the change."""
-        ...
-
-    @property
-    def until(self) -> datetime:
-        """When it was made."""
-        ...
+    number: int
+    """Of all changes of the store, in their order."""
+    act: str
+    """What ended it: `update` or `delete`."""
+    who: str
+    """Who did so. Untrusted text."""
+    until: datetime
+    memory: Memory
+    row: Mapping[str, Any]
+    """Its columns, as edits hold them."""
 
 
 class QueryableStore(Store):
@@ -195,7 +193,11 @@ class QueryableStore(Store):
 
     @abstractmethod
     def answer(self, query: Query, limit: int, at_most: int) -> Answer:
-        """The first page, the count and the facets, asked for in one round trip."""
+        """The first page, the count and the facets, asked for in one round trip.
+
+        In an order that is none of `PUSHED_ORDERS` the page is the `candidates`, and `is_last` if
+        these are all.
+        """
         ...
 
     @abstractmethod
@@ -203,9 +205,8 @@ class QueryableStore(Store):
         """The memories with these refs that exist, in any order and of every status."""
         ...
 
-    def former(self, id: str) -> Sequence[Former]:  # noqa: ARG002
-        """What the memory with this id was before each change, the newest first; () if the store
-        does not keep that."""
+    def former(self, id: str) -> Sequence[FormerVersion]:  # noqa: ARG002
+        """What a memory was before each change, by whomever, the newest first."""
         return ()
 
     @abstractmethod

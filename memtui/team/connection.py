@@ -142,7 +142,7 @@ class Connection:
             return [connection.execute(questions[0].text, questions[0].values).fetchall()]
         with connection.pipeline():
             cursors = [connection.execute(each.text, each.values) for each in questions]
-            return [cursor.fetchall() for cursor in cursors]
+        return [cursor.fetchall() for cursor in cursors]  # not before: it would wait once more
 
     @contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from memtui.model import Link, Memory, Place
+from memtui.stores.queryable import FormerVersion
 from memtui.stores.values import from_iso
 
 TEXTS = (
@@ -82,21 +83,6 @@ def of_columns(row: Mapping[str, Any], label: str, root: str) -> Memory:
 
 
 FORMER = "v.number, v.act, v.who, v.at, v.version, v.former"
-
-
-class FormerVersion(NamedTuple):
-    """What a memory was before one change."""
-
-    number: int
-    """Of all changes of the database, in their order."""
-    act: str
-    """What ended it: `update` or `delete`."""
-    who: str
-    """The role that did so."""
-    until: datetime
-    memory: Memory
-    row: Mapping[str, Any]
-    """The columns, as edits hold them; with `links`."""
 
 
 def to_former(row: Sequence[Any], label: str, root: str) -> FormerVersion:

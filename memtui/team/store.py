@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused
+from memtui.files.save_hooks import NullRecorder
 from memtui.model import CURRENT, Memory
 from memtui.query import Query, Sort
 from memtui.stores.base import StoreView, WriteRecorder, Written
@@ -26,6 +29,7 @@ from memtui.stores.queryable import (
     Answer,
     Changed,
     Count,
+    FormerVersion,
     FoundFacets,
     Page,
     Position,
@@ -37,7 +41,7 @@ from memtui.stores.values import utc_now
 from memtui.team.compiler import Sql, compile_order, compile_query
 from memtui.team.connection import Connection
 from memtui.team.planning import ACTS, EDITABLE, UNSUPPORTED, Planner
-from memtui.team.rows import FORMER, SELECTED, FormerVersion, to_columns, to_former, to_memory
+from memtui.team.rows import FORMER, SELECTED, to_columns, to_former, to_memory
 from memtui.team.words import storable
 from memtui.team.writing import write
 
@@ -100,17 +104,18 @@ class TeamStore(QueryableStore):
         return to_memory(row, self.label, str(self.root))
 
     def candidates(self, query: Query, limit: int = MAX_RANKED) -> tuple[Memory, ...]:
-        compiled = compile_query(query, self.label)
-        order = f"order by m.updated desc, m.id limit {int(limit)}"
-        where, every = compiled.where, compiled.all_words
-        text, values = f"{SELECTED} where {where.text} {order}", where.values
-        if every is not None:
-            first = f"{SELECTED} where {where.text} and {every.text} {order}"
-            others = f"{SELECTED} where {where.text} and not {every.text} {order}"
-            text = f"({first}) union all ({others}) limit {int(limit)}"
-            values = (*where.values, *every.values) * 2
-        (rows,) = self.connection.ask(Sql(text, values))
+        (rows,) = self.connection.ask(self._candidates(query, limit))
         return tuple(map(self._memory, rows))
+
+    def _candidates(self, query: Query, limit: int) -> Sql:
+        where, every, _ = compile_query(query, self.label)
+        order = f"order by m.updated desc, m.id limit {int(limit)}"
+        if every is None:
+            return Sql(f"{SELECTED} where {where.text} {order}", where.values)
+        first = f"{SELECTED} where {where.text} and {every.text} {order}"
+        others = f"{SELECTED} where {where.text} and not {every.text} {order}"
+        text = f"({first}) union all ({others}) limit {int(limit)}"
+        return Sql(text, (*where.values, *every.values) * 2)
 
     def position_at(self, query: Query, time: datetime) -> Position:
         keys: tuple[float, ...] = (-time.timestamp(),)
@@ -199,11 +204,16 @@ class TeamStore(QueryableStore):
 
     def answer(self, query: Query, limit: int, at_most: int) -> Answer:
         facets = self._facets(query)
+        is_ranked = query.order not in PUSHED_ORDERS
+        first = self._page(query, None, limit, False)
+        if is_ranked:
+            first = self._candidates(query, limit)
         page, count, *counted = self.connection.ask(
-            self._page(query, None, limit, False), self._count(query, at_most), *facets.values()
+            first, self._count(query, at_most), *facets.values()
         )
+        found = self._to_page(query, page, limit)
         return Answer(
-            self._to_page(query, page, limit),
+            replace(found, is_last=len(page) < limit) if is_ranked else found,
             _to_count(count, at_most),
             self._to_facets(facets, counted),
         )
@@ -251,11 +261,20 @@ class TeamStore(QueryableStore):
             write(self.connection, str(self.root), edits, recorder)
         return None
 
+    def write(self, edits: Sequence[Edit]) -> None:
+        """Make edits that only the database keeps a record of. Raises as `apply`."""
+        self.apply(edits, NullRecorder(self.root))
+
     # ---- history --------------------------------------------------------------------------------
 
     def former(self, id: str, limit: int = 100) -> tuple[FormerVersion, ...]:
         """What a memory was before each change, by whomever, the newest first."""
         return self._former("v.id = %s", "v.number desc", (storable(id), limit))
+
+    def changes(self, limit: int, number: int = 0) -> tuple[FormerVersion, ...]:
+        """The newest changes of the team, or the one with a number, each with what was before."""
+        where = "v.number = %s" if number else "%s = 0"
+        return self._former(where, "v.number desc", (number, limit))
 
     def _former(self, where: str, by: str, values: tuple[Any, ...]) -> tuple[FormerVersion, ...]:
         text = f"select {FORMER} from memtui.versions v where {where} order by {by} limit %s"

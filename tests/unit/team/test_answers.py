@@ -101,9 +101,11 @@ def test_facets_and_days_are_counted_as_in_memory(both: Both) -> None:
 
 
 def test_one_round_trip_answers_a_keystroke(both: Both) -> None:
-    query = parse_query("mem", NOW, typing=True)
+    query = parse_query("mem sort:new", NOW, typing=True)
     answer = both.stored.answer(query, 50, 100)
     assert answer.page == both.stored.find(query, None, 50)
+    ranked = parse_query("memory session", NOW, typing=True)
+    assert both.stored.answer(ranked, 50, 100).page.memories == both.stored.candidates(ranked, 50)
     assert answer.count == both.asked.count(query, 100)
     assert answer.facets == both.stored.facets(query)
 
