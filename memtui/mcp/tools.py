@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
@@ -715,18 +714,16 @@ def _origins(memory: Memory) -> Origins:
     """The sessions that taught a memory, as `memtui origin` finds them within some time."""
     from memtui.search.mentions import origins_of
     from memtui.sessions.chosen import chosen_sessions
-    from memtui.sessions.origin import find_origins
+    from memtui.sessions.origin import find_recorded
 
     deadline = time.monotonic() + ORIGIN_SECONDS
-    left_out, found = "", []
+    left_out = ""
     sessions = chosen_sessions().sessions
     try:
-        found = origins_of(memory, sessions, lambda: time.monotonic() > deadline)
+        found = origins_of([memory], sessions, lambda: time.monotonic() > deadline)[0]
     except Cancelled:
         left_out = f"not all sessions were read within {ORIGIN_SECONDS} s"
-        with suppress(Cancelled):  # those that the memory names
-            for each in find_origins(memory, sessions, lambda: True):
-                found.append(each)
+        found = find_recorded(memory, sessions)
     origins = [
         {
             "how": str(each.kind),
