@@ -49,6 +49,9 @@ def test_keys_that_cannot_work_in_a_browser_are_not_shown_and_do_nothing(
         shown = on.wait_for("Help")
         assert "$EDITOR" not in shown
         assert "$PAGER" not in shown
+        on.send("/open the page")
+        on.wait_for("no matches")
+        on.escape()
         on.escape()
         on.send("\x1a")  # ctrl+z
         on.send("/gateway")
@@ -81,6 +84,10 @@ def test_no_key_starts_a_program(memtui: Start, tmp_path: Path, mode: str) -> No
     leaves = {"q", "ctrl+c", "escape"}
     with memtui([str(store)], tmp_path, environ=environ) as on:
         on.wait_for("enter open")
+        on.send(",")
+        shown = on.wait_for("change")
+        assert "edit the file" not in shown
+        on.escape()
         keys = sorted({key for action in ACTIONS for key in action.keys} - leaves)
         for key in (*keys, "?$", ",e"):
             on.send(BYTES.get(key, key if len(key) <= 2 else ""))
