@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from memtui.bundle import archive
 from memtui.bundle.bundle_reader import ImportDocument, read_document
@@ -29,7 +31,7 @@ from memtui.library import Library
 from memtui.library.planning import Planned, planned_import
 from memtui.model import Memory, to_record
 from memtui.stores.format import Format, IncomingStore
-from memtui.testing.act_tests import plain
+from memtui.testing.act_tests import plain, uncounted
 from memtui.testing.acting import MARK, allowed, first_plan
 from memtui.testing.fixtures import contents, memories, sample
 from tests.samples import SAMPLES
@@ -179,7 +181,7 @@ ACTS: dict[str, Make] = {
 # ---- one act of one format -----------------------------------------------------------------------
 
 
-Found = tuple[dict[str, bytes], list[str], object]
+Found = tuple[dict[str, bytes], list[str], dict[str, tuple[object, ...]] | None]
 """The files, the folders, and what a database says."""
 
 
@@ -284,7 +286,7 @@ class ActKills:
 
     def _find(self) -> Found:
         files = contents(self._stores, beside=True)
-        rows: object = None
+        rows = None
         if self._known.database is not None:
             name = self._known.database.name
             files = {path: data for path, data in files.items() if name not in path}
@@ -296,7 +298,7 @@ class ActKills:
     def _require(self, expected: Found | None, what: str) -> None:
         assert expected is not None
         now = self._find()
-        if expected is self._after:  # a line of the sidecar has the time of the change
+        if expected is self._after:  # a line of the sidecar and a row have the time of the change
             expected, now = without_times(expected), without_times(now)
         assert now[0].keys() == expected[0].keys(), what
         for name, data in expected[0].items():
@@ -314,7 +316,15 @@ def without_times(found: Found) -> Found:
         if "/.memtui/" in name and name.endswith(".jsonl"):
             entries = read_entries(data.decode())
             files[name] = json.dumps(entries, sort_keys=True).encode()
-    return (files, *found[1:])
+    rows = {ref: tuple(map(_without_time, fields)) for ref, fields in (found[2] or {}).items()}
+    return files, found[1], rows or None
+
+
+def _without_time(value: Any) -> Any:
+    """A field of a memory without the second in which it was changed."""
+    if isinstance(value, Mapping):
+        return uncounted(value, {"updated_at"})
+    return None if isinstance(value, datetime) else value
 
 
 def sample_of(faults: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
