@@ -21,7 +21,7 @@ from memtui.text import (
     count_words,
     date,
     excerpt,
-    mask_secrets,
+    mask_part,
     number,
     one_line,
     scored_words,
@@ -182,7 +182,7 @@ def _passage_record(memory: Memory, passage: Passage | None) -> dict[str, Any] |
     """The passage as JSON: the text, and where it stands in the content and in its line."""
     if passage is None:
         return None
-    text = mask_secrets(memory.content)[passage.start : passage.end]
+    text = mask_part(memory.content, passage.start, passage.end)
     return {"start": passage.start, "end": passage.end, "line": passage.line + 1, "text": text}
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from memtui import query as queries
+from memtui.library.result_window import ResultWindow
 from memtui.model import FILE_TIME, FILE_TIME_KEY, UNTYPED, Memory, Place
 from memtui.query import Condition, Operator, Query, Sort, TimeCondition
 
@@ -269,10 +270,9 @@ def _find_same_ref(position: CursorPosition, slots: Sequence[int], rows: Sequenc
     """Find a changed memory, which has another slot but the same ref."""
     count = len(slots)
     if position.memory is not None:
-        near = range(
-            max(0, position.cursor - SEARCHED_ROWS), min(count, position.cursor + SEARCHED_ROWS)
-        )
-        for index in (*range(min(SEARCHED_ROWS, count)), *near):
+        here = slots.here if isinstance(slots, ResultWindow) else range(count)
+        around = range(position.cursor - SEARCHED_ROWS, position.cursor + SEARCHED_ROWS)
+        for index in filter(here.__contains__, (*range(SEARCHED_ROWS), *around)):
             if rows[slots[index]].ref == position.memory.ref:
                 return int(index)
     return int(min(position.cursor, count - 1))
