@@ -291,14 +291,15 @@ class ActKills:
             name = self._known.database.name
             files = {path: data for path, data in files.items() if name not in path}
             with self._opened() as library:
-                rows = plain(memories(library), self._known)
+                found = plain(memories(library), self._known)
+                rows = {ref: tuple(map(_without_time, each)) for ref, each in found.items()}
         folders = [str(path) for path in self._stores.rglob("*") if path.is_dir()]
         return files, sorted(folders), rows
 
     def _require(self, expected: Found | None, what: str) -> None:
         assert expected is not None
         now = self._find()
-        if expected is self._after:  # a line of the sidecar and a row have the time of the change
+        if expected is self._after:  # a line of the sidecar has the time of the change
             expected, now = without_times(expected), without_times(now)
         assert now[0].keys() == expected[0].keys(), what
         for name, data in expected[0].items():
@@ -316,12 +317,12 @@ def without_times(found: Found) -> Found:
         if "/.memtui/" in name and name.endswith(".jsonl"):
             entries = read_entries(data.decode())
             files[name] = json.dumps(entries, sort_keys=True).encode()
-    rows = {ref: tuple(map(_without_time, fields)) for ref, fields in (found[2] or {}).items()}
-    return files, found[1], rows or None
+    return (files, *found[1:])
 
 
 def _without_time(value: Any) -> Any:
-    """A field of a memory without the second in which it was changed."""
+    """A field of a memory without the second of its row's last write, which a killed one moves on
+    before the journal knows of it."""
     if isinstance(value, Mapping):
         return uncounted(value, {"updated_at"})
     return None if isinstance(value, datetime) else value
