@@ -203,3 +203,17 @@ def bundled_folder(name: str) -> Path:
         if folder.is_dir():
             return folder
     raise FileNotFoundError(f"memtui was installed without its {name} folder; install it again")
+
+
+SERVER = "postgres:"
+"""How the address of a store on a server begins; a service of `pg_service.conf` follows."""
+
+
+def is_address(name: str) -> bool:
+    """Whether a name is the address of a store on a server, not a path."""
+    return name.startswith(SERVER)
+
+
+def is_place(name: str) -> bool:
+    """Whether a name is an address, or a path that exists; else it may be a label."""
+    return is_address(name) or os.path.exists(name)

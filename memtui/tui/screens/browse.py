@@ -16,7 +16,6 @@ from textual.timer import Timer
 
 from memtui import query as queries
 from memtui import text
-from memtui.library.result_window import ResultWindow
 from memtui.model import Memory
 from memtui.paths import READ_ONLY, served_mode
 from memtui.tui import messages
@@ -36,7 +35,14 @@ from memtui.tui.layout import ENTITY_MAX, Pane
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY, LibraryWorker
 from memtui.tui.screens.panes import PaneScreen
 from memtui.tui.status_text import StatusText, describe_losses
-from memtui.tui.view_state import ViewState, day, day_range, keep_selected, restore_cursor
+from memtui.tui.view_state import (
+    ViewState,
+    day,
+    day_range,
+    keep_selected,
+    restore_cursor,
+    window_of,
+)
 
 if TYPE_CHECKING:
     from memtui.config import Settings
@@ -609,7 +615,7 @@ class BrowseScreen(PaneScreen):
 
         def find(library: Library, _: Job) -> frozenset[int]:
             found = library.find(queries.Query(since=since))
-            window = found.slots if isinstance(found.slots, ResultWindow) else None
+            window = window_of(found.slots)
             slots = found.slots if window is None else window[: len(window.here)]
             return frozenset(map(int, slots))
 
