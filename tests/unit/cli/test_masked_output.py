@@ -20,7 +20,7 @@ from tests.secrets_for_tests import PLANTED, TOKEN, files_with, is_shown, masks_
 
 WITHOUT_MEMORIES = {
     *("open", "demo", "export", "verify", "embed", "config", "extract", "sessions", "origin"),
-    *("mcp", "serve"),
+    *("mcp", "serve", "team"),
 }
 """They print no text of memories, ask a server (`extract`), or have tests of their own."""
 
