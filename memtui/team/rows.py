@@ -21,7 +21,8 @@ TIME_COLUMNS = (*TIMES, "valid_from", "valid_to", "created_at", "updated_at", "e
 COLUMNS = ("id", *TEXTS, *LISTS, *TIMES, "pinned", "confidence", "extra")
 """The columns of a memory that a person or a program sets."""
 _READ = (*COLUMNS, "version", "links")
-_EXPRESSIONS = [f"m.{name}::text" if name == "importance" else f"m.{name}" for name in COLUMNS]
+_SPECIAL = {"importance": "m.importance::text", "extra": "nullif(m.extra, '{}')"}
+_EXPRESSIONS = [_SPECIAL.get(name, f"m.{name}") for name in COLUMNS]
 
 
 class Table(NamedTuple):
@@ -59,6 +60,7 @@ _OWN = ("author", "team", "version")
 def to_columns(row: Sequence[Any]) -> dict[str, Any]:
     """The columns of a row of `Table.selected` as JSON values, which edits hold."""
     found = dict(zip(_READ, row, strict=True))
+    found["extra"] = found["extra"] or {}
     for name in TIMES:
         found[name] = found[name].astimezone(UTC).isoformat()
     return found

@@ -44,19 +44,31 @@ def write(
         names = {*edit.row, *(edit.before or ()), *(edit.after or ())} if edit.key else set()
         if edit.kind is not Kind.ROW or edit.path != root or not names <= {*_COLUMNS[edit.table]}:
             raise Refused("this edit does not belong to this store", where=root)
-    name = row_name(edits[0])
+    name, intended = row_name(edits[0]), ""
     try:
         with connection.transaction() as open_one:
             before = row_digest(_row(open_one, edits[0]))
             for edit in edits:
                 _write(open_one, edit)
-            after = row_digest(_row(open_one, edits[0]))
-            recorder.intend(name, before, after)
+            intended = row_digest(_row(open_one, edits[0]))
+            recorder.intend(name, before, intended)
     except psycopg.Error as error:
         said = to_error(error, connection.service)
-        do = "nothing was changed, or all of it where the connection broke at the very end"
-        raise SaveError(said.what, where=said.where, do=said.do or do) from None
+        if not intended or not _is_written(connection, edits[0], intended):
+            recorder.failed(name)
+            do = said.do or "nothing was changed"
+            raise SaveError(said.what, where=said.where, do=do) from None
     recorder.done(name)
+
+
+def _is_written(connection: Connection, edit: Edit, intended: str) -> bool:
+    """Whether the transaction was committed although the connection broke then. Raises
+    NotConnected where that cannot be asked."""
+    try:
+        with connection.transaction() as open_one:
+            return row_digest(_row(open_one, edit)) == intended
+    except psycopg.Error as error:
+        raise to_error(error, connection.service) from None
 
 
 def _row(connection: psycopg.Connection[Any], edit: Edit) -> dict[str, Any] | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,3 +73,20 @@ def test_init_prints_the_sql_without_touching_anything(
     printed = capsys.readouterr().out
     assert "create table if not exists memtui.versions" in printed
     assert "row level security" not in printed
+
+
+def test_without_psycopg_only_a_team_s_memory_is_missing() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['psycopg'] = None\n"
+        "import memtui.cli.main, memtui.cli.team_commands, memtui.library\n"
+        "from pathlib import Path\n"
+        "from memtui.errors import StoreError\n"
+        "from memtui.stores import registry\n"
+        "try:\n"
+        "    registry.format_of('team').open(Path('postgres:x'), 'x')\n"
+        "except StoreError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'memtui[team]'" in done.stdout
