@@ -26,6 +26,11 @@ SERVED_VARIABLE = "MEMTUI_SERVED"
 READ_ONLY = "read-only"
 
 
+def served_mode() -> str:
+    """Return how the screen is shown in a browser: `READ_ONLY` or `write`; empty on a terminal."""
+    return os.environ.get(SERVED_VARIABLE, "")
+
+
 def config_folder() -> Path:
     """Return the folder of the person's settings and themes."""
     file = _from_environment(CONFIG_VARIABLE)

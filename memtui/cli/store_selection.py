@@ -225,11 +225,10 @@ def _open(stores: Sequence[KnownStore], settings: Settings) -> Library:
     from memtui.search.ranking import read_weights
     from memtui.search.salience import read_constants
 
-    served = os.environ.get(paths.SERVED_VARIABLE)
     return Library.open(
         [store.root for store in stores],
         cache=paths.cache_folder(),
-        state=None if served == paths.READ_ONLY else paths.state_folder(),
+        state=None if paths.served_mode() == paths.READ_ONLY else paths.state_folder(),
         labels=[store.label for store in stores],
         formats=[store.format for store in stores],
         weights=read_weights(

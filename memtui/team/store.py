@@ -171,6 +171,7 @@ class TeamStore(QueryableStore):
 
     def _sampled_percent(self) -> float:
         """The share of the table's pages that has about `SAMPLED` memories."""
+        self.connection.connect()
         if not self.table.is_table:
             return 100.0
         return min(100.0, 100 * SAMPLED / max(1.0, self.connection.rows))

@@ -17,7 +17,7 @@ from textual.timer import Timer
 from memtui import query as queries
 from memtui import text
 from memtui.model import Memory
-from memtui.paths import READ_ONLY
+from memtui.paths import READ_ONLY, served_mode
 from memtui.tui import messages
 from memtui.tui.actions import ActionContext
 from memtui.tui.controllers.filtering import FilterActions
@@ -187,8 +187,7 @@ class BrowseScreen(PaneScreen):
     def action_context(self) -> ActionContext:
         past = self.worker.past
         refused = self._editing.refusal if self._editing else lambda _: OPENING
-        served = self.app.launch.served
-        if served == READ_ONLY:
+        if served_mode() == READ_ONLY:
             refused = lambda id: "" if id == "context" else "this page is read-only"  # noqa: E731
         elif past is not None:
             # An export and the context screen write no store.
@@ -217,7 +216,6 @@ class BrowseScreen(PaneScreen):
             can_go_back=self._reading.jumps.can_go_back,
             can_go_forward=self._reading.jumps.can_go_forward,
             is_dated=self.timeline.is_dated,
-            served=served,
             stores=1 if library is None else len(library.stores),
             past=past.refused if past else "",
             refused=refused,
