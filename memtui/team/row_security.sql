@@ -27,3 +27,10 @@ do $$ declare each text; begin
 end $$;
 drop policy if exists team on memtui.links;
 create policy team on memtui.links using (exists (select from memtui.memories m where m.id = links.id));
+
+-- Everyone sees who belongs to which team; an owner changes that of her own teams only.
+alter table memtui.members enable row level security;
+drop policy if exists seen on memtui.members;
+create policy seen on memtui.members for select using (true);
+drop policy if exists team on memtui.members;
+create policy team on memtui.members using (team = any ((select memtui.teams())::text[]));
