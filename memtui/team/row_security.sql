@@ -6,6 +6,7 @@ do $$ begin
     alter function pg_catalog.texticlike(text, text) leakproof;
     alter function pg_catalog.texticregexeq(text, text) leakproof;
     alter function pg_catalog.textlike(text, text) leakproof;
+    alter function pg_catalog.textcat(text, text) leakproof;
     alter function pg_catalog.enum_eq(anyenum, anyenum) leakproof;
     alter function pg_catalog.enum_ge(anyenum, anyenum) leakproof;
     alter function pg_catalog.enum_le(anyenum, anyenum) leakproof;
