@@ -68,6 +68,14 @@ class Refused(StoreError):
     """The store or its format cannot do what was asked, and why."""
 
 
+class NotConnected(StoreError):
+    """The server of a store cannot be reached at present; what was shown stays readable."""
+
+
+class QueryStopped(StoreError):
+    """A server stopped a question, because it took too long or was cancelled."""
+
+
 class SaveError(MemtuiError):
     """Nothing was saved; the caller still has the text."""
 

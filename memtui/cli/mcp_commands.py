@@ -20,8 +20,8 @@ _OF_EXTRA = frozenset({"mcp", "mcp_types", "pydantic", "typing_extensions", "uvi
 def mcp(
     write: bool = option(help="Agents may write; everything is journalled and can be undone."),
     profile: str | None = option(
-        type=click.Choice(["ambient", "reference"]),
-        help="Offer the tools of Ambient, or of the reference memory server, in place of memtui's.",
+        type=click.Choice(["ambient", "engram", "reference"]),
+        help="Offer the tools of this memory server in place of memtui's.",
     ),
     http: bool = option(
         help="Listen on this machine by HTTP, for many agents; prints address and token."
@@ -49,7 +49,10 @@ def mcp(
         named = [
             part
             for name in stores
-            for part in ("--store", os.path.abspath(name) if os.path.exists(name) else name)
+            for part in (
+                "--store",
+                os.path.abspath(name) if os.path.exists(name) else name,
+            )
         ]
         profiled = ["--profile", profile] if profile else []
         print(

@@ -24,6 +24,8 @@ class Statistics(Struct, frozen=True):
     """Counts over some memories. Mappings are in display order, without zeros."""
 
     total: int = 0
+    accuracy: str = "exact"
+    """How far `total` can be trusted: a value of `memtui.stores.queryable.Accuracy`."""
     type: Mapping[str, int] = field(default_factory=dict)
     """The empty type is the key ""."""
     importance: Mapping[str, int] = field(default_factory=dict)
@@ -53,6 +55,7 @@ class Statistics(Struct, frozen=True):
         """The JSON object for `--json`; times are ISO 8601 in UTC."""
         return {
             "total": self.total,
+            "accuracy": str(self.accuracy),
             **{name: dict(getattr(self, name)) for name in COUNTED},
             "pinned": self.pinned,
             "oldest": format_time(self.oldest),

@@ -19,8 +19,9 @@ _EVERY = 1 << 31
 """More actions than a journal has."""
 _UNMISTAKABLE = 6
 """Length of a secret from which it is looked for as it is."""
-_BACKUPS = "kept"
-"""The folder of the backups of replaced files, below the state folder."""
+_ERASED = ("kept", "proposals")
+"""Folders below the state folder whose files are erased: backups of replaced files, and what agents
+proposed."""
 
 
 class OwnCopies(Struct, frozen=True):
@@ -29,7 +30,7 @@ class OwnCopies(Struct, frozen=True):
     actions: tuple[int, ...] = ()
     """Changes in the journal, which cannot be undone once they are erased."""
     files: tuple[Path, ...] = ()
-    """Backups and caches."""
+    """Backups, proposals of agents, and caches."""
     others: tuple[Path, ...] = ()
     """Files that are not erased, since they hold what a person has typed: drafts, searches."""
 
@@ -49,7 +50,8 @@ def find_copies(journal: Journal, cache: Path | None, secrets: Collection[str]) 
     others: list[Path] = []
     for file in _files(journal.state):
         if not file.name.startswith(FILE) and _has_secret(file, secrets):
-            (files if file.is_relative_to(journal.state / _BACKUPS) else others).append(file)
+            is_own = file.relative_to(journal.state).parts[0] in _ERASED
+            (files if is_own else others).append(file)
     if cache is not None:
         files += [file for file in _files(cache) if _has_secret(file, secrets)]
     return OwnCopies(actions, tuple(files), tuple(others))

@@ -3,6 +3,9 @@
 Each is a private file in the state folder, written once by `memtui mcp`. What the person decided is
 kept with the other decisions of the review queue (`Decisions`), by the proposal's id.
 
+One whose text has a secret is kept with it until it is accepted, or for `SECRET_DAYS`; then its
+values are erased, and it cannot be accepted any more.
+
 A proposal names its store by path and its memories by their own ids, since a store may have another
 label in each process. It carries the version of each memory that the agent had read: a proposal on
 a memory that is another now stays in the queue, says so, and cannot be accepted.
@@ -15,7 +18,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,10 +29,11 @@ from msgspec.structs import replace
 from memtui import paths
 from memtui.changes import Act, Change
 from memtui.errors import RefError, Refused, SaveError
-from memtui.journal.action import Author
+from memtui.journal.action import ActionState, Author
 from memtui.library.review_files import Decision, Decisions
 from memtui.model import Memory, Place
-from memtui.text import cut_line, masked_always
+from memtui.text import cut_line, mask_secrets, masked_always
+from memtui.text.secrets import has_secret
 from memtui.upkeep.proposals import Proposal, ProposalKind, fingerprint
 
 if TYPE_CHECKING:
@@ -40,6 +44,11 @@ MAX_WAITING = 200
 """Proposals that may wait for the person; an agent that goes on is refused."""
 KEPT_DAYS = 90
 """Days that a proposal is kept after it was made, once it is decided on."""
+SECRET_DAYS = 7
+"""Days that a secret in a proposal is kept after it was made."""
+UNDONE, EXPIRED = "undone", "expired"
+"""What became of a proposal, beside a decision: it was accepted and then undone; its secret was
+erased before the person decided."""
 _TITLE = 60
 
 
@@ -62,8 +71,11 @@ class AgentProposal(Struct, frozen=True):
     """Id of each memory that the agent had read -> `version_of` it."""
     note: str = ""
     """Why it is a proposal although its agent may write."""
-    is_told: bool = False
-    """The agent was told what the person decided."""
+    told: str = ""
+    """What the agent was told last of what became of it; empty: nothing."""
+    has_secret: bool = False
+    is_erased: bool = False
+    """Its values are erased, since they had a secret."""
 
     @property
     def asks(self) -> tuple[Any, ...]:
@@ -101,26 +113,43 @@ class AgentProposals:
 
         Raises Refused where too many wait, SaveError.
         """
-        kept = list(self)
-        decided = decisions.of(each.id for each in kept)
-        for each in kept:
-            if each.id not in decided and each.asks == proposal.asks:
+        waiting = self.waiting(decisions)
+        for each in waiting:
+            if each.asks == proposal.asks:
                 return each
-        oldest = proposal.time - timedelta(days=KEPT_DAYS)
-        if len(kept) - len(decided) >= MAX_WAITING:
+        if len(waiting) >= MAX_WAITING:
             raise Refused(
                 f"{MAX_WAITING} proposals wait for the person",
                 do="they are decided on with `memtui review`",
             )
-        for each in kept:
-            if each.id in decided and each.time < oldest:
+        oldest = proposal.time - timedelta(days=KEPT_DAYS)
+        open_ids = {each.id for each in waiting}
+        for each in self:
+            if each.id not in open_ids and each.time < oldest:
                 self._path(each.id).unlink(missing_ok=True)
         self._write(proposal)
         return proposal
 
-    def mark_told(self, proposal: AgentProposal) -> None:
-        """Note that the agent knows what was decided. Raises SaveError."""
-        self._write(replace(proposal, is_told=True))
+    def waiting(self, decisions: Decisions) -> list[AgentProposal]:
+        """Those that the person has not decided on."""
+        kept = [each for each in self if not each.is_erased]
+        decided = decisions.of(each.id for each in kept)
+        return [each for each in kept if each.id not in decided]
+
+    def erase_secrets(self, decisions: Decisions, now: datetime) -> None:
+        """Erase the values that are not kept any longer. Raises SaveError."""
+        found = [each for each in self if each.has_secret and not each.is_erased]
+        decided = decisions.of(each.id for each in found) if found else {}
+        for each in found:
+            is_accepted = decided.get(each.id, (None,))[0] is Decision.ACCEPTED
+            if is_accepted or each.time < now - timedelta(days=SECRET_DAYS):
+                with masked_always():
+                    reason = mask_secrets(each.reason)
+                self._write(replace(each, fields={}, reason=reason, is_erased=True))
+
+    def mark_told(self, answer: Answer) -> None:
+        """Note that the agent knows what became of its proposal. Raises SaveError."""
+        self._write(replace(answer.proposal, told=answer.decision))
 
     def _write(self, proposal: AgentProposal) -> None:
         path = self._path(proposal.id)
@@ -160,7 +189,17 @@ def make_proposal(
         fields=change.fields,
         versions={memory.id: version_of(memory) for memory in memories},
         note=note,
+        has_secret=any(map(has_secret, (reason, *texts_in(change.fields.values())))),
     )
+
+
+def texts_in(values: Iterable[Any]) -> Iterator[str]:
+    """The texts among the values of a change, and in its lists."""
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from texts_in(value)
 
 
 def open_proposals(library: Library) -> Iterator[Proposal]:
@@ -168,8 +207,10 @@ def open_proposals(library: Library) -> Iterator[Proposal]:
     if library.state_folder is None:
         return
     labels = {os.path.realpath(store.root): store.label for store in library.stores}
-    for each in AgentProposals(library.state_folder):
-        if each.root in labels:
+    proposals = AgentProposals(library.state_folder)
+    proposals.erase_secrets(_decisions(library), library.now())
+    for each in proposals:
+        if each.root in labels and not each.is_erased:
             yield _to_proposal(each, labels[each.root], library)
 
 
@@ -205,15 +246,31 @@ class Answer(Struct, frozen=True):
     """What became of a proposal."""
 
     proposal: AgentProposal
-    decision: Decision
+    decision: str
+    """A `Decision`, `UNDONE` or `EXPIRED`."""
     action: int | None = None
     """Number in the log of the change that accepted it."""
 
 
-def answers_for(client: str, state: Path, decisions: Decisions) -> list[Answer]:
-    """What the person decided on this client's proposals and it was not told yet."""
-    waiting = [
-        each for each in AgentProposals(state) if each.author.client == client and not each.is_told
-    ]
-    decided = decisions.of(each.id for each in waiting)
-    return [Answer(each, *decided[each.id]) for each in waiting if each.id in decided]
+def answers_for(client: str, library: Library) -> list[Answer]:
+    """What became of this client's proposals and it was not told yet. Raises SaveError."""
+    assert library.state_folder is not None
+    proposals, decisions = AgentProposals(library.state_folder), _decisions(library)
+    proposals.erase_secrets(decisions, library.now())
+    own = [each for each in proposals if each.author.client == client]
+    decided = decisions.of(each.id for each in own)
+    found = []
+    for each in own:
+        decision, number = decided.get(each.id, (None, None))
+        word = str(decision or (EXPIRED if each.is_erased else ""))
+        if number is not None:
+            action = library.action(number)
+            if action is not None and action.state is ActionState.UNDONE:
+                word = UNDONE
+        if word and word != each.told:
+            found.append(Answer(each, word, number))
+    return found
+
+
+def _decisions(library: Library) -> Decisions:
+    return Decisions(library.state_folder, library.now)

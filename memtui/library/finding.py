@@ -15,8 +15,9 @@ from memtui.insight.statistics import Statistics, order_counts
 from memtui.library.indexing import ProvisionalIndex
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
+from memtui.model import Memory
 from memtui.progress import IsCancelled, never
-from memtui.query import Group, Node, Query, Sort, Term, TermKind, filter_values
+from memtui.query import Group, Node, Query, Sort, Term, TermKind, filter_values, has_terms
 from memtui.search import (
     aggregates,
     analysis,
@@ -43,6 +44,7 @@ from memtui.search.ranking import DEFAULTS, RankedHits, ScorePart, Weights, scor
 from memtui.search.row_filters import read_conditions
 from memtui.search.salience import ScoreConstants
 from memtui.stores.base import LimitUse
+from memtui.stores.queryable import Accuracy
 from memtui.text import and_more, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
@@ -73,7 +75,7 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
     """Terms that nothing was found for."""
     revision: int = 0
     """Revision of the snapshot that was searched."""
-    rows: Rows = field(default_factory=Rows)
+    rows: Sequence[Memory] = field(default_factory=Rows)
     """Rows of that snapshot; in later ones the slots may belong to other memories."""
     columns: Columns = field(default_factory=lambda: build(()))
     """Columns of these rows."""
@@ -84,6 +86,23 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
     """The slots with all words, before filters."""
     ranked_at: datetime = datetime.max
     """The time from which recency was counted."""
+    accuracy: Accuracy = Accuracy.EXACT
+    """How far `total` can be trusted."""
+
+    @property
+    def among(self) -> str:
+        """The memories of which alone the order was made; "" if it was made of all."""
+        return ""
+
+    @property
+    def are_facets_exact(self) -> bool:
+        """Whether `facets` were counted, not estimated from a sample."""
+        return True
+
+    @property
+    def is_joined_by_rank(self) -> bool:
+        """Whether the order is that of several results, which have no common score."""
+        return False
 
     def is_approximate(self, slot: int) -> bool:
         """Whether its time is only that of its file."""
@@ -112,6 +131,11 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
         """
         hidden = self.hidden if self.total else ()
         return tuple(filter(None, (self.hint, *(each.advice for each in hidden))))
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Notes for who reads hits without a screen: what the order was made of, what is away."""
+        return ()
 
     @cached_property
     def facets(self) -> Facets:
@@ -174,7 +198,8 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
     """Run the query: match its terms, filter, score, order and count. Raises Cancelled."""
     columns, now, weights = scope.columns, scope.now, scope.weights
     segments = scope.segments
-    if query.wanted_terms and not scope.is_indexed:
+    has_text = bool(query.wanted_terms) or any(map(has_terms, query.groups))
+    if has_text and not scope.is_indexed:
         segments = scope.provisional.extend_to(scope.rows, len(columns), cancelled)
     literals = LiteralSearch(scope.rows, columns.alive, cancelled)
     index = TextIndex(segments, len(columns), columns.alive, literals, scope.exact, cancelled)
@@ -227,6 +252,19 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
     )
 
 
+def find_among(
+    query: Query, memories: Sequence[Memory], like: Searchable, cancelled: IsCancelled = never
+) -> SearchResult:
+    """Run the query over these memories, ranked as in `like`; slots are their positions.
+
+    Raises Cancelled.
+    """
+    slot_of = {memory.ref: slot for slot, memory in enumerate(memories)}
+    columns, provisional = build(memories), ProvisionalIndex()
+    scope = Searchable([*memories], columns, (), False, provisional, None, like.weights)
+    return find(query, scope._replace(slot_of=slot_of, now=like.now), cancelled)
+
+
 def _preferred(query: Query) -> tuple[str, ...]:
     """The types that rank higher."""
     return query.prefer or filter_values(query, "type")
@@ -250,7 +288,8 @@ def _read_filters(
     masks: dict[Node, Mask] = dict(rows.masks.items())
     for term in _terms_of_groups(query):
         dates = find_date_hits((term,), index.segments, scope.columns, scope.now)
-        found = match_terms(index, analyze_terms((term,)), dates).found
+        terms = analyze_terms((term,))
+        found = match_terms(index, terms, dates, as_written=query.as_written).found
         masks[term] = ~found if term.negated else found
     return masks, rows.remarks
 

@@ -148,6 +148,11 @@ def guarded(store: Store) -> Store:
     return store if isinstance(store, GuardedStore) else cast(Store, GuardedStore(store))
 
 
+def unguarded(store: Store) -> Store:
+    """The store itself."""
+    return store._store if isinstance(store, GuardedStore) else store
+
+
 def effect_of(
     act: Act | None, edits: Sequence[Edit], store: Store, *, is_undo: bool = False
 ) -> Effect | None:

@@ -118,7 +118,8 @@ class Library(LibraryReader):
     def refusal(self, act: Act, memory: Memory) -> str:
         """Return why `act` is not possible on `memory`; "" if it is."""
         store = self.store(memory.store)
-        return store.read_only or store.refusal(act, memory)
+        away = self.queried.refusal(memory.store)
+        return away or store.read_only or store.refusal(act, memory)
 
     def plan(
         self,
@@ -247,6 +248,15 @@ class Library(LibraryReader):
             void: include actions that failed and left nothing on disk.
         """
         return self._change_writer.log(limit, anywhere=anywhere, void=void)
+
+    def action(self, number: int) -> JournalAction | None:
+        """The action with this number in the log; None if there is none."""
+        return self._opened_journal.get(number)
+
+    @property
+    def log_mark(self) -> tuple[object, ...]:
+        """Changes whenever an action has changed, here or in another process."""
+        return self._opened_journal.mark
 
     @property
     def index_state(self) -> IndexState:

@@ -16,6 +16,7 @@ from memtui.library.former_states import find_former_states
 from memtui.library.library import Library
 from memtui.library.links import StoreLinks
 from memtui.library.loaded_stores import LoadedStores
+from memtui.library.queried_stores import QueriedStores
 from memtui.library.snapshot import Rows, Snapshot
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
@@ -94,6 +95,7 @@ class PastLibrary(Library):
     def __init__(self, library: Library, snapshot: Snapshot, at: datetime) -> None:
         super().__init__(library.stores, state=None, now=lambda: at, weights=library.weights)
         self.at = at
+        self.queried = QueriedStores((), self.now)  # they answer of the present
         self.loaded = PastStores(library.loaded, snapshot)
         self._links = StoreLinks(self.loaded, library.state_folder, is_past=True)
         if library.index_state.is_ready:

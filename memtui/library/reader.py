@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -15,17 +16,18 @@ from memtui.errors import RefError, Refused
 from memtui.insight.statistics import Statistics
 from memtui.library import finding, slots
 from memtui.library.finding import Searchable, SearchResult, SimilarMemories
-from memtui.library.guarded_store import guarded
+from memtui.library.guarded_store import guarded, unguarded
 from memtui.library.indexing import Index
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.opening import StoreSource
+from memtui.library.queried_stores import FIRST_SLOT, MAX_MARKED, QueriedResult, QueriedStores
 from memtui.library.reworded import find_reworded
 from memtui.library.semantic import EmbeddingResult, SemanticSearch
-from memtui.library.snapshot import Snapshot
+from memtui.library.snapshot import Snapshot, StoreState
 from memtui.library.store_names import StoreNames
 from memtui.model import Memory
-from memtui.progress import Cancelled, IsCancelled, Report, never, silent
-from memtui.query import Query
+from memtui.progress import Cancelled, IsCancelled, Report, never, silent, stoppable
+from memtui.query import Query, with_filter_values
 from memtui.search import aggregates
 from memtui.search.columns import NO_SLOTS, Slots, diff_slots
 from memtui.search.documents import to_document
@@ -33,8 +35,9 @@ from memtui.search.embedding import embedded_text
 from memtui.search.nearest_memories import NearWords, compare_to_slot
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.stores.base import Store, Unreadable, WritableStore
+from memtui.stores.queryable import Count, Position, QueryableStore
 from memtui.stores.values import utc_now
-from memtui.text import Passage, find_passage, visible
+from memtui.text import Passage, find_passage, number, visible
 
 if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage
@@ -76,6 +79,9 @@ class LibraryReader:
             embedding: the model of semantic search; off unless given.
         """
         self.stores: tuple[WritableStore, ...] = tuple(map(guarded, stores))
+        plain = map(unguarded, stores)
+        self.queried = QueriedStores((s for s in plain if isinstance(s, QueryableStore)), now)
+        """Those of the stores that are asked instead of read."""
         self.now, self.weights = now, weights
         self.cache_folder, self.state_folder = cache, state
         self.loaded = LoadedStores(self.stores, cache)
@@ -140,8 +146,9 @@ class LibraryReader:
         self.loaded.load(report, cancelled)
 
     def refresh(self) -> bool:
-        """Rescan the stores and read what changed; return whether the snapshot changed."""
-        return self._update_index(self.loaded.refresh())
+        """Rescan the stores and read what changed; return whether any memory may have changed."""
+        is_other = self._update_index(self.loaded.refresh())
+        return self.queried.refresh() or is_other
 
     def refresh_files(self, paths: Collection[str]) -> bool:
         """Read again only the shards that were read from these files.
@@ -243,13 +250,81 @@ class LibraryReader:
             self._load_vectors()
         return results
 
-    def find(self, query: Query, cancelled: IsCancelled = never) -> SearchResult:
-        """Return the hits of a query in the current snapshot.
+    def find(
+        self,
+        query: Query,
+        cancelled: IsCancelled = never,
+        near: tuple[Position, int] | None = None,
+    ) -> SearchResult:
+        """Return the hits of a query in the current snapshot and in the queried stores.
+
+        Args:
+            query: What to find.
+            cancelled: Asked while it is looked for.
+            near: A position and its line, where the list of queried stores begins to be held.
 
         Raises:
             Cancelled: `cancelled` returned True.
         """
+        found = self.find_loaded(query, cancelled)
+        if not self.queried:
+            return found
+
+        def rank(query: Query, memories: Sequence[Memory]) -> SearchResult:
+            return finding.find_among(query, memories, self._searchable(), cancelled)
+
+        return self.queried.find(found, rank, cancelled, near)
+
+    def count_in(self, state: StoreState) -> int:
+        """Return how many memories a store has; of a queried one, current ones at least."""
+        if state.label not in self.queried.stores:
+            return state.count
+        return self.count(with_filter_values(Query(), "store", [state.label])).value
+
+    def find_loaded(self, query: Query, cancelled: IsCancelled = never) -> SearchResult:
+        """Return the hits of a query in the current snapshot, without queried stores.
+
+        Raises Cancelled.
+        """
         return finding.find(self.names.resolve(query), self._searchable(), cancelled)
+
+    def memories_of(self, found: SearchResult) -> list[Memory]:
+        """Return all hits; raises Refused where a queried store has too many to hold."""
+        slots: Iterable[int] = found.slots
+        if isinstance(found, QueriedResult):
+            slots = islice(found.slots, MAX_MARKED + 1)
+        memories = [found.rows[slot] for slot in slots]
+        if isinstance(found, QueriedResult) and len(memories) > MAX_MARKED:
+            raise Refused(f"more than {number(MAX_MARKED)} memories", do="narrow the query")
+        return memories
+
+    def count(self, query: Query, cancelled: IsCancelled = never) -> Count:
+        """Return how many memories a query finds. Raises Cancelled."""
+        found = self.find_loaded(query, cancelled)
+        count = Count(found.total)
+        return self.queried.count(found.query, count, cancelled) if self.queried else count
+
+    def slots_of(self, query: Query, most: int, cancelled: IsCancelled = never) -> list[int]:
+        """Return the slots of all hits, asking for those of queried stores page by page.
+
+        Raises Refused if there are more than `most`, Cancelled.
+        """
+        slots: list[int] = []
+        for slot in stoppable(self.find(query, cancelled).slots, cancelled):
+            if len(slots) == most:
+                raise Refused(f"more than {number(most)} memories", do="narrow the list first")
+            slots.append(int(slot))
+        return slots
+
+    def read(self, slots: Iterable[int]) -> list[Memory]:
+        """Return the memories in these slots that still exist, the loaded ones first.
+
+        Raises StoreError where a store must be asked and does not answer.
+        """
+        wanted = sorted(slots)
+        rows = self.snapshot.rows
+        loaded = [rows[slot] for slot in wanted if slot < FIRST_SLOT]
+        return loaded + self.queried.read(slot for slot in wanted if slot >= FIRST_SLOT)
 
     def passage(self, found: SearchResult, position: int) -> Passage | None:
         """Return the passage of the hit of `found` at `position` with most of the words."""
@@ -285,6 +360,8 @@ class LibraryReader:
             RefError: no memory has this ref.
             Cancelled: `cancelled` returned True.
         """
+        if self.queried.store_of(ref) is not None:
+            raise Refused("likeness needs all memories here, and this store is asked", where=ref)
         scope = self._searchable()
         slot = slots.exact_slot(ref, scope.slot_of)
         cosines = compare_to_slot(self.semantic.state, slot, len(scope.columns))
@@ -329,6 +406,9 @@ class LibraryReader:
         now = self.now()
         limits = self.loaded.limit_uses(self, now)
         disk, constants = self.loaded.bytes_on_disk(), self.weights.scores
+        if isinstance(found, QueriedResult):
+            loaded = finding.statistics(found.loaded, disk, limits, counted, now, constants)
+            return found.summarize(loaded)
         return finding.statistics(found, disk, limits, counted, now, constants)
 
     def timeline(self, found: SearchResult, unit: Unit | None = None) -> Timeline:
@@ -340,13 +420,33 @@ class LibraryReader:
         """
         from memtui.insight import timeline
 
+        if isinstance(found, QueriedResult):
+            return timeline.build(found.days(), 0, unit)
         days, undated = aggregates.count_days(found.columns, found.slots)
         return timeline.build(days, undated, unit)
 
     def get(self, ref: str) -> Memory:
-        """Return the memory with exactly this ref. Raises RefError."""
+        """Return the memory with exactly this ref, of a queried store as it was last seen.
+
+        Raises RefError; StoreError where its store must be asked and does not answer.
+        """
+        if found := self.queried.get(ref):
+            return found
         snapshot = self.snapshot
         return snapshot.rows[slots.exact_slot(ref, snapshot.slot_of)]
+
+    def seen(self, ref: str) -> Memory | None:
+        """Return the memory with this ref if no store must be asked for it; never waits."""
+        slot = self.snapshot.slot_of.get(ref)
+        return self.queried.seen.get(ref) if slot is None else self.snapshot.rows[slot]
+
+    def ref_of(self, slot: int) -> str:
+        """Return the ref of the memory in a slot; "" if it is not known any more."""
+        return self.queried.seen.ref(slot) or self.snapshot.rows[slot].ref
+
+    def find_named(self, store: str, id: str) -> Memory | None:
+        """Return the memory with this id in a store, or with this ref; None if there is none."""
+        return self.snapshot.find(store, id) or self.queried.get(f"{store}:{id}")
 
     def follow(self, memory: Memory, before: Snapshot) -> Memory:
         """Return a memory of the snapshot `before` as it is now, also if its id came from its text
@@ -364,7 +464,12 @@ class LibraryReader:
         Raises RefError.
         """
         snapshot = self.snapshot
-        return snapshot.rows[slots.slot_of(text, snapshot.slot_of)]
+        try:
+            return snapshot.rows[slots.slot_of(text, snapshot.slot_of)]
+        except RefError:
+            if not self.queried:
+                raise
+            return self.queried.resolve(text)
 
     def link_target(self, memory: Memory, text: str) -> str:
         """Return the native target of a link from `memory` to what `text` names: a target that it
@@ -387,9 +492,9 @@ class LibraryReader:
         from memtui.insight.lineage import find_lineage
 
         if not backlinks:
-            return find_lineage(memory, self.snapshot.find)
+            return find_lineage(memory, self.find_named)
         with self.links.reading() as index:
-            return find_lineage(memory, self.snapshot.find, index)
+            return find_lineage(memory, self.find_named, index)
 
     @property
     def links(self) -> StoreLinks:

@@ -17,6 +17,7 @@ from memtui.library.finding import SearchResult
 from memtui.library.former_versions import concerns, read_steps
 from memtui.library.library import Library
 from memtui.library.past_library import library_at
+from memtui.library.queried_stores import QueriedResult
 from memtui.library.snapshot import Snapshot
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
@@ -72,7 +73,7 @@ def _matching(library: Library, query: Query) -> set[str]:
     every = replace(query, since=None, until=None)
     if not any(condition.field == "status" for condition in query.conditions):
         every = with_filter_values(every, "status", ["all"])
-    found = library.find(every)
+    found = library.find_loaded(every)
     return {found.rows[slot].ref for slot in found.slots}
 
 
@@ -116,7 +117,9 @@ class TimeData(Struct, frozen=True):
 
 
 def read_times(found: SearchResult) -> TimeData:
-    """Count a result by day, and find its spans."""
+    """Count a result by day, and find its spans, which queried stores do not give."""
+    if isinstance(found, QueriedResult):
+        return TimeData(found.days())
     days, undated = aggregates.count_days(found.columns, found.slots)
     slots = aggregates.slots_of_kinds(found.columns, found.slots, SPAN_KINDS)
     spans: list[TimeSpan] = []

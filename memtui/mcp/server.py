@@ -1,7 +1,7 @@
 """The server: offers the tools over stdio or HTTP, tells who asks, frames what they return.
 
-Calls are answered one at a time, since they share one library. What other programs wrote is read
-before a call, at most once in `STALE_SECONDS`; before a change always.
+Calls that read are answered side by side, those that change one after the other. What other
+programs wrote is read before a call, at most once in `STALE_SECONDS`; before a change always.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import secrets
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from keyword import iskeyword
 from typing import Any, get_type_hints
 
 import anyio
@@ -89,19 +90,23 @@ class AgentServer:
         self._profile = profile
         self._events = InMemorySubscriptionBus()
         self._cursors = Cursors()
+        self._answered: dict[str, object] = {}
         self._session = secrets.token_hex(4)
-        self._lock = threading.RLock()
+        self._loading, self._changing, self._telling = (threading.Lock() for _ in range(3))
         self._rates: dict[tuple[str, bool], Rate] = {}
         self._loaded = False
+        self._announced: Snapshot | None = None
+        """What was there when changes were announced last."""
         self._looked = 0.0
 
     def load(self) -> None:
-        """Read the stores and load the search index, once."""
-        with self._lock:
+        """Read the stores, once; the search index is loaded or built while calls are answered."""
+        with self._loading:
             if not self._loaded:
                 self._library.load()
-                self._library.index()
+                self._announced = self._library.snapshot
                 self._loaded, self._looked = True, time.monotonic()
+                threading.Thread(target=self._library.index, name="index", daemon=True).start()
 
     def make(self) -> MCPServer:
         """The server of the SDK with the tools, resources and prompts that are allowed."""
@@ -123,7 +128,7 @@ class AgentServer:
                 annotations=ToolAnnotations(
                     read_only_hint=tool.reads,
                     destructive_hint=tool.replaces,
-                    idempotent_hint=tool.reads,
+                    idempotent_hint=tool.reads or tool.repeatable,
                     open_world_hint=False,
                 ),
             )
@@ -141,12 +146,12 @@ class AgentServer:
             tasks.cancel_scope.cancel()
 
     async def _announce(self) -> None:
-        seen: Snapshot | None = None
         while True:
             await anyio.sleep(LOOK_SECONDS)
-            before, seen = seen, await anyio.to_thread.run_sync(self._look)
+            before, seen = self._announced, await anyio.to_thread.run_sync(self._look)
             if before is None or seen is None or before is seen:
                 continue
+            self._announced = seen
             gone, new = LibraryReader.diff_memories(before, seen)
             changed = {memory.ref for memory in before.take(gone).values()}
             changed |= {memory.ref for memory in seen.take(new).values()}
@@ -155,17 +160,14 @@ class AgentServer:
 
     def _look(self) -> Snapshot | None:
         """The memories as they are now; None until they have been read."""
-        with self._lock:
-            if not self._loaded:
-                return None
-            self._refresh()
-            return self._library.snapshot
+        if not self._loaded:
+            return None
+        self._refresh()
+        return self._library.snapshot
 
     def _refresh(self) -> None:
-        try:
-            self._library.refresh()
-        finally:
-            self._looked = time.monotonic()
+        self._looked = time.monotonic()
+        self._library.refresh()
 
     def _tools(self) -> Sequence[Tool]:
         if self._profile:
@@ -180,7 +182,8 @@ class AgentServer:
         parameters = list(inspect.signature(tool.function).parameters.values())[1:]
 
         def run(ctx: Context[Any, Any], **arguments: Any) -> Any:
-            return self.answer(ctx, tool, arguments)
+            given = {f"{name}_" if iskeyword(name) else name: arguments[name] for name in arguments}
+            return self.answer(ctx, tool, given)
 
         named = [each.replace(annotation=hints[each.name]) for each in parameters]
         context = inspect.Parameter(
@@ -202,11 +205,13 @@ class AgentServer:
         author = self._author(ctx)
         self._rate(author, tool.reads).take()
         try:
-            with self._lock:
+            with nullcontext() if tool.reads else self._changing:
                 call = self._call(author, tool)
                 result = tool.function(call, **arguments)
                 answer = {"notice": NOTICE, **result}
-                if told := call.told_answers():
+                with self._telling:
+                    told = call.told_answers()
+                if told:
                     answer["answers"] = shown(told)
         except MemtuiError as error:
             raise ToolError(one_line(str(error))) from error
@@ -222,8 +227,15 @@ class AgentServer:
         now = time.monotonic()
         if not tool.reads or now - self._looked > STALE_SECONDS:
             self._refresh()
-        may = self._may_write, tool.writes and self._may_write
-        return Call(self._library, self._settings, author, *may, self._cursors)
+        return Call(
+            self._library,
+            self._settings,
+            author,
+            may_write=self._may_write,
+            writes=tool.writes and self._may_write,
+            cursors=self._cursors,
+            answered=self._answered,
+        )
 
     def _author(self, ctx: Context[Any, Any]) -> Author:
         told = ctx.request_context.session.client_params
@@ -233,9 +245,11 @@ class AgentServer:
         return Author(name or "unknown client", version, self._session_of(ctx))
 
     def _session_of(self, ctx: Context[Any, Any]) -> str:
-        """The process, and over HTTP the client's session in it, where the revision has them."""
+        """The process, and over HTTP the client's session in it; in the revision without sessions,
+        the token with what follows it."""
         request = ctx.request_context.request
-        id = request.headers.get("mcp-session-id", "") if request is not None else ""
+        headers = {} if request is None else request.headers
+        id = headers.get("mcp-session-id") or headers.get("authorization")
         if not id:
             return self._session
         return hashlib.sha256(f"{self._session} {id}".encode()).hexdigest()[:8]

@@ -6,8 +6,10 @@ are what the agent is told. Every function returns a JSON object, which the serv
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
 from msgspec import Struct
@@ -24,6 +26,7 @@ from memtui.library.agent_proposals import (
     AgentProposals,
     answers_for,
     make_proposal,
+    texts_in,
     version_of,
 )
 from memtui.library.planning import Planned, name_below
@@ -38,8 +41,10 @@ from memtui.mcp.framing import (
     shown,
 )
 from memtui.model import Memory, format_time
+from memtui.progress import Cancelled
 from memtui.query import Query, relax
-from memtui.text import mask_secrets, one_line
+from memtui.stores.queryable import MAX_RANKED, Accuracy
+from memtui.text import mask_part, mask_secrets, one_line
 
 if TYPE_CHECKING:
     from memtui.context import ContextSettings
@@ -50,6 +55,8 @@ MAX_BUDGET = 4_000
 MAX_VERSION = 1_500
 """Characters of each text in a history."""
 MAX_DIFF = 6_000
+ORIGIN_SECONDS = 2.0
+"""In which sessions are read for the origin of a memory."""
 _MAX_LISTED = 20
 
 Ref = Annotated[str, Field(max_length=500, description="Ref of a memory, as a result names it.")]
@@ -80,16 +87,25 @@ class Found(Reply):
 
     memories: list[dict[str, Any]]
     total: int
+    total_is: NotRequired[str]
+    """`at least` or `about`, if it is not exact."""
     next_cursor: NotRequired[str]
     hints: NotRequired[list[str]]
     said_in_sessions: NotRequired[list[dict[str, Any]]]
 
 
-class One(Reply):
+class Origins(TypedDict, total=False):
+    """The sessions that taught a memory."""
+
+    origins: list[dict[str, Any]]
+    """`share`: the part of the memory's rare words that was said, where it only looks like it."""
+    origins_left_out: str
+
+
+class One(Reply, Origins):
     """One memory."""
 
     memory: dict[str, Any]
-    origins: NotRequired[list[dict[str, Any]]]
 
 
 class Context(Reply):
@@ -174,6 +190,8 @@ class Call(Struct, frozen=True):
     writes: bool
     """This tool writes."""
     cursors: Cursors
+    answered: dict[str, object]
+    """Client -> what was there to see when nothing was left to tell it."""
 
     @property
     def proposals(self) -> AgentProposals:
@@ -198,16 +216,22 @@ class Call(Struct, frozen=True):
         return self.library.find(_parse(text, self.library.now()))
 
     def told_answers(self) -> list[dict[str, Any]]:
-        """What the person decided on this agent's proposals; it is told once."""
-        if self.library.state_folder is None:
+        """What became of this agent's proposals; each is told once."""
+        if self.library.state_folder is None or not (made := self.proposals.mark):
             return []
-        found = answers_for(self.author.client, self.library.state_folder, self.decisions)
+        hour = int(self.library.now().timestamp() / 3600)
+        mark = made, self.decisions.mark, self.library.log_mark, hour
+        if self.answered.get(self.author.client) == mark:
+            return []
+        found = answers_for(self.author.client, self.library)
+        if not found:
+            self.answered[self.author.client] = mark
         for answer in found[:_MAX_LISTED]:
-            self.proposals.mark_told(answer.proposal)
+            self.proposals.mark_told(answer)
         return [
             {
                 "proposal": answer.proposal.id,
-                "decision": str(answer.decision),
+                "decision": answer.decision,
                 "act": str(answer.proposal.act),
                 "reason_you_gave": mask_secrets(answer.proposal.reason),
             }
@@ -244,7 +268,7 @@ def search_memories(
     library.embed_query(parsed)
     found = library.find(parsed)
     answer = _page(call, f"search\0{query}", found, library, limit, cursor)
-    hints = list(found.hints)
+    hints = [*found.hints, *found.limits]
     if not found.total:
         hints += [f"nothing is found; {what} there is more" for what in _weaker(library, parsed)]
     answer["hints"] = shown(hints)
@@ -289,9 +313,7 @@ def get_memory(
     """Get one memory with its whole text, its version, its links and where it comes from."""
     memory = call.library.resolve(ref)
     answer: One = {"memory": shown(memory_text(memory, call.library, start))}
-    if call.settings.session_programs:
-        answer["origins"] = _origins(memory)
-    return answer
+    return {**answer, **_origins(memory)} if call.settings.session_programs else answer
 
 
 def get_context(
@@ -413,19 +435,19 @@ def get_overview(call: Call) -> Overview:
         {
             "store": state.label,
             "program": library.names.of(state.label),
-            "memories": state.count,
+            "memories": library.count_in(state),
             "unreadable": [f"{one.file}: {one.reason}" for one in state.unreadable[:5]],
-            "read_only": library.store(state.label).read_only,
+            "read_only": library.queried.refusal(state.label)
+            or library.store(state.label).read_only,
         }
         for state in library.snapshot.stores[:100]
     ]
-    kept = [] if library.state_folder is None else list(call.proposals)
-    decided = call.decisions.of(each.id for each in kept)
+    waiting = 0 if library.state_folder is None else len(call.proposals.waiting(call.decisions))
     return {
         "stores": shown(stores),
         "may_write": call.may_write,
         "recipes": [each.name for each in list_recipes(call.context_settings)],
-        "waiting_proposals": len(kept) - len(decided),
+        "waiting_proposals": waiting,
         "session": call.author.session,
     }
 
@@ -485,14 +507,10 @@ def undo_change(
     call: Call, number: Annotated[int, Field(ge=1, description="`number` of your change.")]
 ) -> Changed:
     """Undo a change that you made in this session."""
-    own = {
-        action.id: action
-        for action in call.library.log(1000, void=False)
-        if action.author == call.author
-    }
-    if number not in own:
+    made = call.library.action(number)
+    if made is None or made.author != call.author:
         raise Refused(f"{number} is no change of yours in this session")
-    if own[number].state is ActionState.UNDONE:
+    if made.state is ActionState.UNDONE:
         raise Refused(f"{number} is undone already")
     action = call.library.undo(number)
     return shown(
@@ -561,7 +579,7 @@ def retiring(library: Library, memory: Memory) -> Change:
 
 def find_by(library: Library, entity: str) -> list[Memory]:
     """The current memories of an entity, newest first."""
-    found = library.find(Query())
+    found = library.find(queries.parse_query(f'entity:"{entity}"', library.now()))
     memories = (found.rows[slot] for slot in found.slots)
     return [each for each in memories if entity in (each.entity, *each.also_entities)]
 
@@ -593,8 +611,7 @@ def make(call: Call, change: Change, reason: str) -> Changed:
     """Make the change if this tool writes and its text is harmless, else propose it."""
     if not call.writes:
         return _propose(call, change, reason)
-    written = (value for value in change.fields.values() if isinstance(value, str))
-    if dangers := dangers_in(written):
+    if dangers := dangers_in(texts_in(change.fields.values())):
         return _propose(call, change, reason, f"not written at once: {'; '.join(dangers)}")
     planned = call.library.plan([change])
     if not planned.has_edits:
@@ -639,20 +656,23 @@ def _page(
         if found.scores is not None:
             line["score"] = round(float(found.scores[at]), 4)
         if (passage := library.passage(found, at)) is not None:
-            line["passage"] = mask_secrets(memory.content)[passage.start : passage.end][:300]
+            end = min(passage.end, passage.start + 300)
+            line["passage"] = mask_part(memory.content, passage.start, end)
         return line
 
     at = call.cursors.decode(asked, cursor)
     memories, rest = fit_page(found.slots, at, limit, record)
     answer: Found = {"memories": memories, "total": found.total}
+    if found.accuracy is not Accuracy.EXACT:
+        answer["total_is"] = str(found.accuracy)
     if rest is not None:
         answer["next_cursor"] = call.cursors.encode(asked, rest)
     return answer
 
 
 def _place_of(found: SearchResult, memory: Memory) -> int | None:
-    slots = found.slots_of_refs([memory.ref])
-    return next((at for at, slot in enumerate(found.slots) if slot in slots), None)
+    first = islice(found.slots, MAX_RANKED)  # a store of millions is not gone through
+    return next((at for at, s in enumerate(first) if found.rows[s].ref == memory.ref), None)
 
 
 def _weaker(library: Library, query: Query, memory: Memory | None = None) -> list[str]:
@@ -690,23 +710,32 @@ def _said_in_sessions(call: Call, query: Query, limit: int) -> list[dict[str, An
     )
 
 
-def _origins(memory: Memory) -> list[dict[str, Any]]:
-    from itertools import islice
-
+def _origins(memory: Memory) -> Origins:
+    """The sessions that taught a memory, as `memtui origin` finds them within some time."""
+    from memtui.search.mentions import origins_of
     from memtui.sessions.chosen import chosen_sessions
-    from memtui.sessions.origin import find_origins
+    from memtui.sessions.origin import find_recorded
 
-    return shown(
-        [
-            {
-                "how": str(each.kind),
-                "program": each.session.program,
-                "session": each.session.id,
-                "person_said": one_line(each.words.text, 500) if each.words is not None else "",
-            }
-            for each in islice(find_origins(memory, chosen_sessions().sessions), 5)
-        ]
-    )
+    deadline = time.monotonic() + ORIGIN_SECONDS
+    left_out = ""
+    sessions = chosen_sessions().sessions
+    try:
+        found = origins_of([memory], sessions, lambda: time.monotonic() > deadline)[0]
+    except Cancelled:
+        left_out = f"not all sessions were read within {ORIGIN_SECONDS} s"
+        found = find_recorded(memory, sessions)
+    origins = [
+        {
+            "how": str(each.kind),
+            "program": each.session.program,
+            "session": each.session.id,
+            "said": one_line(each.words.text, 500) if each.words is not None else "",
+            "said_by": str(each.words.role) if each.words is not None else "",
+            "share": round(each.share, 2) if each.strength is not None else None,
+        }
+        for each in found[:5]
+    ]
+    return {"origins": shown(origins), "origins_left_out": left_out}
 
 
 class Tool(Struct, frozen=True):
@@ -724,6 +753,8 @@ class Tool(Struct, frozen=True):
     """Changes stores."""
     replaces: bool = False
     """May take text out of what is current; everything can be undone."""
+    repeatable: bool = False
+    """To call it twice changes no more than to call it once."""
 
 
 _WAITS = "It waits for the person, who accepts or declines it."

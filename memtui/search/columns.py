@@ -97,11 +97,14 @@ class Columns(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def newest_first(self) -> Slots:
-        """All slots, newest first, undated last, in the order of reading if equal. Approximate
-        times come after all others of their day."""
+        """All slots, newest first, undated last, in the order of reading if equal."""
+        return np.lexsort((self.place, -self.ordering_times))
+
+    @cached_property
+    def ordering_times(self) -> NDArray[np.float64]:
+        """`when`, with approximate times behind all others of their day."""
         end = np.floor(self.when / DAY_SECONDS) * DAY_SECONDS - 1
-        when = np.where(self.approximate, end + self.when % DAY_SECONDS / DAY_SECONDS, self.when)
-        return np.lexsort((self.place, -when))
+        return np.where(self.approximate, end + self.when % DAY_SECONDS / DAY_SECONDS, self.when)
 
     @cached_property
     def approximate(self) -> Mask:

@@ -221,7 +221,7 @@ def match_names(vocabulary: Sequence[str], is_match: Callable[[str], bool]) -> M
     return np.array([is_match(value.casefold()) for value in vocabulary] or [False], np.bool_)
 
 
-def _make_matcher(values: Collection[str]) -> Callable[[str], bool]:
+def make_matcher(values: Collection[str]) -> Callable[[str], bool]:
     """A predicate: whether a folded value is one of these, or matches one with `*`."""
     patterns = [value for value in values if "*" in value]
     if not patterns:
@@ -246,7 +246,7 @@ def _allowed_values(part: Condition, vocabulary: Sequence[str]) -> Mask:
     """Which values of a field with few values pass."""
     if part.field == "status" and "all" in part.values:
         return np.ones(len(vocabulary), np.bool_)
-    passed = match_names(vocabulary, _make_matcher(part.values))
+    passed = match_names(vocabulary, make_matcher(part.values))
     return ~passed if part.negated else passed
 
 
@@ -263,7 +263,7 @@ def _match_entities(columns: Columns, part: Condition) -> Mask:
 def _match_entity_names(entities: Sequence[str], value: str) -> Mask:
     """The entities that a value names; if none is named so, those that have it in their path."""
     if "*" in value:
-        matches = _make_matcher((value,))
+        matches = make_matcher((value,))
         return match_names(
             entities, lambda path: matches(path) or any(map(matches, path.split("/")))
         )
@@ -276,7 +276,7 @@ def _match_entity_names(entities: Sequence[str], value: str) -> Mask:
 def _match_tags(columns: Columns, part: Condition) -> Mask:
     names: Iterable[str] = part.values
     if any("*" in value for value in part.values):
-        names = filter(_make_matcher(part.values), columns.tags)
+        names = filter(make_matcher(part.values), columns.tags)
     tagged = _slots_with(columns, (columns.tags[name] for name in names if name in columns.tags))
     return ~tagged if part.negated else tagged
 
@@ -348,7 +348,7 @@ def describe_unknown_value(columns: Columns, query: Query, *, is_near: bool = Fa
         known = columns.tags if part.field == "tag" else columns.values_of(part.field)
         folded = dict.fromkeys(value.casefold() for value in known)
         for value in part.values:
-            if not value or value in folded or any(map(_make_matcher((value,)), folded)):
+            if not value or value in folded or any(map(make_matcher((value,)), folded)):
                 continue
             value = value.removesuffix("*")  # a value that is being typed
             if "*" in value:

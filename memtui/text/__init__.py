@@ -14,6 +14,7 @@ from memtui.text.highlights import (
     find_passage,
     fold,
     highlights,
+    mask_part,
 )
 from memtui.text.humanized import (
     ago,

@@ -286,7 +286,7 @@ def count_words(text: str, words: Sequence[str]) -> int:
     return len(_forms(text, words))
 
 
-def _masked(text: str, begin: int, end: int) -> str:
+def mask_part(text: str, begin: int, end: int) -> str:
     """A part of a text, in which secrets are masked that begin or end outside of it too."""
     reach = MAX_PASSAGE_CHARS if "-----BEGIN" in text else SECRET_REACH  # a private key is long
     start = max(0, begin - reach)
@@ -306,7 +306,7 @@ def excerpt(text: str, passage: Passage, words: Sequence[str], room: int) -> str
     is_begin = begin <= passage.start
     begin = passage.start if is_begin else text.find(" ", begin, first) + 1 or first
     end = min(passage.end, first + EXCERPT_REACH * room)
-    line = escaped_line(_masked(text, begin, end)).strip()
+    line = escaped_line(mask_part(text, begin, end)).strip()
     if is_begin and fits(line, room):
         return line
     first = first_end = -1

@@ -104,9 +104,12 @@ def size(count: int) -> str:
     return humanize.naturalsize(count)
 
 
-def number(count: int) -> str:
-    """33000 as "33,000"."""
-    return f"{count:,}"
+def number(count: int, accuracy: str = "exact") -> str:
+    """33000 as "33,000"; if it is `at least` that "33,000+", if it is `about` that "about 33,000",
+    with two digits that count."""
+    if accuracy == "about":
+        return f"about {round(count, min(0, 2 - len(str(count)))):,}"
+    return f"{count:,}{'+' * (accuracy == 'at least')}"
 
 
 def counted(count: int, noun: str) -> str:

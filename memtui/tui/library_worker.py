@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
-from threading import Event
+from threading import Event, Thread
 from time import monotonic, sleep, thread_time
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
 from memtui import query as queries
-from memtui.errors import EmbeddingBusy, MemtuiError, Refused
+from memtui.errors import EmbeddingBusy, MemtuiError, Refused, StoreError
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent, stoppable
 from memtui.query import Condition, Query, TimeCondition
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.broken_files import LossDetector
     from memtui.library.past_library import PastLibrary
+    from memtui.library.queried_stores import QueriedStores
     from memtui.library.snapshot import Snapshot
+    from memtui.stores.queryable import Position
     from memtui.tui.screens.browse import BrowseScreen
 
 Answer = TypeVar("Answer")
@@ -53,6 +56,10 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 ALL = Query(conditions=(Condition("status", ("all",)),))
 LONGEST_SHOWING = 1.0
 """Seconds for which reading waits until the screen shows what was read so far."""
+TYPING_REST = 0.08
+"""Seconds without a letter after which queried stores count what they found by day."""
+FOLLOW_SECONDS, FOLLOW_PAUSE, RETRY_SECONDS = 30.0, 0.05, 2.0
+"""For which a queried store is waited for to change; between two changes; after a failure."""
 READ_AT_ONCE = 1_024
 """Memories between two reports of progress."""
 MAX_TAGGED = 500
@@ -87,6 +94,9 @@ class LibraryWorker:
         """What is shown instead: the stores as of a time. Nothing can be written then."""
         self.past_time: TimeCondition | None = None
         self._number = 0
+        self._finding: Job | None = None
+        """The last search."""
+        self._is_closed = Event()
         self._watcher: FileWatcher | None = None
         self._is_refresh_due = False
         """A refresh is about to begin."""
@@ -115,17 +125,23 @@ class LibraryWorker:
         return self.past or self.present
 
     def read_rows(self, slots: Iterable[int]) -> list[Memory]:
-        """The memories in these slots, in their order."""
-        return self.reader(slots)()
+        """The memories in these slots, in their order, without those that must be asked for."""
+        if self.library is None:
+            return []
+        refs = map(self.library.ref_of, sorted(slots))
+        return [memory for ref in refs if (memory := self.library.seen(ref)) is not None]
 
     def reader(self, slots: Iterable[int]) -> Callable[..., list[Memory]]:
         """Return what reads the memories of these rows as they are now, in slot order.
 
         Reading thousands takes long, so it is done in a job; it takes `report` and `cancelled`.
         """
-        if self.library is None:
+        library = self.library
+        if library is None:
             return lambda *_, **__: []
-        rows, wanted = self.library.snapshot.rows, sorted(slots)
+        rows, wanted = library.snapshot.rows, sorted(slots)
+        if library.queried:
+            return lambda *_, **__: library.read(wanted)
 
         def read(report: Report = silent, cancelled: IsCancelled = never) -> list[Memory]:
             return read_slots(rows, wanted, report, cancelled)
@@ -133,11 +149,8 @@ class LibraryWorker:
         return read
 
     def find_memory(self, ref: str) -> Memory | None:
-        """The memory with this ref; None if there is none."""
-        try:
-            return self.library.get(ref) if self.library is not None and ref else None
-        except MemtuiError:
-            return None
+        """The memory with this ref, if it is here; None if there is none."""
+        return self.library.seen(ref) if self.library is not None and ref else None
 
     # As of a time
 
@@ -189,6 +202,7 @@ class LibraryWorker:
             self.shown.wait(LONGEST_SHOWING)  # to read on meanwhile would make a key wait longer
 
         try:
+            library.queried.refresh()  # what changes from now on is followed
             library.load(report, job.is_cancelled)
             self._is_read.set()
             job.call(screen.all_read)
@@ -257,10 +271,11 @@ class LibraryWorker:
     def _show_news(self, library: Library, job: Job) -> None:
         """Show the present rows, and which of them are new."""
         before, self._last_memories = self._last_memories, library.snapshot
+        changed = library.queried.take_changed()
         gone, come = library.diff_memories(before, self._last_memories)
         removed = before.take(gone) if before is not None else {}
         added = self._last_memories.take(come)
-        fresh = view_state.find_changed(removed, added)
+        fresh = view_state.find_changed(removed, added) | changed
         again = view_state.map_replaced(removed, added)
         job.call(self._screen.rows_changed, fresh, again)
 
@@ -292,11 +307,30 @@ class LibraryWorker:
     def watch(self) -> None:
         """Refresh as soon as the system reports a change in the stores."""
         if self.present is not None and self._watcher is None:
-            roots = [store.root for store in self.present.stores]
-            self._watcher = FileWatcher(roots, lambda _: call_soon(self._screen, self.refresh))
+            queried = self.present.queried
+            roots = [s.root for s in self.present.stores if s.label not in queried.stores]
+            if roots:
+                touched = lambda _: call_soon(self._screen, self.refresh)  # noqa: E731
+                self._watcher = FileWatcher(roots, touched)
+            for label in queried.stores:
+                follow = partial(self._follow, queried, label)
+                Thread(target=follow, name=f"follow {label}", daemon=True).start()
+
+    def _follow(self, queried: QueriedStores, label: str) -> None:
+        """Look again when others change a queried store, and when it is back."""
+        while not self._is_closed.wait(FOLLOW_PAUSE):
+            was_away = label in queried.faults
+            try:
+                if queried.wait_for_change(label, FOLLOW_SECONDS) or was_away:
+                    call_soon(self._screen, self.refresh)
+            except StoreError:
+                if not was_away:
+                    call_soon(self._screen, self._screen.queried.show_connections)
+                self._is_closed.wait(RETRY_SECONDS)
 
     def end_watching(self) -> None:
         """Stop watching: the system allows only a few watchers."""
+        self._is_closed.set()
         if self._watcher is not None:
             self._watcher.end()
 
@@ -314,28 +348,50 @@ class LibraryWorker:
     @property
     def _pause(self) -> float:
         """Seconds to wait after a refresh."""
-        if self._watcher is None or not self._watcher.is_watching:
+        library = self.present
+        is_read = library is not None and len(library.queried.stores) < len(library.stores)
+        if is_read and (self._watcher is None or not self._watcher.is_watching):
             return 0.0
         return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, self._refresh_cost / REFRESH_SHARE))
 
     # Queries
 
-    def find(self, query: Query, unit: Unit | None) -> int:
-        """Search in a job, with an overview of the results; returns the search's number."""
+    def find(
+        self, query: Query, unit: Unit | None, near: tuple[Position, int] | None = None
+    ) -> int:
+        """Search in a job, with an overview of the results; returns the search's number.
+
+        `near`: where the list of queried stores is looked at.
+        """
         self._number += 1
         number = self._number
-        self.jobs.start("find", lambda job: self._find(query, unit, number, job), only_reads=True)
+        if self._finding is not None and not self._finding.ended.is_set() and self.library:
+            self.library.queried.cancel()
+        self._finding = self.jobs.start(
+            "find", lambda job: self._find(query, unit, number, job, near), only_reads=True
+        )
         return number
 
-    def _find(self, query: Query, unit: Unit | None, number: int, job: Job) -> None:
+    def _find(
+        self,
+        query: Query,
+        unit: Unit | None,
+        number: int,
+        job: Job,
+        near: tuple[Position, int] | None = None,
+    ) -> None:
         library = self.library
         if library is None:
             return
-        found = library.find(query, job.is_cancelled)
+        found = library.find(query, job.is_cancelled, near)
         if job.is_cancelled():
             return
         _ = found.hint, len(found.facets.entity)  # counted here: the screen would wait for it
         job.call(self._screen.show_found, number, found)
+        if library.queried:
+            sleep(TYPING_REST)  # more letters may follow, and the days are not counted at once
+            if job.is_cancelled():
+                return
         # The timeline shows what lies outside the chosen bar too, so that another can be chosen.
         whole = found
         if query.since or query.until:
@@ -369,7 +425,7 @@ class LibraryWorker:
 
         def work(library: Library, job: Job) -> Mapping[str, int]:
             return {
-                name: library.find(query, job.is_cancelled).total for name, query in asked.items()
+                name: library.count(query, job.is_cancelled).value for name, query in asked.items()
             }
 
         self.run("count", work, done)
@@ -380,7 +436,7 @@ class LibraryWorker:
         """Count in a job what the queries of the first step that finds anything would show."""
 
         def work(library: Library, job: Job) -> Mapping[str, int]:
-            return queries.count_first(steps, lambda q: library.find(q, job.is_cancelled).total)
+            return queries.count_first(steps, lambda q: library.count(q, job.is_cancelled).value)
 
         self.run("count first", work, done, only_reads=True)
 

@@ -13,7 +13,7 @@ from memtui import query as queries
 from memtui import text
 from memtui.model import IMPORTANCES, STATUSES
 from memtui.progress import Progress
-from memtui.query import Condition
+from memtui.query import Condition, Sort
 from memtui.tui import appearance, key_bindings
 from memtui.tui.actions import OFFER_KEYS
 from memtui.tui.memory_detail import Reference
@@ -65,9 +65,12 @@ class StatusText:
         library = screen.worker.library
         total = library.snapshot.count if library else 0
         right = f"{text.number(found.total)} of {text.number(total)}"
+        if library and library.queried:
+            right = text.number(found.total, found.accuracy)
+            total = found.total or not found.query.is_empty
         if found.how == "scan":
             right = f"index not ready, scanning · {right}"
-        order = ORDER_WORDS[found.query.order]
+        order = _order_words(found)
         has_status = queries.filter_values(found.query, "status")
         status = "memories" if has_status else "current memories"
         hint = " · ".join(found.hints) if found.total else ""  # else the list says it
@@ -79,6 +82,10 @@ class StatusText:
             self._offer(found)
         elif not total:
             screen.memories.explain(*self._explain_no_memories())
+
+    def show_total(self, total: int, accuracy: str) -> None:
+        """Show how many were found, now that they have been counted."""
+        self._screen.chips.show_right(text.number(total, accuracy))
 
     def _explain_no_memories(self) -> tuple[str, ...]:
         if not self.complete:
@@ -158,7 +165,8 @@ class StatusText:
         rows: list[Row] = []
         for heading, field, counts in groups:
             names = self._screen.app.store_name if field == "store" else text.one_line
-            group = _group(field, counts, queries.filter_values(query, field), names)
+            about = "" if found.are_facets_exact else "~"
+            group = _group(field, counts, queries.filter_values(query, field), names, about)
             if group and (field != "kind" or len(counts) > 1):
                 rows += [Row(heading), *group]
         if statistics.limits:
@@ -256,6 +264,14 @@ def describe_losses(
     return title, f"{words} {advice}".rstrip()
 
 
+def _order_words(found: SearchResult) -> str:
+    """The order of a list, and of what it was made, if that is not all."""
+    order = ORDER_WORDS[found.query.order]
+    if among := found.among:
+        order = f"best of {among}" if found.query.order is Sort.RELEVANCE else f"{order} of {among}"
+    return f"{order}, stores joined by rank" if found.is_joined_by_rank else order
+
+
 def _relation(relative: Relative) -> str:
     return relative.link.relation.replace("_", " ") if relative.link else "linked"
 
@@ -265,8 +281,10 @@ def _group(
     counts: Mapping[str, int],
     chosen: tuple[str, ...],
     shown: Callable[[str], str] = text.one_line,
+    about: str = "",
 ) -> list[Row]:
-    """One row per value, in its own order if it has one, else by count; `shown` gives its name."""
+    """One row per value, in its own order if it has one, else by count; `shown` gives its name,
+    `about` stands before the count."""
     order = {"importance": IMPORTANCES, "status": STATUSES}.get(field)
     values = [v for v in order if counts.get(v)] if order else list(counts)
     marks = {
@@ -283,6 +301,7 @@ def _group(
             counts[value],
             counts[value] / longest,
             chosen=value.casefold() in chosen,
+            about=about,
         )
         for value in values[:MAX_VALUES]
     ]

@@ -11,10 +11,10 @@ from memtui.journal import Author
 from memtui.library import Library
 from memtui.library.agent_proposals import AgentProposals, answers_for, make_proposal
 from memtui.library.review import ReviewQueue
-from memtui.library.review_files import Decision, Decisions
+from memtui.library.review_files import Decision
 from memtui.tui.dialogs.review import ReviewScreen
 
-from .stage import NOW, Stage, fact, stage, write_store
+from .stage import Stage, fact, stage, write_store
 
 FACTS = {"people/alice": [fact(1, "Alice prefers tea in the morning", "2026-01-02")]}
 
@@ -54,18 +54,18 @@ async def test_a_proposal_arrives_is_read_with_reason_and_diff_and_answered(tmp_
         for words in ("Proposed by agents", "claude-code 2.1: you said so", "coffee at noon"):
             assert words in shown
         await on.press("a")
-        await on.until(lambda: answers(state) == [(first, Decision.ACCEPTED)], "it is answered")
+        await on.until(
+            lambda: answers(root, state) == [(first, Decision.ACCEPTED)], "it is answered"
+        )
         assert any(b"coffee at noon" in path.read_bytes() for path in before)
         second = propose(root, state, "Alice drinks nothing")
         await on.sees('nothing",')
         await on.press("x")
-        await on.until(lambda: len(answers(state)) == 2, "it is answered")
-        assert (second, Decision.DECLINED) in answers(state)
+        await on.until(lambda: len(answers(root, state)) == 2, "it is answered")
+        assert (second, Decision.DECLINED) in answers(root, state)
         assert not any(b"drinks nothing" in path.read_bytes() for path in before)
 
 
-def answers(state: Path) -> list[tuple[str, Decision]]:
-    decisions = Decisions(state, lambda: NOW)
-    return [
-        (each.proposal.id, each.decision) for each in answers_for("claude-code", state, decisions)
-    ]
+def answers(root: Path, state: Path) -> list[tuple[str, str]]:
+    found = answers_for("claude-code", Library.open([root], state=state))
+    return [(each.proposal.id, each.decision) for each in found]

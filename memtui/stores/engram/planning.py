@@ -200,6 +200,10 @@ class Planner(ImportPlanner, frozen=True):
             elif name in ("content", "title", "type"):
                 before[name] = getattr(memory, name)
                 after[name] = _text(name, str(value), warnings)
+            elif name in ("scope", "topic_key"):
+                before[name] = memory.extra.get(name)
+                is_scope = name == "scope"
+                after[name] = rules.scope(value) if is_scope else rules.topic_key(value) or None
             else:
                 raise Refused(f"Engram has no {name} to edit", where=memory.ref)
         changed = [name for name in after if after[name] != before[name]]

@@ -101,6 +101,11 @@ def project_name(value: str) -> str:
     return re.sub("_{2,}", "_", re.sub("-{2,}", "-", trim(value).lower()))
 
 
+def scope(value: str) -> str:
+    """One of `SCOPES`; what is none of them is a project's (normalizeScope)."""
+    return stored if (stored := trim(value).lower()) in SCOPES else "project"
+
+
 def topic_key(value: str) -> str:
     """Lower case, blanks made `-`, at most 120 characters."""
     return _BLANKS.sub("-", trim(value).lower())[:TOPIC_LENGTH]

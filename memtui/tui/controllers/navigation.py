@@ -30,7 +30,7 @@ class NavigationActions:
             "mark.range": screen.memories.toggle_range,
             "mark.down": partial(screen.memories.mark_towards, 1),
             "mark.up": partial(screen.memories.mark_towards, -1),
-            "mark.all": screen.memories.mark_all,
+            "mark.all": screen.queried.mark_all,
             "fresh": self._next_fresh,
             "source": self._source,
             "pager": self._page,

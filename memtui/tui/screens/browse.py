@@ -17,13 +17,14 @@ from textual.timer import Timer
 from memtui import query as queries
 from memtui import text
 from memtui.model import Memory
-from memtui.paths import READ_ONLY
+from memtui.paths import READ_ONLY, served_mode
 from memtui.tui import messages
 from memtui.tui.actions import ActionContext
 from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.navigation import NavigationActions
 from memtui.tui.controllers.panes import DetailController, PaneActions
+from memtui.tui.controllers.queried import QueriedActions
 from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.transcripts import TranscriptActions
@@ -34,7 +35,14 @@ from memtui.tui.layout import ENTITY_MAX, Pane
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY, LibraryWorker
 from memtui.tui.screens.panes import PaneScreen
 from memtui.tui.status_text import StatusText, describe_losses
-from memtui.tui.view_state import ViewState, day, day_range, keep_selected, restore_cursor
+from memtui.tui.view_state import (
+    ViewState,
+    day,
+    day_range,
+    keep_selected,
+    restore_cursor,
+    window_of,
+)
 
 if TYPE_CHECKING:
     from memtui.config import Settings
@@ -82,6 +90,7 @@ class BrowseScreen(PaneScreen):
         """Everything has been read, and search answers from the index."""
         self.status_text = StatusText(self)
         self.detail_controller = DetailController(self, self.status_text)
+        self.queried = QueriedActions(self)
         self._reading = NavigationActions(self)
         self.stores = StoreActions(self)
         self.transcripts = TranscriptActions(self)
@@ -178,8 +187,7 @@ class BrowseScreen(PaneScreen):
     def action_context(self) -> ActionContext:
         past = self.worker.past
         refused = self._editing.refusal if self._editing else lambda _: OPENING
-        served = self.app.launch.served
-        if served == READ_ONLY:
+        if served_mode() == READ_ONLY:
             refused = lambda id: "" if id == "context" else "this page is read-only"  # noqa: E731
         elif past is not None:
             # An export and the context screen write no store.
@@ -187,7 +195,7 @@ class BrowseScreen(PaneScreen):
             refused = lambda id: "" if id in free else past.refused  # noqa: E731
         library = self.worker.library
         return ActionContext(
-            has_memories=library is None or library.snapshot.count > 0,
+            has_memories=library is None or library.snapshot.count > 0 or bool(library.queried),
             has_memory=self.detail.memory is not None,
             openable={
                 Pane.MEMORIES: self.memories.memory is not None,
@@ -208,7 +216,6 @@ class BrowseScreen(PaneScreen):
             can_go_back=self._reading.jumps.can_go_back,
             can_go_forward=self._reading.jumps.can_go_forward,
             is_dated=self.timeline.is_dated,
-            served=served,
             stores=1 if library is None else len(library.stores),
             past=past.refused if past else "",
             refused=refused,
@@ -237,7 +244,10 @@ class BrowseScreen(PaneScreen):
         """Search for what the view describes."""
         query = self.query_of(self.view, typing=typing)
         self.timeline.show_filter(*day_range(query))
-        self._number = self.worker.find(query, self.timeline.chosen_unit)
+        near = (
+            self.queried.near() if self.memories.is_chosen and self.view == self._answered else None
+        )
+        self._number = self.worker.find(query, self.timeline.chosen_unit, near)
 
     def query_of(self, view: ViewState, *, typing: bool = False) -> Query:
         """What a view asks now."""
@@ -354,7 +364,9 @@ class BrowseScreen(PaneScreen):
             names=library.names.by_label if len(library.stores) > 1 else None,
             entity_name=library.entity_name,
             approximate=found.is_approximate,
+            total=text.number(found.total, found.accuracy),
         )
+        self.queried.show(found)
         self._show_tree()
         self.status_text.show_results(found)
         self.search_bar.line.found(found.facets)
@@ -395,7 +407,8 @@ class BrowseScreen(PaneScreen):
             None if is_flat else library.names.of,
             self._known_paths,
         )
-        self.entities.show(paths, chosen, library.names.by_label)
+        about = "" if found.are_facets_exact else "~"
+        self.entities.show(paths, chosen, library.names.by_label, about)
 
     def _end_start(self, total: int, *, is_whole: bool) -> None:
         """Show the real screen, once it has rows and the cursor is where the last session ended.
@@ -423,6 +436,10 @@ class BrowseScreen(PaneScreen):
             return
         self.call_later(self.worker.shown.set)
         if self.found is not None:
+            if statistics.total > self.found.total:  # counted by day meanwhile
+                total = text.number(statistics.total, statistics.accuracy)
+                self.memories.stretch(statistics.total, total)
+                self.status_text.show_total(statistics.total, statistics.accuracy)
             self.timeline.show(timeline, times)
             self.statistics.show(self.status_text.statistics(statistics, self.found))
 
@@ -448,15 +465,14 @@ class BrowseScreen(PaneScreen):
         self.detail_controller.show(memory)
 
     def marked_memories(self) -> list[Memory]:
-        """The marked memories, in slot order."""
+        """The marked memories that are here, in slot order."""
         return self.worker.read_rows(self.memories.marked)
 
     def _marked_refs(self) -> list[str]:
         library = self.worker.library
         if library is None:
             return []
-        rows = library.snapshot.rows
-        return [rows[slot].ref for slot in sorted(self.memories.marked)]
+        return list(filter(None, map(library.ref_of, sorted(self.memories.marked))))
 
     def chosen_entity(self) -> str:
         """The one entity that is filtered by; empty when there is none."""
@@ -516,7 +532,7 @@ class BrowseScreen(PaneScreen):
         library = self.worker.library
         if library is not None and library.snapshot.revision != self._revision:
             self._revision = library.snapshot.revision
-            if library.snapshot.count:
+            if library.snapshot.count or library.queried:
                 self.search_again()
 
     def all_read(self) -> None:
@@ -599,7 +615,9 @@ class BrowseScreen(PaneScreen):
 
         def find(library: Library, _: Job) -> frozenset[int]:
             found = library.find(queries.Query(since=since))
-            return frozenset(map(int, found.slots))
+            window = window_of(found.slots)
+            slots = found.slots if window is None else window[: len(window.here)]
+            return frozenset(map(int, slots))
 
         def show(slots: frozenset[int]) -> None:
             self.memories.fresh |= slots

@@ -37,15 +37,23 @@ class EntityTree(ListWindow):
         self._lines: list[EntityBranch] = []
         self._chosen = Target()
         self._unfolded: set[str] = set()
+        self._about = ""
         self._most = 0
         """The most entities there were so far, until a branch was folded or unfolded by hand."""
 
-    def show(self, paths: EntityPaths, chosen: Target, names: Mapping[str, StoreName]) -> None:
+    def show(
+        self,
+        paths: EntityPaths,
+        chosen: Target,
+        names: Mapping[str, StoreName],
+        about: str = "",
+    ) -> None:
         """Show entities; `chosen`: the filters on stores and entities, in lower case; `names`: of
-        the stores by label.
+        the stores by label; `about`: before counts, `~` if they are estimated.
 
         The cursor stands on what is filtered by, unless the user is moving it.
         """
+        self._about = about
         counts = paths.counts
         if bool(paths.roots) != bool(self._paths.roots):
             self._most = 0
@@ -134,7 +142,7 @@ class EntityTree(ListWindow):
         fold = " "
         if not line.leaf:
             fold = "▾" if line.path in self._unfolded else "▸"
-        count = text.number(line.count)
+        count = self._about + text.number(line.count)
         lead = "  " * line.depth + fold + " "
         room = max(1, width - 3 - len(lead) - len(count))
         name = text.cut(text.one_line(shown(line.name)) or "–", room)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.cache import FIFOCache
 from textual.content import Content
+from textual.geometry import Region
 from textual.strip import Strip
 
 from memtui import text
@@ -30,10 +32,11 @@ from memtui.tui.layout import (
     row_columns,
 )
 from memtui.tui.messages import MemoryShown
-from memtui.tui.view_state import CursorPosition, follow_slots
+from memtui.tui.view_state import CursorPosition, follow_slots, window_of
 from memtui.tui.widgets.list_window import CACHED_STRIPS, ListWindow
 
 if TYPE_CHECKING:
+    from memtui.library.result_window import ResultWindow, Run
     from memtui.library.store_names import StoreName
 
 NEVER: Callable[[int], bool] = lambda _: False  # noqa: E731
@@ -48,6 +51,13 @@ MAX_SEARCHED_CHARS = 20_000
 """Characters of a text that are searched for that passage: 0.2 milliseconds."""
 MAX_READ = 400
 """Characters of a text that are read: more than a row can show."""
+
+
+PAGE_MOVES = ("move.page_down", "move.page_up")
+HELD_MOVES, HELD_SECONDS = 40, 0.15
+"""After so many moves by a page, no further apart, a list of millions is gone through faster."""
+HELD_STEPS = 200
+"""Then it has so many steps."""
 
 
 class Offer(NamedTuple):
@@ -100,6 +110,9 @@ class MemoryList(ListWindow):
         """The user moved the cursor, so it stays on its memory while the list changes."""
         self._text_rows = 1
         self._dates = "ago"
+        self._total = ""
+        self._page_moves, self._page_moved = 0, 0.0
+        """Moves by a page in a row, and when the last one was."""
 
     def on_mount(self) -> None:
         self.use_settings(self.app.settings)
@@ -126,14 +139,16 @@ class MemoryList(ListWindow):
         names: Mapping[str, StoreName] | None = None,
         entity_name: Callable[[Memory], str] = attrgetter("entity"),
         approximate: Callable[[int], bool] = NEVER,
+        total: str = "",
     ) -> None:
         """Show memories; the cost does not depend on their number.
 
         `words` are highlighted. `types`, `entities`: columns that they want; 0 leaves them out.
         `names`: of the stores by label, for the badges; None leaves them out. `entity_name`: gives
         an entity as rows show it. `approximate`: whether the time of a slot is that of its file,
-        for want of a better one.
+        for want of a better one. `total`: how many were found, if there are more than rows.
         """
+        self._total = total
         self._approximate = approximate
         self._names, self._entity_name = names or {}, entity_name
         if not self.is_chosen:  # another list
@@ -148,6 +163,37 @@ class MemoryList(ListWindow):
         """Set the memories that have open review proposals."""
         self._findings = refs
         self.redraw()
+
+    @property
+    def window(self) -> ResultWindow | None:
+        """The list, if its rows are asked for by pages."""
+        return window_of(self.slots)
+
+    @property
+    def _here(self) -> range:
+        """The lines whose rows are here."""
+        return range(len(self.slots)) if (window := self.window) is None else window.here
+
+    def fill(self, run: Run) -> None:
+        """Show rows that were on their way."""
+        if (window := self.window) is None:
+            return
+        was_here = self.slot >= 0
+        shift = window.take(run)
+        self.reset(cursor=self.cursor + shift, top=self.top + shift)
+        if self.is_marking:
+            self._mark_range()
+        if was_here:
+            self._update_subtitle()
+        else:
+            self._post_shown()
+
+    def stretch(self, length: int, total: str) -> None:
+        """Take this for the length of the list, and these words for how many were found."""
+        if (window := self.window) is not None:
+            shift, self._total = window.stretch(length), total
+            self.reset(cursor=self.cursor + shift, top=self.top + shift)
+            self._update_subtitle()
 
     def explain(self, *lines: str, offers: Sequence[Offer] = ()) -> None:
         """Set the lines to show while the list is empty, and below them what a key or a click does
@@ -209,17 +255,21 @@ class MemoryList(ListWindow):
             except ValueError:  # it has gone
                 self._range = None
             else:
-                passed = self.slots[ends[0] : ends[1] + 1]
-                self.marked = {*self._range.before, *map(int, passed)}
+                passed = (int(slot) for slot in self.slots[ends[0] : ends[1] + 1])
+                self.marked = {*self._range.before, *(slot for slot in passed if slot >= 0)}
                 self.is_chosen = True
         self.refresh()  # the drawn lines are kept by their marks
         self._update_subtitle()
 
     def mark_all(self) -> None:
         """Mark all shown memories, or unmark all if they are marked already."""
-        self._range = None
         shown = {int(slot) for slot in self.slots}
-        self.marked = set() if shown <= self.marked else self.marked | shown
+        self.mark(() if shown <= self.marked else shown)
+
+    def mark(self, slots: Collection[int]) -> None:
+        """Mark these rows too; none removes all marks."""
+        self._range = None
+        self.marked = self.marked.union(slots) if slots else set()
         self.redraw()
         self._update_subtitle()
 
@@ -233,15 +283,12 @@ class MemoryList(ListWindow):
 
     def unmark(self) -> None:
         """Remove all marks."""
-        self._range = None
-        self.marked = set()
-        self.redraw()
-        self._update_subtitle()
+        self.mark(())
 
     def go_to(self, ref: str) -> bool:
         """Move to the memory with this ref; False if it is not in the list."""
-        rows = self._rows if self.slots else ()
-        index = next((at for at, slot in enumerate(self.slots) if rows[slot].ref == ref), -1)
+        rows, here = self._rows if self.slots else (), self._here
+        index = next((at for at in here if rows and rows[self.slots[at]].ref == ref), -1)
         if index < 0:
             return False
         self.is_chosen = True
@@ -255,9 +302,9 @@ class MemoryList(ListWindow):
 
     def next_fresh(self) -> bool:
         """Move to the next new memory; False if there is none."""
-        count = len(self.slots)
-        for step in range(1, count + 1):
-            index = (self.cursor + step) % count
+        here = self._here
+        for step in range(1, len(here) + 1):
+            index = here[(self.cursor - here.start + step) % len(here)]
             if self.slots[index] in self.fresh:
                 self.go(index)
                 return True
@@ -267,7 +314,8 @@ class MemoryList(ListWindow):
 
     def clock_advanced(self, before: datetime) -> None:
         """Draw the rows anew if an age in view is another than it was then."""
-        shown = [self._rows[int(slot)] for slot in self.slots[self.top : self.top + self.page]]
+        slots = map(int, self.slots[self.top : self.top + self.page])
+        shown = [self._rows[slot] for slot in slots if slot >= 0]
         if any(self._time(memory, before) != self._time(memory) for memory in shown):
             self.redraw()
 
@@ -296,18 +344,54 @@ class MemoryList(ListWindow):
     def _update_subtitle(self) -> None:
         count = len(self.slots)
         marks = f"{text.number(len(self.marked))} marked" if self.marked else ""
-        place = f"{text.number(self.cursor + 1)} of {text.number(count)}" if count else ""
-        above = len(self.fresh.intersection(self.slots[: self.top])) if self.fresh else 0
+        place = f"{text.number(self.cursor + 1)} of {self._total or text.number(count)}"
+        if (window := self.window) is not None and not window.run.is_numbered:
+            place = f"about {100 * self.cursor // max(1, count - 1)} %"
+        above = 0
+        if self.fresh:
+            here = self._here
+            slots = self.slots[here.start : max(here.start, min(self.top, here.stop))]
+            above = len(self.fresh.intersection(slots))
         key = key_bindings.spell_first_key("fresh", self.app.key_overrides)
         new = f"{text.number(above)} new above, {key}".rstrip(", ") if above else ""
         mode = "marking a range" if self.is_marking else ""
-        self.say_below(Content(" · ".join(filter(None, (mode, new, marks, place)))))
+        self.say_below(Content(" · ".join(filter(None, (mode, new, marks, place * bool(count))))))
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        middle = self.top + self.page // 2
+        if (window := self.window) is not None and window.missing and window.wants_more(middle):
+            window.missing(middle)
+        return super().render_lines(crop)
+
+    def action_move(self, action_id: str) -> None:
+        self._page_moves = self._page_moves + 1 if action_id in PAGE_MOVES else 0
+        super().action_move(action_id)
+
+    def _step(self, lines: int) -> None:
+        now = monotonic()
+        if now - self._page_moved > HELD_SECONDS:
+            self._page_moves = 0
+        self._page_moved = now
+        if self.window is not None and self._page_moves > HELD_MOVES:
+            step = max(abs(lines), len(self.slots) // HELD_STEPS)
+            lines = step if lines > 0 else -step
+        super()._step(lines)
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        slot = int(self.slots[index])
-        memory = self._rows[slot]
-        palette = self.palette
+        slot, palette = int(self.slots[index]), self.palette
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
+        if slot < 0:
+            edge = palette.accent if self.has_focus else palette.faint
+            left = SIGNS_WIDTH + TIME_WIDTH[self._dates] + self._name_cells(width)
+            line = "·" * max(1, (width - left) // 3)
+            words = text.pad(" " * (left - 1) + line, width - 1)
+            return Strip(
+                [
+                    Segment("▌" if selected else " ", edge + ground),
+                    Segment(words, palette.faint + ground),
+                ]
+            )
+        memory = self._rows[slot]
         quiet = memory.status in appearance.INACTIVE_STATUSES
         strong = palette.faint if quiet else palette.text
         cells: list[Segment] = []
@@ -361,7 +445,7 @@ class MemoryList(ListWindow):
         return Strip(cells)
 
     def draw_more(self, index: int, row: int, width: int, *, selected: bool) -> Strip | None:
-        if row >= self._text_rows:
+        if row >= self._text_rows or self.slots[index] < 0:
             return None
         memory, palette = self._rows[int(self.slots[index])], self.palette
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()

@@ -34,6 +34,8 @@ class Row(Struct, frozen=True):
     """Length of the bar relative to the longest of its group, 0 to 1."""
     fact: str = ""
     chosen: bool = False
+    about: str = ""
+    """Before the count: `~` if it is estimated."""
 
     @property
     def choosable(self) -> bool:
@@ -45,6 +47,10 @@ def bar(share: float, width: int) -> str:
     eighths = max(1 if share > 0 else 0, round(share * width * 8))
     whole, rest = divmod(eighths, 8)
     return ("█" * whole + (_EIGHTHS[rest] if rest else "")).ljust(width)
+
+
+def _count(row: Row) -> str:
+    return row.about + text.number(row.count)
 
 
 class StatisticsPane(ListWindow):
@@ -65,7 +71,7 @@ class StatisticsPane(ListWindow):
         stays = self._is_chosen and self.cursor < len(self.rows)
         current = self.rows[self.cursor] if stays else None
         self.rows = rows
-        self._count_width = max((len(text.number(row.count)) for row in rows), default=1)
+        self._count_width = max((len(_count(row)) for row in rows), default=1)
         self._words_width = max(
             (text.width(f"{row.sign} {row.words}".strip()) for row in rows if row.choosable),
             default=1,
@@ -118,7 +124,7 @@ class StatisticsPane(ListWindow):
         if not row.choosable:
             heading = text.cut(row.words, width - 1)
             return Strip([Segment(" "), Segment(heading, palette.heading)])
-        count = text.number(row.count)
+        count = _count(row)
         count_width = max(self._count_width, len(count))
         sign = f"{row.sign} " if row.sign else ""
         room = width - count_width - len(sign) - 4

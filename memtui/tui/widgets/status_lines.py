@@ -93,6 +93,11 @@ class ChipLine(ClickableLine):
         self._alerts[UNREADABLE], self._order = alert, order
         self.refresh()
 
+    def show_right(self, words: str) -> None:
+        """Show other counts at the right."""
+        self._right = words
+        self.refresh()
+
     def set_review(self, proposals: int, hints: int, from_agents: int = 0) -> None:
         """Show the number of open review proposals, or of those that agents wait for an answer to;
         a click opens the queue."""
@@ -191,11 +196,15 @@ class Banner(ThemedWidget):
         self.display = False
         self._words: Sequence[str] = ()
 
-    def show(self, words: Sequence[str]) -> None:
-        """Show as many of these parts as fit; none hides the line."""
-        self._words = words
-        self.display = bool(words)
-        self.refresh()
+    def show(self, words: Sequence[str]) -> bool:
+        """Show as many of these parts as fit; none hides the line. Return whether it appears or
+        goes."""
+        is_other = self.display != bool(words)
+        if is_other or words != self._words:
+            self._words = words
+            self.display = bool(words)
+            self.refresh()
+        return is_other
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,18 @@ from memtui.changes import Act, Change
 from memtui.errors import Conflict, MemtuiError, RefError, Refused
 from memtui.journal import Author
 from memtui.library import Library, agent_proposals
-from memtui.library.agent_proposals import AgentProposals, answers_for, make_proposal
+from memtui.library.agent_proposals import (
+    EXPIRED,
+    SECRET_DAYS,
+    UNDONE,
+    AgentProposals,
+    answers_for,
+    make_proposal,
+)
 from memtui.library.review import ReviewQueue
 from memtui.library.review_files import Decision
 from memtui.upkeep.proposals import Proposal, ProposalKind
+from tests.secrets_for_tests import TOKEN
 
 from .stores_for_tests import agent_memory
 
@@ -75,12 +84,18 @@ def test_it_changes_nothing_until_a_person_accepts_it_under_any_label(
     number = accept(person, one)
     assert "coffee" in person.get(about(person, "Al likes")).content
     assert waiting(person) == []
-    (answer,) = answers_for("claude-code", tmp_path / "state", ReviewQueue(person).decisions)
+    (answer,) = answers_for("claude-code", person)
     assert (answer.proposal.id, answer.decision, answer.action) == (id, Decision.ACCEPTED, number)
-    AgentProposals(tmp_path / "state").mark_told(answer.proposal)
-    assert answers_for("claude-code", tmp_path / "state", ReviewQueue(person).decisions) == []
+    AgentProposals(tmp_path / "state").mark_told(answer)
+    assert answers_for("claude-code", person) == []
     person.undo()
     assert {path: path.read_bytes() for path in before} == before
+    (answer,) = answers_for("claude-code", person)
+    assert (answer.proposal.id, answer.decision) == (id, UNDONE)
+    AgentProposals(tmp_path / "state").mark_told(answer)
+    person.redo()
+    (answer,) = answers_for("claude-code", person)
+    assert answer.decision == Decision.ACCEPTED
 
 
 @pytest.mark.parametrize(
@@ -119,9 +134,9 @@ def test_a_memory_that_changed_since_is_a_conflict_and_stays_in_the_queue(
         ReviewQueue(library).plan([one])
     ReviewQueue(library).decisions.decide([one], Decision.DECLINED)
     assert waiting(library) == []
-    (answer,) = answers_for("claude-code", tmp_path / "state", ReviewQueue(library).decisions)
-    assert answer.decision is Decision.DECLINED
-    assert answers_for("another", tmp_path / "state", ReviewQueue(library).decisions) == []
+    (answer,) = answers_for("claude-code", library)
+    assert answer.decision == Decision.DECLINED
+    assert answers_for("another", library) == []
 
 
 def test_a_memory_that_is_gone_is_said(tmp_path: Path, root: Path) -> None:
@@ -176,3 +191,36 @@ def test_what_a_store_refuses_is_not_proposed(tmp_path: Path, root: Path) -> Non
     with pytest.raises(MemtuiError):
         propose(library, Act.ADD, content="short", entity="nowhere/at/all")
     assert waiting(library) == []
+
+
+@pytest.mark.parametrize("way", ["accepted", "declined", "forgotten"])
+def test_a_secret_is_kept_until_it_is_accepted_or_for_a_week(
+    tmp_path: Path, root: Path, way: str
+) -> None:
+    library = opened(tmp_path, root)
+    begun = library.now()
+    propose(library, Act.EDIT, "Al likes", content=f"Al signs in with {TOKEN} at the harbour")
+    propose(library, Act.EDIT, "Bo leads", content="Bo leads the tide tables and the pilots")
+
+    def is_kept() -> bool:
+        files = (tmp_path / "state" / "proposals").glob("*.json")
+        return any(TOKEN in file.read_text() for file in files)
+
+    (secret,) = (one for one in waiting(library) if "signs in" in str(one.changes))
+    assert is_kept(), "it can be accepted as it was proposed"
+    (copy,) = library.find_copies([TOKEN]).files
+    assert copy.stem == secret.id
+    if way == "accepted":
+        accept(library, secret)
+        assert TOKEN in library.get(about(library, "signs in")).content
+    else:
+        if way == "declined":
+            ReviewQueue(library).decisions.decide([secret], Decision.DECLINED)
+            ReviewQueue(library).decisions.reopen([secret.id])
+            assert len(waiting(library)) == 2
+        library.now = lambda: begun + timedelta(days=SECRET_DAYS, hours=1)
+    (other,) = waiting(library)
+    assert not is_kept()
+    assert "pilots" in str(other.changes)
+    (answer,) = answers_for("claude-code", library)
+    assert answer.decision == (Decision.ACCEPTED if way == "accepted" else EXPIRED)

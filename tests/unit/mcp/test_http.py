@@ -18,7 +18,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
 
 from memtui.config import Settings
-from memtui.mcp.http_server import HOST, guard
+from memtui.mcp import server as agent_server
+from memtui.mcp.http_server import HOST, make_app
 from memtui.mcp.server import AgentServer
 from memtui.serve.access import Access
 from tests.unit.library.stores_for_tests import agent_memory
@@ -37,7 +38,7 @@ def address(tmp_path: Path) -> Iterator[str]:
     agents = AgentServer(open_library(tmp_path, root), Settings(), may_write=True)
     with socket.create_server((HOST, 0)) as listening:
         port = listening.getsockname()[1]
-        app = guard(agents.make().streamable_http_app(host=HOST), Access(TOKEN, HOST, port))
+        app = make_app(agents, Access(TOKEN, HOST, port))
         server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
         thread = Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
@@ -47,9 +48,11 @@ def address(tmp_path: Path) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def connected(address: str, name: str, mode: Any = "auto") -> AsyncIterator[Agent]:
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    async with httpx2.AsyncClient(headers=headers) as http:
+async def connected(
+    address: str, name: str, mode: Any = "auto", token: str = TOKEN
+) -> AsyncIterator[Agent]:
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
         transport = streamable_http_client(address, http_client=http)
         info = Implementation(name=name, version="1")
         async with Client(transport, client_info=info, mode=mode) as client:
@@ -63,6 +66,8 @@ async def connected(address: str, name: str, mode: Any = "auto") -> AsyncIterato
         ({"Authorization": "Bearer"}, 401),
         ({"Authorization": "Bearer a-token-of-an-earlier-start"}, 401),
         ({"Authorization": f"Basic {TOKEN}"}, 401),
+        ({"Authorization": "Bearer :planner"}, 401),
+        ({"Authorization": f"Bearer planner:{TOKEN}"}, 401),
         ({"Authorization": f"Bearer {TOKEN}", "Host": "evil.example"}, 403),
         ({"Authorization": f"Bearer {TOKEN}", "Origin": "http://evil.example"}, 403),
         ({"Authorization": f"Bearer {TOKEN}", "Origin": "null"}, 403),
@@ -84,10 +89,30 @@ async def test_both_revisions_are_answered(address: str, mode: str) -> None:
         assert (await agent.find("tea"))["text"] == "Al likes tea in the morning"
 
 
-async def test_agents_share_the_library_and_undo_only_their_own(address: str) -> None:
+async def test_who_listens_is_told_of_a_change(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_server, "LOOK_SECONDS", 0.1)
+    async with connected(address, "codex") as agent, connected(address, "gemini") as other:
+        tea = await agent.find("tea")
+        uri = f"memtui://memory/{tea['ref']}"
+        async with agent.client.listen(resource_subscriptions=[uri]) as events:
+            values = {"version": tea["version"], "act": "edit", "content": "Al likes rum"}
+            await other.call("change_memory", ref=tea["ref"], reason="x", **values)
+            assert (await asyncio.wait_for(anext(events), 30)).uri == uri
+
+
+@pytest.mark.parametrize(
+    ("mode", "tokens"),
+    [("legacy", (TOKEN, TOKEN)), ("2026-07-28", (f"{TOKEN}:planner", f"{TOKEN}:tester"))],
+    ids=["sessions", "named tokens"],
+)
+async def test_agents_share_the_library_and_undo_only_their_own(
+    address: str, mode: str, tokens: tuple[str, str]
+) -> None:
     async with (
-        connected(address, "one", "legacy") as one,
-        connected(address, "one", "legacy") as two,
+        connected(address, "one", mode, tokens[0]) as one,
+        connected(address, "one", mode, tokens[1]) as two,
     ):
         made = await one.call("add_memory", content="Bo rows on Sundays", entity="al", reason="x")
         assert (await two.find("rows"))["text"] == "Bo rows on Sundays"

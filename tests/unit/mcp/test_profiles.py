@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,14 @@ from tests.unit.library.stores_for_tests import agent_memory
 
 from .agents import connected, open_library
 
-RECORDED: Mapping[str, Mapping[str, Mapping[str, tuple[str, bool]]]] = json.loads(
+RECORDED: Mapping[str, Mapping[str, Mapping[str, Any]]] = json.loads(
     Path(__file__).with_name("recorded_tools.json").read_text()
 )
-"""Server -> tool -> argument -> type and whether it is required: of the reference server as it
-answered tools/list, of Ambient as its source declares them."""
+"""Server -> tool -> its title and hints (read-only, destructive, idempotent, open world), where the
+server states them, and its arguments: type, and whether it is required. Of the reference server as
+it answered tools/list, of Ambient (cfdfe1d) and Engram (be4b613) as their sources declare them."""
+
+DATA = Path(__file__).parents[2] / "data"
 
 
 @pytest.fixture
@@ -45,14 +51,25 @@ async def test_the_tools_are_those_of_the_real_server(
 ) -> None:
     async with connected(tmp_path, root, profile=profile) as agent:
         tools = (await agent.client.list_tools()).tools
-    assert {
-        tool.name: {
-            name: [_type_of(schema), name in tool.input_schema.get("required", ())]
-            for name, schema in tool.input_schema["properties"].items()
+    recorded = RECORDED[profile]
+    assert {tool.name for tool in tools} == recorded.keys()
+    for tool in tools:
+        hints = tool.annotations
+        stated = {
+            "title": tool.title,
+            "hints": [
+                hints.read_only_hint,
+                hints.destructive_hint,
+                hints.idempotent_hint,
+                hints.open_world_hint,
+            ],
+            "arguments": {
+                name: [_type_of(schema), name in tool.input_schema.get("required", ())]
+                for name, schema in tool.input_schema["properties"].items()
+            },
         }
-        for tool in tools
-    } == RECORDED[profile]
-    assert all(tool.annotations.read_only_hint is not None for tool in tools)
+        assert stated | recorded[tool.name] == stated, tool.name
+        assert None not in stated["hints"]
 
 
 def test_every_profile_is_recorded() -> None:
@@ -135,3 +152,140 @@ async def test_the_reference_server_s_tools_read_and_change_a_graph(tmp_path: Pa
     for action in person.log():
         person.undo(action.id)
     assert file.read_bytes() == before
+
+
+# ---- Engram -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def engram(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the sample database, and the folder of one of its projects as the current one."""
+    folder = tmp_path / "towerd"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return Path(shutil.copytree(DATA / "engram", tmp_path / "engram"))
+
+
+def rows(root: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """What agents read, without Engram's own queue for its cloud."""
+    tables = ("observations", "memory_relations", "sessions", "user_prompts")
+    with closing(sqlite3.connect(root / "engram.db")) as database:
+        return {
+            name: database.execute(f"SELECT * FROM {name} ORDER BY 1").fetchall() for name in tables
+        }
+
+
+@pytest.mark.slow
+async def test_engram_s_tools_read_propose_and_write(tmp_path: Path, engram: Path) -> None:
+    before = rows(engram)
+    async with connected(tmp_path, engram, profile="engram") as agent:
+        here = await agent.call("mem_current_project")
+        assert (here["project"], here["project_source"]) == ("towerd", "git_root")
+        found = await agent.call("mem_search", query="strokes", limit=3)
+        assert 0 < len(found["results"]) <= 3
+        assert {each["project"] for each in found["results"]} == {"towerd"}
+        everywhere = await agent.call("mem_search", query="strokes", all_projects=True)
+        assert len(everywhere["results"]) >= len(found["results"])
+        first, second = found["results"][:2]
+        whole = (await agent.call("mem_get_observation", id=first["id"]))["result"]
+        assert whole.startswith(f"#{first['id']} [{first['type']}]")
+        assert (
+            f">>> #{first['id']}"
+            in (await agent.call("mem_timeline", observation_id=first["id"]))["result"]
+        )
+        assert (await agent.call("mem_context"))["result"]
+        assert "Observations: " in (await agent.call("mem_stats"))["result"]
+        assert (await agent.call("mem_doctor"))["status"] == "ok"
+        saved = await agent.call("mem_save", title="Bells", content="Bells are rung by hand")
+        assert "proposed" in saved["result"]
+        assert "a person decides" in saved["result"]
+        assert "unknown_project" in await agent.fault("mem_search", query="x", project="nowhere")
+        for tool in ("mem_session_start", "mem_session_end"):
+            assert "Failed to" in await agent.fault(tool, id="s1")
+        assert "Failed to" in await agent.fault("mem_save_prompt", content="Why thirteen?")
+        assert "no observation" in await agent.fault("mem_get_observation", id=987654)
+    assert rows(engram) == before
+
+    async with connected(tmp_path, engram, profile="engram", write=True) as agent:
+        topic = {"topic_key": "ringing/by-hand", "type": "decision"}
+        saved = await agent.call("mem_save", title="Bells", content="Rung by hand", **topic)
+        assert saved["result"].startswith("Memory saved")
+        again = await agent.call("mem_save", title="Bells", content="Rung by motors", **topic)
+        assert again["id"] == saved["id"], "a topic key is one observation"
+        new = {"id": saved["id"]}
+        assert "Rung by motors" in (await agent.call("mem_get_observation", **new))["result"]
+        await agent.call("mem_update", content="Rung by a child", topic_key="ringing/who", **new)
+        assert (await agent.call("mem_pin", **new))["pinned"]
+        assert "due" not in (await agent.call("mem_review", action="mark_reviewed", **new))
+        learnt = "## Key Learnings:\n1. Ropes are changed once in every spring\n2. short\n"
+        captured = await agent.call("mem_capture_passive", content=learnt)
+        assert "saved=1" in captured["result"]
+        await agent.call("mem_session_summary", content="## Goal\nRing the bells")
+        verdict = {"memory_id_a": first["id"], "memory_id_b": second["id"], "confidence": 1}
+        linked = await agent.call(
+            "mem_compare", relation="related", reasoning="both strike", **verdict
+        )
+        assert linked["result"] == "Recorded: related"
+        assert not (await agent.call("mem_unpin", **new))["pinned"]
+        assert "restored" in (await agent.call("mem_delete", hard_delete=True, **new))["result"]
+        moved = {"from": "sundial", "to": "towerd"}
+        assert "moved" in (await agent.call("mem_merge_projects", **moved))["result"]
+        titles = [row[4] for row in rows(engram)["observations"]]
+        assert "Bells" in titles, "hard_delete only retires"
+    person = open_library(tmp_path, engram)
+    person.load()
+    for action in person.log():
+        person.undo(action.id)
+    assert rows(engram) == before
+
+
+async def test_engram_s_judgments_answer_what_engram_asked(tmp_path: Path, engram: Path) -> None:
+    with closing(sqlite3.connect(engram / "engram.db")) as database:
+        (pending,) = database.execute(
+            "SELECT r.sync_id FROM memory_relations r JOIN observations a ON a.sync_id = source_id"
+            " JOIN observations b ON b.sync_id = target_id"
+            " WHERE judgment_status = 'pending' AND a.deleted_at IS NULL AND b.deleted_at IS NULL"
+        ).fetchone()
+    async with connected(tmp_path, engram, profile="engram", write=True) as agent:
+        said = await agent.call("mem_judge", judgment_id=pending, relation="compatible")
+        assert said["result"] == "Recorded: compatible"
+        unknown = {"judgment_id": "rel-0", "relation": "compatible"}
+        assert "not found" in await agent.fault("mem_judge", **unknown)
+    with closing(sqlite3.connect(engram / "engram.db")) as database:
+        judged = database.execute(
+            "SELECT relation, judgment_status FROM memory_relations WHERE sync_id = ?", (pending,)
+        ).fetchone()
+    assert judged == ("compatible", "judged")
+
+
+async def test_engram_s_tools_number_the_memories_of_any_store(tmp_path: Path, root: Path) -> None:
+    before = stored(root)
+    async with connected(tmp_path, root, profile="engram", write=True) as agent:
+        (tea,) = (await agent.call("mem_search", query="morning"))["results"]
+        assert "likes tea" in (await agent.call("mem_get_observation", id=tea["id"]))["result"]
+        saved = await agent.call("mem_save", title="Rowing", content="Bo rows on Sundays at noon")
+        assert "rows on" in (await agent.call("mem_get_observation", id=saved["id"]))["result"]
+        assert "restored" in (await agent.call("mem_delete", id=tea["id"]))["result"]
+        assert not (await agent.call("mem_search", query="morning"))["results"]
+    person = open_library(tmp_path, root)
+    person.load()
+    for action in person.log():
+        person.undo(action.id)
+    assert {name: data for name, data in stored(root).items() if name in before} == before
+
+
+@pytest.mark.parametrize(
+    ("type", "title", "key"),
+    [
+        ("decision", "Use Postgres", "decision/use-postgres"),
+        ("", "Fixed N+1 query", "bug/fixed-n-1-query"),
+        ("manual", "A note", "topic/a-note"),
+        ("bugfix", "Bug", "bug/general"),
+    ],
+)
+async def test_a_topic_key_is_suggested_as_engram_does(
+    tmp_path: Path, root: Path, type: str, title: str, key: str
+) -> None:
+    async with connected(tmp_path, root, profile="engram") as agent:
+        said = await agent.call("mem_suggest_topic_key", type=type, title=title)
+        assert said["result"] == f"Suggested topic_key: {key}"

@@ -17,10 +17,12 @@ from memtui.journal import Author
 from memtui.library.review import ReviewQueue
 from memtui.library.review_files import Decision
 from memtui.mcp import server as agent_server
+from memtui.mcp import tools
 from memtui.mcp.server import AgentServer
 from memtui.upkeep.proposals import ProposalKind
 from tests.secrets_for_tests import TOKEN, is_shown
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
+from tests.unit.sessions.transcripts import claude_line, write_lines
 
 from .agents import NAME, connected, open_library
 
@@ -63,9 +65,9 @@ async def test_every_tool_states_its_hints_and_none_takes_a_path(
     tmp_path: Path, root: Path
 ) -> None:
     async with connected(tmp_path, root, write=True) as agent:
-        tools = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
-    assert len(tools) <= 14
-    for tool in tools.values():
+        listed = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
+    assert len(listed) <= 14
+    for tool in listed.values():
         hints = tool.annotations
         assert hints is not None
         assert None not in (
@@ -77,11 +79,11 @@ async def test_every_tool_states_its_hints_and_none_takes_a_path(
         assert not {"path", "file", "folder", "root"} & set(tool.input_schema["properties"])
         assert tool.output_schema
         assert tool.description
-    assert {name for name, tool in tools.items() if tool.annotations.destructive_hint} == {
+    assert {name for name, tool in listed.items() if tool.annotations.destructive_hint} == {
         "change_memory",
         "undo_change",
     }
-    assert not any("delete" in name for name in tools)
+    assert not any("delete" in name for name in listed)
 
 
 async def test_without_write_no_tool_writes(tmp_path: Path, root: Path) -> None:
@@ -183,6 +185,44 @@ async def test_a_long_answer_comes_in_whole_records_and_a_cursor_leads_on(tmp_pa
         assert len("".join(parts)) == len("The whole tide " + "rises. \n" * 20_000)
 
 
+@pytest.mark.parametrize("is_slow", [False, True], ids=["in time", "too slow"])
+async def test_a_memory_comes_with_where_it_was_said_if_the_person_turned_that_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_slow: bool
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("MEMTUI_CONFIG", str(tmp_path / "config"))
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text('[sessions]\nprograms = ["claude"]\n')
+    said = "the staging instance of ledger uses port 8124 now, gunicorn holds the former one"
+    turns = ["run the tests again", "looks good", said, "open a pull request", "why is it slow?"]
+    root = tmp_path / "memory"
+    lines = [
+        claude_line("user", each, f"u{at}", at, cwd=str(root)) for at, each in enumerate(turns)
+    ]
+    write_lines(tmp_path / ".claude" / "projects" / "-srv-shop" / "5c0f.jsonl", lines)
+    kept = "The staging instance of ledger uses port 8124; gunicorn holds the former one."
+    write_facts(root, "shop", [fact(1, kept, createdAt="2026-06-01T10:00:00Z")])
+    library = open_library(tmp_path, root)
+    if is_slow:
+        monkeypatch.setattr(tools, "ORIGIN_SECONDS", -1.0)
+    for settings in (Settings(), Settings(session_programs=("claude",))):
+        server = AgentServer(library, settings, may_write=False).make()
+        async with connected(tmp_path, server=server) as agent:
+            memory = await agent.find("8124")
+            answer = await agent.call("get_memory", ref=memory["ref"])
+            if not settings.session_programs:
+                assert "origins" not in answer
+            elif is_slow:
+                assert answer["origins"] == []
+                assert "not all sessions" in answer["origins_left_out"]
+            else:
+                (origin,) = answer["origins"]
+                assert (origin["how"], origin["session"]) == ("looks like", "5c0f")
+                assert said in origin["said"]
+                assert origin["said_by"] == "user"
+                assert origin["share"] > 0.7
+
+
 # ---- proposing ----------------------------------------------------------------------------------
 
 
@@ -222,6 +262,9 @@ async def test_a_proposal_waits_and_the_answer_is_told_once(tmp_path: Path, root
         assert "answers" not in await agent.call("get_overview")
         person.undo()
         assert stored(root) == before
+        (told,) = (await agent.call("get_overview"))["answers"]
+        assert (told["proposal"], told["decision"]) == (edit["proposal"], "undone")
+        assert "answers" not in await agent.call("get_overview")
 
 
 async def test_what_a_store_refuses_is_not_proposed(tmp_path: Path, root: Path) -> None:

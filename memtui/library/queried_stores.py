@@ -1,0 +1,662 @@
+"""Search stores that are asked instead of read, beside the memories that are loaded.
+
+By time and by importance the pages of all stores are merged exactly. Any other order is made here,
+of the newest candidates that a store gives; results of several stores are then joined by rank,
+since scores of different collections cannot be compared.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, datetime, timedelta
+from functools import cache, cached_property, partial
+from heapq import merge
+from itertools import accumulate, zip_longest
+from math import inf, isnan
+from operator import attrgetter
+from threading import Lock
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memtui.errors import MemtuiError, QueryStopped, RefError, StoreError
+from memtui.insight.statistics import Statistics, order_counts
+from memtui.library.finding import SearchResult
+from memtui.library.result_window import PAGE, Line, ResultWindow, Run
+from memtui.model import IMPORTANCES, Memory
+from memtui.progress import Cancelled, IsCancelled, never
+from memtui.query import Query, Sort, filter_values
+from memtui.search.aggregates import COUNTED, Facets, count_days
+from memtui.search.columns import to_array
+from memtui.search.ranking import DEFAULTS, ScorePart, Weights
+from memtui.stores.queryable import (
+    MAX_RANKED,
+    Accuracy,
+    Answer,
+    Count,
+    FoundFacets,
+    Page,
+    Position,
+    QueryableStore,
+    position_of,
+    pushed_order,
+)
+from memtui.text import number, visible
+
+FIRST_SLOT = 1 << 40
+"""Slots from here on are of queried stores: they name a ref for as long as the library is open."""
+MAX_SEEN = 6_000
+"""Memories that are kept of those seen last, to show them while a store is not connected."""
+MAX_NUMBERED = 40_000
+"""Refs that have a slot; marks are at most `MAX_MARKED` of them."""
+MAX_MARKED = 10_000
+COUNTED_TO = 1_000
+"""Hits that are counted exactly."""
+EPOCH = date(1970, 1, 1)
+_NOTHING = Answer(Page(), Count(0), FoundFacets({}))
+
+Value = TypeVar("Value")
+Rank = Callable[[Query, Sequence[Memory]], SearchResult]
+
+
+class SeenMemories:
+    """Gives memories of queried stores their slots, and keeps those seen last; for any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._slots: dict[str, int] = {}
+        self._refs: dict[int, str] = {}
+        self._memories: dict[str, Memory] = {}
+        self._next = FIRST_SLOT
+
+    def add(self, memories: Iterable[Memory]) -> list[int]:
+        """Note memories as they are now; return their slots."""
+        with self._lock:
+            return [self._add(memory) for memory in memories]
+
+    def number(self, ref: str) -> int:
+        """The slot for a ref."""
+        with self._lock:
+            return self._number(ref)
+
+    def _add(self, memory: Memory) -> int:
+        ref = memory.ref
+        self._memories.pop(ref, None)
+        self._memories[ref] = memory
+        if len(self._memories) > MAX_SEEN:
+            del self._memories[next(iter(self._memories))]
+        return self._number(ref)
+
+    def _number(self, ref: str) -> int:
+        slot = self._slots.pop(ref, None)
+        if slot is None:
+            slot, self._next = self._next, self._next + 1
+            self._refs[slot] = ref
+        self._slots[ref] = slot  # last: those seen longest ago go first
+        if len(self._slots) > MAX_NUMBERED:
+            del self._refs[self._slots.pop(next(iter(self._slots)))]
+        return slot
+
+    def ref(self, slot: int) -> str:
+        """The ref of the memory in a slot; "" if it was let go."""
+        return self._refs.get(slot, "")
+
+    def get(self, ref: str) -> Memory | None:
+        """A memory as it was last seen."""
+        return self._memories.get(ref)
+
+    def of(self, label: str) -> list[Memory]:
+        """The memories of a store that were seen last."""
+        with self._lock:
+            return [each for each in self._memories.values() if each.store == label]
+
+    def forget(self, label: str, refs: Collection[str] | None = None) -> None:
+        """Drop what was seen of a store, or of these memories of it: they have changed."""
+        with self._lock:
+            gone = [each.ref for each in self._memories.values() if each.store == label]
+            for ref in gone if refs is None else refs:
+                self._memories.pop(ref, None)
+
+
+class ResultRows(Sequence[Memory]):
+    """The memory of each slot: the loaded ones, and those of queried stores that are here."""
+
+    def __init__(self, loaded: Sequence[Memory], find: Callable[[int], Memory]) -> None:
+        self._loaded, self._find = loaded, find
+
+    def __len__(self) -> int:
+        return len(self._loaded)
+
+    def __getitem__(self, slot: int) -> Memory:  # type: ignore[override]
+        return self._loaded[slot] if slot < FIRST_SLOT else self._find(slot)
+
+
+class StoreAnswer(Struct, frozen=True):
+    """What one store answered to a query."""
+
+    store: QueryableStore
+    answer: Answer
+    ranked: SearchResult | None = None
+    """What was found among the candidates that it gave; None if it answered the whole query."""
+    slots: Sequence[int] = ()
+    """The slots of what was found among the candidates."""
+    fault: MemtuiError | None = None
+    """Why it did not answer; the candidates are then those that were seen last."""
+    left_out: tuple[str, ...] = ()
+    """The parts of the query that it cannot answer."""
+
+
+class QueriedResult(SearchResult, frozen=True, eq=False, dict=True, kw_only=True):
+    """The hits of a query in loaded and in queried stores."""
+
+    loaded: SearchResult
+    """The hits among the loaded memories."""
+    answers: tuple[StoreAnswer, ...] = ()
+    origins: Sequence[tuple[SearchResult, int]] = ()
+    """Of each hit, where the order is made here, its result and position there."""
+    days: Callable[[], Mapping[int, int]] = dict
+    """Counts the hits by day since 1970, asking the stores once; call it in a background job."""
+
+    def is_approximate(self, slot: int) -> bool:
+        return slot < FIRST_SLOT and self.loaded.is_approximate(slot)
+
+    @property
+    def window(self) -> ResultWindow | None:
+        """The list, where it is asked for by pages."""
+        return self.slots if isinstance(self.slots, ResultWindow) else None
+
+    @property
+    def faults(self) -> Mapping[str, MemtuiError]:
+        """Label of each store that did not answer -> why."""
+        return {each.store.label: each.fault for each in self.answers if each.fault is not None}
+
+    @cached_property
+    def facets(self) -> Facets:
+        """The sum of the facets of all stores."""
+        mine = self.loaded.facets
+        counts = {name: Counter(getattr(mine, name)) for name in COUNTED}
+        tree = Counter(mine.tree)
+        for each in self.answers:
+            for name in COUNTED:
+                counts[name].update(each.answer.facets.counts.get(name, {}))
+            entities = each.answer.facets.counts.get("entity", {})
+            tree.update({(each.store.label, name): count for name, count in entities.items()})
+        return Facets(
+            **{name: dict(found.most_common()) for name, found in counts.items()},
+            entity_repeats=mine.entity_repeats,
+            tree=tree,
+            tree_repeats=mine.tree_repeats,
+        )
+
+    @property
+    def are_facets_exact(self) -> bool:
+        return all(each.answer.facets.accuracy is Accuracy.EXACT for each in self.answers)
+
+    @cached_property
+    def hint(self) -> str:
+        """For the person: what is wrong with the query, and which parts a store cannot answer."""
+        parts = [
+            f"{what} is looked for in the newest {number(MAX_RANKED)} of {each.store.label} only"
+            for each in self.answers
+            if each.ranked is not None and not each.answer.page.is_last
+            for what in each.left_out
+        ]
+        stopped = [
+            f"{each.store.label}: {each.fault.what}"
+            for each in self.answers
+            if isinstance(each.fault, QueryStopped)
+        ]
+        mine = self.loaded.hint if self.loaded.rows or not self.answers else self.query.hint
+        return "; ".join(filter(None, (mine, *stopped, *parts)))
+
+    @property
+    def among(self) -> str:
+        """The newest memories of which alone the order was made: `the newest 5,000 of 212,000+`."""
+        parts = [
+            f"the newest {number(len(each.answer.page.memories))}"
+            f" of {number(each.answer.count.value, each.answer.count.accuracy)}"
+            for each in self.answers
+            if each.ranked is not None and each.fault is None and not each.answer.page.is_last
+        ]
+        return " and ".join(parts)
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        joined = "the stores are joined by rank" if self.is_joined_by_rank else ""
+        among = f"ordered are {self.among}" if self.among else ""
+        away = (f"{label} does not answer: {fault.what}" for label, fault in self.faults.items())
+        return tuple(filter(None, (among, joined, *away)))
+
+    @property
+    def is_joined_by_rank(self) -> bool:
+        """Whether scores of several collections stand in one list."""
+        return bool(self.origins) and len({id(found) for found, _ in self.origins}) > 1
+
+    def summarize(self, loaded: Statistics) -> Statistics:
+        """The statistics of all hits: those of the loaded ones, with the numbers that the stores
+        gave; what they do not count, such as pins, is of the loaded ones alone."""
+        days, facets = self.days(), self.facets
+        ends = [datetime.fromordinal(EPOCH.toordinal() + day).astimezone() for day in days]
+        total, accuracy, counted = self.total, self.accuracy, sum(days.values())
+        if accuracy is not Accuracy.EXACT and counted > total:
+            total, accuracy = counted, Accuracy.ABOUT
+        return replace(
+            loaded,
+            **order_counts({name: getattr(facets, name) for name in COUNTED}),
+            total=total,
+            accuracy=accuracy,
+            oldest=min(ends, default=None),
+            newest=max(ends, default=None),
+        )
+
+    def explain(self, position: int, weights: Weights = DEFAULTS) -> tuple[ScorePart, ...]:
+        if not self.origins:
+            return ()
+        found, at = self.origins[position]
+        return found.explain(at, weights)
+
+
+class QueriedStores:
+    """The queried stores of a library; may be used from any thread."""
+
+    def __init__(self, stores: Iterable[QueryableStore], now: Callable[[], datetime]) -> None:
+        self.stores = {store.label: store for store in stores}
+        self.seen = SeenMemories()
+        self._now = now
+        self._marks: dict[str, str] = {}
+        self._changed: set[int] = set()
+        self._returned: set[str] = set()
+        """Stores that are connected again, whose lists are still those of before."""
+        self.answered: dict[str, datetime] = {}
+        """When each store last answered."""
+        self.faults: dict[str, StoreError] = {}
+        """Why a store does not answer."""
+
+    def __bool__(self) -> bool:
+        return bool(self.stores)
+
+    def _ask(
+        self,
+        store: QueryableStore,
+        question: Callable[[], Value],
+        cancelled: IsCancelled = never,
+    ) -> Value:
+        """Ask a store, and note whether it is connected. Raises what it raises, Cancelled."""
+        try:
+            answer = question()
+        except QueryStopped as error:
+            if cancelled():
+                raise Cancelled from error
+            raise
+        except StoreError as error:
+            self.faults[store.label] = error
+            raise
+        if self.faults.pop(store.label, None) is not None:
+            self._returned.add(store.label)
+        self.answered[store.label] = self._now()
+        return answer
+
+    def cancel(self) -> None:
+        """Stop the questions that are being answered."""
+        for store in self.stores.values():
+            store.cancel()
+
+    # ---- one memory -----------------------------------------------------------------------------
+
+    def store_of(self, ref: str) -> QueryableStore | None:
+        """The queried store that a ref belongs to."""
+        return self.stores.get(ref.partition(":")[0])
+
+    def get(self, ref: str) -> Memory | None:
+        """The memory with this ref, as it was last seen, else asked for."""
+        if (store := self.store_of(ref)) is None:
+            return None
+        return self.seen.get(ref) or next(iter(self._get(store, [ref])), None)
+
+    def read(self, slots: Iterable[int]) -> list[Memory]:
+        """The memories in these slots, in their order; those that are gone are left out."""
+        refs = [ref for slot in slots if (ref := self.seen.ref(slot))]
+        found = {ref: memory for ref in refs if (memory := self.seen.get(ref))}
+        for label, store in self.stores.items():
+            missing = [ref for ref in refs if ref not in found and ref.startswith(f"{label}:")]
+            if missing:
+                found |= {memory.ref: memory for memory in self._get(store, missing)}
+        return [found[ref] for ref in refs if ref in found]
+
+    def _get(self, store: QueryableStore, refs: Collection[str]) -> tuple[Memory, ...]:
+        found = self._ask(store, partial(store.get, refs))
+        self.seen.add(found)
+        return found
+
+    def resolve(self, text: str) -> Memory:
+        """The memory that a ref or an id names. Raises RefError."""
+        label, colon, _ = text.partition(":")
+        for store in self.stores.values():
+            refs = [text] if colon and label == store.label else [f"{store.label}:{text}"]
+            if found := self._get(store, refs):
+                return found[0]
+        raise RefError(f"no memory has the id {visible(text)!r}", do="give its whole id")
+
+    def refresh(self) -> bool:
+        """Ask what changed since the last time; return whether anything may have."""
+        is_other = False
+        for label, store in self.stores.items():
+            mark = self._marks.get(label, "")
+            try:
+                found = self._ask(store, partial(store.changed_since, mark))
+            except StoreError:
+                continue
+            self._marks[label] = found.mark
+            self.seen.forget(label, found.refs if found.is_complete else None)
+            slots = map(self.seen.number, found.refs)
+            self._changed.update(slots)
+            is_other |= bool(found.refs) or not found.is_complete or label in self._returned
+            self._returned.discard(label)
+        return is_other
+
+    def connect(self) -> None:
+        """Connect to the stores; `faults` then says which do not answer."""
+        for store in self.stores.values():
+            with suppress(StoreError):
+                self._ask(store, partial(store.get, ()))
+
+    def take_changed(self) -> frozenset[int]:
+        """The slots of the memories that were found changed since the last call."""
+        changed, self._changed = frozenset(self._changed), set()
+        return changed
+
+    def wait_for_change(self, label: str, timeout: float) -> bool:
+        """Wait until others change a store, at most so many seconds; return whether they may have.
+
+        Raises what `QueryableStore.wait_for_change` raises.
+        """
+        store = self.stores[label]
+        return self._ask(store, partial(store.wait_for_change, timeout))
+
+    def refusal(self, label: str) -> str:
+        """Why nothing can be done in a store at present; "" if it answers."""
+        fault = self.faults.get(label)
+        return "" if fault is None else f"{label} does not answer: {fault.what}"
+
+    # ---- searching ------------------------------------------------------------------------------
+
+    def find(
+        self,
+        loaded: SearchResult,
+        rank: Rank,
+        cancelled: IsCancelled = never,
+        near: tuple[Position, int] | None = None,
+    ) -> SearchResult:
+        """Search these stores too.
+
+        Args:
+            loaded: The hits of the query among the loaded memories.
+            rank: Searches some memories.
+            cancelled: Asked while the stores answer.
+            near: A position and its line, where the list is looked at; None: its beginning.
+
+        Raises:
+            Cancelled: `cancelled` returned True.
+        """
+        query = loaded.query
+        answers = tuple(
+            self._answer(store, query, rank, cancelled)
+            for store in self.stores.values()
+            if _may_have(query, store.label)
+        )
+        if not answers:
+            return loaded
+        count = _sum([Count(loaded.total), *(each.answer.count for each in answers)])
+
+        @cache
+        def days() -> Mapping[int, int]:
+            return self._count_days(query, loaded, answers, cancelled)
+
+        fields = {name: getattr(loaded, name) for name in loaded.__struct_fields__}
+        parts = [loaded, *(each.ranked for each in answers if each.ranked is not None)]
+        words = tuple(dict.fromkeys(word for part in parts for word in part.words))
+        fields |= {"total": count.value, "accuracy": count.accuracy, "words": words or query.words}
+        found = QueriedResult(**fields, loaded=loaded, answers=answers, days=days)
+        if _is_pushed(query):
+            return self._merged(found, near)
+        return _joined(found)
+
+    def _answer(
+        self, store: QueryableStore, query: Query, rank: Rank, cancelled: IsCancelled
+    ) -> StoreAnswer:
+        """Ask one store; where it cannot answer, search what was seen of it."""
+        left_out = store.understands(query)
+        is_ranked = bool(left_out) or not _is_pushed(query)
+        limit = MAX_RANKED if is_ranked else 2 * PAGE
+        try:
+            answer = self._ask(store, partial(store.answer, query, limit, COUNTED_TO), cancelled)
+        except StoreError as error:
+            memories = self.seen.of(store.label)
+            page, answer = Page(tuple(memories)), _NOTHING
+            fault: MemtuiError | None = error
+        else:
+            page, fault = answer.page, None
+        if cancelled():
+            raise Cancelled
+        slots = self.seen.add(page.memories)
+        if not is_ranked and fault is None:
+            return StoreAnswer(store, answer)
+        ranked = rank(query, page.memories)
+        count = Count(len(ranked.slots))
+        if not page.is_last:  # there are more than were looked at
+            count = Count(count.value, Accuracy.AT_LEAST) if left_out else answer.count
+            if count.value < len(page.memories):
+                count = Count(len(page.memories), Accuracy.AT_LEAST)
+        found = replace(answer, page=page, count=count)
+        return StoreAnswer(
+            store, found, ranked, [slots[at] for at in ranked.slots], fault, left_out
+        )
+
+    def count(self, query: Query, loaded: Count, cancelled: IsCancelled = never) -> Count:
+        """Count the hits, up to `COUNTED_TO` in each store; one that does not answer has none."""
+        counts = [loaded]
+        for store in self.stores.values():
+            if _may_have(query, store.label):
+                with suppress(StoreError):
+                    ask = partial(store.count, query, COUNTED_TO)
+                    counts.append(self._ask(store, ask, cancelled))
+        return _sum(counts)
+
+    # ---- in the order of the stores -------------------------------------------------------------
+
+    def _merged(self, found: QueriedResult, near: tuple[Position, int] | None) -> SearchResult:
+        """The pages of all stores, merged exactly."""
+        query, order = found.query, found.query.order
+        listed = _Listed(order)
+        for slot, position in zip(found.loaded.slots, _positions(found.loaded), strict=True):
+            listed.lines.append(Line(slot, position, found.loaded.rows[slot]))
+        asked: list[QueryableStore] = []
+        for each in found.answers:
+            if each.ranked is None:
+                asked.append(each.store)
+                continue
+            for slot, at in zip(each.slots, each.ranked.slots, strict=True):
+                memory = each.ranked.rows[at]
+                listed.lines.append(Line(slot, position_of(memory, order), memory))
+        listed.sort()
+
+        def ask(after: Position | None, limit: int, backwards: bool) -> tuple[list[Line], bool]:
+            pages = [
+                self._ask(s, partial(s.find, query, after, limit, backwards=backwards))
+                for s in asked
+            ]
+            return self._merge_pages(order, listed, pages, after, limit, backwards)
+
+        def find_place(share: float) -> Position | None:
+            return _place(found, share)
+
+        if near is not None:
+            window = ResultWindow(Run(length=found.total), ask, find_place)
+            window.take(window.around(*near))
+        else:
+            pages = [each.answer.page for each in found.answers if each.ranked is None]
+            lines, is_last = self._merge_pages(order, listed, pages, None, 2 * PAGE, False)
+            length = len(lines) if is_last else max(found.total, len(lines) + 1)
+            window = ResultWindow(Run(tuple(lines), 0, length), ask, find_place)
+        rows = ResultRows(found.loaded.rows, window.memory)
+        return replace(found, slots=window, rows=rows, scores=None)
+
+    def _merge_pages(
+        self,
+        order: Sort,
+        listed: _Listed,
+        pages: Sequence[Page],
+        after: Position | None,
+        limit: int,
+        backwards: bool,
+    ) -> tuple[list[Line], bool]:
+        mine, is_last = listed.page(after, limit, backwards)
+        batches = [mine]
+        for page in pages:
+            slots = self.seen.add(page.memories)
+            batches.append(list(map(Line, slots, page.positions, page.memories)))
+        lines = list(merge(*batches, key=_position_of, reverse=order is Sort.OLD))
+        is_last = is_last and all(page.is_last for page in pages)
+        if len(lines) <= limit:
+            return lines, is_last
+        if backwards:
+            cut = len(lines) - limit
+            while cut and lines[cut - 1].position == lines[cut].position:
+                cut -= 1
+            return lines[cut:], is_last and not cut
+        cut = limit
+        while cut < len(lines) and lines[cut].position == lines[cut - 1].position:
+            cut += 1
+        return lines[:cut], is_last and cut == len(lines)
+
+    def _count_days(
+        self,
+        query: Query,
+        loaded: SearchResult,
+        answers: Sequence[StoreAnswer],
+        cancelled: IsCancelled,
+    ) -> Mapping[int, int]:
+        """Count the hits by day; those of a store that does not answer are left out."""
+        counts = Counter(count_days(loaded.columns, loaded.slots)[0])
+        for each in answers:
+            if each.fault is not None and each.ranked is not None:
+                counts.update(count_days(each.ranked.columns, each.ranked.slots)[0])
+                continue
+            with suppress(StoreError):
+                ask = partial(each.store.buckets, query, "day")
+                found = self._ask(each.store, ask, cancelled)
+                counts.update({(day - EPOCH).days: count for day, count in found.items()})
+        return counts
+
+
+class _Listed:
+    """Lines that are all here, in the order of positions."""
+
+    def __init__(self, order: Sort) -> None:
+        self.lines: list[Line] = []
+        self._positions: list[Position] = []
+        self._is_ascending = order is not Sort.OLD
+
+    def sort(self) -> None:
+        self.lines.sort(key=_position_of)
+        self._positions = [line.position for line in self.lines]
+
+    def page(self, after: Position | None, limit: int, backwards: bool) -> tuple[list[Line], bool]:
+        """As `QueryableStore.find`."""
+        count = len(self.lines)
+        if self._is_ascending != backwards:
+            first = 0 if after is None else bisect_right(self._positions, after)
+            end = min(count, first + limit)
+            is_last = end == count
+        else:
+            end = count if after is None else bisect_left(self._positions, after)
+            first = max(0, end - limit)
+            is_last = first == 0
+        lines = self.lines[first:end]
+        return lines if self._is_ascending else lines[::-1], is_last
+
+
+_position_of = attrgetter("position")
+
+
+def _is_pushed(query: Query) -> bool:
+    """Whether the stores can give the order of a query."""
+    return not query.then and pushed_order(query) is query.order
+
+
+def _may_have(query: Query, label: str) -> bool:
+    """Whether the filters by store let memories of this one pass."""
+    name = label.casefold()
+    of_store = (part for part in query.conditions if part.field == "store")
+    return all((name in part.values) != part.negated for part in of_store)
+
+
+def _sum(counts: Sequence[Count]) -> Count:
+    accuracies = {count.accuracy for count in counts}
+    least = (Accuracy.ABOUT, Accuracy.AT_LEAST, Accuracy.EXACT)
+    accuracy = next(each for each in least if each in accuracies)
+    return Count(sum(count.value for count in counts), accuracy)
+
+
+def _positions(loaded: SearchResult) -> list[Position]:
+    """Where the hits among the loaded memories stand in the order of their query."""
+    columns, at = loaded.columns, to_array(loaded.slots)
+    when = columns.ordering_times.take(at).tolist()
+    keys: list[tuple[float, ...]] = [(inf if isnan(each) else -each,) for each in when]
+    if loaded.query.order is Sort.IMPORTANCE:
+        ranks = columns.importance.take(at).tolist()
+        keys = [(float(rank), *key) for rank, key in zip(ranks, keys, strict=True)]
+    ids = (loaded.rows[slot].id for slot in loaded.slots)
+    return list(map(Position, keys, ids))
+
+
+def _place(found: QueriedResult, share: float) -> Position | None:
+    """A position near this share of the list, by the days of its memories."""
+    query, days = found.query, found.days()
+    if not days:
+        return None
+    rank: tuple[float, ...] = ()
+    if query.order is Sort.IMPORTANCE:
+        chosen = filter_values(query, "importance") or IMPORTANCES
+        counts = [found.facets.importance.get(name, 0) * (name in chosen) for name in IMPORTANCES]
+        which, share = _part_at(counts, share)
+        rank = (float(which),)
+    newest = sorted(days, reverse=query.order is not Sort.OLD)
+    which, part = _part_at([days[day] for day in newest], share)
+    start = datetime.combine(EPOCH + timedelta(newest[which]), datetime.min.time()).astimezone()
+    part = part if query.order is Sort.OLD else 1 - part
+    return Position((*rank, -(start + timedelta(part)).timestamp()))
+
+
+def _part_at(counts: Sequence[int], share: float) -> tuple[int, float]:
+    """The part in which this share of the sum lies, and the share of that part."""
+    ends = list(accumulate(counts))
+    at = share * ends[-1]
+    which = min(bisect_right(ends, at), len(counts) - 1)
+    start = ends[which] - counts[which]
+    return which, min(1.0, (at - start) / (counts[which] or 1))
+
+
+def _joined(found: QueriedResult) -> SearchResult:
+    """The hits of all stores, each in an order of its own, joined by rank."""
+    loaded, rows = found.loaded, dict[int, Memory]()
+    parts: list[list[tuple[int, SearchResult, int]]] = [
+        [(slot, loaded, at) for at, slot in enumerate(loaded.slots)]
+    ]
+    for each in found.answers:
+        if (ranked := each.ranked) is not None:
+            rows |= {s: ranked.rows[at] for s, at in zip(each.slots, ranked.slots, strict=True)}
+            parts.append([(slot, ranked, at) for at, slot in enumerate(each.slots)])
+    hits = [hit for rank in zip_longest(*parts) for hit in rank if hit is not None]
+    scores = [part.scores[at] if part.scores is not None else 0.0 for _, part, at in hits]
+    return replace(
+        found,
+        slots=[slot for slot, _, _ in hits],
+        scores=scores if found.query.order is Sort.RELEVANCE else None,
+        rows=ResultRows(loaded.rows, rows.__getitem__),
+        origins=[(part, at) for _, part, at in hits],
+    )

@@ -1,0 +1,510 @@
+"""Turn a query into a condition in SQL and its parameters. Pure: values are only ever parameters.
+
+The answer is that of `memtui.library.finding` for the same memories, except for what `ignored`
+names, and for what depends on all memories: words that no memory has are not replaced, and a filter
+on an entity finds whole names of a path only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import UTC, datetime
+from math import isinf
+from typing import Any, NamedTuple
+
+from memtui.model import CURRENT, IMPORTANCES, KINDS, STATUSES
+from memtui.query import REGEX, Condition, Group, Node, Operator, Query, Range, Sort, Term, TermKind
+from memtui.query import has_terms as looks_for_text
+from memtui.search import analysis
+from memtui.search.filters import make_matcher, match_names
+from memtui.search.query_terms import QueryTerm, analyze_terms, join_neighbours
+from memtui.stores.queryable import Position
+from memtui.team.rows import TABLE, Table
+from memtui.team.words import ENTITY, STEM, TAG, TYPE, quote, storable
+
+
+class Sql(NamedTuple):
+    """A condition with `%s` for each of its parameters."""
+
+    text: str
+    values: tuple[Any, ...] = ()
+
+
+class Words(NamedTuple):
+    """A condition on the words of a memory: the text of a `tsquery`."""
+
+    query: str
+
+
+class Compiled(NamedTuple):
+    """What a query asks of the table."""
+
+    where: Sql
+    all_words: Sql | None
+    """A condition that holds for what has all words of the query; None where it has not several."""
+    ignored: tuple[str, ...]
+    """The parts that are not in it, in words for people."""
+
+
+_TEXT = "(m.title || E'\\n' || m.content)"
+"""Title and content, which have an index of trigrams."""
+_EVERY_TEXT = (
+    "concat_ws(E'\\x01', m.title, m.content, array_to_string(m.tags, E'\\n'),"
+    " m.entity, m.type, m.source)"
+)
+"""All that is searched, with a sign between the fields that no phrase holds."""
+
+Part = Sql | Words
+TRUE, FALSE = Sql("true"), Sql("false")
+_EMPTY = "'{}'"
+_ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
+"""Beginnings of an id, as `memtui.library.finding` knows them."""
+_SHARED_REGEX = re.compile(r"(?:[^\\\[\](){}^$?*+|]|\\[.*+?()\[\]|/\\dws-]|[.*+?|]|\[[\w -]+\])+")
+"""Patterns that mean the same to Python and to Postgres."""
+
+
+def compile_query(
+    query: Query, label: str, lifted: Collection[str] = (), table: Table = TABLE
+) -> Compiled:
+    """Return the condition that holds for the memories of a query.
+
+    Args:
+        query: A parsed search line; its order is not part of the condition.
+        label: The label of the store, for `store:` and for refs.
+        lifted: Fields whose filters are left out.
+        table: What is asked.
+    """
+    return _Compiler(label, table).compile(query, frozenset(lifted))
+
+
+class _Compiler:
+    def __init__(self, label: str, table: Table) -> None:
+        self.label, self.table = label, table
+        self.ignored: dict[str, None] = {}
+
+    def compile(self, query: Query, lifted: frozenset[str]) -> Compiled:
+        parts: list[Part] = [
+            self._condition(part) for part in query.conditions if part.field not in lifted
+        ]
+        has_status = any(part.field == "status" for part in query.all_conditions)
+        if not has_status and "status" not in lifted:
+            parts.append(_any_of("m.status", sorted(CURRENT)))
+        if query.since is not None:
+            parts.append(Sql("m.updated >= %s", (query.since.time,)))
+        if query.until is not None:
+            parts.append(Sql("m.updated <= %s", (query.until.time,)))
+        parts += map(self._node, query.groups)
+        if query.matches_nothing:
+            parts.append(FALSE)
+        text, every = self._text(query)
+        parts += text
+        all_words = None if every is None else self._sql(every)
+        return Compiled(self._sql(_all(parts, self._sql)), all_words, tuple(self.ignored))
+
+    # ---- text -----------------------------------------------------------------------------------
+
+    def _text(self, query: Query) -> tuple[Sequence[Part], Part | None]:
+        """The conditions of the terms, and one for all of several words."""
+        wanted = query.wanted_terms
+        if not wanted:
+            return (), None
+        terms = analyze_terms(wanted)
+        for term in wanted:
+            if term.kind is TermKind.MEANING:
+                self._ignore(f"~{term.text} (meaning; looked for as words)")
+            elif term.kind is TermKind.FUZZY:
+                self._ignore(f"{term.text}~ (spelling; looked for as it is)")
+        excluded = [_not(self._term(term), self._sql) for term in terms.excluded]
+        if not (terms.optional or terms.required):
+            return [*excluded, *([FALSE] if terms.unusable else [])], None
+        if self._is_joined(query):
+            return excluded, None
+        joined = join_neighbours(terms.optional)
+        optional = [
+            _any([self._term(term), *map(_joined, joined.get(number, ()))], self._sql)
+            for number, term in enumerate(terms.optional)
+        ]
+        found = [*map(self._term, terms.required), *excluded]
+        if optional and not terms.required:
+            found = [_any(optional, self._sql), *found]
+        ids = self._ids(query)
+        if ids is not None:
+            found = [_any([_all(found, self._sql), ids], self._sql)]
+        return found, _all(optional, self._sql) if len(optional) > 1 else None
+
+    @staticmethod
+    def _is_joined(query: Query) -> bool:
+        """Whether groups find memories also without a word outside of them."""
+        phrases = any(t.kind is TermKind.PHRASE and not t.negated for t in query.terms)
+        return not phrases and any(
+            looks_for_text(group) and not group.negated for group in query.groups
+        )
+
+    def _term(self, term: QueryTerm) -> Part:
+        """A memory holds the term."""
+        match term:
+            case QueryTerm(parts=()):
+                return self._contains(_EVERY_TEXT, term.literal)
+            case QueryTerm(kind=TermKind.PHRASE):
+                return self._phrase(term)
+            case QueryTerm(kind=TermKind.WILDCARD):
+                return self._wildcard(term.parts[0])
+        ways: list[str] = []
+        *before, last = term.parts
+        if term.has_forms or term.kind is TermKind.FUZZY:
+            ways.append(_every(map(_forms, term.parts)))
+            ways += [_forms(term.compound)] if term.compound else []
+        if term.last_is_prefix:
+            ways.append(_begins(term.compound or last))
+            ways += [_every([*map(_forms, before), _begins(last)])] if before else []
+        return Words(_either(ways)) if ways else FALSE
+
+    def _phrase(self, term: QueryTerm) -> Part:
+        *before, last = term.parts
+        ends = _begins(last) if term.last_is_prefix else quote(last)
+        words = Words(" <-> ".join([*map(quote, before), ends]))
+        if term.literal.replace(" ", "").isalnum():
+            return words
+        if not term.literal.isascii():
+            self._ignore(f'the punctuation of "{term.literal}"')
+            return words
+        typed = r"\s+".join(_escape(word) for word in term.literal.split())
+        edges = [r"(?<!\w)" if term.literal.strip()[0].isalnum() else ""]
+        is_closed = term.literal.strip()[-1].isalnum() and not term.last_is_prefix
+        edges.append(r"(?!\w)" if is_closed else "")
+        exact = Sql(f"{_EVERY_TEXT} ~* %s", (f"{edges[0]}{typed}{edges[1]}",))
+        return _all([words, exact], self._sql)
+
+    def _wildcard(self, pattern: str) -> Part:
+        head = re.split(r"[*?]", pattern, maxsplit=1)[0]
+        if not head:
+            self._ignore(f"{pattern} (a pattern needs letters before * and ?)")
+            return TRUE
+        like = _like(pattern, "*?")
+        lexemes = "unnest(tsvector_to_array(m.words)) as lexeme"
+        exact = Sql(f"exists (select from {lexemes} where lexeme like %s)", (like,))
+        return _all([Words(_begins(head)), exact], self._sql)
+
+    def _ids(self, query: Query) -> Sql | None:
+        """The memories whose id begins with the only word of the query."""
+        if len(query.terms) != 1 or query.groups:
+            return None
+        term = query.terms[0]
+        text = term.text.removeprefix(f"{self.label}:")
+        is_id = text != term.text or _ID.fullmatch(term.text)
+        if term.negated or term.kind not in (TermKind.WORD, TermKind.PREFIX) or not is_id:
+            return None
+        return Sql("m.id like %s", (_like(text) + "%",))
+
+    # ---- groups ---------------------------------------------------------------------------------
+
+    def _node(self, node: Node) -> Part:
+        if isinstance(node, Condition):
+            return self._condition(node)
+        if isinstance(node, Term):
+            return self._term_alone(node)
+        parts = list(map(self._node, node.parts))
+        if node.operator is Operator.ANY:
+            found = _any(parts, self._sql)
+        elif node.operator is Operator.ALL:
+            found = _all(parts, self._sql)
+        else:
+            found = self._sequence(node, parts)
+        return _not(found, self._sql) if node.negated else found
+
+    def _term_alone(self, term: Term) -> Part:
+        terms = analyze_terms((term,))
+        if term.negated:
+            return _not(_any(map(self._term, terms.excluded), self._sql), self._sql)
+        found = [*terms.optional, *terms.required]
+        return _any(map(self._term, found), self._sql)
+
+    def _sequence(self, group: Group, parts: Sequence[Part]) -> Part:
+        """All parts but words hold, and one word if there is no other text."""
+        words, others, is_found = list[Part](), list[Part](), False
+        for node, part in zip(group.parts, parts, strict=True):
+            positive = not node.negated
+            if isinstance(node, Term) and positive and node.kind is not TermKind.PHRASE:
+                words.append(part)
+            else:
+                others.append(part)
+                is_found = is_found or (positive and looks_for_text(node))
+        if words and not is_found:
+            others.append(_any(words, self._sql))
+        return _all(others, self._sql)
+
+    # ---- filters --------------------------------------------------------------------------------
+
+    def _condition(self, part: Condition) -> Part:
+        found = self._positive(part)
+        if found is None:
+            self._ignore(f"{part.field}:{','.join(part.values)}")
+            return TRUE
+        if part.field == "status" and "all" in part.values:
+            return TRUE
+        return _not(found, self._sql) if part.negated else found
+
+    def _positive(self, part: Condition) -> Part | None:
+        """The condition without its negation; None: it is not understood."""
+        values = part.values
+        match part.field:
+            case "type":
+                return self._lexemes(TYPE, values)
+            case "tag":
+                return self._lexemes(TAG, values)
+            case "entity":
+                return self._lexemes(ENTITY, values)
+            case "store":
+                return TRUE if match_names((self.label,), make_matcher(values)).all() else FALSE
+            case "status":
+                return _any_of("m.status", _matching(STATUSES, values))
+            case "kind":
+                return _any_of("m.kind", _matching(KINDS, values))
+            case "importance":
+                names = _matching(IMPORTANCES, values)
+                return _any_of("m.importance::text", names)
+            case "pinned":
+                names = _matching(("no", "yes"), values)
+                return _any([Sql("m.pinned" if v == "yes" else "not m.pinned") for v in names])
+            case "since" | "until" | "after" | "before" | "updated":
+                return _in_ranges("m.updated", part.ranges, _time)
+            case "created":
+                return _in_ranges("m.created", part.ranges, _time)
+            case "confidence":
+                found = _in_ranges("m.confidence", part.ranges, float)
+                return _all([Sql("m.confidence is not null"), found], self._sql)
+            case "id":
+                begun = [v.removeprefix(f"{self.label.casefold()}:") for v in values]
+                likes = [f"{_like(each)}%" for each in begun]
+                return Sql("lower(m.id) like any (%s)", (likes,))
+            case "ref":
+                prefix = f"{self.label}:"
+                ids = [ref.removeprefix(prefix) for ref in values if ref.startswith(prefix)]
+                return _any_of("m.id", list(map(storable, ids)))
+            case "title" | "content" | "source" | "file":
+                return self._texts(part)
+            case "is" | "has":
+                flags = [self._flag(value, part) for value in values]
+                known = [flag for flag in flags if flag is not None]
+                return _any(known, self._sql) if len(known) == len(flags) else None
+            case field if field == REGEX:
+                return self._regex(values[0])
+        return None
+
+    def _lexemes(self, sign: str, values: Iterable[str]) -> Part:
+        """A memory has one of these values, which stand among its words."""
+        found: list[Part] = []
+        for value in values:
+            head, star, rest = value.partition("*")
+            if not star:
+                found.append(Words(quote(sign + value)))
+            elif not rest:
+                found.append(Words(_begins(sign + head)))
+            else:
+                lexemes = "unnest(tsvector_to_array(m.words)) as lexeme"
+                like = (_like(sign + value, "*"),)
+                found.append(Sql(f"exists (select from {lexemes} where lexeme like %s)", like))
+        return _any(found, self._sql)
+
+    def _texts(self, part: Condition) -> Part | None:
+        column = {
+            "title": "coalesce(nullif(m.title, ''), split_part(m.content, E'\\n', 1))",
+            "content": "m.content",
+            "source": "m.source",
+        }.get(part.field)
+        if column is None:
+            return None
+        found: list[Part] = []
+        for value in part.values:
+            like = f"%{_like(value, '*?')}%"
+            within = [Sql(f"{column} ilike %s", (like,))]
+            if part.field != "source":  # by way of the index of trigrams
+                within.insert(0, Sql(f"{_TEXT} ilike %s", (like,)))
+            found.append(_all(within, self._sql))
+        return _any(found, self._sql)
+
+    def _flag(self, value: str, part: Condition) -> Part | None:
+        if not self.table.is_table and value in ("links", "linked"):
+            return None
+        linked = "exists (select from memtui.links l where l.id = m.id)"
+        versions = f"(m.supersedes <> {_EMPTY} or m.superseded_by <> {_EMPTY})"
+        match value:
+            case "tags":
+                return Sql(f"m.tags <> {_EMPTY}")
+            case "links":
+                return Sql(linked)
+            case "history":
+                return Sql(versions)
+            case "pinned":
+                return Sql("m.pinned")
+            case "superseded":
+                return Sql("m.status = 'superseded'")
+            case "linked":
+                named = "exists (select from memtui.links l where l.target = m.id)"
+                return Sql(f"({linked} or {named} or {versions})")
+            case "stale":
+                old = _in_ranges("m.updated", part.ranges, _time)
+                current = _any_of("m.status", sorted(CURRENT))
+                return _all([old, current, Sql("not m.pinned")], self._sql)
+        return None
+
+    def _regex(self, pattern: str) -> Part | None:
+        if not _SHARED_REGEX.fullmatch(pattern):
+            return None
+        return Sql(f"{_TEXT} ~* %s", (storable(f"(?n){pattern}"),))
+
+    # ---- pieces ---------------------------------------------------------------------------------
+
+    def _contains(self, column: str, text: str) -> Sql:
+        return Sql(f"strpos(lower({column}), lower(%s)) > 0", (storable(text),))
+
+    def _sql(self, part: Part) -> Sql:
+        if isinstance(part, Sql):
+            return part
+        return Sql("m.words @@ %s::tsquery", (part.query,))
+
+    def _ignore(self, words: str) -> None:
+        self.ignored.setdefault(words)
+
+
+ToSql = Callable[[Part], Sql]
+
+
+def _words_of(parts: Sequence[Part]) -> list[str] | None:
+    found = [part.query for part in parts if isinstance(part, Words)]
+    return found if len(found) == len(parts) else None
+
+
+def _any(parts: Iterable[Part], sql: ToSql | None = None) -> Part:
+    given = [part for part in parts if part != FALSE]
+    if not given or TRUE in given:
+        return TRUE if given else FALSE
+    if (words := _words_of(given)) is not None:
+        return Words(_either(words))
+    return _join(" or ", given, sql)
+
+
+def _all(parts: Iterable[Part], sql: ToSql | None = None) -> Part:
+    given = [part for part in parts if part != TRUE]
+    if not given or FALSE in given:
+        return FALSE if given else TRUE
+    return given[0] if len(given) == 1 else _join(" and ", given, sql)
+
+
+def _join(operator: str, parts: Sequence[Part], sql: ToSql | None) -> Sql:
+    found = [part if isinstance(part, Sql) or sql is None else sql(part) for part in parts]
+    texts = [part.text for part in found if isinstance(part, Sql)]
+    values = [value for part in found if isinstance(part, Sql) for value in part.values]
+    return Sql(f"({operator.join(texts)})", tuple(values))
+
+
+def _not(part: Part, sql: ToSql) -> Part:
+    if part in (TRUE, FALSE):
+        return FALSE if part == TRUE else TRUE
+    found = sql(part)
+    return Sql(f"(not {found.text})", found.values)
+
+
+def _either(queries: Iterable[str]) -> str:
+    found = tuple(dict.fromkeys(queries))
+    return found[0] if len(found) == 1 else f"({' | '.join(found)})"
+
+
+def _every(queries: Iterable[str]) -> str:
+    found = tuple(dict.fromkeys(queries))
+    return found[0] if len(found) == 1 else f"({' & '.join(found)})"
+
+
+def _begins(word: str) -> str:
+    return f"{quote(word)}:*"
+
+
+def _forms(word: str) -> str:
+    """Any form of an English word."""
+    stem = analysis.stem(word)
+    forms = [word, *([stem] if analysis.stem(stem) == stem else [])]
+    if stem.isascii() and stem.isalpha():
+        forms.append(STEM + stem)
+    return _either(map(quote, forms))
+
+
+def _joined(each: tuple[str, bool]) -> Words:
+    word, is_prefix = each
+    return Words(_either([_forms(word), *([_begins(word)] if is_prefix else [])]))
+
+
+def _like(text: str, wild: str = "") -> str:
+    """A text as a pattern of LIKE; of the signs in `wild`, `*` is any text and `?` a character."""
+    escaped = re.sub(r"([\\%_])", r"\\\1", storable(text))
+    if "*" in wild:
+        escaped = escaped.replace("*", "%")
+    return escaped.replace("?", "_") if "?" in wild else escaped
+
+
+def _escape(text: str) -> str:
+    """A text as a regular expression of Postgres that finds it."""
+    return re.sub(r"([^\w\s])", r"\\\1", storable(text))
+
+
+def _any_of(column: str, values: Sequence[str]) -> Sql:
+    return Sql(f"{column} = any (%s::text[])", (list(values),)) if values else FALSE
+
+
+def _matching(vocabulary: Sequence[str], values: Collection[str]) -> list[str]:
+    if "all" in values and vocabulary is STATUSES:
+        return list(vocabulary)
+    passed = match_names(vocabulary, make_matcher(values))
+    return [value for value, is_match in zip(vocabulary, passed, strict=True) if is_match]
+
+
+def _in_ranges(column: str, ranges: Iterable[Range], value: Callable[[float], Any]) -> Part:
+    found: list[Part] = []
+    for one in ranges:
+        ends = [] if isinf(one.low) else [Sql(f"{column} >= %s", (value(one.low),))]
+        ends += [] if isinf(one.high) else [Sql(f"{column} < %s", (value(one.high),))]
+        found.append(_all(ends))
+    return _any(found)
+
+
+_FIRST, _LAST = (datetime(year, 1, 1, tzinfo=UTC) for year in (1, 9999))
+
+
+def _time(seconds: float) -> datetime:
+    """A time, as near as dates can hold it; the next one up where it is between microseconds."""
+    if not _FIRST.timestamp() < seconds < _LAST.timestamp():
+        return _FIRST if seconds < 0 else _LAST
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+# ---- orders --------------------------------------------------------------------------------------
+
+
+def compile_order(
+    order: Sort, after: Position | None, backwards: bool, table: Table = TABLE
+) -> tuple[Sql, str]:
+    """Return the condition for what comes after a position, and the ORDER BY.
+
+    Args:
+        order: One of `PUSHED_ORDERS`.
+        after: None: from the first memory on.
+        backwards: What comes before, the last first.
+    """
+    is_ascending = (order is Sort.OLD) == backwards  # as `Position` compares
+    below, above = ("<", ">") if is_ascending else (">", "<")
+    newer, rising = ("desc", "asc") if is_ascending else ("asc", "desc")
+    keys = [f"m.updated {newer}", f"m.id {rising}"]
+    if order is Sort.IMPORTANCE:
+        keys.insert(0, f"m.importance {rising}")
+    by = ", ".join(keys)
+    if after is None:
+        return TRUE, by
+    time = _time(-after.keys[-1])
+    text = f"(m.updated {below}= %s and (m.updated {below} %s or m.id {above} %s))"
+    values: tuple[Any, ...] = (time, time, after.id)
+    if order is Sort.IMPORTANCE:
+        value = IMPORTANCES[max(0, min(2, int(after.keys[0])))]
+        column, cast = "m.importance", f"%s::{table.importance}"
+        text = f"({column} {above}= {cast} and ({column} {above} {cast} or {text}))"
+        values = (value, value, *values)
+    return Sql(text, values), by

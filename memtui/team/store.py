@@ -1,0 +1,365 @@
+"""The store: questions of the library as statements, rows as memories.
+
+Lists, counts and filters are answered by the table; what many memories share is sampled, and said
+to be so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec.structs import replace
+
+from memtui.changes import Act, Change, Edit, Plan
+from memtui.errors import Refused
+from memtui.files.save_hooks import NullRecorder
+from memtui.model import CURRENT, Memory
+from memtui.query import Query, Sort
+from memtui.stores.base import StoreView, WriteRecorder, Written
+from memtui.stores.format import FormatSupport
+from memtui.stores.queryable import (
+    MAX_RANKED,
+    PUSHED_ORDERS,
+    Accuracy,
+    Answer,
+    Changed,
+    Count,
+    FormerVersion,
+    FoundFacets,
+    Page,
+    Position,
+    QueryableStore,
+    position_of,
+    pushed_order,
+)
+from memtui.stores.values import utc_now
+from memtui.team.compiler import Compiled, Sql, compile_order, compile_query
+from memtui.team.connection import Connection
+from memtui.team.planning import ACTS, EDITABLE, UNSUPPORTED, Planner
+from memtui.team.rows import FORMER, TABLE, to_columns, to_former, to_memory
+from memtui.team.words import storable
+from memtui.team.writing import write
+
+COUNTED = {
+    "type": "coalesce(nullif(m.type, ''), m.kind)",
+    "importance": "m.importance::text",
+    "status": "m.status",
+    "kind": "m.kind",
+    "entity": "m.entity",
+}
+"""Fields that are counted by the table, and their values."""
+MAX_COUNTED = 10_000
+"""Memories up to which facets are exact."""
+SAMPLED = 50_000
+"""Memories in the pages of the table that are looked at where there are more."""
+MAX_VALUES = 500
+"""Values of a field that are named."""
+MAX_CHANGED = 1_000
+
+
+class TeamStore(QueryableStore):
+    """The memories of a team."""
+
+    format = "team"
+    table = TABLE
+    connection_class = Connection
+
+    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
+        self.root, self.label, self.now = root, label, now
+        self.connection = self.connection_class(str(root).partition(":")[2])
+
+    # ---- asking ---------------------------------------------------------------------------------
+
+    def understands(self, query: Query) -> tuple[str, ...]:
+        orders = [each for each in (query.order, *query.then) if each not in PUSHED_ORDERS]
+        unknown = [f"sort:{order}" for order in orders if order is not Sort.RELEVANCE]
+        unknown += [f"sort:{order} as a second order" for order in query.then]
+        return (*self._compile(query).ignored, *dict.fromkeys(unknown))
+
+    def _compile(self, query: Query, lifted: Collection[str] = ()) -> Compiled:
+        return compile_query(query, self.label, lifted, self.table)
+
+    def find(
+        self, query: Query, after: Position | None, limit: int, *, backwards: bool = False
+    ) -> Page:
+        (rows,) = self.connection.ask(self._page(query, after, limit, backwards))
+        page = self._to_page(query, rows, limit)
+        if not backwards:
+            return page
+        return Page(page.memories[::-1], page.positions[::-1], page.is_last)
+
+    def _page(self, query: Query, after: Position | None, limit: int, backwards: bool) -> Sql:
+        where = self._compile(query).where
+        behind, by = compile_order(pushed_order(query), after, backwards, self.table)
+        text = f"{self.table.selected} where {where.text} and {behind.text} order by {by} limit %s"
+        return Sql(text, (*where.values, *behind.values, limit + 1))
+
+    def _to_page(self, query: Query, rows: Sequence[tuple[Any, ...]], limit: int) -> Page:
+        memories = tuple(self._memory(row) for row in rows[:limit])
+        order = pushed_order(query)
+        positions = tuple(position_of(memory, order) for memory in memories)
+        return Page(memories, positions, len(rows) <= limit)
+
+    def _memory(self, row: tuple[Any, ...]) -> Memory:
+        return to_memory(row, self.label, str(self.root))
+
+    def candidates(self, query: Query, limit: int = MAX_RANKED) -> tuple[Memory, ...]:
+        (rows,) = self.connection.ask(self._candidates(query, limit))
+        return tuple(map(self._memory, rows))
+
+    def _candidates(self, query: Query, limit: int) -> Sql:
+        where, every, _ = self._compile(query)
+        order = f"order by m.updated desc, m.id limit {int(limit)}"
+        if every is None:
+            return Sql(f"{self.table.selected} where {where.text} {order}", where.values)
+        first = f"{self.table.selected} where {where.text} and {every.text} {order}"
+        others = f"{self.table.selected} where {where.text} and not {every.text} {order}"
+        text = f"({first}) union all ({others}) limit {int(limit)}"
+        return Sql(text, (*where.values, *every.values) * 2)
+
+    def position_at(self, query: Query, time: datetime) -> Position:
+        keys: tuple[float, ...] = (-time.timestamp(),)
+        return Position((1.0, *keys) if pushed_order(query) is Sort.IMPORTANCE else keys)
+
+    def count(self, query: Query, at_most: int) -> Count:
+        (rows,) = self.connection.ask(self._count(query, at_most))
+        return _to_count(rows, at_most)
+
+    def _count(self, query: Query, at_most: int) -> Sql:
+        where = self._compile(query).where
+        inner = f"select from {self.table.name} m where {where.text} limit %s"
+        return Sql(f"select count(*) from ({inner}) found", (*where.values, at_most + 1))
+
+    def facets(self, query: Query) -> FoundFacets:
+        questions = self._facets(query)
+        return self._to_facets(questions, self.connection.ask(*questions.values()))
+
+    def _facets(self, query: Query) -> dict[tuple[str, ...], Sql]:
+        """The questions that count values: one for all fields without a filter, one for each of the
+        others, whose own filter is ignored."""
+        filtered = {part.field for part in query.conditions}
+        if not any(part.field == "status" for part in query.all_conditions):
+            filtered.add("status")  # the default
+        plain = tuple(name for name in COUNTED if name not in filtered)
+        groups = [plain, *((name,) for name in COUNTED if name in filtered)]
+        return {names: self._counting(query, names) for names in groups if names}
+
+    def _counting(self, query: Query, names: Sequence[str]) -> Sql:
+        """Count values exactly where there are few memories, else in some pages of the table."""
+        where = self._compile(query, names).where
+        fields = ", ".join(f"{COUNTED[name]} as {name}" for name in names)
+        counts = f"{', '.join(names)}, count(*) as found"
+        sets = f"group by grouping sets ({', '.join(f'({name})' for name in names)})"
+        share = self._sampled_percent()
+        first = f"from {self.table.name} m where {where.text} limit {MAX_COUNTED + 1}"
+        text = (
+            f"with few as materialized (select {fields} {first}),"
+            f" total as (select count(*) as few from few)"
+            f" select 100 as share, {counts} from few"
+            f" where (select few from total) <= {MAX_COUNTED} {sets}"
+            f" union all select {share}, {counts} from (select {fields}"
+            f" from {self._sampled(share)} where {where.text}"
+            f" and (select few from total) > {MAX_COUNTED}) many {sets}"
+            f" order by found desc limit {MAX_VALUES * len(names)}"
+        )
+        return Sql(text, where.values * 2)
+
+    def _sampled_percent(self) -> float:
+        """The share of the table's pages that has about `SAMPLED` memories."""
+        self.connection.connect()
+        if not self.table.is_table:
+            return 100.0
+        return min(100.0, 100 * SAMPLED / max(1.0, self.connection.rows))
+
+    def _sampled(self, share: float) -> str:
+        return f"{self.table.name} m" + (f" tablesample system ({share})" if share < 100 else "")
+
+    def _to_facets(
+        self, questions: Iterable[tuple[str, ...]], answers: Iterable[Sequence[tuple[Any, ...]]]
+    ) -> FoundFacets:
+        counts: dict[str, dict[str, int]] = {name: {} for name in COUNTED}
+        is_sampled = False
+        for names, rows in zip(questions, answers, strict=True):
+            for share, *values, found in rows:
+                is_sampled |= share < 100
+                for name, value in zip(names, values, strict=True):
+                    if value is not None:
+                        counts[name][value] = round(found * 100 / float(share))
+        total = sum(counts["kind"].values())
+        store = {self.label: total} if total else {}
+        accuracy = Accuracy.ABOUT if is_sampled else Accuracy.EXACT
+        return FoundFacets({**counts, "store": store}, accuracy)
+
+    def buckets(self, query: Query, unit: Literal["day", "month"]) -> Mapping[date, int]:
+        where = self._compile(query).where
+        share = self._sampled_percent()
+        day = f"date_trunc('{'month' if unit == 'month' else 'day'}', m.updated at time zone %s)"
+        text = (
+            f"with total as (select count(*) as few from (select from {self.table.name} m"
+            f" where {where.text} limit {MAX_COUNTED + 1}) found)"
+            f" select 100 as share, {day}::date as day, count(*) from {self.table.name} m"
+            f" where {where.text} and (select few from total) <= {MAX_COUNTED} group by 2"
+            f" union all select {share}, {day}::date, count(*)"
+            f" from {self._sampled(share)}"
+            f" where {where.text} and (select few from total) > {MAX_COUNTED} group by 2 order by 2"
+        )
+        zone = local_zone()
+        values = (*where.values, zone, *where.values, zone, *where.values)
+        (rows,) = self.connection.ask(Sql(text, values))
+        return {day: round(found * 100 / float(share)) for share, day, found in rows}
+
+    def answer(self, query: Query, limit: int, at_most: int) -> Answer:
+        facets = self._facets(query)
+        is_ranked = query.order not in PUSHED_ORDERS
+        first = self._page(query, None, limit, False)
+        if is_ranked:
+            first = self._candidates(query, limit)
+        page, count, *counted = self.connection.ask(
+            first, self._count(query, at_most), *facets.values()
+        )
+        found = self._to_page(query, page, limit)
+        return Answer(
+            replace(found, is_last=len(page) < limit) if is_ranked else found,
+            _to_count(count, at_most),
+            self._to_facets(facets, counted),
+        )
+
+    # ---- changing -------------------------------------------------------------------------------
+
+    @property
+    def read_only(self) -> str:
+        """Why nothing can be written, as it was when the server was last asked."""
+        return self.connection.read_only
+
+    @property
+    def editable(self) -> frozenset[str]:
+        return EDITABLE
+
+    def refusal(self, act: Act, memory: Memory | None) -> str:
+        if act not in ACTS:
+            return UNSUPPORTED.get(act, "a team's memory has no way to do it")
+        if memory is None or act is Act.ADD:
+            return self.read_only
+        is_ended = memory.status not in CURRENT
+        if act in (Act.ACCEPT, Act.DECLINE) and memory.status != "proposed":
+            return "it is not a proposal"
+        if act is Act.RETIRE and is_ended:
+            return f"it is {memory.status} already"
+        if act is Act.RESTORE and not is_ended:
+            return f"it is {memory.status}"
+        return self.read_only
+
+    def plan(self, change: Change, view: StoreView) -> Plan:
+        self.connection.connect()
+        memory = None if change.act is Act.ADD else view.get(change.ref)
+        if why := self.refusal(change.act, memory):
+            raise Refused(why, where=change.ref or str(self.root))
+        planner = Planner(str(self.root), self.label, self._rows, view, self.now())
+        return planner.plan(change, memory)
+
+    def _rows(self, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+        asked = Sql(
+            f"{self.table.selected} where m.id = any (%s::text[])", (list(map(storable, ids)),)
+        )
+        (rows,) = self.connection.ask(asked)
+        return {row["id"]: row for row in map(to_columns, rows)}
+
+    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
+        if edits:
+            write(self.connection, str(self.root), edits, recorder)
+        return None
+
+    def write(self, edits: Sequence[Edit]) -> None:
+        """Make edits that only the database keeps a record of. Raises as `apply`."""
+        self.apply(edits, NullRecorder(self.root))
+
+    # ---- history --------------------------------------------------------------------------------
+
+    def former(self, id: str, limit: int = 100) -> tuple[FormerVersion, ...]:
+        """What a memory was before each change, by whomever, the newest first."""
+        return self._former("v.id = %s", "v.number desc", (storable(id), limit))
+
+    def changes(self, limit: int, number: int = 0) -> tuple[FormerVersion, ...]:
+        """The newest changes of the team, or the one with a number, each with what was before."""
+        where = "v.number = %s" if number else "%s = 0"
+        return self._former(where, "v.number desc", (number, limit))
+
+    def _former(self, where: str, by: str, values: tuple[Any, ...]) -> tuple[FormerVersion, ...]:
+        text = f"select {FORMER} from memtui.versions v where {where} order by {by} limit %s"
+        (rows,) = self.connection.ask(Sql(text, values))
+        return tuple(to_former(row, self.label, str(self.root)) for row in rows)
+
+    def as_of(self, refs: Collection[str], time: datetime) -> tuple[Memory, ...]:
+        """The memories with these refs as they were at a time; those made later are left out."""
+        now = {memory.id: memory for memory in self.get(refs)}
+        ids = [storable(ref.removeprefix(f"{self.label}:")) for ref in refs]
+        later = "v.id = any (%s::text[]) and v.at > %s"
+        found = self._former(later, "v.number desc", (ids, time, 1_000_000))
+        now.update({each.memory.id: each.memory for each in found})  # the oldest one comes last
+        return tuple(each for each in now.values() if each.created is None or each.created <= time)
+
+    def plan_revert(self, former: FormerVersion) -> Plan:
+        """The edits that make a memory again what it was, whoever changed it. Raises Conflict."""
+        self.connection.connect()
+        if self.read_only:
+            raise Refused(self.read_only, where=str(self.root))
+        return Planner(str(self.root), self.label, self._rows, None, self.now()).revert(former)
+
+    # ---- what others change ---------------------------------------------------------------------
+
+    def get(self, refs: Collection[str]) -> tuple[Memory, ...]:
+        prefix = f"{self.label}:"
+        ids = [ref.removeprefix(prefix) for ref in refs if ref.startswith(prefix)]
+        asked = Sql(
+            f"{self.table.selected} where m.id = any (%s::text[])", (list(map(storable, ids)),)
+        )
+        (rows,) = self.connection.ask(asked)
+        return tuple(map(self._memory, rows))
+
+    def changed_since(self, mark: str) -> Changed:
+        marked = "select pg_snapshot_xmin(pg_current_snapshot())::text"
+        if not mark:
+            (rows,) = self.connection.ask(Sql(marked))
+            return Changed((), rows[0][0])
+        text = (
+            f"select ({marked}), array(select id from memtui.memories where changed >= %s::xid8"
+            " union select id from memtui.versions where changed >= %s::xid8 and act = 'delete'"
+            f" limit {MAX_CHANGED + 1})"
+        )
+        (rows,) = self.connection.ask(Sql(text, (mark, mark)))
+        ((new, ids),) = rows
+        refs = tuple(f"{self.label}:{id}" for id in ids[:MAX_CHANGED])
+        return Changed(refs, new, len(ids) <= MAX_CHANGED)
+
+    def wait_for_change(self, timeout: float) -> bool:
+        return self.connection.wait(timeout)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def cancel(self) -> None:
+        self.connection.cancel()
+
+
+def _to_count(rows: Sequence[tuple[Any, ...]], at_most: int) -> Count:
+    ((found,),) = rows
+    return Count(min(found, at_most), Accuracy.AT_LEAST if found > at_most else Accuracy.EXACT)
+
+
+def local_zone() -> str:
+    """The name of this machine's zone, as Postgres knows it."""
+    name = os.environ.get("TZ", "").removeprefix(":") or os.path.realpath("/etc/localtime")
+    found = name.partition("zoneinfo/")[2] or name
+    try:
+        ZoneInfo(found)
+    except (ValueError, ZoneInfoNotFoundError):
+        return "UTC"
+    return found
+
+
+SUPPORT = FormatSupport(TeamStore)
