@@ -357,6 +357,9 @@ def _print_reasons(queue: ReviewQueue, proposals: Sequence[Proposal]) -> None:
             print(f"    {and_more(len(memories) - _MAX_SHOWN)}")
         if sessions and memories:
             _print_speaker(memories[0], sessions)
+        if one.kind == "agent":
+            for name, value in (pair for each in one.changes for pair in each.fields.items()):
+                print(f"  {name}: {one_line(str(value))}")
         if not one.changes:
             print("  A hint: nothing is changed by it.")
 
