@@ -140,6 +140,7 @@ def proposal_lines(
     lines += wrapped(text.one_line(why), palette.dim, room)
     if problem:
         lines += wrapped(text.one_line(problem), palette.warning, room)
+        lines += _draw_values(proposal, memories, palette, width)
     lines.append([])
     if len(memories) == 2 and proposal.kind in COMPARED:
         lines += _draw_comparison(memories[0], memories[1], palette, width)
@@ -159,9 +160,7 @@ def proposal_lines(
             lines += draw_side_by_side(diff, palette, width)
         else:
             lines += [line for one in diff for line in draw_diff(one, palette, width)]
-    elif problem:
-        lines += _draw_values(proposal, memories, palette, width)
-    elif not proposal.changes:
+    elif not problem and not proposal.changes:
         lines += wrapped(text.one_line("A hint: nothing is changed by it."), palette.faint, room)
     return lines
 
