@@ -52,6 +52,7 @@ COMMANDS = {
     "log": ("journal_commands:log", "Show the changes made with memtui."),
     "serve": ("serve_command:serve", "Show the screen in a browser."),
     "report": ("report_commands:report", "Write what a query shows as one HTML page."),
+    "team": ("team_commands:team", "Set up a team's memory in Postgres; its log and undo."),
     "export": ("transfer_commands:export", "Export memories to a file."),
     "import": ("transfer_commands:import_", "Import memories; --dry-run shows the plan."),
     "verify": ("transfer_commands:verify", "Check that an export file is intact."),
@@ -73,6 +74,7 @@ SECTIONS = {
     "journal_commands": "Undo and log",
     "report_commands": "Pages to send",
     "serve_command": "In a browser",
+    "team_commands": "A team's memory",
     "transfer_commands": "Export and import",
 }
 """Module -> heading of its commands in `memtui --help` and in docs/commands.md."""

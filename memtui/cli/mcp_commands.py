@@ -50,7 +50,10 @@ def mcp(
         named = [
             part
             for name in stores
-            for part in ("--store", os.path.abspath(name) if os.path.exists(name) else name)
+            for part in (
+                "--store",
+                os.path.abspath(name) if os.path.exists(name) else name,
+            )
         ]
         profiled = ["--profile", profile] if profile else []
         command = ["memtui", "mcp", *named, *profiled, *(["--write"] if write else [])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -20,13 +20,14 @@ from memtui.cli.output import (
 )
 from memtui.cli.store_selection import load_library, load_settings, read_library
 from memtui.errors import Refused, did_you_mean
+from memtui.model import format_time
 from memtui.text import and_more, counted, one_line, visible
 
 if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.review import ReviewQueue
     from memtui.library.review_files import Queue
-    from memtui.model import Memory
+    from memtui.search.speakers import Speaker
     from memtui.sessions import Session
     from memtui.upkeep.model_requests import ModelRequest
     from memtui.upkeep.proposals import Proposal, ProposalKind
@@ -88,7 +89,7 @@ def review(
         return 0
     found = _scan(queue, kinds, across=across)
     if verb == "list":
-        return _print_queue(found, as_json)
+        return _print_queue(queue, found, as_json)
     if every and verb == "accept" and not ids:
         chosen = [one for one in found.proposals if not one.is_hint and _is_for_all(one, kinds)]
     elif not ids or every:
@@ -318,11 +319,17 @@ def _kinds(names: Sequence[str]) -> list[ProposalKind] | None:
     return [ProposalKind(name) for name in requested] or None
 
 
-def _print_queue(queue: Queue, as_json: bool) -> int:
+def _print_queue(review: ReviewQueue, queue: Queue, as_json: bool) -> int:
     from memtui.upkeep.proposals import RULES, to_record
 
+    speakers = _speakers(review, queue.proposals)
     if as_json:
-        print_json([to_record(proposal) for proposal in queue.proposals])
+        print_json(
+            [
+                {**to_record(proposal), "origin": _speaker_record(speakers.get(proposal.id))}
+                for proposal in queue.proposals
+            ]
+        )
         return 0
     heading = None
     for proposal in queue.proposals:
@@ -334,6 +341,8 @@ def _print_queue(queue: Queue, as_json: bool) -> int:
         mark = "hint" if proposal.is_hint else "    "
         print(f"  {proposal.id}  {mark}  {one_line(proposal.store)}  {one_line(proposal.title)}")
         print(f"                      {one_line(proposal.reason)}")
+        if proposal.id in speakers:
+            print(f"                      {speakers[proposal.id].describe()}")
     print(
         f"{counted(queue.acceptable, 'proposal')}, {counted(queue.hints, 'hint')}, "
         f"{queue.declined} declined, {queue.snoozed} snoozed"
@@ -341,10 +350,42 @@ def _print_queue(queue: Queue, as_json: bool) -> int:
     return 0
 
 
+def _speakers(review: ReviewQueue, proposals: Sequence[Proposal]) -> dict[str, Speaker]:
+    """Id of a proposal -> who said what its first memory says, where programs' sessions are read.
+
+    Of a whole list not all sessions are read, but those of the memories' projects first.
+    """
+    if not (sessions := _sessions()):
+        return {}
+    from memtui.search.mentions import candidates
+    from memtui.search.speakers import LISTED_BYTES, find_speakers
+
+    about = {one.id: found[0] for one in proposals if (found := review.memories(one))}
+    memories = list({memory.ref: memory for memory in about.values()}.values())
+    if len(proposals) > 1:
+        sessions = candidates(memories, sessions, LISTED_BYTES)
+    by_ref = find_speakers(memories, sessions)
+    return {id: by_ref[memory.ref] for id, memory in about.items() if memory.ref in by_ref}
+
+
+def _speaker_record(speaker: Speaker | None) -> dict[str, Any] | None:
+    if speaker is None:
+        return None
+    session = speaker.origin.session
+    return {
+        "said_by": speaker.source,
+        "role": str(speaker.role),
+        "asked": speaker.detail,
+        "program": session.program,
+        "session": session.id,
+        "time": format_time(speaker.time),
+    }
+
+
 def _print_reasons(queue: ReviewQueue, proposals: Sequence[Proposal]) -> None:
     """Print what each proposal would do and why, with the memories that it is about, and who said
     what the first of them says, if programs' sessions are read."""
-    sessions = _sessions()
+    speakers = _speakers(queue, proposals)
     for one in proposals:
         print(one_line(one.title))
         print(f"  {one_line(one.reason)}")
@@ -355,11 +396,12 @@ def _print_reasons(queue: ReviewQueue, proposals: Sequence[Proposal]) -> None:
             print(f"  {sign} {one_line(memory.ref)}  {one_line(memory.headline)}")
         if len(memories) > _MAX_SHOWN:
             print(f"    {and_more(len(memories) - _MAX_SHOWN)}")
-        if sessions and memories:
-            _print_speaker(memories[0], sessions)
         if one.kind == "agent":
             for name, value in (pair for each in one.changes for pair in each.fields.items()):
                 print(f"  {name}: {one_line(str(value))}")
+        if one.id in speakers:
+            ref = one_line(memories[0].ref)
+            print(f"  Origin: {speakers[one.id].describe()}; memtui origin {ref}")
         if not one.changes:
             print("  A hint: nothing is changed by it.")
 
@@ -371,13 +413,6 @@ def _sessions() -> Sequence[Session]:
     from memtui.sessions.chosen import chosen_sessions
 
     return chosen_sessions().sessions
-
-
-def _print_speaker(memory: Memory, sessions: Sequence[Session]) -> None:
-    from memtui.search.speakers import find_speaker
-
-    if (speaker := find_speaker(memory, sessions)) is not None:
-        print(f"  Origin: {speaker.describe()}; memtui origin {one_line(memory.ref)}")
 
 
 def _accept(

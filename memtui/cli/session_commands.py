@@ -371,7 +371,7 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
 
     memory = read_library(stores).resolve(ref)
     sessions = _found().sessions
-    found = origins_of(memory, sessions)
+    found = origins_of([memory], sessions)[0]
     used = find_uses(memory, sessions)
     known = {each.session.id for each in found} | {each.session.path.stem for each in found}
     gone = [id for id in recorded_ids(memory) if id not in known]

@@ -212,7 +212,7 @@ def find_history(
         memory = relative.memory
         if memory is None:
             continue
-        found = journal_versions(memory, state, reader)
+        found = store_versions(memory, store) or journal_versions(memory, state, reader)
         if reader.is_possible and memory.origin.file:
             git = GitHistory.of(Path(memory.origin.file).parent, cancelled)
             if git is not None:
@@ -221,6 +221,21 @@ def find_history(
                 left_out = git.left_out or left_out
         former[memory.id] = found
     return version_history(lineage, former, left_out=left_out)
+
+
+def store_versions(memory: Memory, store: Store) -> list[TextVersion]:
+    """The texts that a store of several people keeps, with who wrote them, oldest first."""
+    found: list[TextVersion] = []
+    began, by = memory.created, str(memory.extra.get("author") or "")
+    former = getattr(store, "former", None)  # a guard passes it on
+    for each in reversed(former(memory.id)) if former is not None else ():
+        if not found or found[-1].text != each.memory.full_text:
+            note = f"change {each.number}"
+            found.append(TextVersion(each.memory, VersionOrigin.KEPT, began, by, note))
+        began, by = each.until, each.who
+    if found:
+        found.append(TextVersion(memory, VersionOrigin.KEPT, began, by))
+    return found
 
 
 def git_versions(memory: Memory, git: GitHistory, reader: FormerReader) -> list[TextVersion]:

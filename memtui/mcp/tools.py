@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
 from msgspec import Struct
@@ -43,6 +43,7 @@ from memtui.mcp.framing import (
 from memtui.model import Memory, format_time
 from memtui.progress import Cancelled
 from memtui.query import Query, relax
+from memtui.stores.queryable import MAX_RANKED, Accuracy
 from memtui.text import mask_part, mask_secrets, one_line
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class Found(Reply):
 
     memories: list[dict[str, Any]]
     total: int
+    total_is: NotRequired[str]
+    """`at least` or `about`, if it is not exact."""
     next_cursor: NotRequired[str]
     hints: NotRequired[list[str]]
     said_in_sessions: NotRequired[list[dict[str, Any]]]
@@ -265,7 +268,7 @@ def search_memories(
     library.embed_query(parsed)
     found = library.find(parsed)
     answer = _page(call, f"search\0{query}", found, library, limit, cursor)
-    hints = list(found.hints)
+    hints = [*found.hints, *found.limits]
     if not found.total:
         hints += [f"nothing is found; {what} there is more" for what in _weaker(library, parsed)]
     answer["hints"] = shown(hints)
@@ -432,9 +435,10 @@ def get_overview(call: Call) -> Overview:
         {
             "store": state.label,
             "program": library.names.of(state.label),
-            "memories": state.count,
+            "memories": library.count_in(state),
             "unreadable": [f"{one.file}: {one.reason}" for one in state.unreadable[:5]],
-            "read_only": library.store(state.label).read_only,
+            "read_only": library.queried.refusal(state.label)
+            or library.store(state.label).read_only,
         }
         for state in library.snapshot.stores[:100]
     ]
@@ -658,14 +662,16 @@ def _page(
     at = call.cursors.decode(asked, cursor)
     memories, rest = fit_page(found.slots, at, limit, record)
     answer: Found = {"memories": memories, "total": found.total}
+    if found.accuracy is not Accuracy.EXACT:
+        answer["total_is"] = str(found.accuracy)
     if rest is not None:
         answer["next_cursor"] = call.cursors.encode(asked, rest)
     return answer
 
 
 def _place_of(found: SearchResult, memory: Memory) -> int | None:
-    slots = found.slots_of_refs([memory.ref])
-    return next((at for at, slot in enumerate(found.slots) if slot in slots), None)
+    first = islice(found.slots, MAX_RANKED)  # a store of millions is not gone through
+    return next((at for at, s in enumerate(first) if found.rows[s].ref == memory.ref), None)
 
 
 def _weaker(library: Library, query: Query, memory: Memory | None = None) -> list[str]:
@@ -707,18 +713,16 @@ def _origins(memory: Memory) -> Origins:
     """The sessions that taught a memory, as `memtui origin` finds them within some time."""
     from memtui.search.mentions import origins_of
     from memtui.sessions.chosen import chosen_sessions
-    from memtui.sessions.origin import find_origins
+    from memtui.sessions.origin import find_recorded
 
     deadline = time.monotonic() + ORIGIN_SECONDS
-    left_out, found = "", []
+    left_out = ""
     sessions = chosen_sessions().sessions
     try:
-        found = origins_of(memory, sessions, lambda: time.monotonic() > deadline)
+        found = origins_of([memory], sessions, lambda: time.monotonic() > deadline)[0]
     except Cancelled:
         left_out = f"not all sessions were read within {ORIGIN_SECONDS} s"
-        with suppress(Cancelled):  # those that the memory names
-            for each in find_origins(memory, sessions, lambda: True):
-                found.append(each)
+        found = find_recorded(memory, sessions)
     origins = [
         {
             "how": str(each.kind),

@@ -15,12 +15,11 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, time, timedelta
-from functools import reduce
+from functools import lru_cache
 from math import log
-from operator import or_
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from msgspec import Struct
 
@@ -28,13 +27,14 @@ from memtui.errors import UnreadableFile
 from memtui.model import PROJECT_PATH, Memory
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search.analysis import (
+    CACHE_SIZE,
     QUESTION_WORDS,
     cached_split_chunk,
     find_chunks,
     stem,
 )
 from memtui.sessions import PROGRAMS, Kind, Message, Reading, Role, Session
-from memtui.sessions.origin import Origin, OriginKind, Strength, find_origins
+from memtui.sessions.origin import Origin, OriginKind, Strength, find_origins, recorded_ids
 
 WINDOW_WORDS = 60
 """Words of a stretch: a page of output has many words of any memory, but not near each other."""
@@ -45,23 +45,60 @@ STRONG_WORDS = 6
 STRONG_SHARE, STRONG_LEAD = 0.75, 0.2
 LIKELY_SHARE, LIKELY_LEAD = 0.5, 0.1
 """The share of the best message, and how far it is ahead of the best of any other session."""
+MOST_BYTES = 256 << 20
+"""Bytes of sessions that are read while a person waits; `memtui origin` reads all."""
+SLACK = timedelta(days=1)
+"""How much later than its memory a session may have begun: days and clocks differ."""
 
 
 def origins_of(
-    memory: Memory, sessions: Sequence[Session], cancelled: IsCancelled = never
-) -> list[Origin]:
-    """The sessions that taught a memory: those that `find_origins` knows, and unless a call wrote
-    it, the message that it looks like, within the sessions that it names if there are any.
+    memories: Sequence[Memory], sessions: Sequence[Session], cancelled: IsCancelled = never
+) -> list[list[Origin]]:
+    """For each memory the sessions that taught it: those that `find_origins` knows, and unless a
+    call wrote it, the message that it looks like, within the sessions that it names if there are
+    any.
 
     Raises Cancelled.
     """
-    known = list(find_origins(memory, sessions, cancelled))
-    if any(each.kind is OriginKind.WRITTEN for each in known):
-        return known
-    named = [each.session for each in known]
-    in_project = (each for each in sessions if is_same_project(memory, each))
-    mention = find_mention(memory, named or in_project, cancelled)
-    return [*known, mention] if mention is not None else known
+    known = find_origins(memories, sessions, cancelled)
+    asked = []
+    for memory, origins in zip(memories, known, strict=True):
+        within: list[Session] = []
+        if not any(each.kind is OriginKind.WRITTEN for each in origins):
+            within = [each.session for each in origins]
+            within = within or [each for each in sessions if is_same_project(memory, each)]
+        asked.append((memory, within))
+    mentions = find_mentions(asked, cancelled)
+    return [
+        [*origins, mention] if mention is not None else origins
+        for origins, mention in zip(known, mentions, strict=True)
+    ]
+
+
+def candidates(
+    memories: Sequence[Memory], sessions: Iterable[Session], most_bytes: int = MOST_BYTES
+) -> list[Session]:
+    """The sessions that may have taught one of these memories, in as many bytes as are read while a
+    person waits: those that a memory names, then of those that began before one the sessions of
+    their projects, then the others, each the last first."""
+    ids = {id for memory in memories for id in recorded_ids(memory)}
+    times = [memory.when for memory in memories]
+    until = None if None in times else max(filter(None, times), default=None)
+    named, near, others = list[Session](), list[Session](), list[Session]()
+    for session in sessions:
+        if session.id in ids or session.path.stem in ids:
+            named.append(session)
+        elif until is None or session.started is None or session.started <= until + SLACK:
+            is_near = any(is_same_project(memory, session) for memory in memories)
+            (near if is_near else others).append(session)
+    size = 0
+    found = named
+    for session in (*near, *others):
+        size += session.size
+        if size > most_bytes:
+            break
+        found.append(session)
+    return found
 
 
 class _Said(Struct):
@@ -69,44 +106,100 @@ class _Said(Struct):
 
     session: Session
     message: Message
-    words: list[int]
+    words: Collection[int]
     """For each stretch, the words of the memory that it has, as bits."""
+
+
+class _Search:
+    """One memory that is looked for, and what was found of it so far."""
+
+    def __init__(self, memory: Memory) -> None:
+        every = dict.fromkeys(_words(memory.full_text))
+        self.bits = {
+            word: 1 << at for at, word in enumerate(w for w in every if w not in QUESTION_WORDS)
+        }
+        self.file_name = PurePath(memory.origin.file).name
+        self._memory = memory
+        self._counts: Counter[int] = Counter()
+        self._total = 0
+        self._said: list[_Said] = []
+
+    def note(self, session: Session, message: Message, words: int) -> None:
+        """Note a message and the words that it has, as bits."""
+        self._total += 1
+        if words:
+            self._counts.update(at for at in range(len(self.bits)) if words >> at & 1)
+        if words.bit_count() >= FEWEST_WORDS and _is_earlier(message, session, self._memory):
+            self._said.append(_Said(session, message, _stretches(message.text, self.bits)))
+
+    def choose(self) -> Origin | None:
+        """The best of the messages."""
+        text, bits = self._memory.full_text, self.bits
+        names = sum(bits[word] for word in set(_names(text)) if word in bits)
+        weights = [log((self._total + 1) / (self._counts[at] + 0.5)) for at in range(len(bits))]
+        return _choose(self._said, weights, names)
 
 
 def find_mention(
     memory: Memory, sessions: Iterable[Session], cancelled: IsCancelled = never
 ) -> Origin | None:
-    """The message in these sessions that a memory looks like; of several alike, the earliest.
+    """As `find_mentions`, of one memory."""
+    return find_mentions([(memory, sessions)], cancelled)[0]
+
+
+def find_mentions(
+    asked: Sequence[tuple[Memory, Iterable[Session]]], cancelled: IsCancelled = never
+) -> list[Origin | None]:
+    """For each memory the message that it looks like; of several alike, the earliest.
 
     None if no earlier message shares enough of its rare words, or if sessions differ too little.
-    A session that cannot be read is passed over.
+    A session is read once, whatever the number of memories; one that cannot be read is passed over.
 
     Args:
-        memory: What came of it.
-        sessions: Those of its project; their words say what is rare, the later ones' too.
+        asked: Each memory, with the sessions of its project; their words say what is rare, the
+            later ones' too.
         cancelled: Asked between messages.
 
     Raises:
         Cancelled: It was stopped.
     """
-    words = list(dict.fromkeys(w for w in _words(memory.full_text) if w not in QUESTION_WORDS))
-    if len(words) < FEWEST_WORDS:
-        return None
-    bits = {word: 1 << at for at, word in enumerate(words)}
-    names = sum(bits[word] for word in set(_names(memory.full_text)) if word in bits)
-    counts: Counter[int] = Counter()
-    total = 0
-    said: list[_Said] = []
+    searches = [_Search(memory) for memory, _ in asked]
+    within: dict[tuple[Path, str], tuple[Session, list[int]]] = {}
+    for number, (_, sessions) in enumerate(asked):
+        if len(searches[number].bits) >= FEWEST_WORDS:
+            for each in sessions:
+                within.setdefault((each.path, each.id), (each, []))[1].append(number)
+    alike: dict[tuple[int, ...], list[Session]] = {}
+    for session, numbers in within.values():
+        alike.setdefault(tuple(numbers), []).append(session)
+    for together, sessions in alike.items():
+        _look_for([searches[number] for number in together], sessions, cancelled)
+    return [search.choose() for search in searches]
+
+
+def _look_for(
+    searches: Sequence[_Search], sessions: Iterable[Session], cancelled: IsCancelled
+) -> None:
+    """Note in each search the messages of these sessions."""
+    wanted: dict[str, list[tuple[int, int]]] = {}
+    for number, search in enumerate(searches):
+        for word, bit in search.bits.items():
+            wanted.setdefault(word, []).append((number, bit))
+
+    @lru_cache(maxsize=CACHE_SIZE)
+    def of_chunk(chunk: str) -> list[tuple[int, int]]:
+        """The words of searches in it: number of the search, and bit."""
+        return [pair for word in _words_of(chunk) if word in wanted for pair in wanted[word]]
+
     for session in sessions:
-        for message in _evidence(memory, session, cancelled):
-            total += 1
-            stretches = _stretches(message.text, bits)
-            every = reduce(or_, stretches, 0)
-            counts.update(at for at in range(len(words)) if every >> at & 1)
-            if every.bit_count() >= FEWEST_WORDS and _is_earlier(message, session, memory):
-                said.append(_Said(session, message, stretches))
-    weights = [log((total + 1) / (counts[at] + 0.5)) for at in range(len(words))]
-    return _choose(said, weights, names)
+        for message, passing_over in _evidence(session, searches, cancelled):
+            found = [0] * len(searches)
+            for chunk in set(find_chunks(message.text)):
+                for number, bit in of_chunk(chunk):
+                    found[number] |= bit
+            for search, words in zip(searches, found, strict=True):
+                if search not in passing_over:
+                    search.note(session, message, words)
 
 
 def _choose(said: Iterable[_Said], weights: list[float], names: int) -> Origin | None:
@@ -167,57 +260,76 @@ def _names(text: str) -> Iterator[str]:
 
 def _words(text: str) -> Iterator[str]:
     for chunk in find_chunks(text):
-        yield from map(stem, cached_split_chunk(chunk).parts)
+        yield from _words_of(chunk)
 
 
-def _stretches(text: str, bits: dict[str, int]) -> list[int]:
+def _words_of(chunk: str) -> Iterator[str]:
+    return map(stem, cached_split_chunk(chunk).parts)
+
+
+def _stretches(text: str, bits: dict[str, int]) -> set[int]:
     """The words of the memory in each stretch of a text that begins with one of them."""
-    found = [(at, bits[word]) for at, word in enumerate(_words(text)) if word in bits]
-    stretches = []
-    for number, (start, _) in enumerate(found):
-        together = 0
-        for at, bit in found[number:]:
-            if at - start >= WINDOW_WORDS:
-                break
+    chunks, at = find_chunks(text), 0
+    parts = {chunk: [bits.get(word, 0) for word in _words_of(chunk)] for chunk in set(chunks)}
+    found = []
+    for chunk in chunks:
+        for bit in parts[chunk]:
+            if bit:
+                found.append((at, bit))
+            at += 1
+    stretches = set()
+    counts: Counter[int] = Counter()
+    together = end = 0
+    for start, first in found:
+        while end < len(found) and found[end][0] - start < WINDOW_WORDS:
+            bit = found[end][1]
+            counts[bit] += 1
             together |= bit
-        stretches.append(together)
+            end += 1
+        stretches.add(together)
+        counts[first] -= 1
+        if not counts[first]:
+            together &= ~first
     return stretches
 
 
-def _evidence(memory: Memory, session: Session, cancelled: IsCancelled) -> Iterator[Message]:
-    """What a person, the agent or a tool said; not what memory was read again."""
-    name = PurePath(memory.origin.file).name
-    skipped: set[str] = set()
+def _evidence(
+    session: Session, searches: Sequence[_Search], cancelled: IsCancelled
+) -> Iterator[tuple[Message, Collection[_Search]]]:
+    """What a person, the agent or a tool said; each with the searches whose memory was read again
+    by it, which it is no evidence for."""
+    reads: dict[str, Collection[_Search]] = {}
     try:
         for message in PROGRAMS[session.program].messages(session, Reading()):
             if cancelled():
                 raise Cancelled
             if message.kind is Kind.CALL and message.call is not None:
-                if "memor" in message.call.name.lower() or (name and name in message.text):
-                    skipped.add(message.call.id)
+                if "memor" in message.call.name.lower():
+                    reads[message.call.id] = searches
+                elif own := [s for s in searches if s.file_name and s.file_name in message.text]:
+                    reads[message.call.id] = own
             elif message.kind is Kind.RESULT:
-                if message.call is None or message.call.id not in skipped:
-                    yield message
+                yield message, reads.get(message.call.id, ()) if message.call is not None else ()
             elif message.kind is Kind.TEXT and (
                 message.role is not Role.USER or message.is_from_person
             ):
-                yield message
+                yield message, ()
     except UnreadableFile:
         return
 
 
 def is_same_project(memory: Memory, session: Session) -> bool:
     """Whether a session worked in the project of a memory, or its program keeps the memory."""
-    project = memory.extra.get(PROJECT_PATH)
-    if isinstance(project, str):
-        return _is_within(session.cwd, project)
+    folder = memory.extra.get(PROJECT_PATH)
+    if isinstance(folder, str):
+        return _is_within(session.cwd, folder)
     file, transcript = memory.origin.file, str(session.path)
-    named = memory.entity.partition("/")[0].casefold()
+    project = session.project.casefold()
     return (
         _is_within(file, session.cwd)
         or _is_within(file, os.path.dirname(transcript))
         or _is_within(transcript, os.path.dirname(file))
-        or (bool(named) and named == session.project.casefold())
+        or (bool(project) and project in memory.entity.casefold().split("/"))
     )
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 
 from msgspec import Struct
 
 from memtui.errors import UnreadableFile
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
-from memtui.search.mentions import find_mention, origins_of
+from memtui.search.mentions import find_mentions, origins_of
 from memtui.sessions import PROGRAMS, Call, Kind, Message, Reading, Role, Session
 from memtui.sessions.origin import Origin, OriginKind
 from memtui.text import cut_line, date
@@ -27,6 +28,8 @@ _SOURCES = (
 )
 """What was read, by the name of the tool and then the texts of its arguments, in small letters."""
 DETAIL_CELLS = 80
+LISTED_BYTES = 64 << 20
+"""Bytes of sessions that are read for a whole list of findings."""
 
 
 class Speaker(Struct, frozen=True):
@@ -40,36 +43,51 @@ class Speaker(Struct, frozen=True):
     origin: Origin
     """The mention."""
 
-    def describe(self) -> str:
-        """`a web page said this (https://…), 2026-05-04 10:15`, on one line and masked."""
+    @property
+    def time(self) -> datetime | None:
+        """When it was said."""
         said = self.origin.words
-        time = said.time if said is not None and said.time else self.origin.session.started
+        return said.time if said is not None and said.time else self.origin.session.started
+
+    def describe(self) -> str:
+        """`a web page said this (https://…) in Codex, 2026-05-04 10:15`, on one line and masked."""
         about = f" ({cut_line(self.detail, DETAIL_CELLS)})" if self.detail else ""
         title = PROGRAMS[self.origin.session.program].title
-        return f"{cut_line(self.source, 40)} said this{about} in {title}, {date(time)}"
+        return f"{cut_line(self.source, 40)} said this{about} in {title}, {date(self.time)}"
 
 
-def find_speaker(
-    memory: Memory, sessions: Sequence[Session], cancelled: IsCancelled = never
-) -> Speaker | None:
-    """Who said first what a memory says; None if no session of it is known, or none mentions it.
+def find_speakers(
+    memories: Sequence[Memory], sessions: Sequence[Session], cancelled: IsCancelled = never
+) -> dict[str, Speaker]:
+    """Ref -> who said first what a memory says, of those that a session mentions.
 
     Raises Cancelled.
     """
-    origins = origins_of(memory, sessions, cancelled)
-    mention = next((each for each in origins if each.kind is OriginKind.LOOKS_LIKE), None)
-    if mention is None and origins:
-        mention = find_mention(memory, [each.session for each in origins], cancelled)
-    if mention is None or mention.words is None:
-        return None
-    role = mention.words.role
-    if role is not Role.TOOL:
-        return Speaker("you" if role is Role.USER else "the agent", "", role, mention)
-    call = _find_call(mention.session, mention.words)
+    mentions: dict[str, Origin | None] = {}
+    unmentioned = []
+    for memory, origins in zip(memories, origins_of(memories, sessions, cancelled), strict=True):
+        looks_like = [each for each in origins if each.kind is OriginKind.LOOKS_LIKE]
+        mentions[memory.ref] = next(iter(looks_like), None)
+        if origins and not looks_like:  # a call wrote it: what was said in that session before?
+            unmentioned.append((memory, [each.session for each in origins]))
+    found = find_mentions(unmentioned, cancelled)
+    mentions |= {memory.ref: one for (memory, _), one in zip(unmentioned, found, strict=True)}
+    return {
+        ref: _speaker_of(mention, mention.words)
+        for ref, mention in mentions.items()
+        if mention is not None and mention.words is not None
+    }
+
+
+def _speaker_of(mention: Origin, words: Message) -> Speaker:
+    if words.role is not Role.TOOL:
+        source = "you" if words.role is Role.USER else "the agent"
+        return Speaker(source, "", words.role, mention)
+    call = _find_call(mention.session, words)
     if call is None:
-        return Speaker("a tool", "", role, mention)
+        return Speaker("a tool", "", words.role, mention)
     asked = "\n".join(value for value in call.arguments.values() if isinstance(value, str))
-    return Speaker(_name_source(call, asked), asked, role, mention)
+    return Speaker(_name_source(call, asked), asked, words.role, mention)
 
 
 def _name_source(call: Call, asked: str) -> str:

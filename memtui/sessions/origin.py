@@ -8,7 +8,8 @@ links of each program in 1 to 5.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
@@ -115,53 +116,72 @@ def _id_of(name: str) -> str:
     return name.rpartition("/")[2].removesuffix(".zst").removesuffix(".jsonl").strip()
 
 
-def find_origins(
-    memory: Memory, sessions: Iterable[Session], cancelled: IsCancelled = never
-) -> Iterator[Origin]:
-    """The sessions that taught a memory: those it names, then those that wrote it, oldest first.
-
-    A copy of a call that a fork begins with is not told again. A session that cannot be read is
-    passed over. Raises Cancelled.
-    """
+def find_recorded(memory: Memory, sessions: Iterable[Session]) -> list[Origin]:
+    """The sessions that a memory names; none is read."""
     ids = set(recorded_ids(memory))
-    found = sorted(sessions, key=lambda each: each.started.timestamp() if each.started else 0.0)
-    for session in found:
-        if session.id in ids or session.path.stem in ids:
-            yield Origin(OriginKind.RECORDED, session)
-    text = _plain(memory.content or memory.title)
-    seen: set[str] = set()
-    for session in found:
-        if cancelled():
-            raise Cancelled
-        try:
-            for words, call in _writes(memory, text, session):
-                if call.id and call.id in seen:
-                    continue
-                seen.add(call.id)
-                yield Origin(OriginKind.WRITTEN, session, words, call)
-                break
-        except UnreadableFile:
-            continue
+    named = (each for each in sessions if each.id in ids or each.path.stem in ids)
+    return [Origin(OriginKind.RECORDED, each) for each in named]
+
+
+def find_origins(
+    memories: Sequence[Memory], sessions: Iterable[Session], cancelled: IsCancelled = never
+) -> list[list[Origin]]:
+    """For each memory the sessions that taught it: those it names, then those that wrote it, oldest
+    first.
+
+    A session is read once, whatever the number of memories. A copy of a call that a fork begins
+    with is not told again. A session that cannot be read is passed over. Raises Cancelled.
+    """
+    oldest_first = sorted(
+        sessions, key=lambda each: each.started.timestamp() if each.started else 0.0
+    )
+    found = [find_recorded(memory, oldest_first) for memory in memories]
+    texts = [(memory.origin.file, _plain(memory.content or memory.title)) for memory in memories]
+    seen: set[tuple[int, str]] = set()
+    for session in oldest_first:
+        written: set[int] = set()
+        with suppress(UnreadableFile):
+            for number, words, call in _writes(texts, session, cancelled):
+                is_new = not call.id or (number, call.id) not in seen
+                seen.add((number, call.id))
+                if is_new and number not in written:
+                    written.add(number)
+                    found[number].append(Origin(OriginKind.WRITTEN, session, words, call))
+    return found
+
+
+_Write = tuple[int, Message | None, Message]
+"""The number of a text, what a person said last before the call that wrote it, and the call."""
 
 
 def _writes(
-    memory: Memory, text: str, session: Session
-) -> Iterator[tuple[Message | None, Message]]:
-    """The calls of a session that wrote the text and were not refused."""
+    texts: Sequence[tuple[str, str]], session: Session, cancelled: IsCancelled
+) -> Iterator[_Write]:
+    """The calls of a session that wrote one of these texts, each given with its file, and were not
+    refused."""
     words: Message | None = None
-    waiting: dict[str, tuple[Message | None, Message]] = {}
+    waiting: dict[str, list[_Write]] = {}
     for message in PROGRAMS[session.program].messages(session, Reading()):
+        if cancelled():
+            raise Cancelled
         if message.is_from_person:
             words = message
         elif message.call is None:
             continue
-        elif message.kind is Kind.CALL and does_write(message.call, memory.origin.file, text):
-            waiting[message.call.id] = words, message
+        elif message.kind is Kind.CALL:
+            found = [
+                (number, words, message)
+                for number, (file, text) in enumerate(texts)
+                if does_write(message.call, file, text)
+            ]
+            if found:
+                waiting[message.call.id] = found
         elif message.kind is Kind.RESULT and message.call.id in waiting:
             written = waiting.pop(message.call.id)
             if not message.text.lstrip().lower().startswith(_REFUSED):
-                yield written
-    yield from waiting.values()
+                yield from written
+    for written in waiting.values():
+        yield from written
 
 
 def does_write(call: Call, file: str, text: str) -> bool:

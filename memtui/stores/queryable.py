@@ -7,11 +7,11 @@ second kind. Writing is the same for both: `plan` and `apply`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from enum import StrEnum
 from math import inf
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -106,6 +106,21 @@ class Changed(Struct, frozen=True):
     """Whether `refs` has all; else so much changed that everything should be asked for anew."""
 
 
+class FormerVersion(NamedTuple):
+    """What a memory was before one change."""
+
+    number: int
+    """Of all changes of the store, in their order."""
+    act: str
+    """What ended it: `update` or `delete`."""
+    who: str
+    """Who did so. Untrusted text."""
+    until: datetime
+    memory: Memory
+    row: Mapping[str, Any]
+    """Its columns, as edits hold them."""
+
+
 class QueryableStore(Store):
     """A store that is asked with queries.
 
@@ -117,6 +132,8 @@ class QueryableStore(Store):
     A word of a query is found as in a store that is read, except for what `understands` names and
     for words that no memory has, which are not replaced by similar ones.
     """
+
+    is_shared = True
 
     def scan(self) -> Scan:
         """Nothing: this store is never read whole."""
@@ -176,13 +193,21 @@ class QueryableStore(Store):
 
     @abstractmethod
     def answer(self, query: Query, limit: int, at_most: int) -> Answer:
-        """The first page, the count and the facets, asked for in one round trip."""
+        """The first page, the count and the facets, asked for in one round trip.
+
+        In an order that is none of `PUSHED_ORDERS` the page is the `candidates`, and `is_last` if
+        these are all.
+        """
         ...
 
     @abstractmethod
     def get(self, refs: Collection[str]) -> tuple[Memory, ...]:
         """The memories with these refs that exist, in any order and of every status."""
         ...
+
+    def former(self, id: str) -> Sequence[FormerVersion]:  # noqa: ARG002
+        """What a memory was before each change, by whomever, the newest first."""
+        return ()
 
     @abstractmethod
     def changed_since(self, mark: str) -> Changed:

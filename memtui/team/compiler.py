@@ -20,6 +20,7 @@ from memtui.search import analysis
 from memtui.search.filters import make_matcher, match_names
 from memtui.search.query_terms import QueryTerm, analyze_terms, join_neighbours
 from memtui.stores.queryable import Position
+from memtui.team.rows import TABLE, Table
 from memtui.team.words import ENTITY, STEM, TAG, TYPE, quote, storable
 
 
@@ -46,24 +47,14 @@ class Compiled(NamedTuple):
     """The parts that are not in it, in words for people."""
 
 
-class Columns(NamedTuple):
-    """The expressions that stand for the fields of a memory in a table."""
+_TEXT = "(m.title || E'\\n' || m.content)"
+"""Title and content, which have an index of trigrams."""
+_EVERY_TEXT = (
+    "concat_ws(E'\\x01', m.title, m.content, array_to_string(m.tags, E'\\n'),"
+    " m.entity, m.type, m.source)"
+)
+"""All that is searched, with a sign between the fields that no phrase holds."""
 
-    words: str = "m.words"
-    id: str = "m.id"
-    updated: str = "m.updated"
-    created: str = "m.created"
-    importance: str = "m.importance"
-    text: str = "(m.title || E'\\n' || m.content)"
-    """Title and content, which have an index of trigrams."""
-    every_text: str = (
-        "concat_ws(E'\\x01', m.title, m.content, array_to_string(m.tags, E'\\n'),"
-        " m.entity, m.type, m.source)"
-    )
-    """All that is searched, with a sign between the fields that no phrase holds."""
-
-
-MEMORIES = Columns()
 Part = Sql | Words
 TRUE, FALSE = Sql("true"), Sql("false")
 _EMPTY = "'{}'"
@@ -74,7 +65,7 @@ _SHARED_REGEX = re.compile(r"(?:[^\\\[\](){}^$?*+|]|\\[.*+?()\[\]|/\\dws-]|[.*+?
 
 
 def compile_query(
-    query: Query, label: str, lifted: Collection[str] = (), columns: Columns = MEMORIES
+    query: Query, label: str, lifted: Collection[str] = (), table: Table = TABLE
 ) -> Compiled:
     """Return the condition that holds for the memories of a query.
 
@@ -82,14 +73,14 @@ def compile_query(
         query: A parsed search line; its order is not part of the condition.
         label: The label of the store, for `store:` and for refs.
         lifted: Fields whose filters are left out.
-        columns: Of the table.
+        table: What is asked.
     """
-    return _Compiler(label, columns).compile(query, frozenset(lifted))
+    return _Compiler(label, table).compile(query, frozenset(lifted))
 
 
 class _Compiler:
-    def __init__(self, label: str, columns: Columns) -> None:
-        self.label, self.columns = label, columns
+    def __init__(self, label: str, table: Table) -> None:
+        self.label, self.table = label, table
         self.ignored: dict[str, None] = {}
 
     def compile(self, query: Query, lifted: frozenset[str]) -> Compiled:
@@ -100,9 +91,9 @@ class _Compiler:
         if not has_status and "status" not in lifted:
             parts.append(_any_of("m.status", sorted(CURRENT)))
         if query.since is not None:
-            parts.append(Sql(f"{self.columns.updated} >= %s", (query.since.time,)))
+            parts.append(Sql("m.updated >= %s", (query.since.time,)))
         if query.until is not None:
-            parts.append(Sql(f"{self.columns.updated} <= %s", (query.until.time,)))
+            parts.append(Sql("m.updated <= %s", (query.until.time,)))
         parts += map(self._node, query.groups)
         if query.matches_nothing:
             parts.append(FALSE)
@@ -154,7 +145,7 @@ class _Compiler:
         """A memory holds the term."""
         match term:
             case QueryTerm(parts=()):
-                return self._contains(self.columns.every_text, term.literal)
+                return self._contains(_EVERY_TEXT, term.literal)
             case QueryTerm(kind=TermKind.PHRASE):
                 return self._phrase(term)
             case QueryTerm(kind=TermKind.WILDCARD):
@@ -182,7 +173,7 @@ class _Compiler:
         edges = [r"(?<!\w)" if term.literal.strip()[0].isalnum() else ""]
         is_closed = term.literal.strip()[-1].isalnum() and not term.last_is_prefix
         edges.append(r"(?!\w)" if is_closed else "")
-        exact = Sql(f"{self.columns.every_text} ~* %s", (f"{edges[0]}{typed}{edges[1]}",))
+        exact = Sql(f"{_EVERY_TEXT} ~* %s", (f"{edges[0]}{typed}{edges[1]}",))
         return _all([words, exact], self._sql)
 
     def _wildcard(self, pattern: str) -> Part:
@@ -191,7 +182,7 @@ class _Compiler:
             self._ignore(f"{pattern} (a pattern needs letters before * and ?)")
             return TRUE
         like = _like(pattern, "*?")
-        lexemes = f"unnest(tsvector_to_array({self.columns.words})) as lexeme"
+        lexemes = "unnest(tsvector_to_array(m.words)) as lexeme"
         exact = Sql(f"exists (select from {lexemes} where lexeme like %s)", (like,))
         return _all([Words(_begins(head)), exact], self._sql)
 
@@ -204,7 +195,7 @@ class _Compiler:
         is_id = text != term.text or _ID.fullmatch(term.text)
         if term.negated or term.kind not in (TermKind.WORD, TermKind.PREFIX) or not is_id:
             return None
-        return Sql(f"{self.columns.id} like %s", (_like(text) + "%",))
+        return Sql("m.id like %s", (_like(text) + "%",))
 
     # ---- groups ---------------------------------------------------------------------------------
 
@@ -272,25 +263,25 @@ class _Compiler:
                 return _any_of("m.kind", _matching(KINDS, values))
             case "importance":
                 names = _matching(IMPORTANCES, values)
-                return _any_of(self.columns.importance, names, "memtui.importance[]")
+                return _any_of("m.importance::text", names)
             case "pinned":
                 names = _matching(("no", "yes"), values)
                 return _any([Sql("m.pinned" if v == "yes" else "not m.pinned") for v in names])
             case "since" | "until" | "after" | "before" | "updated":
-                return _in_ranges(self.columns.updated, part.ranges, _time)
+                return _in_ranges("m.updated", part.ranges, _time)
             case "created":
-                return _in_ranges(self.columns.created, part.ranges, _time)
+                return _in_ranges("m.created", part.ranges, _time)
             case "confidence":
                 found = _in_ranges("m.confidence", part.ranges, float)
                 return _all([Sql("m.confidence is not null"), found], self._sql)
             case "id":
                 begun = [v.removeprefix(f"{self.label.casefold()}:") for v in values]
                 likes = [f"{_like(each)}%" for each in begun]
-                return Sql(f"lower({self.columns.id}) like any (%s)", (likes,))
+                return Sql("lower(m.id) like any (%s)", (likes,))
             case "ref":
                 prefix = f"{self.label}:"
                 ids = [ref.removeprefix(prefix) for ref in values if ref.startswith(prefix)]
-                return _any_of(self.columns.id, list(map(storable, ids)))
+                return _any_of("m.id", list(map(storable, ids)))
             case "title" | "content" | "source" | "file":
                 return self._texts(part)
             case "is" | "has":
@@ -311,7 +302,7 @@ class _Compiler:
             elif not rest:
                 found.append(Words(_begins(sign + head)))
             else:
-                lexemes = f"unnest(tsvector_to_array({self.columns.words})) as lexeme"
+                lexemes = "unnest(tsvector_to_array(m.words)) as lexeme"
                 like = (_like(sign + value, "*"),)
                 found.append(Sql(f"exists (select from {lexemes} where lexeme like %s)", like))
         return _any(found, self._sql)
@@ -329,11 +320,13 @@ class _Compiler:
             like = f"%{_like(value, '*?')}%"
             within = [Sql(f"{column} ilike %s", (like,))]
             if part.field != "source":  # by way of the index of trigrams
-                within.insert(0, Sql(f"{self.columns.text} ilike %s", (like,)))
+                within.insert(0, Sql(f"{_TEXT} ilike %s", (like,)))
             found.append(_all(within, self._sql))
         return _any(found, self._sql)
 
     def _flag(self, value: str, part: Condition) -> Part | None:
+        if not self.table.is_table and value in ("links", "linked"):
+            return None
         linked = "exists (select from memtui.links l where l.id = m.id)"
         versions = f"(m.supersedes <> {_EMPTY} or m.superseded_by <> {_EMPTY})"
         match value:
@@ -351,7 +344,7 @@ class _Compiler:
                 named = "exists (select from memtui.links l where l.target = m.id)"
                 return Sql(f"({linked} or {named} or {versions})")
             case "stale":
-                old = _in_ranges(self.columns.updated, part.ranges, _time)
+                old = _in_ranges("m.updated", part.ranges, _time)
                 current = _any_of("m.status", sorted(CURRENT))
                 return _all([old, current, Sql("not m.pinned")], self._sql)
         return None
@@ -359,7 +352,7 @@ class _Compiler:
     def _regex(self, pattern: str) -> Part | None:
         if not _SHARED_REGEX.fullmatch(pattern):
             return None
-        return Sql(f"{self.columns.text} ~* %s", (storable(f"(?n){pattern}"),))
+        return Sql(f"{_TEXT} ~* %s", (storable(f"(?n){pattern}"),))
 
     # ---- pieces ---------------------------------------------------------------------------------
 
@@ -369,7 +362,7 @@ class _Compiler:
     def _sql(self, part: Part) -> Sql:
         if isinstance(part, Sql):
             return part
-        return Sql(f"{self.columns.words} @@ %s::tsquery", (part.query,))
+        return Sql("m.words @@ %s::tsquery", (part.query,))
 
     def _ignore(self, words: str) -> None:
         self.ignored.setdefault(words)
@@ -454,8 +447,8 @@ def _escape(text: str) -> str:
     return re.sub(r"([^\w\s])", r"\\\1", storable(text))
 
 
-def _any_of(column: str, values: Sequence[str], cast: str = "text[]") -> Sql:
-    return Sql(f"{column} = any (%s::{cast})", (list(values),)) if values else FALSE
+def _any_of(column: str, values: Sequence[str]) -> Sql:
+    return Sql(f"{column} = any (%s::text[])", (list(values),)) if values else FALSE
 
 
 def _matching(vocabulary: Sequence[str], values: Collection[str]) -> list[str]:
@@ -488,7 +481,7 @@ def _time(seconds: float) -> datetime:
 
 
 def compile_order(
-    order: Sort, after: Position | None, backwards: bool, columns: Columns = MEMORIES
+    order: Sort, after: Position | None, backwards: bool, table: Table = TABLE
 ) -> tuple[Sql, str]:
     """Return the condition for what comes after a position, and the ORDER BY.
 
@@ -500,21 +493,18 @@ def compile_order(
     is_ascending = (order is Sort.OLD) == backwards  # as `Position` compares
     below, above = ("<", ">") if is_ascending else (">", "<")
     newer, rising = ("desc", "asc") if is_ascending else ("asc", "desc")
-    keys = [f"{columns.updated} {newer}", f"{columns.id} {rising}"]
+    keys = [f"m.updated {newer}", f"m.id {rising}"]
     if order is Sort.IMPORTANCE:
-        keys.insert(0, f"{columns.importance} {rising}")
+        keys.insert(0, f"m.importance {rising}")
     by = ", ".join(keys)
     if after is None:
         return TRUE, by
     time = _time(-after.keys[-1])
-    text = (
-        f"({columns.updated} {below}= %s and"
-        f" ({columns.updated} {below} %s or {columns.id} {above} %s))"
-    )
+    text = f"(m.updated {below}= %s and (m.updated {below} %s or m.id {above} %s))"
     values: tuple[Any, ...] = (time, time, after.id)
     if order is Sort.IMPORTANCE:
         value = IMPORTANCES[max(0, min(2, int(after.keys[0])))]
-        column, cast = columns.importance, "%s::memtui.importance"
+        column, cast = "m.importance", f"%s::{table.importance}"
         text = f"({column} {above}= {cast} and ({column} {above} {cast} or {text}))"
         values = (value, value, *values)
     return Sql(text, values), by

@@ -25,8 +25,9 @@ from memtui.stores.plans import (
     planned_before,
     requested_link,
 )
+from memtui.stores.queryable import FormerVersion
 from memtui.stores.values import changed_values, check_unchanged, content_of, created_of, tag_words
-from memtui.team.rows import COLUMNS, FormerVersion, from_memory, of_columns
+from memtui.team.rows import COLUMNS, from_memory, of_columns
 
 MEMORIES, LINKS = "memories", "links"
 EDITABLE = frozenset({"content", "title", "type", "entity", "importance", "tags", "kind", "source"})

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from memtui.model import Link, Memory, Place
+from memtui.stores.queryable import FormerVersion
 from memtui.stores.values import from_iso
 
 TEXTS = (
@@ -15,15 +16,32 @@ TEXTS = (
 )
 LISTS = ("tags", "supersedes", "superseded_by")
 TIMES = ("created", "updated")
+TIME_COLUMNS = (*TIMES, "valid_from", "valid_to", "created_at", "updated_at", "expires_at")
+"""Of all tables that are written."""
 COLUMNS = ("id", *TEXTS, *LISTS, *TIMES, "pinned", "confidence", "extra")
 """The columns of a memory that a person or a program sets."""
-_EXPRESSIONS = [f"m.{name}::text" if name == "importance" else f"m.{name}" for name in COLUMNS]
-_LINKS = "(select jsonb_agg(to_jsonb(l) - 'id') from memtui.links l where l.id = m.id)"
-SELECTED = f"select {', '.join(_EXPRESSIONS)}, m.version, {_LINKS} from memtui.memories m"
-"""The rows that `to_memory` reads."""
-
-
 _READ = (*COLUMNS, "version", "links")
+_SPECIAL = {"importance": "m.importance::text", "extra": "nullif(m.extra, '{}')"}
+_EXPRESSIONS = [_SPECIAL.get(name, f"m.{name}") for name in COLUMNS]
+
+
+class Table(NamedTuple):
+    """What a store asks: a table, or a query, that has the columns of a memory."""
+
+    name: str = "memtui.memories"
+    links: str = "(select jsonb_agg(to_jsonb(l) - 'id') from memtui.links l where l.id = m.id)"
+    importance: str = "memtui.importance"
+    """The type of that column."""
+    is_table: bool = True
+    """Whether a part of its pages can be looked at."""
+
+    @property
+    def selected(self) -> str:
+        """The rows that `to_memory` reads."""
+        return f"select {', '.join(_EXPRESSIONS)}, m.version, {self.links} from {self.name} m"
+
+
+TABLE = Table()
 
 
 def from_memory(memory: Memory) -> dict[str, Any]:
@@ -40,15 +58,16 @@ _OWN = ("author", "team", "version")
 
 
 def to_columns(row: Sequence[Any]) -> dict[str, Any]:
-    """The columns of a row of `SELECTED` as JSON values, which edits hold."""
+    """The columns of a row of `Table.selected` as JSON values, which edits hold."""
     found = dict(zip(_READ, row, strict=True))
+    found["extra"] = found["extra"] or {}
     for name in TIMES:
         found[name] = found[name].astimezone(UTC).isoformat()
     return found
 
 
 def to_memory(row: Sequence[Any], label: str, root: str) -> Memory:
-    """The memory of a row of `SELECTED`."""
+    """The memory of a row of `Table.selected`."""
     return of_columns(dict(zip(_READ, row, strict=True)), label, root)
 
 
@@ -84,21 +103,6 @@ def of_columns(row: Mapping[str, Any], label: str, root: str) -> Memory:
 FORMER = "v.number, v.act, v.who, v.at, v.version, v.former"
 
 
-class FormerVersion(NamedTuple):
-    """What a memory was before one change."""
-
-    number: int
-    """Of all changes of the database, in their order."""
-    act: str
-    """What ended it: `update` or `delete`."""
-    who: str
-    """The role that did so."""
-    until: datetime
-    memory: Memory
-    row: Mapping[str, Any]
-    """The columns, as edits hold them; with `links`."""
-
-
 def to_former(row: Sequence[Any], label: str, root: str) -> FormerVersion:
     """The version of a row of `FORMER`."""
     number, act, who, at, version, former = row
@@ -109,7 +113,7 @@ def to_former(row: Sequence[Any], label: str, root: str) -> FormerVersion:
 
 def plain_value(name: str, value: Any) -> Any:
     """A value of a column as edits hold it: of the times as JSON, those that Python writes."""
-    if name not in (*TIMES, "valid_from", "valid_to") or value is None:
+    if name not in TIME_COLUMNS or value is None:
         return value
     return datetime.fromisoformat(value).astimezone(UTC).isoformat()
 

@@ -22,6 +22,7 @@ from memtui.query import Query, Sort
 from memtui.search.aggregates import COUNTED
 from memtui.search.columns import build
 from memtui.stores.queryable import (
+    PUSHED_ORDERS,
     Accuracy,
     Answer,
     Changed,
@@ -111,6 +112,8 @@ class AskedMemories(QueryableStore):
 
     def answer(self, query: Query, limit: int, at_most: int) -> Answer:
         page = self.find(query, None, limit)
+        if query.order not in PUSHED_ORDERS:
+            page = replace(page, is_last=len(page.memories) < limit)
         return Answer(page, self.count(query, at_most), self.facets(query))
 
     def get(self, refs: Collection[str]) -> tuple[Memory, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +18,6 @@ from memtui.sessions.origin import Origin, OriginKind, recorded_ids
 if TYPE_CHECKING:
     from memtui.search.uses import Used
 
-MOST_BYTES = 256 << 20
-"""Bytes of sessions that are read for one memory: some seconds of the processor. `memtui origin`
-reads all."""
-SLACK = timedelta(days=1)
-"""How much later than its memory a session may have begun: days and clocks differ."""
 ID_CHARS = 8
 _ORDER = (OriginKind.WRITTEN, OriginKind.RECORDED, OriginKind.LOOKS_LIKE)
 
@@ -41,10 +35,10 @@ class Learned(Struct, frozen=True):
 
 def find_learned(memory: Memory, sessions: Sequence[Session], cancelled: IsCancelled) -> Learned:
     """Find the sessions that taught a memory, and those that used it. Raises Cancelled."""
-    from memtui.search.mentions import origins_of
+    from memtui.search.mentions import candidates, origins_of
     from memtui.search.uses import find_uses
 
-    origins = origins_of(memory, _candidates(memory, sessions), cancelled)
+    origins = origins_of([memory], candidates([memory], sessions), cancelled)[0]
     used = _describe_used(find_uses(memory, _later(memory, sessions), cancelled))
     known = {id for each in origins for id in (each.session.id, each.session.path.stem)}
     origins = _one_for_each(origins)
@@ -78,23 +72,10 @@ def _one_for_each(origins: Iterable[Origin]) -> list[Origin]:
     return list(found.values())
 
 
-def _candidates(memory: Memory, sessions: Iterable[Session]) -> list[Session]:
-    """The sessions that a memory names, then those that began before it, the last first."""
-    ids = set(recorded_ids(memory))
-    named, others, size = list[Session](), list[Session](), 0
-    until = memory.when + SLACK if memory.when is not None else None
-    for session in sessions:
-        if session.id in ids or session.path.stem in ids:
-            named.append(session)
-        elif until is None or session.started is None or session.started <= until:
-            size += session.size
-            if size <= MOST_BYTES:
-                others.append(session)
-    return named + others
-
-
 def _later(memory: Memory, sessions: Iterable[Session]) -> list[Session]:
     """The sessions that went on after a memory was made, the last first."""
+    from memtui.search.mentions import MOST_BYTES
+
     since = memory.created or memory.when
     found, size = list[Session](), 0
     for session in sessions:

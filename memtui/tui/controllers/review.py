@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memtui.library.planning import Planned
     from memtui.library.review import ReviewQueue
     from memtui.library.review_files import Queue
+    from memtui.model import Memory
     from memtui.progress import Progress
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.dialogs.review import ProposalDetail, ReviewScreen
@@ -213,6 +214,10 @@ class ReviewActions(WritingController):
                 return ProposalDetail(memories, problem=str(error))
 
         self._writer.worker.run("review-look", work, done, self._changes.failed)
+
+    def name_speaker(self, memory: Memory, done: Callable[[str], None]) -> None:
+        """Find who said first what a memory says, if programs' sessions are read."""
+        self._screen.transcripts.name_speaker(memory, done)
 
     def open_memories(self, proposal: Proposal) -> None:
         """Go to the memory of a proposal; with several, ask which."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from memtui.progress import Cancelled
 from memtui.tui.choices import Choice
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from memtui.tui.session_search import Sessions
     from memtui.tui.transcript_lines import HeadLine
 
+Found = TypeVar("Found")
 LOOK_AGAIN = 60.0
 """Seconds after which sessions are looked for again, for what a memory was learned in."""
 SHORTEST_WORD = 4
@@ -41,6 +43,8 @@ class TranscriptActions:
         self._line = ""
         """What was searched for last."""
         self._learned: dict[tuple[str, ...], Learned] = {}
+        self._speakers: dict[tuple[str, ...], str] = {}
+        """Of memories with a finding who said first what they say; empty if nobody is known."""
 
     def handlers(self) -> ActionHandlers:
         return {"everywhere": self._search, "learned": self._go_to_learned}
@@ -88,6 +92,7 @@ class TranscriptActions:
         def closed(ref: str | None) -> None:
             self._line = dialog.line
             self._learned.clear()
+            self._speakers.clear()
             if ref:
                 self._go_to(ref)
             if screen.detail.memory is not None:
@@ -133,21 +138,47 @@ class TranscriptActions:
         def find(job: Job) -> Learned:
             from memtui.tui.learned import find_learned
 
-            if job.rest():
-                raise Cancelled
-            if monotonic() - self._looked >= LOOK_AGAIN:
-                self._sessions.look()
-                self._looked = monotonic()
-            return find_learned(memory, self._sessions.found.sessions, job.rest)
+            return find_learned(memory, self._look(job), job.rest)
 
         def show(found: Learned) -> None:
-            while len(self._learned) >= MOST_KEPT:
-                del self._learned[next(iter(self._learned))]
-            self._learned[_key(memory)] = found
+            _keep(self._learned, memory, found)
             self._show_learned(memory, found)
             screen.update_keys()
 
         screen.worker.jobs.start("learned", find, show, lambda _: None, only_reads=True)
+
+    def _look(self, job: Job) -> Sequence[Session]:
+        """The sessions of the programs that are on; called in a job. Raises Cancelled."""
+        if job.rest():
+            raise Cancelled
+        if monotonic() - self._looked >= LOOK_AGAIN:
+            self._sessions.look()
+            self._looked = monotonic()
+        return self._sessions.found.sessions
+
+    def name_speaker(self, memory: Memory, done: Callable[[str], None]) -> None:
+        """Find in a job who said first what a memory says; `done` gets it in words, if it is known
+        and a program is on."""
+        screen = self._screen
+        if not screen.app.settings.session_programs:
+            return
+        if (known := self._speakers.get(_key(memory))) is not None:
+            done(known)
+            return
+
+        def find(job: Job) -> str:
+            from memtui.search.mentions import candidates
+            from memtui.search.speakers import find_speakers
+
+            sessions = candidates([memory], self._look(job))
+            speakers = find_speakers([memory], sessions, job.rest).values()
+            return next((each.describe() for each in speakers), "")
+
+        def show(found: str) -> None:
+            _keep(self._speakers, memory, found)
+            done(found)
+
+        screen.worker.jobs.start("speaker", find, show, lambda _: None, only_reads=True)
 
     def _show_learned(self, memory: Memory, known: Learned) -> None:
         """Show where a memory was learned, with the key that goes there."""
@@ -186,6 +217,13 @@ class TranscriptActions:
         passage = Passage.of(message, words) if message is not None else None
         reader = SessionReader(origin.session, self._source(), screen.now, passage)
         screen.app.ask(reader, self._go_to)
+
+
+def _keep(found: dict[tuple[str, ...], Found], memory: Memory, value: Found) -> None:
+    """Keep what was found of a memory, in place of the oldest if it is much."""
+    while len(found) >= MOST_KEPT:
+        del found[next(iter(found))]
+    found[_key(memory)] = value
 
 
 def _key(memory: Memory) -> tuple[str, ...]:

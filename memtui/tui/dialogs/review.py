@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.segment import Segment
 from rich.style import Style
 from textual import on
@@ -125,6 +126,8 @@ class ProposalDetail(Struct, frozen=True):
     """Why its changes cannot be planned."""
     effects: tuple[str, ...] = ()
     """What accepting means for the programs that own the stores."""
+    origin: str = ""
+    """Who said first what its first memory says; empty until that is known."""
 
 
 def proposal_lines(
@@ -138,6 +141,8 @@ def proposal_lines(
     rule = RULES[proposal.kind]
     why = rule.about if rule.source in proposal.reason else rule.explanation
     lines += wrapped(text.one_line(why), palette.dim, room)
+    if detail.origin:
+        lines += wrapped(f"Origin: {detail.origin}", palette.accent, room)
     if problem:
         lines += wrapped(text.one_line(problem), palette.warning, room)
         lines += _draw_values(proposal, memories, palette, width)
@@ -364,12 +369,21 @@ class ReviewScreen(FittingDialog[None]):
             return
 
         def seen(detail: ProposalDetail) -> None:
-            now = self._proposal
-            if now is not None and now.id == proposal.id:
+            if self._is_selected(proposal):
                 self._detail = detail
+                self._draw()
+                if detail.memories:
+                    self._host.name_speaker(detail.memories[0], self.if_open(named))
+
+        def named(origin: str) -> None:
+            if self._is_selected(proposal) and self._detail is not None and origin:
+                self._detail = replace(self._detail, origin=origin)
                 self._draw()
 
         self._host.look(proposal, self.if_open(seen))
+
+    def _is_selected(self, proposal: Proposal) -> bool:
+        return self._proposal is not None and self._proposal.id == proposal.id
 
     @property
     def _proposal(self) -> Proposal | None:

@@ -38,7 +38,7 @@ def write(home: Path, lines: Sequence[Line], name: str = "5c0f", folder: str = "
 
 
 def origins(home: Path, of: Memory) -> list[Origin]:
-    return origins_of(of, find_sessions(["claude"], [], home, {}).sessions)
+    return origins_of([of], find_sessions(["claude"], [], home, {}).sessions)[0]
 
 
 def answer_of(tool: str, given: dict[str, object], result: str) -> list[Line]:

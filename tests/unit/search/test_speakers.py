@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from memtui.cli.group import memtui
-from memtui.search.speakers import find_speaker
+from memtui.search.speakers import find_speakers
 from memtui.sessions import find_sessions
 from tests.unit.search.test_mentions import SAID, answer_of, memory, write
 from tests.unit.sessions.transcripts import claude_line, write_lines
@@ -36,7 +37,7 @@ def test_what_a_tool_read_is_named(
 ) -> None:
     write(tmp_path, answer_of(tool, given, f"Welcome.\n{SAID}\nBye."))
     sessions = find_sessions(["claude"], [], tmp_path, {}).sessions
-    speaker = find_speaker(memory(), sessions)
+    speaker = find_speakers([memory()], sessions).get(memory().ref)
     assert speaker is not None
     assert speaker.source == source
     assert str(next(iter(given.values()))) in speaker.describe()
@@ -45,10 +46,10 @@ def test_what_a_tool_read_is_named(
 def test_a_person_and_the_agent_are_told_apart_from_tools(tmp_path: Path) -> None:
     write(tmp_path, [("user", SAID)])
     sessions = find_sessions(["claude"], [], tmp_path, {}).sessions
-    speaker = find_speaker(memory(), sessions)
+    speaker = find_speakers([memory()], sessions).get(memory().ref)
     assert speaker is not None
     assert speaker.describe().startswith("you said this in Claude Code, 2026-05-04")
-    assert find_speaker(memory(content="Nobody ever said these five words."), sessions) is None
+    assert not find_speakers([memory(content="Nobody ever said these five words.")], sessions)
 
 
 def test_the_review_quotes_the_page_that_a_planted_instruction_comes_from(
@@ -81,10 +82,15 @@ def test_the_review_quotes_the_page_that_a_planted_instruction_comes_from(
     def run(*arguments: str) -> str:
         return CliRunner().invoke(memtui, [*arguments, "--store", str(home / ".claude")]).output
 
-    def shown() -> str:
-        listed = run("review", "--kind", "instruction", "--json")
-        return run("review", "show", json.loads(listed)[0]["id"])
+    def finding() -> dict[str, Any]:
+        return json.loads(run("review", "--kind", "instruction", "--json"))[0]  # type: ignore[no-any-return]
 
-    assert "Origin" not in shown()
+    said = "a web page said this (https://a.b) in Claude Code"
+    assert finding()["origin"] is None
+    assert said not in run("review") + run("review", "show", finding()["id"])
     CliRunner().invoke(memtui, ["sessions", "on", "claude", "--yes"])
-    assert "Origin: a web page said this (https://a.b) in Claude Code" in shown()
+    assert f"Origin: {said}" in run("review", "show", finding()["id"])
+    assert said in run("review")
+    origin = finding()["origin"]
+    assert (origin["said_by"], origin["role"]) == ("a web page", "tool")
+    assert (origin["asked"], origin["session"]) == ("https://a.b", "5c0f")

@@ -39,7 +39,7 @@ def session_with(
 
 
 def origins(home: Path, of: Memory) -> list[Origin]:
-    return list(find_origins(of, find_sessions(["claude"], [], home, {}).sessions))
+    return find_origins([of], find_sessions(["claude"], [], home, {}).sessions)[0]
 
 
 @pytest.mark.parametrize(
