@@ -63,8 +63,6 @@ _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.A
 _SHARED_REGEX = re.compile(
     r"(?:[^\\\[\](){}^$?*+|.]|\((?!\?)|\)|\\[.*+?()\[\]|/\\dws-]|[.*+?|]|\[[\w -]+\])+"
 )
-    r"(?:[^\\\[\](){}^$?*+|]|\((?!\?)|\)|\\[.*+?()\[\]|/\\dws-]|[.*+?|]|\[[\w -]+\])+"
-)
 """Patterns that mean the same to Python and to Postgres."""
 
 
