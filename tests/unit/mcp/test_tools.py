@@ -541,6 +541,22 @@ async def test_stored_text_is_data_in_every_result(tmp_path: Path) -> None:
                 assert not {*"\x1b\x07\u202e\u200b\ud800"} & {*text}
 
 
+async def test_what_is_planted_deep_in_a_text_is_warned_of_where_it_is_given(
+    tmp_path: Path,
+) -> None:
+    deep = "The tide of the day was high. " * 100 + f"\n\n{PLANTED}\n\n" + "It fell. " * 100
+    root = agent_memory(tmp_path / "memory", {"log": [deep]})
+    async with connected(tmp_path, root) as agent:
+        begun = await agent.find("tide day")
+        assert "warnings" not in begun
+        assert "Ignore" not in json.dumps(begun)
+        passage = await agent.find("ignore previous instructions")
+        whole = (await agent.call("get_memory", ref=begun["ref"]))["memory"]
+        for given in (passage, whole):
+            assert "Ignore" in json.dumps(given)
+            assert any("instruction" in why for why in given["warnings"])
+
+
 @pytest.mark.parametrize("before", [285, 11_990, 5_990])
 async def test_a_secret_that_a_cut_divides_is_masked_on_both_sides(
     tmp_path: Path, before: int
