@@ -294,43 +294,21 @@ async def test_every_write_is_journalled_under_the_agent_and_undone_byte_for_byt
         )
         assert (added["outcome"], added["status"]) == ("ADDED", "done")
         tea, bo = await agent.find("tea"), await agent.find("tide")
-        for act, memory, more in (
-            ("edit", tea, {"content": "Al likes coffee in the morning"}),
-            ("retire", bo, {}),
-        ):
-            done = await agent.call(
-                "change_memory",
-                ref=memory["ref"],
-                version=memory["version"],
-                act=act,
-                reason="as told",
-                **more,
-            )
-            assert done["status"] == "done", done
-            assert done["diff"]
-        coffee = await agent.find("coffee")
-        office = await agent.find("harbour")
-        for act, more in (
-            ("supersede", {"content": "Al works at the new light tower since May"}),
-            ("link", {"relation": "knows", "target": "bo"}),
-        ):
-            memory = office if act == "supersede" else coffee
-            done = await agent.call(
-                "change_memory",
-                ref=memory["ref"],
-                version=memory["version"],
-                act=act,
-                reason="as told",
-                **more,
-            )
-            assert done["status"] == "done", done
+        assert (await agent.change(tea, "edit", content="Al likes coffee at noon"))["diff"]
+        assert (await agent.change(bo, "retire"))["diff"]
+        coffee, office = await agent.find("coffee"), await agent.find("harbour")
+        await agent.change(office, "supersede", content="Al works at the new light tower since May")
+        await agent.change(coffee, "link", relation="knows", target="bo")
+        coffee, river = await agent.find("coffee"), await agent.find("river")
+        others = [{"ref": river["ref"], "version": river["version"]}]
+        await agent.change(coffee, "merge", content="Al likes coffee, Cy rows", others=others)
         history = await agent.call("get_history", ref=coffee["ref"])
         assert any(each["author"] == f"{NAME} 2.1" for each in history["versions"])
     person = open_library(tmp_path, root)
     person.load()
     log = person.log()
     assert {action.author for action in log} == {Author(NAME, "2.1", session)}
-    assert len(log) == 5
+    assert len(log) == 6
     for action in log:
         person.undo(action.id)
     assert stored(root) == before
