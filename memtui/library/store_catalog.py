@@ -59,7 +59,8 @@ class StoreSummary(Struct, frozen=True):
     is_here: bool
     """It belongs to the folder memtui was started in."""
     is_open: bool
-    count: int = 0
+    count: int | None = 0
+    """None: the store is asked instead of read."""
     last_write: datetime | None = None
     """Time of change of its newest file."""
     unreadable: tuple[Unreadable, ...] = ()
@@ -241,7 +242,7 @@ def look_up_path(typed: str) -> TypedPath:
 class StoreContents(Struct, frozen=True):
     """What is known of a store once it has been read."""
 
-    count: int = 0
+    count: int | None = 0
     last_write: datetime | None = None
     unreadable: tuple[Unreadable, ...] = ()
     read_only: str = ""
@@ -252,7 +253,10 @@ def contents_of(library: Library) -> dict[str, StoreContents]:
     written = library.last_writes()
     return {
         KnownStore(state.root, state.format).key: StoreContents(
-            state.count, written.get(state.label), state.unreadable, state.read_only
+            None if state.is_asked else state.count,
+            written.get(state.label),
+            state.unreadable,
+            state.read_only,
         )
         for state in library.snapshot.stores
     }
