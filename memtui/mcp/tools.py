@@ -43,7 +43,7 @@ from memtui.mcp.framing import (
 from memtui.model import Memory, format_time
 from memtui.progress import Cancelled
 from memtui.query import Query, relax
-from memtui.stores.queryable import MAX_RANKED, Accuracy
+from memtui.stores.queryable import MAX_RANKED, Accuracy, Count
 from memtui.text import mask_part, mask_secrets, one_line
 
 if TYPE_CHECKING:
@@ -427,6 +427,12 @@ def get_related(call: Call, ref: Ref, limit: Limit = 10) -> Related:
     return {"links": shown(links), "similar": memories}
 
 
+def _counted(count: Count) -> dict[str, Any]:
+    """The number of memories of a store, and how far it can be trusted if it is not exact."""
+    accuracy = {} if count.accuracy is Accuracy.EXACT else {"memories_are": str(count.accuracy)}
+    return {"memories": count.value, **accuracy}
+
+
 def get_overview(call: Call) -> Overview:
     """Get the stores with their counts, what cannot be read, and what you are allowed to do."""
     from memtui.context import list_recipes
@@ -436,7 +442,7 @@ def get_overview(call: Call) -> Overview:
         {
             "store": state.label,
             "program": library.names.of(state.label),
-            "memories": library.count_in(state),
+            **_counted(library.count_in(state)),
             "unreadable": [f"{one.file}: {one.reason}" for one in state.unreadable[:5]],
             "read_only": library.queried.refusal(state.label)
             or library.store(state.label).read_only,
