@@ -26,6 +26,11 @@ SERVED_VARIABLE = "MEMTUI_SERVED"
 READ_ONLY = "read-only"
 
 
+def served_mode() -> str:
+    """Return how the screen is shown in a browser: `READ_ONLY` or `write`; empty on a terminal."""
+    return os.environ.get(SERVED_VARIABLE, "")
+
+
 def config_folder() -> Path:
     """Return the folder of the person's settings and themes."""
     file = _from_environment(CONFIG_VARIABLE)
@@ -198,3 +203,19 @@ def bundled_folder(name: str) -> Path:
         if folder.is_dir():
             return folder
     raise FileNotFoundError(f"memtui was installed without its {name} folder; install it again")
+
+
+SERVERS = {"postgres": "team", "langgraph": "langgraph"}
+"""How the address of a store on a server begins, up to its colon -> its format; a service of
+`pg_service.conf` follows."""
+
+
+def is_address(name: str) -> bool:
+    """Whether a name is the address of a store on a server, not a path."""
+    scheme, colon, _ = name.partition(":")
+    return bool(colon) and scheme in SERVERS
+
+
+def is_place(name: str) -> bool:
+    """Whether a name is an address, or a path that exists; else it may be a label."""
+    return is_address(name) or os.path.exists(name)

@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     settings.register_profile(
         "memtui",
-        max_examples=count(60, 400),
+        max_examples=count(30, 400),
         deadline=None,  # an example that a busy machine takes longer for is no fault
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     )

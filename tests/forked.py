@@ -8,23 +8,37 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from types import TracebackType
-from typing import Any
 
 ROOT = Path(__file__).parents[1]
+CRASHED = 70
+"""Exit code of what ends without one: no command ends with it."""
+ASK = f"""\
+import json, os, socket, sys
+asked = [sys.argv[1:], dict(os.environ), os.getcwd()]
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect(__ADDRESS__)
+    socket.send_fds(server, [json.dumps(asked).encode() + b"\\n"], [0, 1, 2])
+    code = server.makefile().read()
+sys.exit(int(code or {CRASHED}))
+"""
+"""What stands in the place of `memtui`: it hands its streams over, and waits."""
 
 
 class Forked:
     """The process that is forked from; started with the first command."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="memtui-")  # a socket's path is short
+        self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Forked:
         return self
@@ -35,42 +49,55 @@ class Forked:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._process is not None and self._process.stdin:
-            self._process.stdin.close()
-            self._process.wait()
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+        self._folder.cleanup()
+
+    @property
+    def programs(self) -> Path:
+        """A folder for PATH, with a program `memtui` in it."""
+        folder = Path(self._folder.name)
+        if self._process is None:
+            address, program = folder / "socket", folder / "memtui"
+            asking = ASK.replace("__ADDRESS__", repr(str(address)))
+            program.write_text(f"#!{sys.executable} -IS\n{asking}")
+            program.chmod(0o755)
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind(str(address))
+                listening.listen()
+                number = listening.fileno()
+                command = [sys.executable, "-m", "tests.forked", str(number)]
+                pipe = subprocess.PIPE  # as most streams of a command, it has no position
+                self._process = subprocess.Popen(
+                    command, cwd=ROOT, pass_fds=[number], stdin=pipe, stdout=pipe, stderr=pipe
+                )
+        return folder
 
     def run(
         self, arguments: Sequence[object], environment: Mapping[str, str], folder: Path
     ) -> subprocess.CompletedProcess[str]:
         """Run `memtui ARGUMENTS` there, with nothing on standard input."""
-        process = self._started()
-        assert process.stdin
-        assert process.stdout
-        words = [str(argument) for argument in arguments]
-        with NamedTemporaryFile("r+") as out, NamedTemporaryFile("r+") as errors:
-            asked = [words, dict(environment), str(folder), [out.name, errors.name]]
-            process.stdin.write(json.dumps(asked) + "\n")
-            process.stdin.flush()
-            code = int(process.stdout.readline())
-            texts = [out.read(), errors.read()]
-        return subprocess.CompletedProcess(["memtui", *words], code, *texts)
-
-    def _started(self) -> subprocess.Popen[str]:
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.forked"],
-                cwd=ROOT,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-        return self._process
+        return subprocess.run(
+            [self.programs / "memtui", *map(str, arguments)],
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
 
-def _become(words: list[str], environment: dict[str, str], folder: str, streams: list[str]) -> int:
+def _become(asking: socket.socket) -> int:
     """In the child: be the command; returns its exit code."""
-    for number, path in enumerate([os.devnull, *streams]):
-        os.dup2(os.open(path, os.O_RDWR), number)
+    data, streams, *_ = socket.recv_fds(asking, 1 << 16, 3)
+    while not data.endswith(b"\n"):
+        data += asking.recv(1 << 16)
+    words, environment, folder = json.loads(data)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
@@ -80,7 +107,7 @@ def _become(words: list[str], environment: dict[str, str], folder: str, streams:
     return main()
 
 
-def _serve() -> None:
+def _serve(listening: socket.socket) -> None:
     from memtui.cli import (  # noqa: F401
         change_commands,
         group,
@@ -92,21 +119,26 @@ def _serve() -> None:
     from memtui.library import Library  # noqa: F401
     from memtui.search import matching, whoosh_index  # noqa: F401
 
-    for line in iter(sys.stdin.readline, ""):
-        asked: list[Any] = json.loads(line)
-        child = os.fork()
-        if not child:
-            code = 70  # no command ends with it
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
+    while True:
+        asking, _ = listening.accept()
+        with asking:
+            if os.fork():
+                continue
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            code = CRASHED
             try:
-                code = _become(*asked)
+                code = _become(asking)
+            except SystemExit as error:
+                code = error.code if isinstance(error.code, int) else 1
             except BaseException:
                 traceback.print_exc()
             finally:
                 sys.stdout.flush()
                 sys.stderr.flush()
+                asking.send(str(code).encode())
                 os._exit(code)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
 if __name__ == "__main__":
-    _serve()
+    _serve(socket.socket(fileno=int(sys.argv[1])))

@@ -15,9 +15,13 @@ T = TypeVar("T")
 VARIABLE = "MEMTUI_LONG"
 
 
+def is_long() -> bool:
+    return bool(os.environ.get(VARIABLE))
+
+
 def count(usual: int, long: int) -> int:
     """The repetitions of a test in this run."""
-    return long if os.environ.get(VARIABLE) else usual
+    return long if is_long() else usual
 
 
 def share(items: Sequence[T], number: int, every: int) -> Sequence[T]:

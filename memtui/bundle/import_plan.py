@@ -33,7 +33,8 @@ from memtui.stores.base import Store, WritableStore
 from memtui.stores.format import ExchangeDocument, ExportRequest, Format, IncomingStore
 from memtui.stores.plans import BatchView
 from memtui.stores.registry import format_of
-from memtui.text import counted
+from memtui.text import counted, cut_line
+from memtui.upkeep.checks import find_dangers
 
 _NOT_IMPORTED = frozenset({"ref", "store", "origin", "also", "also_entities"})
 """Fields that say where the memory was stored."""
@@ -169,6 +170,16 @@ class StoreImport(Struct, frozen=True):
     refused: tuple[RefusedMemory, ...] = ()
     reason: str = ""
     """The store's own summary, where it plans the whole import itself."""
+    is_published: bool = False
+    """The target is read by other people."""
+
+    @property
+    def dangers(self) -> dict[str, tuple[str, ...]]:
+        """Headline of each memory that would be published and should not be before somebody has
+        looked at it -> its secrets and planted instructions."""
+        memories = [item.memory for item in self.new] if self.is_published else []
+        found = ((cut_line(each.headline, 60), find_dangers(each)) for each in memories)
+        return {name: tuple(dangers) for name, dangers in found if dangers}
 
 
 class ImportPlan(Struct, frozen=True):
@@ -303,7 +314,8 @@ class _Planner(Struct):
                 existing.add(item)
                 new.append(replace(item, lost=(*item.lost, *plan.lost)))
         source, label, differing = incoming.label, target.label, tuple(conflicts)
-        return StoreImport(source, label, tuple(new), tuple(unchanged), differing, tuple(refused))
+        lists = tuple(new), tuple(unchanged), differing, tuple(refused)
+        return StoreImport(source, label, *lists, is_published=target.is_shared)
 
     def _conflict(
         self, item: MappedMemory, plan: Plan, found: Memory | None

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from memtui.cli.commands import COMMANDS
 from memtui.errors import MemtuiError, QueryError
+from memtui.paths import is_place
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -50,7 +51,7 @@ def _is_opening(arguments: Sequence[str]) -> bool:
     """Whether the arguments are only paths to open, for which click is not imported."""
     if (arguments and arguments[0] in COMMANDS) or "_MEMTUI_COMPLETE" in os.environ:
         return False
-    return all(os.path.exists(argument) for argument in arguments)
+    return all(map(is_place, arguments))
 
 
 def _run_command(arguments: Sequence[str]) -> int:

@@ -42,8 +42,9 @@ def _first_memories(found: SearchResult, limit: int, everything: bool) -> list[M
     return [found.rows[slot] for slot in slots]
 
 
-def _print_rest(shown: int, total: int) -> None:
-    if shown < total:
+def _print_rest(shown: int, found: SearchResult) -> None:
+    if shown < found.total:
+        total = number(found.total, found.accuracy) if found.accuracy != "exact" else found.total
         click.echo(f"showing {shown} of {total}; use --all for the rest", err=True)
 
 
@@ -69,9 +70,10 @@ def list_(
     if as_json:
         output.print_json([to_record(memory) for memory in memories])
         return
-    about = {found.rows[slot].ref for slot in found.slots if found.is_approximate(slot)}
+    shown = found.slots[: len(memories)]
+    about = {found.rows[slot].ref for slot in shown if found.is_approximate(slot)}
     output.print_memories(memories, about=about)
-    _print_rest(len(memories), found.total)
+    _print_rest(len(memories), found)
 
 
 @command
@@ -127,16 +129,16 @@ def search(
     else:
         for at, memory in enumerate(memories):
             _print_hit(library, found, at, memory, explain)
-        _print_rest(len(memories), found.total)
+        _print_rest(len(memories), found)
         if everywhere:
             print("\nformer versions")
             search_former(library, asked, limit, as_json)
             print("\nsaid in sessions")
             search_sessions(query, limit, as_json)
-    for hint in found.hints:
+    for hint in (*found.hints, *found.limits):
         click.echo(one_line(hint), err=True)
     if not found.total and not everywhere:
-        ways = count_first(relax(query), lambda weaker: library.find(weaker).total)
+        ways = count_first(relax(query), lambda weaker: library.count(weaker).value)
         counted_ways = [f"{what}: {number(count)}" for what, count in ways.items()]
         click.echo(one_line("; ".join(["no matches", *counted_ways])), err=True)
         raise click.exceptions.Exit(1)
@@ -298,7 +300,7 @@ def stats(as_of: str | None, stores: Sequence[str], as_json: bool, **filters: An
         return
     output.print_fields(
         [
-            ("memories", number(statistics.total)),
+            ("memories", number(statistics.total, statistics.accuracy)),
             ("oldest", date(statistics.oldest)),
             ("newest", date(statistics.newest)),
             ("on disk", size(statistics.bytes)),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from memtui.cli.commands import COMMANDS
 from memtui.errors import StoreError, find_nearest
+from memtui.paths import is_address, is_place
 from memtui.text import counted, one_line
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def show_stores(
     StoreError for an unknown name.
     """
     refuse_missing(names)
-    named = [Path(name).absolute() for name in names]
+    named = [Path(name) if is_address(name) else Path(name).absolute() for name in names]
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         library = load_library(names)
         _print_summary(library)
@@ -50,7 +51,7 @@ def show_stores(
         return find_catalog(names, looks=looks)
 
     def open_chosen() -> Library:
-        if all(Path(name).exists() for name in names):
+        if all(map(is_place, names)):
             return catalog().open(catalog().chosen())
         return open_library(names)
 
@@ -59,7 +60,10 @@ def show_stores(
 
 def _print_summary(library: Library) -> None:
     for state in library.snapshot.stores:
-        print(f"{state.label}: {counted(state.count, 'memory')} in {one_line(str(state.root))}")
+        number = counted(state.count, "memory")
+        if state.label in library.queried.stores:
+            number = "asked for by pages,"
+        print(f"{state.label}: {number} in {one_line(str(state.root))}")
         for item in state.unreadable:
             print(f"  unreadable: {one_line(item.file)}: {one_line(item.reason)}")
 
@@ -75,6 +79,10 @@ def load_library(names: Sequence[str]) -> Library:
     with shown_progress() as report:
         library.load(report)
         library.loaded.save_new(report)
+    library.queried.connect()
+    faults = [*library.queried.faults.values()]
+    if faults and len(faults) == len(library.stores):
+        raise faults[0]
     return library
 
 
@@ -124,7 +132,13 @@ def note_incomplete() -> None:
 
 def _find_unreadable(library: Library) -> list[Unreadable]:
     # A file that vanished since the folder was listed holds nothing that could be missing.
-    return [item for s in library.snapshot.stores for item in s.unreadable if not item.gone]
+    read = [item for s in library.snapshot.stores for item in s.unreadable if not item.gone]
+    asked = library.queried
+    away = asked.faults.items()
+    return [
+        *read,
+        *(Unreadable(str(asked.stores[label].root), fault.what) for label, fault in away),
+    ]
 
 
 def load_library_as_of(names: Sequence[str], as_of: str | None) -> Library:
@@ -147,7 +161,7 @@ def open_library(names: Sequence[str]) -> Library:
     Raises StoreError for a name that is neither, and where there is no store at all.
     """
     catalog = find_catalog(names)
-    labels = [name for name in names if not Path(name).exists()]
+    labels = [name for name in names if not is_place(name)]
     known = catalog.known() if labels else catalog.chosen()
     if not known:
         if labels:
@@ -189,7 +203,7 @@ def find_catalog(names: Sequence[str], *, looks: bool = True) -> StoreCatalog:
         print(f"memtui: {one_line(str(problem))}", file=sys.stderr)
     settings = loaded.settings
     listed = _named(names)
-    by_path = bool(names) and all(Path(name).exists() for name in names)
+    by_path = bool(names) and all(map(is_place, names))
     if not by_path:
         listed += _listed_stores(settings)
     return StoreCatalog(
@@ -202,7 +216,7 @@ def find_catalog(names: Sequence[str], *, looks: bool = True) -> StoreCatalog:
 
 
 def _named(names: Sequence[str]) -> list[KnownStore]:
-    return [each for name in names if Path(name).exists() for each in _stores_within(Path(name))]
+    return [each for name in names if is_place(name) for each in _stores_within(Path(name))]
 
 
 def _open(stores: Sequence[KnownStore], settings: Settings) -> Library:
@@ -211,11 +225,10 @@ def _open(stores: Sequence[KnownStore], settings: Settings) -> Library:
     from memtui.search.ranking import read_weights
     from memtui.search.salience import read_constants
 
-    served = os.environ.get(paths.SERVED_VARIABLE)
     return Library.open(
         [store.root for store in stores],
         cache=paths.cache_folder(),
-        state=None if served == paths.READ_ONLY else paths.state_folder(),
+        state=None if paths.served_mode() == paths.READ_ONLY else paths.state_folder(),
         labels=[store.label for store in stores],
         formats=[store.format for store in stores],
         weights=read_weights(
@@ -239,7 +252,7 @@ def nothing_open(catalog: StoreCatalog) -> StoreError:
 def refuse_missing(names: Sequence[str]) -> None:
     """Raise StoreError for a name that can only be a path and does not exist."""
     for name in names:
-        if os.sep in name and not Path(name).exists():
+        if os.sep in name and not is_place(name):
             raise StoreError("no such file or directory", where=name)
 
 
@@ -247,6 +260,7 @@ def _stores_within(path: Path, label: str = "") -> list[KnownStore]:
     from memtui.library import opening
     from memtui.library.store_catalog import KnownStore
 
+    label = label or opening.label_of(path)
     return [KnownStore(root, format, label) for root, format in opening.stores_within(path)]
 
 

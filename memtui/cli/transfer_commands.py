@@ -17,12 +17,13 @@ from memtui.cli import store_selection
 from memtui.cli.options import argument, command, option, query_from
 from memtui.cli.output import print_effects, print_json, shown_progress, write_action
 from memtui.errors import MemtuiError, Refused
+from memtui.paths import is_address, is_place
 from memtui.query import filter_values
 from memtui.text import counted, number, one_line, size
 
 if TYPE_CHECKING:
     from memtui.bundle.bundle_reader import ImportDocument
-    from memtui.bundle.import_plan import ImportPlan
+    from memtui.bundle.import_plan import ImportPlan, StoreImport
     from memtui.bundle.restoring import Restoration
 
 _PATH = click.Path(path_type=Path)
@@ -92,7 +93,7 @@ def export(
         )
     library = store_selection.load_library_as_of(stores, as_of)
     found = None if takes_whole else library.find(query)
-    chosen = None if found is None else [found.rows[slot] for slot in found.slots]
+    chosen = None if found is None else library.memories_of(found)
     every = "all" in filter_values(query, "status")
     with shown_progress() as report:
         exported = exporting.export_memories(
@@ -117,6 +118,7 @@ def import_(
         metavar="STORE",
         help="Path or label of a store; or an empty or new folder, which gets the same files.",
     ),
+    publish: bool = option(help="Import into a team's store without asking."),
     *,
     stores: Sequence[str],
     dry_run: bool,
@@ -127,14 +129,18 @@ def import_(
     Existing memories are never changed: identical ones are skipped, and one that differs from the
     memory with the same id is listed as a conflict and skipped. `memtui undo` undoes the whole
     import; --dry-run shows its plan.
+
+    What would be published in a team's store is listed first, with the secrets and instructions in
+    it, and asked about.
     """
     from memtui.bundle.bundle_reader import read_document
     from memtui.bundle.restoring import is_empty
 
     document = read_document(file)
-    if into and ("/" in into or not _is_label(into, stores)) and is_empty(Path(into)):
+    is_path = into and not is_address(into) and ("/" in into or not _is_label(into, stores))
+    if into and is_path and is_empty(Path(into)):
         return _restore(document, Path(into), dry_run, as_json)
-    return _merge(document, into, stores, dry_run, as_json)
+    return _merge(document, into, stores, dry_run, as_json, publish)
 
 
 def _is_label(name: str, stores: Sequence[str]) -> bool:
@@ -183,13 +189,18 @@ def _restoration_record(plan: Restoration, action: int | None, dry_run: bool) ->
 
 
 def _merge(
-    document: ImportDocument, into: str | None, stores: Sequence[str], dry_run: bool, as_json: bool
+    document: ImportDocument,
+    into: str | None,
+    stores: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
+    publish: bool,
 ) -> int:
     from memtui.bundle.import_plan import plan_import
     from memtui.library.planning import planned_import
 
     label = ""
-    if into and Path(into).exists():
+    if into and is_place(into):
         library = store_selection.load_library([into])
         label = library.stores[0].label if len(library.stores) == 1 else ""
     else:
@@ -199,6 +210,7 @@ def _merge(
         plan = plan_import(document, library, label, report)
     action = None
     if not dry_run and plan.has_edits:
+        _ask_to_publish(plan, publish)
         with _ignore_interrupts():
             action = write_action(library, lambda: library.apply(planned_import(plan))).id
     if as_json:
@@ -206,6 +218,25 @@ def _merge(
     else:
         _print_plan(plan, dry_run)
     return 0
+
+
+def _ask_to_publish(plan: ImportPlan, publish: bool) -> None:
+    """List what a team would read, and ask. Raises Refused without a terminal, Abort."""
+    published = [part for part in plan.imports if part.is_published and part.new]
+    if publish or not published:
+        for part in published:
+            _print_dangers(part)
+        return
+    if not sys.stdin.isatty():
+        do = "--dry-run shows it, --publish imports it"
+        raise Refused("nothing is published before somebody has seen it", do=do)
+    _print_plan(plan, dry_run=True)
+    click.confirm("Publish this?", abort=True, err=True)
+
+
+def _print_dangers(part: StoreImport) -> None:
+    for headline, dangers in part.dangers.items():
+        click.echo(f"memtui: {one_line(headline)}: {one_line('; '.join(dangers))}", err=True)
 
 
 def _import_record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
@@ -217,6 +248,7 @@ def _import_record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
                 "source": store_import.source,
                 "target": store_import.target,
                 "new": [item.memory.ref for item in store_import.new],
+                "dangers": {name: list(found) for name, found in store_import.dangers.items()},
                 "same": [memory.ref for memory in store_import.same],
                 "conflicts": [
                     {"ref": c.memory.ref, "existing": c.existing, "differs": list(c.differs)}
@@ -247,6 +279,9 @@ def _print_plan(plan: ImportPlan, dry_run: bool) -> None:
         _print_some(
             f"conflict  {c.memory.ref}: {', '.join(c.differs)}" for c in store_import.conflicts
         )
+        if store_import.is_published and dry_run:
+            _print_some(f"publishes {item.memory.headline}" for item in store_import.new)
+            _print_dangers(store_import)
         _print_some(f"rejected  {r.memory.ref}: {r.why}" for r in store_import.refused)
     if plan.lost:
         print("fields lost:")

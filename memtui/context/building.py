@@ -215,7 +215,7 @@ def build_own(task: Task, sections: Sequence[OwnSection]) -> tuple[list[Section]
         if section.sort:
             query = replace(query, sort=Sort(section.sort))
         query = replace(query, conditions=(*query.conditions, *task.only.conditions))
-        found = task.source.find(query)
+        found = task.source.find_loaded(query)
         limit = section.limit if task.limit is None else min(section.limit, task.limit)
         entries = [
             PackEntry(found.rows[slot].ref, cited_line(found.rows[slot], task), why=section.query)

@@ -144,7 +144,7 @@ class PackSource(StoreView, Protocol):
         """Knows under which name each store is shown."""
         ...
 
-    def find(self, query: Query) -> Found:
+    def find_loaded(self, query: Query) -> Found:
         """Run a query on the loaded memories."""
         ...
 
@@ -194,7 +194,8 @@ class Task(Struct, frozen=True):
             if values and not queries.filter_values(query, name):
                 query = queries.with_filter_values(query, name, values)
         terms = tuple(Term(word, TermKind.WORD) for word in task_words(text))
-        return self.source.find(replace(query, terms=terms, sort=sort, as_written=as_written))
+        asked = replace(query, terms=terms, sort=sort, as_written=as_written)
+        return self.source.find_loaded(asked)
 
 
 def task_words(text: str) -> tuple[str, ...]:

@@ -132,6 +132,11 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
         hidden = self.hidden if self.total else ()
         return tuple(filter(None, (self.hint, *(each.advice for each in hidden))))
 
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Notes for who reads hits without a screen: what the order was made of, what is away."""
+        return ()
+
     @cached_property
     def facets(self) -> Facets:
         """How many hits a filter on each value would leave."""

@@ -233,6 +233,8 @@ def store_versions(memory: Memory, store: Store) -> list[TextVersion]:
             note = f"change {each.number}"
             found.append(TextVersion(each.memory, VersionOrigin.KEPT, began, by, note))
         began, by = each.until, each.who
+    if found:
+        found.append(TextVersion(memory, VersionOrigin.KEPT, began, by))
     return found
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from memtui.errors import MemtuiError, StoreError
+from memtui.paths import SERVERS, is_address
 from memtui.stores import registry
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 from memtui.stores.format import Format
@@ -42,6 +43,8 @@ def detect_store(path: Path, format: str = "") -> FoundStore:
     Raises:
         StoreError: there is no store, or no such format or profile.
     """
+    if is_address(str(path)):
+        return FoundStore(_format_of(str(path)), path)
     path = path.absolute()
     try:
         exists = path.exists()
@@ -62,6 +65,17 @@ def detect_store(path: Path, format: str = "") -> FoundStore:
             do=f"memtui reads {', '.join(f.name for f in registry.formats())}",
         )
     return FoundStore(*detected)
+
+
+def _format_of(address: str) -> Format:
+    found = registry.format_of(SERVERS[address.partition(":")[0]])
+    assert found is not None
+    return found
+
+
+def label_of(path: Path) -> str:
+    """The label that an address suggests: the name of its service; "" for a path."""
+    return str(path).partition(":")[2] if is_address(str(path)) else ""
 
 
 def _closed_folder(path: Path) -> str:
@@ -94,6 +108,8 @@ def stores_within(path: Path) -> list[tuple[Path, str]]:
 
     Where none is recognised the path itself without a format, so that opening it says why.
     """
+    if is_address(str(path)):
+        return [(path, _format_of(str(path)).name)]
     found = registry.detect_within(path.absolute())
     return [(root, known.name) for known, root in found] or [(path, "")]
 
@@ -145,11 +161,12 @@ def open_stores(found: Iterable[FoundStore], labels: Sequence[str] = ()) -> tupl
     used: set[str] = set()
     roots: set[str] = set()
     for number, item in enumerate(found):
-        real = f"{item.format.name}\0{os.path.realpath(item.root)}"
+        root = str(item.root)
+        real = f"{item.format.name}\0{root if is_address(root) else os.path.realpath(root)}"
         if real in roots:
             continue
         roots.add(real)
-        given_label = labels[number] if number < len(labels) else ""
+        given_label = (labels[number] if number < len(labels) else "") or label_of(item.root)
         label = unique_label(_PLAIN.sub("-", given_label or item.format.name), used)
         used.add(label)
         stores.append(_open_store(item, label))

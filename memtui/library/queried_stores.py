@@ -18,13 +18,12 @@ from itertools import accumulate, zip_longest
 from math import inf, isnan
 from operator import attrgetter
 from threading import Lock
-from time import monotonic
 from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memtui.errors import MemtuiError, NotConnected, QueryStopped, RefError
+from memtui.errors import MemtuiError, QueryStopped, RefError, StoreError
 from memtui.insight.statistics import Statistics, order_counts
 from memtui.library.finding import SearchResult
 from memtui.library.result_window import PAGE, Line, ResultWindow, Run
@@ -57,8 +56,6 @@ MAX_NUMBERED = 40_000
 MAX_MARKED = 10_000
 COUNTED_TO = 1_000
 """Hits that are counted exactly."""
-STRAY_SECONDS = 1.0
-"""A question that was stopped sooner, and not by us, was stopped in place of the one before."""
 EPOCH = date(1970, 1, 1)
 _NOTHING = Answer(Page(), Count(0), FoundFacets({}))
 
@@ -228,6 +225,13 @@ class QueriedResult(SearchResult, frozen=True, eq=False, dict=True, kw_only=True
         return " and ".join(parts)
 
     @property
+    def limits(self) -> tuple[str, ...]:
+        joined = "the stores are joined by rank" if self.is_joined_by_rank else ""
+        among = f"ordered are {self.among}" if self.among else ""
+        away = (f"{label} does not answer: {fault.what}" for label, fault in self.faults.items())
+        return tuple(filter(None, (among, joined, *away)))
+
+    @property
     def is_joined_by_rank(self) -> bool:
         """Whether scores of several collections stand in one list."""
         return bool(self.origins) and len({id(found) for found, _ in self.origins}) > 1
@@ -255,11 +259,6 @@ class QueriedResult(SearchResult, frozen=True, eq=False, dict=True, kw_only=True
         found, at = self.origins[position]
         return found.explain(at, weights)
 
-    def slots_of_refs(self, refs: Collection[str]) -> set[int]:
-        window = self.window
-        slots = self.slots if window is None else [line.slot for line in window.run.lines]
-        return {slot for slot in slots if self.rows[slot].ref in refs}
-
 
 class QueriedStores:
     """The queried stores of a library; may be used from any thread."""
@@ -274,8 +273,8 @@ class QueriedStores:
         """Stores that are connected again, whose lists are still those of before."""
         self.answered: dict[str, datetime] = {}
         """When each store last answered."""
-        self.faults: dict[str, NotConnected] = {}
-        """Why a store is not connected."""
+        self.faults: dict[str, StoreError] = {}
+        """Why a store does not answer."""
 
     def __bool__(self) -> bool:
         return bool(self.stores)
@@ -287,20 +286,14 @@ class QueriedStores:
         cancelled: IsCancelled = never,
     ) -> Value:
         """Ask a store, and note whether it is connected. Raises what it raises, Cancelled."""
-        begun = monotonic()
         try:
-            try:
-                answer = question()
-            except QueryStopped:
-                if cancelled() or monotonic() - begun > STRAY_SECONDS:
-                    raise
-                answer = question()
-        except NotConnected as error:
-            self.faults[store.label] = error
-            raise
+            answer = question()
         except QueryStopped as error:
             if cancelled():
                 raise Cancelled from error
+            raise
+        except StoreError as error:
+            self.faults[store.label] = error
             raise
         if self.faults.pop(store.label, None) is not None:
             self._returned.add(store.label)
@@ -355,7 +348,7 @@ class QueriedStores:
             mark = self._marks.get(label, "")
             try:
                 found = self._ask(store, partial(store.changed_since, mark))
-            except (NotConnected, QueryStopped):
+            except StoreError:
                 continue
             self._marks[label] = found.mark
             self.seen.forget(label, found.refs if found.is_complete else None)
@@ -364,6 +357,12 @@ class QueriedStores:
             is_other |= bool(found.refs) or not found.is_complete or label in self._returned
             self._returned.discard(label)
         return is_other
+
+    def connect(self) -> None:
+        """Connect to the stores; `faults` then says which do not answer."""
+        for store in self.stores.values():
+            with suppress(StoreError):
+                self._ask(store, partial(store.get, ()))
 
     def take_changed(self) -> frozenset[int]:
         """The slots of the memories that were found changed since the last call."""
@@ -379,14 +378,14 @@ class QueriedStores:
         return self._ask(store, partial(store.wait_for_change, timeout))
 
     def refusal(self, label: str) -> str:
-        """Why nothing can be done in a store at present; "" if it is connected."""
-        return f"{label} is not connected" if label in self.faults else ""
+        """Why nothing can be done in a store at present; "" if it answers."""
+        fault = self.faults.get(label)
+        return "" if fault is None else f"{label} does not answer: {fault.what}"
 
     # ---- searching ------------------------------------------------------------------------------
 
     def find(
         self,
-        query: Query,
         loaded: SearchResult,
         rank: Rank,
         cancelled: IsCancelled = never,
@@ -395,8 +394,7 @@ class QueriedStores:
         """Search these stores too.
 
         Args:
-            query: What `loaded` answers.
-            loaded: The hits among the loaded memories.
+            loaded: The hits of the query among the loaded memories.
             rank: Searches some memories.
             cancelled: Asked while the stores answer.
             near: A position and its line, where the list is looked at; None: its beginning.
@@ -404,6 +402,7 @@ class QueriedStores:
         Raises:
             Cancelled: `cancelled` returned True.
         """
+        query = loaded.query
         answers = tuple(
             self._answer(store, query, rank, cancelled)
             for store in self.stores.values()
@@ -435,7 +434,7 @@ class QueriedStores:
         limit = MAX_RANKED if is_ranked else 2 * PAGE
         try:
             answer = self._ask(store, partial(store.answer, query, limit, COUNTED_TO), cancelled)
-        except (NotConnected, QueryStopped) as error:
+        except StoreError as error:
             memories = self.seen.of(store.label)
             page, answer = Page(tuple(memories)), _NOTHING
             fault: MemtuiError | None = error
@@ -462,7 +461,7 @@ class QueriedStores:
         counts = [loaded]
         for store in self.stores.values():
             if _may_have(query, store.label):
-                with suppress(NotConnected, QueryStopped):
+                with suppress(StoreError):
                     ask = partial(store.count, query, COUNTED_TO)
                     counts.append(self._ask(store, ask, cancelled))
         return _sum(counts)
@@ -547,7 +546,7 @@ class QueriedStores:
             if each.fault is not None and each.ranked is not None:
                 counts.update(count_days(each.ranked.columns, each.ranked.slots)[0])
                 continue
-            with suppress(NotConnected, QueryStopped):
+            with suppress(StoreError):
                 ask = partial(each.store.buckets, query, "day")
                 found = self._ask(each.store, ask, cancelled)
                 counts.update({(day - EPOCH).days: count for day, count in found.items()})

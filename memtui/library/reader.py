@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -19,14 +20,14 @@ from memtui.library.guarded_store import guarded, unguarded
 from memtui.library.indexing import Index
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.opening import StoreSource
-from memtui.library.queried_stores import FIRST_SLOT, QueriedResult, QueriedStores
+from memtui.library.queried_stores import FIRST_SLOT, MAX_MARKED, QueriedResult, QueriedStores
 from memtui.library.reworded import find_reworded
 from memtui.library.semantic import EmbeddingResult, SemanticSearch
-from memtui.library.snapshot import Snapshot
+from memtui.library.snapshot import Snapshot, StoreState
 from memtui.library.store_names import StoreNames
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Report, never, silent, stoppable
-from memtui.query import Query
+from memtui.query import Query, with_filter_values
 from memtui.search import aggregates
 from memtui.search.columns import NO_SLOTS, Slots, diff_slots
 from memtui.search.documents import to_document
@@ -265,21 +266,43 @@ class LibraryReader:
         Raises:
             Cancelled: `cancelled` returned True.
         """
-        query = self.names.resolve(query)
-        found = finding.find(query, self._searchable(), cancelled)
+        found = self.find_loaded(query, cancelled)
         if not self.queried:
             return found
 
         def rank(query: Query, memories: Sequence[Memory]) -> SearchResult:
             return finding.find_among(query, memories, self._searchable(), cancelled)
 
-        return self.queried.find(query, found, rank, cancelled, near)
+        return self.queried.find(found, rank, cancelled, near)
+
+    def count_in(self, state: StoreState) -> int:
+        """Return how many memories a store has; of a queried one, current ones at least."""
+        if state.label not in self.queried.stores:
+            return state.count
+        return self.count(with_filter_values(Query(), "store", [state.label])).value
+
+    def find_loaded(self, query: Query, cancelled: IsCancelled = never) -> SearchResult:
+        """Return the hits of a query in the current snapshot, without queried stores.
+
+        Raises Cancelled.
+        """
+        return finding.find(self.names.resolve(query), self._searchable(), cancelled)
+
+    def memories_of(self, found: SearchResult) -> list[Memory]:
+        """Return all hits; raises Refused where a queried store has too many to hold."""
+        slots: Iterable[int] = found.slots
+        if isinstance(found, QueriedResult):
+            slots = islice(found.slots, MAX_MARKED + 1)
+        memories = [found.rows[slot] for slot in slots]
+        if isinstance(found, QueriedResult) and len(memories) > MAX_MARKED:
+            raise Refused(f"more than {number(MAX_MARKED)} memories", do="narrow the query")
+        return memories
 
     def count(self, query: Query, cancelled: IsCancelled = never) -> Count:
         """Return how many memories a query finds. Raises Cancelled."""
-        query = self.names.resolve(query)
-        loaded = Count(finding.find(query, self._searchable(), cancelled).total)
-        return self.queried.count(query, loaded, cancelled) if self.queried else loaded
+        found = self.find_loaded(query, cancelled)
+        count = Count(found.total)
+        return self.queried.count(found.query, count, cancelled) if self.queried else count
 
     def slots_of(self, query: Query, most: int, cancelled: IsCancelled = never) -> list[int]:
         """Return the slots of all hits, asking for those of queried stores page by page.

@@ -22,7 +22,7 @@ from memtui.errors import MemtuiError
 from memtui.library.library import Library
 from memtui.library.opening import unique_label
 from memtui.library.store_names import project_of
-from memtui.paths import read_private, write_private
+from memtui.paths import is_address, read_private, write_private
 from memtui.stores import registry
 from memtui.stores.base import Unreadable
 from memtui.text import file_name
@@ -43,7 +43,9 @@ class KnownStore(Struct, frozen=True):
     @property
     def key(self) -> str:
         """The same whichever way leads to the store."""
-        return f"{self.format.partition(':')[0]}:{os.path.realpath(self.root)}"
+        root = str(self.root)
+        real = root if is_address(root) else os.path.realpath(root)
+        return f"{self.format.partition(':')[0]}:{real}"
 
 
 class StoreSummary(Struct, frozen=True):

@@ -73,7 +73,7 @@ def _matching(library: Library, query: Query) -> set[str]:
     every = replace(query, since=None, until=None)
     if not any(condition.field == "status" for condition in query.conditions):
         every = with_filter_values(every, "status", ["all"])
-    found = library.find(every)
+    found = library.find_loaded(every)
     return {found.rows[slot].ref for slot in found.slots}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
 from msgspec import Struct
@@ -42,6 +43,7 @@ from memtui.mcp.framing import (
 from memtui.model import Memory, format_time
 from memtui.progress import Cancelled
 from memtui.query import Query, relax
+from memtui.stores.queryable import MAX_RANKED, Accuracy
 from memtui.text import mask_part, mask_secrets, one_line
 
 if TYPE_CHECKING:
@@ -85,6 +87,8 @@ class Found(Reply):
 
     memories: list[dict[str, Any]]
     total: int
+    total_is: NotRequired[str]
+    """`at least` or `about`, if it is not exact."""
     next_cursor: NotRequired[str]
     hints: NotRequired[list[str]]
     said_in_sessions: NotRequired[list[dict[str, Any]]]
@@ -264,7 +268,7 @@ def search_memories(
     library.embed_query(parsed)
     found = library.find(parsed)
     answer = _page(call, f"search\0{query}", found, library, limit, cursor)
-    hints = list(found.hints)
+    hints = [*found.hints, *found.limits]
     if not found.total:
         hints += [f"nothing is found; {what} there is more" for what in _weaker(library, parsed)]
     answer["hints"] = shown(hints)
@@ -431,9 +435,10 @@ def get_overview(call: Call) -> Overview:
         {
             "store": state.label,
             "program": library.names.of(state.label),
-            "memories": state.count,
+            "memories": library.count_in(state),
             "unreadable": [f"{one.file}: {one.reason}" for one in state.unreadable[:5]],
-            "read_only": library.store(state.label).read_only,
+            "read_only": library.queried.refusal(state.label)
+            or library.store(state.label).read_only,
         }
         for state in library.snapshot.stores[:100]
     ]
@@ -604,10 +609,9 @@ def _propose(call: Call, change: Change, reason: str, note: str = "") -> Changed
 
 def make(call: Call, change: Change, reason: str) -> Changed:
     """Make the change if this tool writes and its text is harmless, else propose it."""
-    if not call.writes:
-        return _propose(call, change, reason)
-    if dangers := dangers_in(texts_in(change.fields.values())):
-        return _propose(call, change, reason, f"not written at once: {'; '.join(dangers)}")
+    dangers = "; ".join(dangers_in(texts_in(change.fields.values())))
+    if dangers or not call.writes:
+        return _propose(call, change, reason, dangers)
     planned = call.library.plan([change])
     if not planned.has_edits:
         return _outcome(call, planned)
@@ -658,14 +662,16 @@ def _page(
     at = call.cursors.decode(asked, cursor)
     memories, rest = fit_page(found.slots, at, limit, record)
     answer: Found = {"memories": memories, "total": found.total}
+    if found.accuracy is not Accuracy.EXACT:
+        answer["total_is"] = str(found.accuracy)
     if rest is not None:
         answer["next_cursor"] = call.cursors.encode(asked, rest)
     return answer
 
 
 def _place_of(found: SearchResult, memory: Memory) -> int | None:
-    slots = found.slots_of_refs([memory.ref])
-    return next((at for at, slot in enumerate(found.slots) if slot in slots), None)
+    first = islice(found.slots, MAX_RANKED)  # a store of millions is not gone through
+    return next((at for at, s in enumerate(first) if found.rows[s].ref == memory.ref), None)
 
 
 def _weaker(library: Library, query: Query, memory: Memory | None = None) -> list[str]:

@@ -141,7 +141,7 @@ def collect(
         queue: what waits in the review; None leaves it out.
     """
     now = library.now()
-    memories = [found.rows[slot] for slot in found.slots]
+    memories = library.memories_of(found)
     shown = {memory.ref for memory in memories}
     proposals = [
         each

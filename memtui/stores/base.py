@@ -232,6 +232,9 @@ class Store(Protocol):
         Raises Refused."""
         return ()
 
+    is_shared: bool = False
+    """Whether other people read it: what is added is published."""
+
     # ---- what its program does ------------------------------------------------------------------
 
     reads_retired: bool = False

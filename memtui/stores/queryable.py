@@ -133,6 +133,8 @@ class QueryableStore(Store):
     for words that no memory has, which are not replaced by similar ones.
     """
 
+    is_shared = True
+
     def scan(self) -> Scan:
         """Nothing: this store is never read whole."""
         return Scan(())

@@ -57,7 +57,7 @@ PACKAGES = (
 )
 """memtui's own formats in the order in which they are tried, the least ambiguous first."""
 
-ASKED = ("team",)
+ASKED = ("team", "langgraph")
 """memtui's own formats that lie on a server, so that no folder is searched for them."""
 
 GROUP = "memtui.stores"

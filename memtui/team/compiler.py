@@ -20,6 +20,7 @@ from memtui.search import analysis
 from memtui.search.filters import make_matcher, match_names
 from memtui.search.query_terms import QueryTerm, analyze_terms, join_neighbours
 from memtui.stores.queryable import Position
+from memtui.team.rows import TABLE, Table
 from memtui.team.words import ENTITY, STEM, TAG, TYPE, quote, storable
 
 
@@ -46,24 +47,14 @@ class Compiled(NamedTuple):
     """The parts that are not in it, in words for people."""
 
 
-class Columns(NamedTuple):
-    """The expressions that stand for the fields of a memory in a table."""
+_TEXT = "(m.title || E'\\n' || m.content)"
+"""Title and content, which have an index of trigrams."""
+_EVERY_TEXT = (
+    "concat_ws(E'\\x01', m.title, m.content, array_to_string(m.tags, E'\\n'),"
+    " m.entity, m.type, m.source)"
+)
+"""All that is searched, with a sign between the fields that no phrase holds."""
 
-    words: str = "m.words"
-    id: str = "m.id"
-    updated: str = "m.updated"
-    created: str = "m.created"
-    importance: str = "m.importance"
-    text: str = "(m.title || E'\\n' || m.content)"
-    """Title and content, which have an index of trigrams."""
-    every_text: str = (
-        "concat_ws(E'\\x01', m.title, m.content, array_to_string(m.tags, E'\\n'),"
-        " m.entity, m.type, m.source)"
-    )
-    """All that is searched, with a sign between the fields that no phrase holds."""
-
-
-MEMORIES = Columns()
 Part = Sql | Words
 TRUE, FALSE = Sql("true"), Sql("false")
 _EMPTY = "'{}'"
@@ -74,7 +65,7 @@ _SHARED_REGEX = re.compile(r"(?:[^\\\[\](){}^$?*+|]|\\[.*+?()\[\]|/\\dws-]|[.*+?
 
 
 def compile_query(
-    query: Query, label: str, lifted: Collection[str] = (), columns: Columns = MEMORIES
+    query: Query, label: str, lifted: Collection[str] = (), table: Table = TABLE
 ) -> Compiled:
     """Return the condition that holds for the memories of a query.
 
@@ -82,34 +73,38 @@ def compile_query(
         query: A parsed search line; its order is not part of the condition.
         label: The label of the store, for `store:` and for refs.
         lifted: Fields whose filters are left out.
-        columns: Of the table.
+        table: What is asked.
     """
-    return _Compiler(label, columns).compile(query, frozenset(lifted))
+    return _Compiler(label, table).compile(query, frozenset(lifted))
+
+
+def has_status(query: Query) -> bool:
+    """Whether a query filters the status itself, so that the default filter does not apply."""
+    return any(part.field == "status" for part in query.all_conditions)
 
 
 class _Compiler:
-    def __init__(self, label: str, columns: Columns) -> None:
-        self.label, self.columns = label, columns
+    def __init__(self, label: str, table: Table) -> None:
+        self.label, self.table = label, table
         self.ignored: dict[str, None] = {}
 
     def compile(self, query: Query, lifted: frozenset[str]) -> Compiled:
         parts: list[Part] = [
             self._condition(part) for part in query.conditions if part.field not in lifted
         ]
-        has_status = any(part.field == "status" for part in query.all_conditions)
-        if not has_status and "status" not in lifted:
+        if not has_status(query) and "status" not in lifted:
             parts.append(_any_of("m.status", sorted(CURRENT)))
         if query.since is not None:
-            parts.append(Sql(f"{self.columns.updated} >= %s", (query.since.time,)))
+            parts.append(Sql("m.updated >= %s", (query.since.time,)))
         if query.until is not None:
-            parts.append(Sql(f"{self.columns.updated} <= %s", (query.until.time,)))
+            parts.append(Sql("m.updated <= %s", (query.until.time,)))
         parts += map(self._node, query.groups)
         if query.matches_nothing:
             parts.append(FALSE)
         text, every = self._text(query)
         parts += text
-        all_words = None if every is None else self._sql(every)
-        return Compiled(self._sql(_all(parts, self._sql)), all_words, tuple(self.ignored))
+        all_words = None if every is None else _to_sql(every)
+        return Compiled(_to_sql(_all(parts)), all_words, tuple(self.ignored))
 
     # ---- text -----------------------------------------------------------------------------------
 
@@ -124,23 +119,23 @@ class _Compiler:
                 self._ignore(f"~{term.text} (meaning; looked for as words)")
             elif term.kind is TermKind.FUZZY:
                 self._ignore(f"{term.text}~ (spelling; looked for as it is)")
-        excluded = [_not(self._term(term), self._sql) for term in terms.excluded]
+        excluded = [_not(self._term(term)) for term in terms.excluded]
         if not (terms.optional or terms.required):
             return [*excluded, *([FALSE] if terms.unusable else [])], None
         if self._is_joined(query):
             return excluded, None
         joined = join_neighbours(terms.optional)
         optional = [
-            _any([self._term(term), *map(_joined, joined.get(number, ()))], self._sql)
+            _any([self._term(term), *map(_joined, joined.get(number, ()))])
             for number, term in enumerate(terms.optional)
         ]
         found = [*map(self._term, terms.required), *excluded]
         if optional and not terms.required:
-            found = [_any(optional, self._sql), *found]
+            found = [_any(optional), *found]
         ids = self._ids(query)
         if ids is not None:
-            found = [_any([_all(found, self._sql), ids], self._sql)]
-        return found, _all(optional, self._sql) if len(optional) > 1 else None
+            found = [_any([_all(found), ids])]
+        return found, _all(optional) if len(optional) > 1 else None
 
     @staticmethod
     def _is_joined(query: Query) -> bool:
@@ -154,7 +149,7 @@ class _Compiler:
         """A memory holds the term."""
         match term:
             case QueryTerm(parts=()):
-                return self._contains(self.columns.every_text, term.literal)
+                return self._contains(_EVERY_TEXT, term.literal)
             case QueryTerm(kind=TermKind.PHRASE):
                 return self._phrase(term)
             case QueryTerm(kind=TermKind.WILDCARD):
@@ -182,8 +177,8 @@ class _Compiler:
         edges = [r"(?<!\w)" if term.literal.strip()[0].isalnum() else ""]
         is_closed = term.literal.strip()[-1].isalnum() and not term.last_is_prefix
         edges.append(r"(?!\w)" if is_closed else "")
-        exact = Sql(f"{self.columns.every_text} ~* %s", (f"{edges[0]}{typed}{edges[1]}",))
-        return _all([words, exact], self._sql)
+        exact = Sql(f"{_EVERY_TEXT} ~* %s", (f"{edges[0]}{typed}{edges[1]}",))
+        return _all([words, exact])
 
     def _wildcard(self, pattern: str) -> Part:
         head = re.split(r"[*?]", pattern, maxsplit=1)[0]
@@ -191,9 +186,9 @@ class _Compiler:
             self._ignore(f"{pattern} (a pattern needs letters before * and ?)")
             return TRUE
         like = _like(pattern, "*?")
-        lexemes = f"unnest(tsvector_to_array({self.columns.words})) as lexeme"
+        lexemes = "unnest(tsvector_to_array(m.words)) as lexeme"
         exact = Sql(f"exists (select from {lexemes} where lexeme like %s)", (like,))
-        return _all([Words(_begins(head)), exact], self._sql)
+        return _all([Words(_begins(head)), exact])
 
     def _ids(self, query: Query) -> Sql | None:
         """The memories whose id begins with the only word of the query."""
@@ -204,7 +199,7 @@ class _Compiler:
         is_id = text != term.text or _ID.fullmatch(term.text)
         if term.negated or term.kind not in (TermKind.WORD, TermKind.PREFIX) or not is_id:
             return None
-        return Sql(f"{self.columns.id} like %s", (_like(text) + "%",))
+        return Sql("m.id like %s", (_like(text) + "%",))
 
     # ---- groups ---------------------------------------------------------------------------------
 
@@ -215,19 +210,19 @@ class _Compiler:
             return self._term_alone(node)
         parts = list(map(self._node, node.parts))
         if node.operator is Operator.ANY:
-            found = _any(parts, self._sql)
+            found = _any(parts)
         elif node.operator is Operator.ALL:
-            found = _all(parts, self._sql)
+            found = _all(parts)
         else:
             found = self._sequence(node, parts)
-        return _not(found, self._sql) if node.negated else found
+        return _not(found) if node.negated else found
 
     def _term_alone(self, term: Term) -> Part:
         terms = analyze_terms((term,))
         if term.negated:
-            return _not(_any(map(self._term, terms.excluded), self._sql), self._sql)
+            return _not(_any(map(self._term, terms.excluded)))
         found = [*terms.optional, *terms.required]
-        return _any(map(self._term, found), self._sql)
+        return _any(map(self._term, found))
 
     def _sequence(self, group: Group, parts: Sequence[Part]) -> Part:
         """All parts but words hold, and one word if there is no other text."""
@@ -240,8 +235,8 @@ class _Compiler:
                 others.append(part)
                 is_found = is_found or (positive and looks_for_text(node))
         if words and not is_found:
-            others.append(_any(words, self._sql))
-        return _all(others, self._sql)
+            others.append(_any(words))
+        return _all(others)
 
     # ---- filters --------------------------------------------------------------------------------
 
@@ -252,7 +247,7 @@ class _Compiler:
             return TRUE
         if part.field == "status" and "all" in part.values:
             return TRUE
-        return _not(found, self._sql) if part.negated else found
+        return _not(found) if part.negated else found
 
     def _positive(self, part: Condition) -> Part | None:
         """The condition without its negation; None: it is not understood."""
@@ -272,31 +267,31 @@ class _Compiler:
                 return _any_of("m.kind", _matching(KINDS, values))
             case "importance":
                 names = _matching(IMPORTANCES, values)
-                return _any_of(self.columns.importance, names, "memtui.importance[]")
+                return _any_of("m.importance::text", names)
             case "pinned":
                 names = _matching(("no", "yes"), values)
                 return _any([Sql("m.pinned" if v == "yes" else "not m.pinned") for v in names])
             case "since" | "until" | "after" | "before" | "updated":
-                return _in_ranges(self.columns.updated, part.ranges, _time)
+                return _in_ranges("m.updated", part.ranges, _time)
             case "created":
-                return _in_ranges(self.columns.created, part.ranges, _time)
+                return _in_ranges("m.created", part.ranges, _time)
             case "confidence":
                 found = _in_ranges("m.confidence", part.ranges, float)
-                return _all([Sql("m.confidence is not null"), found], self._sql)
+                return _all([Sql("m.confidence is not null"), found])
             case "id":
                 begun = [v.removeprefix(f"{self.label.casefold()}:") for v in values]
                 likes = [f"{_like(each)}%" for each in begun]
-                return Sql(f"lower({self.columns.id}) like any (%s)", (likes,))
+                return Sql("lower(m.id) like any (%s)", (likes,))
             case "ref":
                 prefix = f"{self.label}:"
                 ids = [ref.removeprefix(prefix) for ref in values if ref.startswith(prefix)]
-                return _any_of(self.columns.id, list(map(storable, ids)))
+                return _any_of("m.id", list(map(storable, ids)))
             case "title" | "content" | "source" | "file":
                 return self._texts(part)
             case "is" | "has":
                 flags = [self._flag(value, part) for value in values]
                 known = [flag for flag in flags if flag is not None]
-                return _any(known, self._sql) if len(known) == len(flags) else None
+                return _any(known) if len(known) == len(flags) else None
             case field if field == REGEX:
                 return self._regex(values[0])
         return None
@@ -311,10 +306,10 @@ class _Compiler:
             elif not rest:
                 found.append(Words(_begins(sign + head)))
             else:
-                lexemes = f"unnest(tsvector_to_array({self.columns.words})) as lexeme"
+                lexemes = "unnest(tsvector_to_array(m.words)) as lexeme"
                 like = (_like(sign + value, "*"),)
                 found.append(Sql(f"exists (select from {lexemes} where lexeme like %s)", like))
-        return _any(found, self._sql)
+        return _any(found)
 
     def _texts(self, part: Condition) -> Part | None:
         column = {
@@ -329,11 +324,13 @@ class _Compiler:
             like = f"%{_like(value, '*?')}%"
             within = [Sql(f"{column} ilike %s", (like,))]
             if part.field != "source":  # by way of the index of trigrams
-                within.insert(0, Sql(f"{self.columns.text} ilike %s", (like,)))
-            found.append(_all(within, self._sql))
-        return _any(found, self._sql)
+                within.insert(0, Sql(f"{_TEXT} ilike %s", (like,)))
+            found.append(_all(within))
+        return _any(found)
 
     def _flag(self, value: str, part: Condition) -> Part | None:
+        if not self.table.is_table and value in ("links", "linked"):
+            return None
         linked = "exists (select from memtui.links l where l.id = m.id)"
         versions = f"(m.supersedes <> {_EMPTY} or m.superseded_by <> {_EMPTY})"
         match value:
@@ -351,31 +348,27 @@ class _Compiler:
                 named = "exists (select from memtui.links l where l.target = m.id)"
                 return Sql(f"({linked} or {named} or {versions})")
             case "stale":
-                old = _in_ranges(self.columns.updated, part.ranges, _time)
+                old = _in_ranges("m.updated", part.ranges, _time)
                 current = _any_of("m.status", sorted(CURRENT))
-                return _all([old, current, Sql("not m.pinned")], self._sql)
+                return _all([old, current, Sql("not m.pinned")])
         return None
 
     def _regex(self, pattern: str) -> Part | None:
         if not _SHARED_REGEX.fullmatch(pattern):
             return None
-        return Sql(f"{self.columns.text} ~* %s", (storable(f"(?n){pattern}"),))
+        return Sql(f"{_TEXT} ~* %s", (storable(f"(?n){pattern}"),))
 
     # ---- pieces ---------------------------------------------------------------------------------
 
     def _contains(self, column: str, text: str) -> Sql:
         return Sql(f"strpos(lower({column}), lower(%s)) > 0", (storable(text),))
 
-    def _sql(self, part: Part) -> Sql:
-        if isinstance(part, Sql):
-            return part
-        return Sql(f"{self.columns.words} @@ %s::tsquery", (part.query,))
-
     def _ignore(self, words: str) -> None:
         self.ignored.setdefault(words)
 
 
-ToSql = Callable[[Part], Sql]
+def _to_sql(part: Part) -> Sql:
+    return part if isinstance(part, Sql) else Sql("m.words @@ %s::tsquery", (part.query,))
 
 
 def _words_of(parts: Sequence[Part]) -> list[str] | None:
@@ -383,33 +376,32 @@ def _words_of(parts: Sequence[Part]) -> list[str] | None:
     return found if len(found) == len(parts) else None
 
 
-def _any(parts: Iterable[Part], sql: ToSql | None = None) -> Part:
+def _any(parts: Iterable[Part]) -> Part:
     given = [part for part in parts if part != FALSE]
     if not given or TRUE in given:
         return TRUE if given else FALSE
     if (words := _words_of(given)) is not None:
         return Words(_either(words))
-    return _join(" or ", given, sql)
+    return _join(" or ", given)
 
 
-def _all(parts: Iterable[Part], sql: ToSql | None = None) -> Part:
+def _all(parts: Iterable[Part]) -> Part:
     given = [part for part in parts if part != TRUE]
     if not given or FALSE in given:
         return FALSE if given else TRUE
-    return given[0] if len(given) == 1 else _join(" and ", given, sql)
+    return given[0] if len(given) == 1 else _join(" and ", given)
 
 
-def _join(operator: str, parts: Sequence[Part], sql: ToSql | None) -> Sql:
-    found = [part if isinstance(part, Sql) or sql is None else sql(part) for part in parts]
-    texts = [part.text for part in found if isinstance(part, Sql)]
-    values = [value for part in found if isinstance(part, Sql) for value in part.values]
-    return Sql(f"({operator.join(texts)})", tuple(values))
+def _join(operator: str, parts: Iterable[Part]) -> Sql:
+    found = [_to_sql(part) for part in parts]
+    values = tuple(value for part in found for value in part.values)
+    return Sql(f"({operator.join(part.text for part in found)})", values)
 
 
-def _not(part: Part, sql: ToSql) -> Part:
+def _not(part: Part) -> Part:
     if part in (TRUE, FALSE):
         return FALSE if part == TRUE else TRUE
-    found = sql(part)
+    found = _to_sql(part)
     return Sql(f"(not {found.text})", found.values)
 
 
@@ -454,8 +446,8 @@ def _escape(text: str) -> str:
     return re.sub(r"([^\w\s])", r"\\\1", storable(text))
 
 
-def _any_of(column: str, values: Sequence[str], cast: str = "text[]") -> Sql:
-    return Sql(f"{column} = any (%s::{cast})", (list(values),)) if values else FALSE
+def _any_of(column: str, values: Sequence[str]) -> Sql:
+    return Sql(f"{column} = any (%s::text[])", (list(values),)) if values else FALSE
 
 
 def _matching(vocabulary: Sequence[str], values: Collection[str]) -> list[str]:
@@ -488,7 +480,7 @@ def _time(seconds: float) -> datetime:
 
 
 def compile_order(
-    order: Sort, after: Position | None, backwards: bool, columns: Columns = MEMORIES
+    order: Sort, after: Position | None, backwards: bool, table: Table = TABLE
 ) -> tuple[Sql, str]:
     """Return the condition for what comes after a position, and the ORDER BY.
 
@@ -500,21 +492,18 @@ def compile_order(
     is_ascending = (order is Sort.OLD) == backwards  # as `Position` compares
     below, above = ("<", ">") if is_ascending else (">", "<")
     newer, rising = ("desc", "asc") if is_ascending else ("asc", "desc")
-    keys = [f"{columns.updated} {newer}", f"{columns.id} {rising}"]
+    keys = [f"m.updated {newer}", f"m.id {rising}"]
     if order is Sort.IMPORTANCE:
-        keys.insert(0, f"{columns.importance} {rising}")
+        keys.insert(0, f"m.importance {rising}")
     by = ", ".join(keys)
     if after is None:
         return TRUE, by
     time = _time(-after.keys[-1])
-    text = (
-        f"({columns.updated} {below}= %s and"
-        f" ({columns.updated} {below} %s or {columns.id} {above} %s))"
-    )
+    text = f"(m.updated {below}= %s and (m.updated {below} %s or m.id {above} %s))"
     values: tuple[Any, ...] = (time, time, after.id)
     if order is Sort.IMPORTANCE:
         value = IMPORTANCES[max(0, min(2, int(after.keys[0])))]
-        column, cast = columns.importance, "%s::memtui.importance"
+        column, cast = "m.importance", f"%s::{table.importance}"
         text = f"({column} {above}= {cast} and ({column} {above} {cast} or {text}))"
         values = (value, value, *values)
     return Sql(text, values), by

@@ -82,7 +82,7 @@ def to_error(error: psycopg.Error, service: str) -> MemtuiError:
             do = "ask its owner: grant memtui_reader or memtui_writer to you, and add you to a team"
             return StoreError(f"you have no right to this ({said})", where=where, do=do)
         case pg.UndefinedTable() | pg.InvalidSchemaName():
-            do = f"memtui team init {service}"
+            do = f"memtui team init {service}; LangGraph's table opens as langgraph:{service}"
             return StoreError("there are no tables of memtui in this database", where=where, do=do)
         case pg.UndefinedFunction() | pg.UndefinedObject() | pg.UndefinedColumn():
             do = f"memtui team init {service} --run adds what is missing"
@@ -167,32 +167,35 @@ class Connection:
         connection = open_connection(self.service)
         try:
             connection.execute(_SETTINGS)
-            found = connection.execute(
-                "select (select max(version) from memtui.schema_version),"
-                " (select reltuples from pg_class where oid = 'memtui.memories'::regclass),"
-                " (select count(*) from pg_extension where extname = 'pg_trgm'),"
-                " pg_is_in_recovery(),"
-                " has_table_privilege('memtui.memories', 'insert, update, delete')"
-            ).fetchone()
-        except psycopg.Error:
+            (self.rows, self.read_only) = self._look(connection)
+        except (psycopg.Error, MemtuiError):
             connection.close()
             raise
-        version, self.rows, extensions, is_replica, may_write = found or (0, -1.0, 0, True, False)
+        self._open = connection
+        return connection
+
+    def _look(self, connection: psycopg.Connection[Any]) -> tuple[float, str]:
+        """How many rows the table has, about, and why nothing can be written.
+
+        Raises StoreError where this is not a schema that is known, and psycopg.Error.
+        """
+        (found,) = connection.execute(
+            "select (select max(version) from memtui.schema_version),"
+            " (select reltuples from pg_class where oid = 'memtui.memories'::regclass),"
+            " (select count(*) from pg_extension where extname = 'pg_trgm'), pg_is_in_recovery(),"
+            " has_table_privilege('memtui.memories', 'insert, update, delete')"
+        ).fetchall()
+        version, rows, extensions, is_replica, may_write = found
         where = f"postgres:{self.service}"
         if (version or 0) > SCHEMA_VERSION:
-            connection.close()
             what = f"its schema is of version {version}; this memtui knows {SCHEMA_VERSION}"
             raise StoreError(what, where=where, do="update memtui")
         if not extensions:
-            connection.close()
-            do = "create extension pg_trgm"
-            raise StoreError("the extension pg_trgm is missing", where=where, do=do)
-        self._open, self.read_only = connection, ""
+            what, do = "the extension pg_trgm is missing", "create extension pg_trgm"
+            raise StoreError(what, where=where, do=do)
         if is_replica:
-            self.read_only = "this server is a replica, which can only be read"
-        elif not may_write:
-            self.read_only = "you may only read this team's memory (role memtui_reader)"
-        return connection
+            return rows, "this server is a replica, which can only be read"
+        return rows, "" if may_write else "you may only read this memory (role memtui_reader)"
 
     def _is_broken(self) -> bool:
         return self._open is not None and (self._open.closed or self._open.broken)

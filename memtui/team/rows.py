@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from memtui.model import Link, Memory, Place
 from memtui.stores.queryable import FormerVersion
@@ -16,15 +16,32 @@ TEXTS = (
 )
 LISTS = ("tags", "supersedes", "superseded_by")
 TIMES = ("created", "updated")
+TIME_COLUMNS = (*TIMES, "valid_from", "valid_to", "created_at", "updated_at", "expires_at")
+"""Of all tables that are written."""
 COLUMNS = ("id", *TEXTS, *LISTS, *TIMES, "pinned", "confidence", "extra")
 """The columns of a memory that a person or a program sets."""
-_EXPRESSIONS = [f"m.{name}::text" if name == "importance" else f"m.{name}" for name in COLUMNS]
-_LINKS = "(select jsonb_agg(to_jsonb(l) - 'id') from memtui.links l where l.id = m.id)"
-SELECTED = f"select {', '.join(_EXPRESSIONS)}, m.version, {_LINKS} from memtui.memories m"
-"""The rows that `to_memory` reads."""
-
-
 _READ = (*COLUMNS, "version", "links")
+_SPECIAL = {"importance": "m.importance::text", "extra": "nullif(m.extra, '{}')"}
+_EXPRESSIONS = [_SPECIAL.get(name, f"m.{name}") for name in COLUMNS]
+
+
+class Table(NamedTuple):
+    """What a store asks: a table, or a query, that has the columns of a memory."""
+
+    name: str = "memtui.memories"
+    links: str = "(select jsonb_agg(to_jsonb(l) - 'id') from memtui.links l where l.id = m.id)"
+    importance: str = "memtui.importance"
+    """The type of that column."""
+    is_table: bool = True
+    """Whether a part of its pages can be looked at."""
+
+    @property
+    def selected(self) -> str:
+        """The rows that `to_memory` reads."""
+        return f"select {', '.join(_EXPRESSIONS)}, m.version, {self.links} from {self.name} m"
+
+
+TABLE = Table()
 
 
 def from_memory(memory: Memory) -> dict[str, Any]:
@@ -41,15 +58,16 @@ _OWN = ("author", "team", "version")
 
 
 def to_columns(row: Sequence[Any]) -> dict[str, Any]:
-    """The columns of a row of `SELECTED` as JSON values, which edits hold."""
+    """The columns of a row of `Table.selected` as JSON values, which edits hold."""
     found = dict(zip(_READ, row, strict=True))
+    found["extra"] = found["extra"] or {}
     for name in TIMES:
         found[name] = found[name].astimezone(UTC).isoformat()
     return found
 
 
 def to_memory(row: Sequence[Any], label: str, root: str) -> Memory:
-    """The memory of a row of `SELECTED`."""
+    """The memory of a row of `Table.selected`."""
     return of_columns(dict(zip(_READ, row, strict=True)), label, root)
 
 
@@ -95,7 +113,7 @@ def to_former(row: Sequence[Any], label: str, root: str) -> FormerVersion:
 
 def plain_value(name: str, value: Any) -> Any:
     """A value of a column as edits hold it: of the times as JSON, those that Python writes."""
-    if name not in (*TIMES, "valid_from", "valid_to") or value is None:
+    if name not in TIME_COLUMNS or value is None:
         return value
     return datetime.fromisoformat(value).astimezone(UTC).isoformat()
 

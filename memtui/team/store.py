@@ -38,10 +38,10 @@ from memtui.stores.queryable import (
     pushed_order,
 )
 from memtui.stores.values import utc_now
-from memtui.team.compiler import Sql, compile_order, compile_query
+from memtui.team.compiler import Compiled, Sql, compile_order, compile_query, has_status
 from memtui.team.connection import Connection
 from memtui.team.planning import ACTS, EDITABLE, UNSUPPORTED, Planner
-from memtui.team.rows import FORMER, SELECTED, to_columns, to_former, to_memory
+from memtui.team.rows import FORMER, TABLE, to_columns, to_former, to_memory
 from memtui.team.words import storable
 from memtui.team.writing import write
 
@@ -66,10 +66,12 @@ class TeamStore(QueryableStore):
     """The memories of a team."""
 
     format = "team"
+    table = TABLE
+    connection_class = Connection
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         self.root, self.label, self.now = root, label, now
-        self.connection = Connection(str(root).removeprefix("postgres:"))
+        self.connection = self.connection_class(str(root).partition(":")[2])
 
     # ---- asking ---------------------------------------------------------------------------------
 
@@ -77,7 +79,10 @@ class TeamStore(QueryableStore):
         orders = [each for each in (query.order, *query.then) if each not in PUSHED_ORDERS]
         unknown = [f"sort:{order}" for order in orders if order is not Sort.RELEVANCE]
         unknown += [f"sort:{order} as a second order" for order in query.then]
-        return (*compile_query(query, self.label).ignored, *dict.fromkeys(unknown))
+        return (*self._compile(query).ignored, *dict.fromkeys(unknown))
+
+    def _compile(self, query: Query, lifted: Collection[str] = ()) -> Compiled:
+        return compile_query(query, self.label, lifted, self.table)
 
     def find(
         self, query: Query, after: Position | None, limit: int, *, backwards: bool = False
@@ -89,9 +94,9 @@ class TeamStore(QueryableStore):
         return Page(page.memories[::-1], page.positions[::-1], page.is_last)
 
     def _page(self, query: Query, after: Position | None, limit: int, backwards: bool) -> Sql:
-        where = compile_query(query, self.label).where
-        behind, by = compile_order(pushed_order(query), after, backwards)
-        text = f"{SELECTED} where {where.text} and {behind.text} order by {by} limit %s"
+        where = self._compile(query).where
+        behind, by = compile_order(pushed_order(query), after, backwards, self.table)
+        text = f"{self.table.selected} where {where.text} and {behind.text} order by {by} limit %s"
         return Sql(text, (*where.values, *behind.values, limit + 1))
 
     def _to_page(self, query: Query, rows: Sequence[tuple[Any, ...]], limit: int) -> Page:
@@ -108,12 +113,12 @@ class TeamStore(QueryableStore):
         return tuple(map(self._memory, rows))
 
     def _candidates(self, query: Query, limit: int) -> Sql:
-        where, every, _ = compile_query(query, self.label)
+        where, every, _ = self._compile(query)
         order = f"order by m.updated desc, m.id limit {int(limit)}"
         if every is None:
-            return Sql(f"{SELECTED} where {where.text} {order}", where.values)
-        first = f"{SELECTED} where {where.text} and {every.text} {order}"
-        others = f"{SELECTED} where {where.text} and not {every.text} {order}"
+            return Sql(f"{self.table.selected} where {where.text} {order}", where.values)
+        first = f"{self.table.selected} where {where.text} and {every.text} {order}"
+        others = f"{self.table.selected} where {where.text} and not {every.text} {order}"
         text = f"({first}) union all ({others}) limit {int(limit)}"
         return Sql(text, (*where.values, *every.values) * 2)
 
@@ -126,8 +131,8 @@ class TeamStore(QueryableStore):
         return _to_count(rows, at_most)
 
     def _count(self, query: Query, at_most: int) -> Sql:
-        where = compile_query(query, self.label).where
-        inner = f"select from memtui.memories m where {where.text} limit %s"
+        where = self._compile(query).where
+        inner = f"select from {self.table.name} m where {where.text} limit %s"
         return Sql(f"select count(*) from ({inner}) found", (*where.values, at_most + 1))
 
     def facets(self, query: Query) -> FoundFacets:
@@ -138,27 +143,29 @@ class TeamStore(QueryableStore):
         """The questions that count values: one for all fields without a filter, one for each of the
         others, whose own filter is ignored."""
         filtered = {part.field for part in query.conditions}
-        if not any(part.field == "status" for part in query.all_conditions):
-            filtered.add("status")  # the default
+        if not has_status(query):
+            filtered.discard("status")  # the default is looked at in the rows
         plain = tuple(name for name in COUNTED if name not in filtered)
         groups = [plain, *((name,) for name in COUNTED if name in filtered)]
         return {names: self._counting(query, names) for names in groups if names}
 
     def _counting(self, query: Query, names: Sequence[str]) -> Sql:
         """Count values exactly where there are few memories, else in some pages of the table."""
-        where = compile_query(query, self.label, names).where
+        where = self._compile(query, names).where
+        is_default = "status" in names and not has_status(query)
+        shown = "m.status in ('active', 'proposed')" if is_default else "true"
         fields = ", ".join(f"{COUNTED[name]} as {name}" for name in names)
-        counts = f"{', '.join(names)}, count(*) as found"
+        counts = f"{', '.join(names)}, count(*) as found, count(*) filter (where shown)"
         sets = f"group by grouping sets ({', '.join(f'({name})' for name in names)})"
         share = self._sampled_percent()
+        first = f"from {self.table.name} m where {where.text} limit {MAX_COUNTED + 1}"
         text = (
-            f"with few as materialized"
-            f" (select {fields} from memtui.memories m where {where.text} limit {MAX_COUNTED + 1}),"
+            f"with few as materialized (select {fields}, {shown} as shown {first}),"
             f" total as (select count(*) as few from few)"
             f" select 100 as share, {counts} from few"
             f" where (select few from total) <= {MAX_COUNTED} {sets}"
-            f" union all select {share}, {counts} from (select {fields}"
-            f" from memtui.memories m tablesample system ({share}) where {where.text}"
+            f" union all select {share}, {counts} from (select {fields}, {shown} as shown"
+            f" from {self._sampled(share)} where {where.text}"
             f" and (select few from total) > {MAX_COUNTED}) many {sets}"
             f" order by found desc limit {MAX_VALUES * len(names)}"
         )
@@ -166,7 +173,13 @@ class TeamStore(QueryableStore):
 
     def _sampled_percent(self) -> float:
         """The share of the table's pages that has about `SAMPLED` memories."""
+        self.connection.connect()
+        if not self.table.is_table:
+            return 100.0
         return min(100.0, 100 * SAMPLED / max(1.0, self.connection.rows))
+
+    def _sampled(self, share: float) -> str:
+        return f"{self.table.name} m" + (f" tablesample system ({share})" if share < 100 else "")
 
     def _to_facets(
         self, questions: Iterable[tuple[str, ...]], answers: Iterable[Sequence[tuple[Any, ...]]]
@@ -174,10 +187,11 @@ class TeamStore(QueryableStore):
         counts: dict[str, dict[str, int]] = {name: {} for name in COUNTED}
         is_sampled = False
         for names, rows in zip(questions, answers, strict=True):
-            for share, *values, found in rows:
+            for share, *values, every, shown in rows:
                 is_sampled |= share < 100
                 for name, value in zip(names, values, strict=True):
-                    if value is not None:
+                    found = every if name == "status" else shown
+                    if value is not None and found:
                         counts[name][value] = round(found * 100 / float(share))
         total = sum(counts["kind"].values())
         store = {self.label: total} if total else {}
@@ -185,16 +199,16 @@ class TeamStore(QueryableStore):
         return FoundFacets({**counts, "store": store}, accuracy)
 
     def buckets(self, query: Query, unit: Literal["day", "month"]) -> Mapping[date, int]:
-        where = compile_query(query, self.label).where
+        where = self._compile(query).where
         share = self._sampled_percent()
         day = f"date_trunc('{'month' if unit == 'month' else 'day'}', m.updated at time zone %s)"
         text = (
-            f"with total as (select count(*) as few from (select from memtui.memories m"
+            f"with total as (select count(*) as few from (select from {self.table.name} m"
             f" where {where.text} limit {MAX_COUNTED + 1}) found)"
-            f" select 100 as share, {day}::date as day, count(*) from memtui.memories m"
+            f" select 100 as share, {day}::date as day, count(*) from {self.table.name} m"
             f" where {where.text} and (select few from total) <= {MAX_COUNTED} group by 2"
             f" union all select {share}, {day}::date, count(*)"
-            f" from memtui.memories m tablesample system ({share})"
+            f" from {self._sampled(share)}"
             f" where {where.text} and (select few from total) > {MAX_COUNTED} group by 2 order by 2"
         )
         zone = local_zone()
@@ -252,7 +266,9 @@ class TeamStore(QueryableStore):
         return planner.plan(change, memory)
 
     def _rows(self, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
-        asked = Sql(f"{SELECTED} where m.id = any (%s::text[])", (list(map(storable, ids)),))
+        asked = Sql(
+            f"{self.table.selected} where m.id = any (%s::text[])", (list(map(storable, ids)),)
+        )
         (rows,) = self.connection.ask(asked)
         return {row["id"]: row for row in map(to_columns, rows)}
 
@@ -302,7 +318,9 @@ class TeamStore(QueryableStore):
     def get(self, refs: Collection[str]) -> tuple[Memory, ...]:
         prefix = f"{self.label}:"
         ids = [ref.removeprefix(prefix) for ref in refs if ref.startswith(prefix)]
-        asked = Sql(f"{SELECTED} where m.id = any (%s::text[])", (list(map(storable, ids)),))
+        asked = Sql(
+            f"{self.table.selected} where m.id = any (%s::text[])", (list(map(storable, ids)),)
+        )
         (rows,) = self.connection.ask(asked)
         return tuple(map(self._memory, rows))
 

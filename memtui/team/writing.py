@@ -19,16 +19,21 @@ from memtui.stores.base import WriteRecorder
 from memtui.stores.sqlite.rows import row_conflict, row_digest, row_name
 from memtui.team.connection import Connection, to_error
 from memtui.team.planning import LINKS, MEMORIES
-from memtui.team.rows import COLUMNS, of_columns, plain_value
+from memtui.team.rows import COLUMNS, TIME_COLUMNS, of_columns, plain_value
 from memtui.team.words import to_tsvector
 
 _CASTS = {
     "importance": "memtui.importance",
     **dict.fromkeys(("tags", "supersedes", "superseded_by"), "text[]"),
-    **dict.fromkeys(("created", "updated", "valid_from", "valid_to"), "timestamptz"),
+    **dict.fromkeys(TIME_COLUMNS, "timestamptz"),
 }
-_LINK_COLUMNS = ("id", "relation", "target", "valid_from", "valid_to", "note")
-_KNOWN = {MEMORIES: frozenset(COLUMNS), LINKS: frozenset(_LINK_COLUMNS)}
+_COLUMNS = {
+    MEMORIES: COLUMNS,
+    LINKS: ("id", "relation", "target", "valid_from", "valid_to", "note"),
+    "store": ("prefix", "key", "value", "created_at", "updated_at", "expires_at", "ttl_minutes"),
+}
+"""Table -> the columns that are written; the last one is LangGraph's."""
+_JSON = ("extra", "value")
 
 
 def write(
@@ -37,33 +42,51 @@ def write(
     """Make the edits, all or none. Raises Conflict, Refused or SaveError."""
     for edit in edits:
         names = {*edit.row, *(edit.before or ()), *(edit.after or ())} if edit.key else set()
-        if edit.kind is not Kind.ROW or edit.path != root or not names <= _KNOWN[edit.table]:
+        if edit.kind is not Kind.ROW or edit.path != root or not names <= {*_COLUMNS[edit.table]}:
             raise Refused("this edit does not belong to this store", where=root)
-    name = row_name(edits[0])
+    name, intended = row_name(edits[0]), ""
     try:
         with connection.transaction() as open_one:
             before = row_digest(_row(open_one, edits[0]))
             for edit in edits:
                 _write(open_one, edit)
-            after = row_digest(_row(open_one, edits[0]))
-            recorder.intend(name, before, after)
+            intended = row_digest(_row(open_one, edits[0]))
+            recorder.intend(name, before, intended)
     except psycopg.Error as error:
         said = to_error(error, connection.service)
-        do = "nothing was changed, or all of it where the connection broke at the very end"
-        raise SaveError(said.what, where=said.where, do=said.do or do) from None
+        if not intended or not _is_written(connection, edits[0], intended):
+            recorder.failed(name)
+            do = said.do or "nothing was changed"
+            raise SaveError(said.what, where=said.where, do=do) from None
     recorder.done(name)
+
+
+def _is_written(connection: Connection, edit: Edit, intended: str) -> bool:
+    """Whether the transaction was committed although the connection broke then. Raises
+    NotConnected where that cannot be asked."""
+    try:
+        with connection.transaction() as open_one:
+            return row_digest(_row(open_one, edit)) == intended
+    except psycopg.Error as error:
+        raise to_error(error, connection.service) from None
 
 
 def _row(connection: psycopg.Connection[Any], edit: Edit) -> dict[str, Any] | None:
     """The row of an edit as JSON values, locked until the end of the transaction."""
-    names = COLUMNS if edit.table == MEMORIES else _LINK_COLUMNS
     found = connection.execute(
-        sql.SQL("select to_jsonb(r) - 'words' from memtui.{} r where {} for update").format(
-            sql.Identifier(edit.table), _where(edit)
+        sql.SQL("select to_jsonb(r) - 'words' from {} r where {} for update").format(
+            _table(edit), _where(edit)
         ),
         tuple(edit.row.values()),
     ).fetchone()
-    return None if found is None else {name: plain_value(name, found[0][name]) for name in names}
+    if found is None:
+        return None
+    return {name: plain_value(name, found[0].get(name)) for name in _COLUMNS[edit.table]}
+
+
+def _table(edit: Edit) -> sql.Composable:
+    schema = ("memtui",) if edit.table in (MEMORIES, LINKS) else ()
+    return sql.Identifier(*schema, edit.table)
 
 
 def _where(edit: Edit) -> sql.Composable:
@@ -78,9 +101,9 @@ def _write(connection: psycopg.Connection[Any], edit: Edit) -> None:
     is_same = row is not None and all(row[name] == before[name] for name in before)
     if is_same if edit.before is None else not is_same:
         raise row_conflict(edit, row)
-    table = sql.Identifier(edit.table)
+    table = _table(edit)
     if edit.after is None:
-        text = sql.SQL("delete from memtui.{} where {}").format(table, _where(edit))
+        text = sql.SQL("delete from {} where {}").format(table, _where(edit))
         connection.execute(text, tuple(edit.row.values()))
         return
     values = {name: _bound(name, value) for name, value in edit.after.items()}
@@ -91,13 +114,13 @@ def _write(connection: psycopg.Connection[Any], edit: Edit) -> None:
     marks = [sql.SQL(f"%s::{casts[name]}" if casts[name] else "%s") for name in values]
     columns = [sql.Identifier(name) for name in values]
     if edit.before is None:
-        text = sql.SQL("insert into memtui.{} ({}) values ({})").format(
+        text = sql.SQL("insert into {} ({}) values ({})").format(
             table, sql.SQL(", ").join(columns), sql.SQL(", ").join(marks)
         )
         connection.execute(text, tuple(values.values()))
         return
     pairs = (sql.SQL("{} = {}").format(*pair) for pair in zip(columns, marks, strict=True))
-    text = sql.SQL("update memtui.{} set {} where {}").format(
+    text = sql.SQL("update {} set {} where {}").format(
         table, sql.SQL(", ").join(pairs), _where(edit)
     )
     if connection.execute(text, (*values.values(), *edit.row.values())).rowcount != 1:
@@ -108,4 +131,4 @@ _DEFAULTS = {"author": "", "team": "", "version": 1, "links": ()}
 
 
 def _bound(name: str, value: Any) -> Any:
-    return Jsonb(value) if name == "extra" else value
+    return Jsonb(value) if name in _JSON else value

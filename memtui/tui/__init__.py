@@ -83,7 +83,6 @@ def start(
     from memtui.tui import first_frame
 
     roots = roots or ([] if callable(library) else [store.root for store in library.stores])
-    served = os.environ.get(paths.SERVED_VARIABLE, "")
     with first_frame.shown(paths.cache_folder(), roots) as terminal:
         from memtui import config, themes
         from memtui.tui.app import Launch, MemtuiApp
@@ -92,7 +91,7 @@ def start(
         launch = Launch(
             library if callable(library) else lambda: library,
             loaded=loaded,
-            config_file=None if served == paths.READ_ONLY else paths.config_file(),
+            config_file=None if paths.served_mode() == paths.READ_ONLY else paths.config_file(),
             state=paths.state_folder(),
             cache=paths.cache_folder(),
             themes=(paths.bundled_folder("themes"), paths.user_themes()),
@@ -101,7 +100,6 @@ def start(
             roots=roots,
             legend=legend,
             terminal=terminal,
-            served=served,
         )
         app = MemtuiApp(launch)
         # Not `app.run`: closing its loop would wait for every thread that still reads.

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from memtui.acts import Act
+from memtui.paths import served_mode
 from memtui.tui.layout import Pane
 
 ANYWHERE = "anywhere"
@@ -57,8 +58,6 @@ class ActionContext(NamedTuple):
     """A session is known that taught the memory that is shown."""
     stores: int = 2
     """How many stores are open; a library that is still being opened counts as one."""
-    served: str = ""
-    """How the screen is shown in a browser: `read-only` or `write`; empty on a terminal."""
     past: str = ""
     """Why nothing can be written: the stores are shown as of a time. Empty at present."""
     refused: Callable[[str], str] = lambda _: "nothing can be changed now"
@@ -77,9 +76,14 @@ NOT_SERVED = frozenset({"source", "edit.outside", "pager", "url", "suspend"})
 """Actions that lend the terminal to a program, start one, or stop memtui: not from a browser."""
 
 
+def works_here(action_id: str) -> bool:
+    """Return whether what the action needs is there: a terminal, or a browser is enough."""
+    return not (served_mode() and action_id in NOT_SERVED)
+
+
 def refusal_of(action: Action, now: ActionContext) -> str:
     """Return why an action is not possible now; empty if it is."""
-    if now.served and action.id in NOT_SERVED:
+    if not works_here(action.id):
         return "that works on a terminal only, not in a browser"
     return action.allowed(now)
 

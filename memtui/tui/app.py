@@ -106,8 +106,6 @@ class Launch(NamedTuple):
     """Heads and texts of lines above the panes, shown until escape is pressed."""
     terminal: TakenTerminal | None = None
     """As `first_frame` has left it."""
-    served: str = ""
-    """How it is shown in a browser: `read-only` or `write`; empty on a terminal."""
 
 
 class MemtuiApp(App[None]):

@@ -297,6 +297,13 @@ def describe_import(plan: ImportPlan, name: Callable[[str], str]) -> list[Outcom
     """
     lines: list[OutcomeLine] = []
     for part in plan.imports:
+        if part.is_published and part.new:
+            count = text.counted(len(part.new), "memory")
+            what = f"{count} to everybody who reads {name(part.target)}"
+            lines.append(OutcomeLine(what, Tone.WARNING, "publishes"))
+        for headline, dangers in part.dangers.items():
+            lines.append(OutcomeLine(f"{headline}: {'; '.join(dangers)}", Tone.BAD, "!"))
+    for part in plan.imports:
         lines += _describe_store(part, name)
     if plan.lost:
         only_one = sum(plan.counts.values()) == 1

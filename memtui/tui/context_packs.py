@@ -106,9 +106,9 @@ class _CancellableSource:
         if self._job.is_cancelled():
             raise Cancelled("stopped; nothing was built")
 
-    def find(self, query: Query) -> SearchResult:
+    def find_loaded(self, query: Query) -> SearchResult:
         self._go_on()
-        return self._library.find(query, self._job.is_cancelled)
+        return self._library.find_loaded(query, self._job.is_cancelled)
 
     def get(self, ref: str) -> Memory:
         self._go_on()
@@ -156,7 +156,7 @@ def build_requested(
         is_same = _unbudgeted(former.request) == _unbudgeted(request)
         chosen = former.draft if is_same else choose(request.recipe)
     else:
-        types, projects = dict(source.find(Query()).facets.type), list_projects(source, now)
+        types, projects = dict(source.find_loaded(Query()).facets.type), list_projects(source, now)
         chosen = choose(request.recipe)
     is_recipe = request.other in {recipe.name for recipe in list_recipes(settings)}
     other = choose(request.other).pack(request.budget) if is_recipe else None

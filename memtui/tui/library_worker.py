@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from memtui import query as queries
 from memtui.errors import EmbeddingBusy, MemtuiError, Refused, StoreError
-from memtui.library.queried_stores import FIRST_SLOT
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent, stoppable
 from memtui.query import Condition, Query, TimeCondition
@@ -141,7 +140,7 @@ class LibraryWorker:
         if library is None:
             return lambda *_, **__: []
         rows, wanted = library.snapshot.rows, sorted(slots)
-        if wanted and wanted[-1] >= FIRST_SLOT:
+        if library.queried:
             return lambda *_, **__: library.read(wanted)
 
         def read(report: Report = silent, cancelled: IsCancelled = never) -> list[Memory]:

@@ -31,7 +31,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from memtui import text
 from memtui.errors import SaveError
 from memtui.model import Place
-from memtui.paths import SERVED_VARIABLE
+from memtui.paths import served_mode
 from memtui.tui import first_frame
 from memtui.tui.first_frame import TakenTerminal
 
@@ -295,7 +295,7 @@ def open_folder(app: MemtuiApp, path: Path) -> None:
 
 def start_program(arguments: Sequence[str]) -> None:
     """Start a program with a window of its own, without the terminal. Raises OSError."""
-    if SERVED_VARIABLE in os.environ:
+    if served_mode():
         raise PermissionError(errno.EPERM, "memtui is shown in a browser")
     subprocess.Popen(
         arguments,
@@ -315,7 +315,7 @@ def run_program(app: MemtuiApp, arguments: Sequence[str], input: str | None = No
         OSError: it cannot be started.
         SuspendNotSupported: Textual cannot leave this terminal, or it is one in a browser.
     """
-    if app.launch.served:
+    if served_mode():
         from textual.app import SuspendNotSupported
 
         raise SuspendNotSupported("it is shown in a browser")
@@ -367,7 +367,7 @@ def copy_with_tools(words: str, environ: Mapping[str, str] | None = None) -> boo
     The caller has sent the text by OSC 52 too, which no terminal acknowledges.
     """
     environ = os.environ if environ is None else environ
-    if SERVED_VARIABLE in environ:  # the clipboard is that of the browser
+    if served_mode():  # the clipboard is that of the browser
         return False
     tools: list[list[str]] = []
     if environ.get("WAYLAND_DISPLAY"):

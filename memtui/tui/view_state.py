@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from msgspec.structs import replace
 
 from memtui import query as queries
-from memtui.library.result_window import ResultWindow
 from memtui.model import FILE_TIME, FILE_TIME_KEY, UNTYPED, Memory, Place
 from memtui.query import Condition, Operator, Query, Sort, TimeCondition
+
+if TYPE_CHECKING:
+    from memtui.library.result_window import ResultWindow
 
 ORDERS = (Sort.OLD, Sort.IMPORTANCE, Sort.PRIORITY, Sort.SALIENCE, Sort.USED)
 """Orders to choose from, beside the usual one."""
@@ -221,6 +223,12 @@ def _span(since: TimeCondition | None, until: TimeCondition | None) -> str:
 
 # ---- the cursor of a list that changes -----------------------------------------------------------
 
+
+def window_of(slots: Sequence[int]) -> ResultWindow | None:
+    """The list of these slots if it is asked for by pages; the library is not imported for it."""
+    return cast("ResultWindow", slots) if hasattr(slots, "run") else None
+
+
 SEARCHED_ROWS = 50
 """Rows at the top and around the cursor that are searched for a changed memory."""
 
@@ -270,7 +278,8 @@ def _find_same_ref(position: CursorPosition, slots: Sequence[int], rows: Sequenc
     """Find a changed memory, which has another slot but the same ref."""
     count = len(slots)
     if position.memory is not None:
-        here = slots.here if isinstance(slots, ResultWindow) else range(count)
+        window = window_of(slots)
+        here = range(count) if window is None else window.here
         around = range(position.cursor - SEARCHED_ROWS, position.cursor + SEARCHED_ROWS)
         for index in filter(here.__contains__, (*range(SEARCHED_ROWS), *around)):
             if rows[slots[index]].ref == position.memory.ref:

@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
@@ -503,3 +504,16 @@ def _propose_for_file(
     id = hashlib.blake2b(text, digest_size=6).hexdigest()
     name = "/".join(PurePath(file).parts[-2:])
     return Proposal(id, kind, "", f"{name}: {message}", reason, file=file, line=line)
+
+
+def find_dangers(memory: Memory) -> list[str]:
+    """What to know before a text is believed or published: secrets, planted instructions."""
+    text = _checked(memory.title, memory.content)
+    found = [f"{each.kind}: {each.message}" for each in check_texts([memory], [text])]
+    return found + [f"{text.hidden} hidden characters"] * bool(text.hidden)
+
+
+@lru_cache(maxsize=4096)
+def _checked(title: str, content: str) -> CheckedText:
+    """What is found in a text; a search shows the same memories again and again."""
+    return check_text(Memory(ref="", id="", store="", kind="fact", title=title, content=content))

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
@@ -43,37 +44,66 @@ SETTINGS = {
 }
 
 
+GENERATED = 1_000_000
+"""Memories that are generated one by one; the rest are these with another id, time and hash."""
+
+
 def load(server: Server, rows: int) -> None:
-    """Make the database, or say that it is there."""
-    known = server.execute("postgres", "select 1 from pg_database where datname = 'bench'")
-    if known:
+    """Make the database, if it is not there."""
+    if server.execute("postgres", "select from pg_database where datname = 'bench'"):
         return
-    began = time.monotonic()
-    if not server.execute("postgres", "select 1 from pg_roles where rolname = 'memtui_reader'"):
+    if not server.execute("postgres", "select from pg_database where datname = 'memtui_empty'"):
         prepare(server, PEOPLE)
     server.execute("postgres", "create database loading template memtui_empty")
     names = ("newest", "important", "changed", "words", "text")
     server.execute("loading", *(f"drop index memtui.memories_{name}" for name in names))
-    share = rows // PROCESSES
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-m", __spec__.name if __spec__ else "tests.bench.team",
-             "--load", str(server.folder), str(share), str(number)]
-        )
-        for number in range(PROCESSES)
-    ]  # fmt: skip
-    if any(worker.wait() for worker in workers):
-        raise RuntimeError("loading failed")
-    print(f"COPY of {rows:,} generated memories: {time.monotonic() - began:.0f} s", flush=True)
+    share = min(rows, GENERATED) // PROCESSES
+    command = [sys.executable, "-m", "tests.bench.team", "--load", str(server.folder), str(share)]
+    with timed(f"COPY of {share * PROCESSES:,} generated memories"):
+        workers = [subprocess.Popen([*command, str(number)]) for number in range(PROCESSES)]
+        if any(worker.wait() for worker in workers):
+            raise RuntimeError("loading failed")
+    multiply(server, rows)
+    make_indexes(server)
+
+
+@contextmanager
+def timed(name: str) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
+
+
+def multiply(server: Server, rows: int) -> None:
+    for number in range(1, rows // GENERATED):
+        digest = f"substr(md5(m.id || '{number}'), 1, 7)"
+        moved = f"make_interval(secs => {SECONDS} * random())"
+        columns = {
+            "id": f"m.id || '{number}'",
+            "content": f"m.content || ' ' || {digest}",
+            "words": f"m.words || to_tsvector('simple', {digest})",
+            "created": f"'{BEGIN:%F}'::timestamptz + {moved}",
+            "updated": f"'{BEGIN:%F}'::timestamptz + {moved}",
+        }
+        same = ("team", "kind", "type", "title", "entity", "importance", "status", "pinned",
+                "confidence", "tags", "source", "author", "extra")  # fmt: skip
+        with timed(f"the next {GENERATED:,}"):
+            server.execute(
+                "loading",
+                "set session_replication_role = replica",
+                f"insert into memtui.memories ({', '.join([*columns, *same])})"
+                f" select {', '.join([*columns.values(), *same])} from memtui.memories m"
+                " where length(m.id) = 8",
+            )
+
+
+def make_indexes(server: Server) -> None:
     for statement in read_schema().split(";\n"):
         if "create index if not exists memories" in statement:
-            began = time.monotonic()
-            server.execute("loading", statement)
-            name = statement.partition("exists ")[2].split()[0]
-            print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
-    began = time.monotonic()
-    server.execute("loading", read_schema(), "vacuum analyze memtui.memories")
-    print(f"vacuum analyze: {time.monotonic() - began:.0f} s", flush=True)
+            with timed(statement.partition("exists ")[2].split()[0]):
+                server.execute("loading", statement)
+    with timed("vacuum analyze"):
+        server.execute("loading", read_schema(), "vacuum analyze memtui.memories")
     server.execute("postgres", "alter database loading rename to bench")
 
 
@@ -356,6 +386,32 @@ def measure_changes(server: Server, store: TeamStore, times: int) -> None:
     other.close()
 
 
+def measure_memory(server: Server, rows: int) -> None:
+    """What a process that asks holds, over 1,000 memories and over all."""
+    if not server.execute("postgres", "select from pg_database where datname = 'small'"):
+        server.execute("postgres", "create database small template memtui_empty")
+        with server.connect("small") as connection:
+            copy_memories(connection, generate(1_000))
+            connection.execute("vacuum analyze memtui.memories")
+    for name, size in (("small", 1_000), (DATABASE, rows)):
+        service = server.add_service(f"memory-{name}", name, "anna")
+        command = [sys.executable, "-m", "tests.bench.team", "--memory", service]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        print(f"a process after 100 letters, over {size:,} memories: {done.stdout.strip()}")
+
+
+def print_memory(service: str) -> None:
+    store = TeamStore(Path(f"postgres:{service}"), "team")
+    for number in range(100):
+        query = parse_query("memory"[: 1 + number % 6], NOW, typing=True)
+        store.answer(newest(query), 50, 1_000)
+        page = store.find(newest(query), None, 50)
+        store.find(newest(query), page.positions[-1] if page.positions else None, 50)
+    status = Path("/proc/self/status").read_text()
+    peak = next(line for line in status.split("\n") if line.startswith("VmHWM"))
+    print(f"{int(peak.split()[1]) / 1024:.0f} MiB")
+
+
 def sizes(server: Server) -> None:
     rows = server.execute(
         DATABASE,
@@ -368,6 +424,9 @@ def sizes(server: Server) -> None:
 def main() -> None:
     if sys.argv[1:2] == ["--load"]:
         load_share(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+        return
+    if sys.argv[1:2] == ["--memory"]:
+        print_memory(sys.argv[2])
         return
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--rows", type=int, default=100_000)
@@ -386,6 +445,7 @@ def main() -> None:
         print(f"PostgreSQL {version}, {os.cpu_count()} cores, load {load_now:.1f}, {now:%F %H:%M}")
         measure(server, given.rows, given.times)
         sizes(server)
+        measure_memory(server, given.rows)
     finally:
         server.close()
 

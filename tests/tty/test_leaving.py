@@ -103,7 +103,7 @@ def test_quitting_before_anything_is_read(memtui: Start, tmp_path: Path) -> None
         assert not on.modes_left_on()
 
 
-MOMENTS = count(4, 60)
+MOMENTS = count(2, 60)
 """Of the first second at which the program is ended, for each way."""
 
 

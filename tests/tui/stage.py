@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import textual.screen
 from rich.console import RenderableType
+from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual._compositor import Compositor
 from textual._context import active_app, visible_screen_stack
+from textual.color import Color
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.css.types import CSSLocation
@@ -26,11 +30,12 @@ from textual.geometry import Size
 from textual.message_pump import MessagePump
 from textual.notifications import Notification
 from textual.pilot import Pilot
+from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import Screen
 from textual.widgets import Input
 from textual.worker import WorkerCancelled
 
-from memtui import paths
+from memtui import paths, themes
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.tui import jobs
@@ -157,6 +162,29 @@ def _render_for_a_reader(
 
 
 Compositor.render_update = _render_for_a_reader  # type: ignore[method-assign]
+
+
+@cache
+def _tinted(style: Style | None, colour: Color) -> Style | None:
+    return next(iter(_tint([Segment("x", style)], colour))).style
+
+
+def _tint_once(segments: Iterable[Segment], colour: Color) -> Iterable[Segment]:
+    """Tint what stands behind a dialog; each style once, and not at each place that has it."""
+    for words, style, control in segments:
+        yield Segment(words, style if control else _tinted(style, colour), control)
+
+
+_tint = BackgroundScreen.process_segments
+BackgroundScreen.process_segments = staticmethod(_tint_once)  # type: ignore[assignment,method-assign]
+
+_load_themes = themes.load_all
+_THEMES = (paths.bundled_folder("themes"),)
+_shipped_themes = _load_themes(_THEMES)
+themes.load_all = lambda folders: (
+    _shipped_themes if tuple(folders) == _THEMES else _load_themes(folders)
+)
+"""The themes that memtui ships are read once; nothing writes into a theme."""
 
 Notification.time_left = 3600.0  # type: ignore[assignment, misc]
 """A toast stays until a test has looked for it, which may take longer than its two seconds."""
@@ -383,7 +411,7 @@ async def stage(
         config_file=config_file,
         state=state,
         cache=cache,
-        themes=(paths.bundled_folder("themes"),),
+        themes=_THEMES,
         roots=(root,),
         now=lambda: NOW,
     )

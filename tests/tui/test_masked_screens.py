@@ -64,7 +64,7 @@ async def _open(scene: Scene, on: Stage) -> None:
 
 
 async def _look(on: Stage, name: str) -> None:
-    for keys in ([], ["j"], ["G"], ["="], ["."]):
+    for keys in ([], ["j", "="], ["G", "."]):
         await on.press(*keys)
         await rest(on)
         assert not shown(on.text()), (name, keys, on.text())

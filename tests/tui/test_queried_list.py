@@ -153,7 +153,7 @@ async def test_a_store_that_goes_away_leaves_its_pages_and_says_so(tmp_path: Pat
         library, memory = on.browse.worker.library, on.browse.memories.memory
         assert library is not None
         assert memory is not None
-        assert "not connected" in library.refusal(Act.EDIT, memory)
+        assert "does not answer" in library.refusal(Act.EDIT, memory)
         await on.press("slash")
         await on.type("release")
         await on.sees("release")

@@ -6,16 +6,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.errors import MemtuiError, NotConnected, QueryStopped
-from memtui.library.queried_stores import MAX_MARKED
-from memtui.library.result_window import PAGE, ResultWindow, Run
-from memtui.stores.queryable import Position
+from memtui.errors import MemtuiError, NotConnected
+from memtui.tui.view_state import window_of
 
 if TYPE_CHECKING:
     from memtui.library import Library, SearchResult
+    from memtui.library.result_window import ResultWindow, Run
+    from memtui.stores.queryable import Position
     from memtui.tui.jobs import Job
     from memtui.tui.screens.browse import BrowseScreen
 
+MAX_MARKED = 10_000
+"""Memories of a queried store that an act can be about."""
 RETRY_SECONDS = 1.0
 """After a page that was not answered, until it is asked for again."""
 
@@ -32,20 +34,19 @@ class QueriedActions:
     @property
     def window(self) -> ResultWindow | None:
         """The list, if it is asked for by pages."""
-        slots = self._screen.memories.slots
-        return slots if isinstance(slots, ResultWindow) else None
+        return self._screen.memories.window
 
     def show(self, found: SearchResult) -> None:
         """Ask for the pages of this list as they are needed, and say which stores are away."""
         self._wanted, self._is_asking = -1, False
-        if isinstance(found.slots, ResultWindow):
-            found.slots.missing = self.want
+        if (window := window_of(found.slots)) is not None:
+            window.missing = self.want
         self.show_connections()
 
     def near(self) -> tuple[Position, int] | None:
         """Where the list is looked at, to ask for it anew there; None at its beginning."""
         window, top = self.window, self._screen.memories.top
-        if window is None or top < PAGE or top not in window.here:
+        if window is None or not top or top not in window.here:
             return None
         return window.run.lines[top - window.run.first].position, top
 
@@ -70,9 +71,7 @@ class QueriedActions:
                 self.show_connections()
                 self._ask()
 
-        def failed(error: MemtuiError) -> None:
-            if not isinstance(error, NotConnected | QueryStopped):
-                self._screen.app.report_error(error)
+        def failed(_: MemtuiError) -> None:
             self.show_connections()
             self._screen.set_timer(RETRY_SECONDS, self._ask)
 
@@ -94,7 +93,8 @@ class QueriedActions:
         faults, now = library.queried.faults, screen.now()
         parts: list[str] = []
         for label, error in faults.items():
-            parts += [f"{library.names.of(label)} IS NOT CONNECTED", text.one_line(error.what)]
+            what = "IS NOT CONNECTED" if isinstance(error, NotConnected) else "DOES NOT ANSWER"
+            parts += [f"{library.names.of(label)} {what}", text.one_line(error.what)]
             seen = text.counted(len(library.queried.seen.of(label)), "memory")
             parts += ["trying again", f"{seen} seen last", "read only"]
             if (answered := library.queried.answered.get(label)) is not None:

@@ -19,9 +19,9 @@ from memtui.tui.actions import (
     ANYWHERE,
     EVERYWHERE,
     MOVING,
-    NOT_SERVED,
     SEARCH,
     Action,
+    works_here,
 )
 from memtui.tui.appearance import Palette
 from memtui.tui.choices import Choice
@@ -161,15 +161,15 @@ class HelpScreen(TextDialog[None]):
         all_over = {ANYWHERE, EVERYWHERE}
         yield "Everywhere", self._rows(a for a in ACTIONS if not all_over.isdisjoint(a.scopes))
         typing = self._rows(a for a in ACTIONS if SEARCH in a.scopes)
-        page = ("o", "open the page about the whole query language", "")
-        yield "In the search bar", [*typing, *((*row, "") for row in SYNTAX), page]
+        page = [("o", "open the page about the whole query language", "")] * works_here("pager")
+        yield "In the search bar", [*typing, *((*row, "") for row in SYNTAX), *page]
         yield "Symbols", [(left, right, "") for left, right in MARKS]
 
     def _rows(self, listed_actions: Iterable[Action]) -> list[tuple[str, str, str]]:
         return [
             (key_bindings.show_keys(action, self._keys), action.tooltip, action.id)
             for action in listed_actions
-            if not (self.app.launch.served and action.id in NOT_SERVED)
+            if works_here(action.id)
         ]
 
 

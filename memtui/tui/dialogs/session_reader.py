@@ -18,6 +18,7 @@ from textual.widgets import Input, Static
 from memtui import text
 from memtui.errors import MemtuiError
 from memtui.sessions import PROGRAMS, Kind, Message, Reading, Session
+from memtui.tui.actions import works_here
 from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.jobs import Job
 from memtui.tui.library_worker import LibraryWorker
@@ -243,6 +244,7 @@ class SessionReader(Dialog[str]):
             "unfold": "where it was written" if written else label,
             "match(1)": bool(self._matches),
             "copy": entry is not None,
+            "page": works_here("pager"),
             "toggle_all": "fold all" if self._view.lines.all_unfolded else "all tools",
         }
 

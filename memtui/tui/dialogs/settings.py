@@ -17,6 +17,7 @@ from memtui.config.settings import Setting
 from memtui.errors import MemtuiError
 from memtui.model import Place
 from memtui.tui import terminal
+from memtui.tui.actions import works_here
 from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.picker import Picker
@@ -132,7 +133,7 @@ class SettingsScreen(FittingDialog[None]):
         return {
             "change": can_change,
             "reset": can_change and not is_default(setting, self.app.settings),
-            "edit_file": self.app.launch.config_file,
+            "edit_file": works_here("source") and self.app.launch.config_file,
         }
 
     @staticmethod

@@ -18,6 +18,7 @@ from memtui import text
 from memtui.library import StoreState
 from memtui.library.broken_files import BrokenFile, is_database
 from memtui.stores.base import Unreadable
+from memtui.tui.actions import works_here
 from memtui.tui.appearance import Palette
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
 from memtui.tui.widgets.text_window import OutcomeLine, RowList, TextWindow, Tone
@@ -39,6 +40,10 @@ class Fault(Struct, frozen=True):
 
 FaultRow = tuple[Sequence[tuple[str, Style]], Fault | None]
 """The pieces of a line, and the fault that it names."""
+
+
+def _can_edit(file: Path) -> bool:
+    return works_here("source") and not is_database(file)
 
 
 class FaultList(RowList[FaultRow]):
@@ -124,7 +129,7 @@ class UnreadableScreen(FittingDialog[None]):
     def labels(self) -> Mapping[str, object]:
         fault, is_small = self.query_one(FaultList).fault, self.has_class("-small")
         is_file = fault is not None and fault.path.is_file()
-        can_edit = is_file and fault is not None and not is_database(fault.path)
+        can_edit = fault is not None and is_file and _can_edit(fault.path)
         return {
             "act_on('show')": is_file,
             "act_on('edit')": can_edit and (not is_small or "edit"),
@@ -213,7 +218,7 @@ class BrokenScreen(TextDialog[str]):
 
     def labels(self) -> Mapping[str, object]:
         return {
-            "answer('edit')": not is_database(self._broken.path),
+            "answer('edit')": _can_edit(self._broken.path),
             "answer('restore')": self._broken.backup_time is not None,
         }
 

@@ -16,9 +16,8 @@ from textual.timer import Timer
 
 from memtui import query as queries
 from memtui import text
-from memtui.library.result_window import ResultWindow
 from memtui.model import Memory
-from memtui.paths import READ_ONLY
+from memtui.paths import READ_ONLY, served_mode
 from memtui.tui import messages
 from memtui.tui.actions import ActionContext
 from memtui.tui.controllers.filtering import FilterActions
@@ -36,7 +35,14 @@ from memtui.tui.layout import ENTITY_MAX, Pane
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY, LibraryWorker
 from memtui.tui.screens.panes import PaneScreen
 from memtui.tui.status_text import StatusText, describe_losses
-from memtui.tui.view_state import ViewState, day, day_range, keep_selected, restore_cursor
+from memtui.tui.view_state import (
+    ViewState,
+    day,
+    day_range,
+    keep_selected,
+    restore_cursor,
+    window_of,
+)
 
 if TYPE_CHECKING:
     from memtui.config import Settings
@@ -181,8 +187,7 @@ class BrowseScreen(PaneScreen):
     def action_context(self) -> ActionContext:
         past = self.worker.past
         refused = self._editing.refusal if self._editing else lambda _: OPENING
-        served = self.app.launch.served
-        if served == READ_ONLY:
+        if served_mode() == READ_ONLY:
             refused = lambda id: "" if id == "context" else "this page is read-only"  # noqa: E731
         elif past is not None:
             # An export and the context screen write no store.
@@ -211,7 +216,6 @@ class BrowseScreen(PaneScreen):
             can_go_back=self._reading.jumps.can_go_back,
             can_go_forward=self._reading.jumps.can_go_forward,
             is_dated=self.timeline.is_dated,
-            served=served,
             stores=1 if library is None else len(library.stores),
             past=past.refused if past else "",
             refused=refused,
@@ -611,7 +615,7 @@ class BrowseScreen(PaneScreen):
 
         def find(library: Library, _: Job) -> frozenset[int]:
             found = library.find(queries.Query(since=since))
-            window = found.slots if isinstance(found.slots, ResultWindow) else None
+            window = window_of(found.slots)
             slots = found.slots if window is None else window[: len(window.here)]
             return frozenset(map(int, slots))
 

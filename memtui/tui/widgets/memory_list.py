@@ -17,7 +17,6 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.config import Settings
-from memtui.library.result_window import ResultWindow, Run
 from memtui.model import Memory
 from memtui.tui import appearance, key_bindings
 from memtui.tui.appearance import marked_segments
@@ -33,10 +32,11 @@ from memtui.tui.layout import (
     row_columns,
 )
 from memtui.tui.messages import MemoryShown
-from memtui.tui.view_state import CursorPosition, follow_slots
+from memtui.tui.view_state import CursorPosition, follow_slots, window_of
 from memtui.tui.widgets.list_window import CACHED_STRIPS, ListWindow
 
 if TYPE_CHECKING:
+    from memtui.library.result_window import ResultWindow, Run
     from memtui.library.store_names import StoreName
 
 NEVER: Callable[[int], bool] = lambda _: False  # noqa: E731
@@ -167,7 +167,7 @@ class MemoryList(ListWindow):
     @property
     def window(self) -> ResultWindow | None:
         """The list, if its rows are asked for by pages."""
-        return self.slots if isinstance(self.slots, ResultWindow) else None
+        return window_of(self.slots)
 
     @property
     def _here(self) -> range:

@@ -27,6 +27,7 @@ from memtui.model import Memory, to_record
 from memtui.progress import Cancelled, Progress
 from memtui.stores.ambient import backup as ambient
 from memtui.stores.format import ExportRequest
+from tests.long_run import share
 from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
@@ -467,7 +468,7 @@ FOLLOWS_ALL = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", share(NAMES, 0, 2))
 def test_what_was_deleted_since_comes_back_as_it_was(tmp_path: Path, name: str) -> None:
     file = bundle(tmp_path, sample(tmp_path, name, "source"), part=True)
     library = sample(tmp_path, name)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from memtui.cli.main import run
+from tests.forked import Forked
+
+
+@pytest.fixture(scope="session")
+def forked() -> Iterator[Forked]:
+    """For commands that need a process of their own."""
+    with Forked() as process:
+        yield process
 
 
 @pytest.fixture

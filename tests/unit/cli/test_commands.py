@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,6 @@ def home(tmp_path: Path) -> Path:
             "atlas": ["Atlas stores soundings in PostgreSQL"],
         },
     )
-
-
-@pytest.fixture(scope="module")
-def forked() -> Iterator[Forked]:
-    with Forked() as process:
-        yield process
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +26,7 @@ from memtui.context.task import CONSTANT_NAMES
 from memtui.library import Library
 from memtui.paths import bundled_folder
 from memtui.stores import registry
+from tests.forked import Forked
 from tests.samples import NOW, SAMPLES, open_samples
 
 ROOT = Path(__file__).parents[3]
@@ -90,19 +90,17 @@ def test_every_block_is_checked() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", RUN, ids=str)
-def test_commands_succeed_on_the_copy_of_the_sample_data(block: Block, tmp_path: Path) -> None:
-    checkout, home, programs = tmp_path / "checkout", tmp_path / "home", tmp_path / "bin"
-    for folder in (checkout, home, programs):
+def test_commands_succeed_on_the_copy_of_the_sample_data(
+    block: Block, tmp_path: Path, forked: Forked
+) -> None:
+    checkout, home = tmp_path / "checkout", tmp_path / "home"
+    for folder in (checkout, home):
         folder.mkdir()
-    program = programs / "memtui"
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m memtui "$@"\n')
-    program.chmod(0o755)
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("MEMTUI_")},
         **{f"MEMTUI_{name}": str(tmp_path / name.lower()) for name in ("CONFIG", "STATE", "CACHE")},
         "HOME": str(home),
-        "PATH": f"{programs}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
+        "PATH": f"{forked.programs}:{os.environ['PATH']}",
     }
     copied = COPY.text.replace(" tests/data", f" {shlex.quote(str(SAMPLES))}")
     assert copied != COPY.text

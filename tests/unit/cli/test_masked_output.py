@@ -14,19 +14,19 @@ from memtui.context import ContextSettings, list_recipes
 from memtui.library import Library
 from memtui.stores.format import Format
 from memtui.testing.fixtures import root_of, sample
-from tests.formats import FORMATS
+from tests.formats import ONE_OF_EACH_ENGINE
 from tests.long_run import share
 from tests.secrets_for_tests import PLANTED, TOKEN, files_with, is_shown, masks_in, plant, shown
 
 WITHOUT_MEMORIES = {
     *("open", "demo", "export", "verify", "embed", "config", "extract", "sessions", "origin"),
-    *("mcp", "serve"),
+    *("mcp", "serve", "team"),
 }
 """They print no text of memories, ask a server (`extract`), or have tests of their own."""
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.parametrize("known", FORMATS, ids=[format.name for format in FORMATS]),
+    pytest.mark.parametrize("known", ONE_OF_EACH_ENGINE, ids=lambda known: known.name),
 ]
 
 
@@ -124,12 +124,13 @@ def test_no_command_prints_one(
     assert call("export", "-o", planted.bundle, "--store", planted.root) == 0
     every, of_one = list(planted.commands()), list(planted.commands_for_one())
     called = {"compare", "report", "undo", "redo", *(command[0] for command in (*every, *of_one))}
-    row = FORMATS.index(known)
+    row = ONE_OF_EACH_ENGINE.index(known)
     calls = [(*command, *more) for command in every for more in ([], ["--json"])]
     calls_for_one = [(*command, *more) for command in of_one for more in ([], ["--json"])]
-    # Each is called for some formats in the usual run: they differ in their texts, and the masks
-    # are set where a command prints.
-    for command in (*share(calls, row, 5), *share(calls_for_one, row, len(FORMATS))):
+    # Each is called for one format in the usual run: they differ in their texts, and the masks are
+    # set where a command prints.
+    formats = len(ONE_OF_EACH_ENGINE)
+    for command in (*share(calls, row, formats), *share(calls_for_one, row, formats)):
         call(*command, "--store", planted.root)
         printed = "".join(capsys.readouterr())
         assert not shown(printed), (command, printed)
@@ -153,7 +154,7 @@ def test_no_command_prints_one(
 def test_they_are_printed_on_request(
     known: Format, only_read: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for secret, ref in share([*only_read.refs.items()], FORMATS.index(known), 3):
+    for secret, ref in share([*only_read.refs.items()], ONE_OF_EACH_ENGINE.index(known), 3):
         for more in ([], ["--json"]):
             call("show", ref, *more, "--show-secrets", "--store", only_read.root)
             assert is_shown(secret, capsys.readouterr().out)
@@ -199,7 +200,7 @@ def test_no_cache_has_one(only_read: Planted, call: Callable[..., int], tmp_path
 
 def test_no_act_writes_a_mask(known: Format, planted: Planted, call: Callable[..., int]) -> None:
     at = ("--store", planted.root)
-    for secret, ref in share([*planted.refs.items()], FORMATS.index(known), 6):
+    for secret, ref in share([*planted.refs.items()], ONE_OF_EACH_ENGINE.index(known), 6):
         call("edit", ref, "--title", "Another title", *at)
         call("edit", ref, "--type", "note", *at)
         call("edit", ref, "--tag", "one", "--tag", "two", *at)
@@ -222,7 +223,7 @@ def test_no_act_writes_a_mask(known: Format, planted: Planted, call: Callable[..
 def test_a_masked_text_is_not_written_back(
     known: Format, only_read: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for secret, ref in share([*only_read.refs.items()], FORMATS.index(known), 3):
+    for secret, ref in share([*only_read.refs.items()], ONE_OF_EACH_ENGINE.index(known), 3):
         masked = text.mask_secrets(PLANTED[secret])
         assert call("edit", ref, "--content", f"{masked}!", "--store", only_read.root) == 1
         assert "mask" in capsys.readouterr().err

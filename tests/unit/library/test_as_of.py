@@ -191,7 +191,7 @@ def _make_some_change(library: Library, dice: random.Random, number: int) -> boo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("known", share(FORMATS, 0, 2), ids=lambda known: known.name)
+@pytest.mark.parametrize("known", share(FORMATS, 0, 4), ids=lambda known: known.name)
 def test_each_moment_between_changes_of_memtui_is_seen_again(known: Any, tmp_path: Path) -> None:
     library = loaded(sample(known, tmp_path / "store"), state=tmp_path / "state")
     dice = random.Random(5)
@@ -243,7 +243,7 @@ def test_a_text_of_then_is_found_and_the_text_of_now_is_not(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("known", share(FORMATS, 1, 2), ids=lambda known: known.name)
+@pytest.mark.parametrize("known", share(FORMATS, 1, 4), ids=lambda known: known.name)
 def test_what_was_done_and_undone_since_then_leaves_the_past_as_it_was(
     known: Any, tmp_path: Path
 ) -> None:
@@ -264,7 +264,7 @@ def test_what_was_done_and_undone_since_then_leaves_the_past_as_it_was(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "known",
-    share([one for one in FORMATS if one.name != "workspace"], 0, 2),
+    share([one for one in FORMATS if one.name != "workspace"], 2, 4),
     ids=lambda known: known.name,
 )
 def test_what_was_undone_and_redone_since_then_was_done_then(known: Any, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from memtui.library import Library
 from memtui.model import CURRENT, ENDED_LINKS, Memory
 from memtui.testing.fixtures import sample
 from tests.formats import FORMATS
+from tests.long_run import share
 
 RELATION = "relates_to"
 NAMES = [known.name for known in FORMATS]
@@ -65,7 +66,7 @@ def edges(library: Library, ref: str) -> dict[str, Edge]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", share(NAMES, 0, 3))
 def test_a_memory_is_linked_to_one_and_to_an_entity_of_every_format(
     library: Library, home: Path, name: str
 ) -> None:

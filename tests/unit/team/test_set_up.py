@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,6 +43,7 @@ def test_the_set_up_of_the_page_is_three_commands_that_work(
     assert install == "pip install 'memtui[team]'"
     assert call(*init.split()[1:]) == 0
     assert begin == "memtui postgres:our-memory"
+    assert call("list", *begin.split()[1:]) == 0
     people = "\n".join(block("sql")).replace("anna", "emma")  # the other tests have an anna
     server.execute("documented", "drop role if exists emma", people)
     server.add_service("emmas-memory", "documented", "emma")
@@ -58,6 +61,10 @@ def test_the_set_up_of_the_page_is_three_commands_that_work(
     store = TeamStore(Path("postgres:emmas-memory"), "our-memory")
     assert store.get([ref])[0].content == "We deploy on Fridays"
     store.close()
+    assert call("list", "postgres:emmas-memory") == 0
+    assert "We deploy on Fridays" in capsys.readouterr().out
+    assert call("list", "postgres://emma:geheim@host/our-memory") == 1
+    assert "geheim" not in "".join(capsys.readouterr())
     assert call("team", "undo", "our-memory", "99999") == 1
     assert call("team", "log") == 1
 
@@ -71,3 +78,20 @@ def test_init_prints_the_sql_without_touching_anything(
     printed = capsys.readouterr().out
     assert "create table if not exists memtui.versions" in printed
     assert "row level security" not in printed
+
+
+def test_without_psycopg_only_a_team_s_memory_is_missing() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['psycopg'] = None\n"
+        "import memtui.cli.main, memtui.cli.team_commands, memtui.library\n"
+        "from pathlib import Path\n"
+        "from memtui.errors import StoreError\n"
+        "from memtui.stores import registry\n"
+        "try:\n"
+        "    registry.format_of('team').open(Path('postgres:x'), 'x')\n"
+        "except StoreError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'memtui[team]'" in done.stdout

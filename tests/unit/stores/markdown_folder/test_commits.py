@@ -16,7 +16,7 @@ from memtui.changes import Act, Change
 from memtui.files import git_repository
 from memtui.files.git_history import GitHistory
 from memtui.library import Library
-from tests.long_run import share
+from tests.long_run import count, share
 from tests.samples import SAMPLES
 
 LABEL = "markdown-folder"
@@ -280,7 +280,9 @@ def test_beside_a_program_that_commits_nothing_is_lost(library: Library) -> None
     thread.start()
     try:
         refused = [
-            each for n in range(15) for each in edit(library, "system/human.md", f"Tea {n}.")
+            each
+            for n in range(count(5, 50))
+            for each in edit(library, "system/human.md", f"Tea {n}.")
         ]
     finally:
         ended.set()
