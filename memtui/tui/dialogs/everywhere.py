@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -127,7 +127,7 @@ class EverywhereScreen(Dialog[str]):
         self._is_newest = False
         self._indexing: Job | None = None
         self._due: frozenset[str] | None = None
-        """Files to look at after the update that runs, all if empty; None: no other is due."""
+        """Files to look at after this update, all if empty; None: no other is due."""
         self._searched_at = 0.0
         self._watcher: FileWatcher | None = None
         self._release_keys: Callable[[], None] = lambda: None
@@ -170,10 +170,7 @@ class EverywhereScreen(Dialog[str]):
         width, height = self.app.size
         self.set_class(width < self.WIDE_FROM, "-stacked")
         self.set_class(width < self.WIDE_FROM and height < self.STACKED_FROM, "-alone")
-        self.call_after_refresh(self._laid_out)
-
-    def _laid_out(self) -> None:
-        self._show()
+        self.call_after_refresh(self._show)
 
     # The sessions and their index
 
@@ -203,8 +200,9 @@ class EverywhereScreen(Dialog[str]):
             self._search()
             return
 
+        self._watch()  # before the sessions are read: what is written meanwhile is read after that
         if only:
-            programs = tuple(name for name in programs if self._keeps(name, only))
+            programs = tuple(name for name in programs if _keeps(name, only))
         else:
             self._progress.display = True
             self._progress.show("looking for sessions")
@@ -228,7 +226,6 @@ class EverywhereScreen(Dialog[str]):
             self._indexing, self.working = None, False
             self._progress.display = False
             self._search()
-            self._watch()
             if self._due is not None:
                 due, self._due = self._due, None
                 self._update(due)
@@ -250,22 +247,14 @@ class EverywhereScreen(Dialog[str]):
         if monotonic() - self._searched_at >= SEARCH_WHILE_INDEXING:
             self._search()
 
-    def _keeps(self, program: str, files: frozenset[str]) -> bool:
-        """Whether one of the files is a program's."""
-        roots = [str(root) for root in self._kept[program].roots] if program in self._kept else []
-        return any(file.startswith(root) for file in files for root in roots)
-
     def _watch(self) -> None:
         """Update the index when a program writes on."""
-        if self._watcher is None and self.is_open:
-            roots = [
-                root for name in self._on if name in self._kept for root in self._kept[name].roots
-            ]
-            if roots:
-                touched = self.if_open(self._update)
-                self._watcher = FileWatcher(
-                    roots, lambda files: call_soon(self.app.browse, touched, files)
-                )
+        roots = [root for name in self._on for root in _roots(name) if root.exists()]
+        if self._watcher is None and roots:
+            touched = self.if_open(self._update)
+            self._watcher = FileWatcher(
+                roots, lambda files: call_soon(self.app.browse, touched, files)
+            )
 
     # Searching
 
@@ -597,3 +586,13 @@ class EverywhereScreen(Dialog[str]):
             self._worker.jobs.start("session-forget", work, self.if_open(done))
 
         self.app.ask(ConfirmDialog("Forget this session?", body, replies), forget_it)
+
+
+def _roots(program: str) -> list[Path]:
+    return PROGRAMS[program].roots(Path.home(), os.environ)
+
+
+def _keeps(program: str, files: Iterable[str]) -> bool:
+    """Whether one of the files is a program's."""
+    roots = tuple(map(str, _roots(program)))
+    return any(file.startswith(roots) for file in files)
