@@ -55,6 +55,7 @@ MAX_BUDGET = 4_000
 MAX_VERSION = 1_500
 """Characters of each text in a history."""
 MAX_DIFF = 6_000
+MAX_PASSAGE = 300
 ORIGIN_SECONDS = 2.0
 """In which sessions are read for the origin of a memory."""
 _MAX_LISTED = 20
@@ -657,12 +658,14 @@ def _page(
 ) -> Found:
     def record(slot: int, at: int) -> dict[str, Any]:
         memory = found.rows[slot]
-        line = memory_line(memory, library)
+        passage = library.passage(found, at)
+        start = passage.start if passage is not None else 0
+        end = min(passage.end, start + MAX_PASSAGE) if passage is not None else 0
+        line = memory_line(memory, library, memory.content[start:end])
         if found.scores is not None:
             line["score"] = round(float(found.scores[at]), 4)
-        if (passage := library.passage(found, at)) is not None:
-            end = min(passage.end, passage.start + 300)
-            line["passage"] = mask_part(memory.content, passage.start, end)
+        if end:
+            line["passage"] = mask_part(memory.content, start, end)
         return line
 
     at = call.cursors.decode(asked, cursor)
