@@ -17,6 +17,7 @@ from mcp_types import Implementation
 
 from memtui.library import Library
 from memtui.mcp.client_configs import CLIENTS
+from tests.own_folders import own_folders
 from tests.unit.library.stores_for_tests import agent_memory
 
 from .agents import Agent
@@ -45,7 +46,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
         "PYTHONPATH": str(ROOT),
-        **{f"MEMTUI_{name}": str(tmp_path / name.lower()) for name in ("CONFIG", "STATE", "CACHE")},
+        **own_folders(tmp_path),
     }
 
 
