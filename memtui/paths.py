@@ -205,13 +205,15 @@ def bundled_folder(name: str) -> Path:
     raise FileNotFoundError(f"memtui was installed without its {name} folder; install it again")
 
 
-SERVER = "postgres:"
-"""How the address of a store on a server begins; a service of `pg_service.conf` follows."""
+SERVERS = {"postgres": "team", "langgraph": "langgraph"}
+"""How the address of a store on a server begins, up to its colon -> its format; a service of
+`pg_service.conf` follows."""
 
 
 def is_address(name: str) -> bool:
     """Whether a name is the address of a store on a server, not a path."""
-    return name.startswith(SERVER)
+    scheme, colon, _ = name.partition(":")
+    return bool(colon) and scheme in SERVERS
 
 
 def is_place(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import click
 from memtui.cli.options import command, option
 from memtui.cli.store_selection import load_settings, open_library
 from memtui.errors import Refused
-from memtui.mcp.client_configs import CLIENTS
+from memtui.mcp.client_configs import CLIENTS, TOKEN_VARIABLE, address_of
 
 _OF_EXTRA = frozenset({"mcp", "mcp_types", "pydantic", "typing_extensions", "uvicorn"})
 
@@ -31,7 +32,7 @@ def mcp(
     ),
     print_config: str | None = option(
         type=click.Choice(list(CLIENTS)),
-        help="Print the lines that connect this program, and write nothing.",
+        help="Print the lines that connect this program, with --http those for its address.",
     ),
     *,
     stores: Sequence[str],
@@ -55,11 +56,15 @@ def mcp(
             )
         ]
         profiled = ["--profile", profile] if profile else []
-        print(
-            CLIENTS[print_config](
-                ["memtui", "mcp", *named, *profiled, *(["--write"] if write else [])]
-            )
-        )
+        command = ["memtui", "mcp", *named, *profiled, *(["--write"] if write else [])]
+        client = CLIENTS[print_config]
+        if http:
+            if not port:
+                raise Refused("the address has to be known", do="name a --port")
+            started = shlex.join([*command, "--http", "--port", str(port)])
+            print(f"{TOKEN_VARIABLE}=TOKEN {started}\n\n{client.http(address_of(port))}")
+        else:
+            print(client.stdio(command))
         return
     try:
         from memtui.mcp.http_server import serve_http

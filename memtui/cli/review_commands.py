@@ -396,6 +396,9 @@ def _print_reasons(queue: ReviewQueue, proposals: Sequence[Proposal]) -> None:
             print(f"  {sign} {one_line(memory.ref)}  {one_line(memory.headline)}")
         if len(memories) > _MAX_SHOWN:
             print(f"    {and_more(len(memories) - _MAX_SHOWN)}")
+        if one.kind == "agent":
+            for name, value in (pair for each in one.changes for pair in each.fields.items()):
+                print(f"  {name}: {one_line(str(value))}")
         if one.id in speakers:
             ref = one_line(memories[0].ref)
             print(f"  Origin: {speakers[one.id].describe()}; memtui origin {ref}")

@@ -260,6 +260,7 @@ def _stores_within(path: Path, label: str = "") -> list[KnownStore]:
     from memtui.library import opening
     from memtui.library.store_catalog import KnownStore
 
+    label = label or opening.label_of(path)
     return [KnownStore(root, format, label) for root, format in opening.stores_within(path)]
 
 

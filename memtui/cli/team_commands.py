@@ -13,7 +13,7 @@ from memtui.cli.options import argument, command, limit_option, option
 from memtui.cli.output import print_json
 from memtui.errors import Refused
 from memtui.model import format_time
-from memtui.text import date, one_line
+from memtui.text import date, mask_secrets, one_line
 
 if TYPE_CHECKING:
     from memtui.stores.queryable import FormerVersion
@@ -86,7 +86,7 @@ def _log(store: TeamStore, limit: int, as_json: bool) -> None:
         print_json([_record(each) for each in found])
         return
     for each in found:
-        headline = one_line(each.memory.headline)[:60]
+        headline = mask_secrets(one_line(each.memory.headline))[:60]
         print(f"{each.number:>6}  {date(each.until)}  {one_line(each.who):12}  {each.act:6}  "
               f"{each.memory.ref}  {headline}")  # fmt: skip
 
@@ -98,7 +98,7 @@ def _record(each: FormerVersion) -> dict[str, object]:
         "who": each.who,
         "act": each.act,
         "ref": each.memory.ref,
-        "former": each.memory.headline,
+        "former": mask_secrets(each.memory.headline),
     }
 
 

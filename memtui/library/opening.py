@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from memtui.errors import MemtuiError, StoreError
-from memtui.paths import SERVER, is_address
+from memtui.paths import SERVERS, is_address
 from memtui.stores import registry
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 from memtui.stores.format import Format
@@ -44,7 +44,7 @@ def detect_store(path: Path, format: str = "") -> FoundStore:
         StoreError: there is no store, or no such format or profile.
     """
     if is_address(str(path)):
-        return FoundStore(_format_of_servers(), path)
+        return FoundStore(_format_of(str(path)), path)
     path = path.absolute()
     try:
         exists = path.exists()
@@ -67,10 +67,15 @@ def detect_store(path: Path, format: str = "") -> FoundStore:
     return FoundStore(*detected)
 
 
-def _format_of_servers() -> Format:
-    found = registry.format_of("team")
+def _format_of(address: str) -> Format:
+    found = registry.format_of(SERVERS[address.partition(":")[0]])
     assert found is not None
     return found
+
+
+def label_of(path: Path) -> str:
+    """The label that an address suggests: the name of its service; "" for a path."""
+    return str(path).partition(":")[2] if is_address(str(path)) else ""
 
 
 def _closed_folder(path: Path) -> str:
@@ -104,7 +109,7 @@ def stores_within(path: Path) -> list[tuple[Path, str]]:
     Where none is recognised the path itself without a format, so that opening it says why.
     """
     if is_address(str(path)):
-        return [(path, _format_of_servers().name)]
+        return [(path, _format_of(str(path)).name)]
     found = registry.detect_within(path.absolute())
     return [(root, known.name) for known, root in found] or [(path, "")]
 
@@ -161,9 +166,7 @@ def open_stores(found: Iterable[FoundStore], labels: Sequence[str] = ()) -> tupl
         if real in roots:
             continue
         roots.add(real)
-        given_label = labels[number] if number < len(labels) else ""
-        if is_address(root):
-            given_label = given_label or root.removeprefix(SERVER)
+        given_label = (labels[number] if number < len(labels) else "") or label_of(item.root)
         label = unique_label(_PLAIN.sub("-", given_label or item.format.name), used)
         used.add(label)
         stores.append(_open_store(item, label))

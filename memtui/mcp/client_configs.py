@@ -1,8 +1,9 @@
 """The lines that connect an agent's program to `memtui mcp`, for the person to paste.
 
-Sources: zed.dev/docs/ai/mcp and code.visualstudio.com/docs/copilot/reference/mcp-configuration,
-read in November 2026. The lines of the others are written from knowledge of their documentation,
-and no program was started with any of them.
+Sources, read in November 2026: code.claude.com/docs/en/mcp; developers.openai.com/codex/mcp;
+docs/tools/mcp-server.md and docs/cli/configuration.md of google-gemini/gemini-cli;
+cursor.com/docs/mcp; code.visualstudio.com/docs/agents/reference/mcp-configuration;
+zed.dev/docs/ai/mcp. No program was started with any of the lines.
 """
 
 from __future__ import annotations
@@ -10,33 +11,113 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+HOST = "127.0.0.1"
+TOKEN_VARIABLE = "MEMTUI_MCP_TOKEN"
+"""The token of `--http`, if the person chooses one; else each start has a new one."""
+
+
+def address_of(port: int) -> str:
+    """Where `--http` serves."""
+    return f"http://{HOST}:{port}/mcp"
+
+
+class ClientConfig(Struct, frozen=True):
+    """How a program is told of a server."""
+
+    stdio: Callable[[Sequence[str]], str]
+    """The lines for a command and its arguments."""
+    http: Callable[[str], str]
+    """The lines for an address; the token comes from `TOKEN_VARIABLE` where the program allows."""
+
+
+def _json(file: str, value: Mapping[str, Any]) -> str:
+    return f"// in {file}\n{json.dumps(value, indent=2)}"
+
+
+def _in_json(
+    file: str,
+    key: str,
+    *,
+    address: str = "url",
+    token: str,
+    stdio_type: Mapping[str, str] | None = None,
+    http_type: Mapping[str, str] | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> ClientConfig:
+    """A program that is configured by JSON.
+
+    Args:
+        file: Where it is.
+        key: Of the servers in it.
+        address: Key of the address of a server by HTTP.
+        token: How the program refers to the token.
+        stdio_type: What it has to be told of a server that it starts.
+        http_type: What it has to be told of a server by HTTP.
+        more: What stands beside the servers, for one by HTTP.
+    """
+
+    def stdio(command: Sequence[str]) -> str:
+        program, *arguments = command
+        server = {**(stdio_type or {}), "command": program, "args": arguments}
+        return _json(file, {key: {"memtui": server}})
+
+    def http(url: str) -> str:
+        headers = {"Authorization": f"Bearer {token}"}
+        server = {**(http_type or {}), address: url, "headers": headers}
+        return _json(file, {key: {"memtui": server}, **(more or {})})
+
+    return ClientConfig(stdio, http)
 
 
 def _claude_code(command: Sequence[str]) -> str:
     return f"claude mcp add memtui -- {shlex.join(command)}"
 
 
-def _codex(command: Sequence[str]) -> str:
+def _codex(lines: str) -> str:
+    return f"# in ~/.codex/config.toml\n[mcp_servers.memtui]\n{lines}"
+
+
+def _codex_stdio(command: Sequence[str]) -> str:
     program, *arguments = command
-    words = f"command = {json.dumps(program)}\nargs = {json.dumps(arguments)}"
-    return f"# in ~/.codex/config.toml\n[mcp_servers.memtui]\n{words}"
+    return _codex(f"command = {json.dumps(program)}\nargs = {json.dumps(arguments)}")
 
 
-def _json(file: str, key: str, **more: str) -> Callable[[Sequence[str]], str]:
-    def make(command: Sequence[str]) -> str:
-        program, *arguments = command
-        server = {**more, "command": program, "args": arguments}
-        return f"// in {file}\n{json.dumps({key: {'memtui': server}}, indent=2)}"
-
-    return make
+def _codex_http(url: str) -> str:
+    return _codex(f'url = {json.dumps(url)}\nbearer_token_env_var = "{TOKEN_VARIABLE}"')
 
 
-CLIENTS: Mapping[str, Callable[[Sequence[str]], str]] = {
-    "claude-code": _claude_code,
-    "codex": _codex,
-    "gemini": _json("~/.gemini/settings.json", "mcpServers"),
-    "cursor": _json(".cursor/mcp.json", "mcpServers"),
-    "vscode": _json(".vscode/mcp.json", "servers", type="stdio"),
-    "zed": _json("~/.config/zed/settings.json", "context_servers"),
+_HTTP = {"type": "http"}
+_PROMPT = {
+    "type": "promptString",
+    "id": "memtui-token",
+    "description": "Token of memtui mcp --http",
+    "password": True,
 }
-"""Name of a program -> the lines for a command and its arguments."""
+CLIENTS: Mapping[str, ClientConfig] = {
+    "claude-code": ClientConfig(
+        _claude_code,
+        _in_json(".mcp.json", "mcpServers", token=f"${{{TOKEN_VARIABLE}}}", http_type=_HTTP).http,
+    ),
+    "codex": ClientConfig(_codex_stdio, _codex_http),
+    "gemini": _in_json(
+        "~/.gemini/settings.json",
+        "mcpServers",
+        address="httpUrl",
+        token=f"${{{TOKEN_VARIABLE}}}",
+    ),
+    "cursor": _in_json(".cursor/mcp.json", "mcpServers", token=f"${{env:{TOKEN_VARIABLE}}}"),
+    "vscode": _in_json(
+        ".vscode/mcp.json",
+        "servers",
+        token="${input:memtui-token}",
+        stdio_type={"type": "stdio"},
+        http_type=_HTTP,
+        more={"inputs": [_PROMPT]},
+    ),
+    "zed": _in_json("~/.config/zed/settings.json", "context_servers", token="TOKEN"),
+}
+"""Name of a program -> the lines for it. Zed takes the token as it is, in place of TOKEN."""

@@ -14,12 +14,9 @@ from typing import Any
 
 import uvicorn
 
+from memtui.mcp.client_configs import HOST, TOKEN_VARIABLE, address_of
 from memtui.mcp.server import AgentServer
 from memtui.serve.access import Access, new_token
-
-HOST = "127.0.0.1"
-TOKEN_VARIABLE = "MEMTUI_MCP_TOKEN"
-"""The token, if the person chooses one; else each start has a new one."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -86,6 +83,6 @@ def serve_http(agents: AgentServer, port: int, announce: Callable[[str, str], ob
         access = Access(os.environ.get(TOKEN_VARIABLE) or new_token(), HOST, port)
         agents.load()
         app = make_app(agents, access)
-        announce(f"http://{HOST}:{port}/mcp", access.token)
+        announce(address_of(port), access.token)
         config = uvicorn.Config(app, log_level="error", access_log=False)
         uvicorn.Server(config).run(sockets=[listening])

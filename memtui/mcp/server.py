@@ -162,8 +162,12 @@ class AgentServer:
         """The memories as they are now; None until they have been read."""
         if not self._loaded:
             return None
-        self._refresh()
+        self._refresh_if_stale()
         return self._library.snapshot
+
+    def _refresh_if_stale(self) -> None:
+        if time.monotonic() - self._looked > STALE_SECONDS:
+            self._refresh()
 
     def _refresh(self) -> None:
         self._looked = time.monotonic()
@@ -224,8 +228,9 @@ class AgentServer:
 
     def _call(self, author: Author, tool: Tool) -> Call:
         self.load()
-        now = time.monotonic()
-        if not tool.reads or now - self._looked > STALE_SECONDS:
+        if tool.reads:
+            self._refresh_if_stale()
+        else:
             self._refresh()
         return Call(
             self._library,

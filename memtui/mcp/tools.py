@@ -609,10 +609,9 @@ def _propose(call: Call, change: Change, reason: str, note: str = "") -> Changed
 
 def make(call: Call, change: Change, reason: str) -> Changed:
     """Make the change if this tool writes and its text is harmless, else propose it."""
-    if not call.writes:
-        return _propose(call, change, reason)
-    if dangers := dangers_in(texts_in(change.fields.values())):
-        return _propose(call, change, reason, f"not written at once: {'; '.join(dangers)}")
+    dangers = "; ".join(dangers_in(texts_in(change.fields.values())))
+    if dangers or not call.writes:
+        return _propose(call, change, reason, dangers)
     planned = call.library.plan([change])
     if not planned.has_edits:
         return _outcome(call, planned)

@@ -78,6 +78,11 @@ def compile_query(
     return _Compiler(label, table).compile(query, frozenset(lifted))
 
 
+def has_status(query: Query) -> bool:
+    """Whether a query filters the status itself, so that the default filter does not apply."""
+    return any(part.field == "status" for part in query.all_conditions)
+
+
 class _Compiler:
     def __init__(self, label: str, table: Table) -> None:
         self.label, self.table = label, table
@@ -87,8 +92,7 @@ class _Compiler:
         parts: list[Part] = [
             self._condition(part) for part in query.conditions if part.field not in lifted
         ]
-        has_status = any(part.field == "status" for part in query.all_conditions)
-        if not has_status and "status" not in lifted:
+        if not has_status(query) and "status" not in lifted:
             parts.append(_any_of("m.status", sorted(CURRENT)))
         if query.since is not None:
             parts.append(Sql("m.updated >= %s", (query.since.time,)))
@@ -99,8 +103,8 @@ class _Compiler:
             parts.append(FALSE)
         text, every = self._text(query)
         parts += text
-        all_words = None if every is None else self._sql(every)
-        return Compiled(self._sql(_all(parts, self._sql)), all_words, tuple(self.ignored))
+        all_words = None if every is None else _to_sql(every)
+        return Compiled(_to_sql(_all(parts)), all_words, tuple(self.ignored))
 
     # ---- text -----------------------------------------------------------------------------------
 
@@ -115,23 +119,23 @@ class _Compiler:
                 self._ignore(f"~{term.text} (meaning; looked for as words)")
             elif term.kind is TermKind.FUZZY:
                 self._ignore(f"{term.text}~ (spelling; looked for as it is)")
-        excluded = [_not(self._term(term), self._sql) for term in terms.excluded]
+        excluded = [_not(self._term(term)) for term in terms.excluded]
         if not (terms.optional or terms.required):
             return [*excluded, *([FALSE] if terms.unusable else [])], None
         if self._is_joined(query):
             return excluded, None
         joined = join_neighbours(terms.optional)
         optional = [
-            _any([self._term(term), *map(_joined, joined.get(number, ()))], self._sql)
+            _any([self._term(term), *map(_joined, joined.get(number, ()))])
             for number, term in enumerate(terms.optional)
         ]
         found = [*map(self._term, terms.required), *excluded]
         if optional and not terms.required:
-            found = [_any(optional, self._sql), *found]
+            found = [_any(optional), *found]
         ids = self._ids(query)
         if ids is not None:
-            found = [_any([_all(found, self._sql), ids], self._sql)]
-        return found, _all(optional, self._sql) if len(optional) > 1 else None
+            found = [_any([_all(found), ids])]
+        return found, _all(optional) if len(optional) > 1 else None
 
     @staticmethod
     def _is_joined(query: Query) -> bool:
@@ -174,7 +178,7 @@ class _Compiler:
         is_closed = term.literal.strip()[-1].isalnum() and not term.last_is_prefix
         edges.append(r"(?!\w)" if is_closed else "")
         exact = Sql(f"{_EVERY_TEXT} ~* %s", (f"{edges[0]}{typed}{edges[1]}",))
-        return _all([words, exact], self._sql)
+        return _all([words, exact])
 
     def _wildcard(self, pattern: str) -> Part:
         head = re.split(r"[*?]", pattern, maxsplit=1)[0]
@@ -184,7 +188,7 @@ class _Compiler:
         like = _like(pattern, "*?")
         lexemes = "unnest(tsvector_to_array(m.words)) as lexeme"
         exact = Sql(f"exists (select from {lexemes} where lexeme like %s)", (like,))
-        return _all([Words(_begins(head)), exact], self._sql)
+        return _all([Words(_begins(head)), exact])
 
     def _ids(self, query: Query) -> Sql | None:
         """The memories whose id begins with the only word of the query."""
@@ -206,19 +210,19 @@ class _Compiler:
             return self._term_alone(node)
         parts = list(map(self._node, node.parts))
         if node.operator is Operator.ANY:
-            found = _any(parts, self._sql)
+            found = _any(parts)
         elif node.operator is Operator.ALL:
-            found = _all(parts, self._sql)
+            found = _all(parts)
         else:
             found = self._sequence(node, parts)
-        return _not(found, self._sql) if node.negated else found
+        return _not(found) if node.negated else found
 
     def _term_alone(self, term: Term) -> Part:
         terms = analyze_terms((term,))
         if term.negated:
-            return _not(_any(map(self._term, terms.excluded), self._sql), self._sql)
+            return _not(_any(map(self._term, terms.excluded)))
         found = [*terms.optional, *terms.required]
-        return _any(map(self._term, found), self._sql)
+        return _any(map(self._term, found))
 
     def _sequence(self, group: Group, parts: Sequence[Part]) -> Part:
         """All parts but words hold, and one word if there is no other text."""
@@ -231,8 +235,8 @@ class _Compiler:
                 others.append(part)
                 is_found = is_found or (positive and looks_for_text(node))
         if words and not is_found:
-            others.append(_any(words, self._sql))
-        return _all(others, self._sql)
+            others.append(_any(words))
+        return _all(others)
 
     # ---- filters --------------------------------------------------------------------------------
 
@@ -243,7 +247,7 @@ class _Compiler:
             return TRUE
         if part.field == "status" and "all" in part.values:
             return TRUE
-        return _not(found, self._sql) if part.negated else found
+        return _not(found) if part.negated else found
 
     def _positive(self, part: Condition) -> Part | None:
         """The condition without its negation; None: it is not understood."""
@@ -273,7 +277,7 @@ class _Compiler:
                 return _in_ranges("m.created", part.ranges, _time)
             case "confidence":
                 found = _in_ranges("m.confidence", part.ranges, float)
-                return _all([Sql("m.confidence is not null"), found], self._sql)
+                return _all([Sql("m.confidence is not null"), found])
             case "id":
                 begun = [v.removeprefix(f"{self.label.casefold()}:") for v in values]
                 likes = [f"{_like(each)}%" for each in begun]
@@ -287,7 +291,7 @@ class _Compiler:
             case "is" | "has":
                 flags = [self._flag(value, part) for value in values]
                 known = [flag for flag in flags if flag is not None]
-                return _any(known, self._sql) if len(known) == len(flags) else None
+                return _any(known) if len(known) == len(flags) else None
             case field if field == REGEX:
                 return self._regex(values[0])
         return None
@@ -305,7 +309,7 @@ class _Compiler:
                 lexemes = "unnest(tsvector_to_array(m.words)) as lexeme"
                 like = (_like(sign + value, "*"),)
                 found.append(Sql(f"exists (select from {lexemes} where lexeme like %s)", like))
-        return _any(found, self._sql)
+        return _any(found)
 
     def _texts(self, part: Condition) -> Part | None:
         column = {
@@ -321,8 +325,8 @@ class _Compiler:
             within = [Sql(f"{column} ilike %s", (like,))]
             if part.field != "source":  # by way of the index of trigrams
                 within.insert(0, Sql(f"{_TEXT} ilike %s", (like,)))
-            found.append(_all(within, self._sql))
-        return _any(found, self._sql)
+            found.append(_all(within))
+        return _any(found)
 
     def _flag(self, value: str, part: Condition) -> Part | None:
         if not self.table.is_table and value in ("links", "linked"):
@@ -346,7 +350,7 @@ class _Compiler:
             case "stale":
                 old = _in_ranges("m.updated", part.ranges, _time)
                 current = _any_of("m.status", sorted(CURRENT))
-                return _all([old, current, Sql("not m.pinned")], self._sql)
+                return _all([old, current, Sql("not m.pinned")])
         return None
 
     def _regex(self, pattern: str) -> Part | None:
@@ -359,16 +363,12 @@ class _Compiler:
     def _contains(self, column: str, text: str) -> Sql:
         return Sql(f"strpos(lower({column}), lower(%s)) > 0", (storable(text),))
 
-    def _sql(self, part: Part) -> Sql:
-        if isinstance(part, Sql):
-            return part
-        return Sql("m.words @@ %s::tsquery", (part.query,))
-
     def _ignore(self, words: str) -> None:
         self.ignored.setdefault(words)
 
 
-ToSql = Callable[[Part], Sql]
+def _to_sql(part: Part) -> Sql:
+    return part if isinstance(part, Sql) else Sql("m.words @@ %s::tsquery", (part.query,))
 
 
 def _words_of(parts: Sequence[Part]) -> list[str] | None:
@@ -376,33 +376,32 @@ def _words_of(parts: Sequence[Part]) -> list[str] | None:
     return found if len(found) == len(parts) else None
 
 
-def _any(parts: Iterable[Part], sql: ToSql | None = None) -> Part:
+def _any(parts: Iterable[Part]) -> Part:
     given = [part for part in parts if part != FALSE]
     if not given or TRUE in given:
         return TRUE if given else FALSE
     if (words := _words_of(given)) is not None:
         return Words(_either(words))
-    return _join(" or ", given, sql)
+    return _join(" or ", given)
 
 
-def _all(parts: Iterable[Part], sql: ToSql | None = None) -> Part:
+def _all(parts: Iterable[Part]) -> Part:
     given = [part for part in parts if part != TRUE]
     if not given or FALSE in given:
         return FALSE if given else TRUE
-    return given[0] if len(given) == 1 else _join(" and ", given, sql)
+    return given[0] if len(given) == 1 else _join(" and ", given)
 
 
-def _join(operator: str, parts: Sequence[Part], sql: ToSql | None) -> Sql:
-    found = [part if isinstance(part, Sql) or sql is None else sql(part) for part in parts]
-    texts = [part.text for part in found if isinstance(part, Sql)]
-    values = [value for part in found if isinstance(part, Sql) for value in part.values]
-    return Sql(f"({operator.join(texts)})", tuple(values))
+def _join(operator: str, parts: Iterable[Part]) -> Sql:
+    found = [_to_sql(part) for part in parts]
+    values = tuple(value for part in found for value in part.values)
+    return Sql(f"({operator.join(part.text for part in found)})", values)
 
 
-def _not(part: Part, sql: ToSql) -> Part:
+def _not(part: Part) -> Part:
     if part in (TRUE, FALSE):
         return FALSE if part == TRUE else TRUE
-    found = sql(part)
+    found = _to_sql(part)
     return Sql(f"(not {found.text})", found.values)
 
 

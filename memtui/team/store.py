@@ -38,7 +38,7 @@ from memtui.stores.queryable import (
     pushed_order,
 )
 from memtui.stores.values import utc_now
-from memtui.team.compiler import Compiled, Sql, compile_order, compile_query
+from memtui.team.compiler import Compiled, Sql, compile_order, compile_query, has_status
 from memtui.team.connection import Connection
 from memtui.team.planning import ACTS, EDITABLE, UNSUPPORTED, Planner
 from memtui.team.rows import FORMER, TABLE, to_columns, to_former, to_memory
@@ -143,8 +143,8 @@ class TeamStore(QueryableStore):
         """The questions that count values: one for all fields without a filter, one for each of the
         others, whose own filter is ignored."""
         filtered = {part.field for part in query.conditions}
-        if not any(part.field == "status" for part in query.all_conditions):
-            filtered.add("status")  # the default
+        if not has_status(query):
+            filtered.discard("status")  # the default is looked at in the rows
         plain = tuple(name for name in COUNTED if name not in filtered)
         groups = [plain, *((name,) for name in COUNTED if name in filtered)]
         return {names: self._counting(query, names) for names in groups if names}
@@ -152,17 +152,19 @@ class TeamStore(QueryableStore):
     def _counting(self, query: Query, names: Sequence[str]) -> Sql:
         """Count values exactly where there are few memories, else in some pages of the table."""
         where = self._compile(query, names).where
+        is_default = "status" in names and not has_status(query)
+        shown = "m.status in ('active', 'proposed')" if is_default else "true"
         fields = ", ".join(f"{COUNTED[name]} as {name}" for name in names)
-        counts = f"{', '.join(names)}, count(*) as found"
+        counts = f"{', '.join(names)}, count(*) as found, count(*) filter (where shown)"
         sets = f"group by grouping sets ({', '.join(f'({name})' for name in names)})"
         share = self._sampled_percent()
         first = f"from {self.table.name} m where {where.text} limit {MAX_COUNTED + 1}"
         text = (
-            f"with few as materialized (select {fields} {first}),"
+            f"with few as materialized (select {fields}, {shown} as shown {first}),"
             f" total as (select count(*) as few from few)"
             f" select 100 as share, {counts} from few"
             f" where (select few from total) <= {MAX_COUNTED} {sets}"
-            f" union all select {share}, {counts} from (select {fields}"
+            f" union all select {share}, {counts} from (select {fields}, {shown} as shown"
             f" from {self._sampled(share)} where {where.text}"
             f" and (select few from total) > {MAX_COUNTED}) many {sets}"
             f" order by found desc limit {MAX_VALUES * len(names)}"
@@ -171,6 +173,7 @@ class TeamStore(QueryableStore):
 
     def _sampled_percent(self) -> float:
         """The share of the table's pages that has about `SAMPLED` memories."""
+        self.connection.connect()
         if not self.table.is_table:
             return 100.0
         return min(100.0, 100 * SAMPLED / max(1.0, self.connection.rows))
@@ -184,10 +187,11 @@ class TeamStore(QueryableStore):
         counts: dict[str, dict[str, int]] = {name: {} for name in COUNTED}
         is_sampled = False
         for names, rows in zip(questions, answers, strict=True):
-            for share, *values, found in rows:
+            for share, *values, every, shown in rows:
                 is_sampled |= share < 100
                 for name, value in zip(names, values, strict=True):
-                    if value is not None:
+                    found = every if name == "status" else shown
+                    if value is not None and found:
                         counts[name][value] = round(found * 100 / float(share))
         total = sum(counts["kind"].values())
         store = {self.label: total} if total else {}

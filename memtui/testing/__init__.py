@@ -14,21 +14,24 @@ A package that brings a format proves it with a test module of a few lines:
 changed. The sample is a folder that holds a small store; each test works on a copy of it. What a
 store can do is asked of `WritableStore.refusal`: every act that it allows is made, shown, undone
 and redone.
+
+`AskedConformance` is for a store that is asked; it needs a fixture `both` (`asked_tests.Both`).
 """
 
 from __future__ import annotations
 
 import pytest
 
-_WITH_ASSERTIONS = ("reading", "unreadable", "act", "hostile_text")
+_WITH_ASSERTIONS = ("reading", "unreadable", "act", "hostile_text", "asked")
 pytest.register_assert_rewrite(*(f"memtui.testing.{name}_tests" for name in _WITH_ASSERTIONS))
 
 from memtui.testing.act_tests import ActTests, NeighbourTests  # noqa: E402
+from memtui.testing.asked_tests import AskedTests  # noqa: E402
 from memtui.testing.hostile_text_tests import HostileTextTests  # noqa: E402
 from memtui.testing.reading_tests import LookingTests, ReadingTests  # noqa: E402
 from memtui.testing.unreadable_tests import UnreadableFileTests  # noqa: E402
 
-__all__ = ["StoreConformance", "WritableStoreConformance"]
+__all__ = ["AskedConformance", "StoreConformance", "WritableStoreConformance"]
 
 
 class StoreConformance(ReadingTests, LookingTests, UnreadableFileTests):
@@ -37,3 +40,7 @@ class StoreConformance(ReadingTests, LookingTests, UnreadableFileTests):
 
 class WritableStoreConformance(StoreConformance, ActTests, HostileTextTests, NeighbourTests):
     """Also: each act is undone to the byte, any text is kept, two programs write side by side."""
+
+
+class AskedConformance(AskedTests):
+    """Random queries, pages, facets and days are those of the same memories in memory."""

@@ -1,14 +1,16 @@
 """Try many regular expressions quickly: skip those whose required words are not in the text.
 
-Most texts hold none of these words. They are looked for in the different words of a text, and what
-a word holds is remembered: a language has few words, and texts repeat them.
+Most texts hold none of these words. They are looked for in the words of a text, and what a word
+holds is remembered.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
 from itertools import takewhile
+from operator import or_
 from typing import Any
 
 try:  # the parser of `re` is not documented; without it every text is tried
@@ -22,9 +24,8 @@ _MIN_WEIGHT = 2
 _TOKEN = re.compile(r"[^\W\d_]{2,}")
 _LONGEST = 40
 """Longest token that is remembered, in characters: scripts without blanks have long ones."""
-_MAX_CACHED = 50_000
+_MAX_CACHED = 150_000
 """Maximum number of remembered tokens."""
-_NONE: frozenset[int] = frozenset()
 
 
 def fold(text: str) -> str:
@@ -43,92 +44,81 @@ class ExpressionFilter:
         self.words = tuple(map(words_needed, expressions))
         """Words that each expression needs: one of each of these lists, in lower case; none: every
         text is tried."""
-        widths = map(_width, expressions)
-        self._widths = [
-            width if lists else 0 for width, lists in zip(widths, self.words, strict=True)
-        ]
-        """Characters of the longest match of each; 0 if it is not bounded, or needs no word."""
-        self._with_blanks = {at for at, one in enumerate(expressions) if _bounded(one) != one}
-        self._always = frozenset(at for at, lists in enumerate(self.words) if not lists)
-        by_piece: dict[str, set[int]] = {}
-        for at, lists in enumerate(self.words):
-            for word in lists[0] if lists else ():
-                pieces = _TOKEN.findall(word) or [""]
-                by_piece.setdefault(max(pieces, key=len), set()).add(at)
-        self._always |= by_piece.pop("", set())
-        self._by_piece = {piece: frozenset(numbers) for piece, numbers in by_piece.items()}
-        self._known: dict[str, frozenset[int]] = {}
+        bit_of: dict[tuple[str, ...], int] = {}
+        rarity: dict[tuple[str, ...], tuple[int, int]] = {}
+        self._pieces: dict[str, list[tuple[str, int]]] = {}
+        for words in dict.fromkeys(words for each in self.words for words in each):
+            longest = [max(_TOKEN.findall(word), key=len, default="") for word in words]
+            if not all(longest):
+                continue  # signs are in no word
+            bit = bit_of[words] = 1 << len(bit_of)
+            rarity[words] = (min(map(len, longest)), -len(longest))
+            for piece in longest:
+                self._pieces.setdefault(piece[:2], []).append((piece, bit))
+        self._with_first: dict[int, list[tuple[int, int]]] = {}
+        """Bit of the rarest list that an expression needs -> the bits of all, and its number."""
+        for at, needed in enumerate(self.words):
+            lists = sorted((one for one in needed if one in bit_of), key=rarity.__getitem__)
+            bits = [bit_of[words] for words in lists] or [0]
+            self._with_first.setdefault(bits[-1], []).append((sum(bits), at))
+        self._firsts = reduce(or_, self._with_first, 0)
+        self._always = [at for _, at in self._with_first.get(0, ())]
+        self._known = WordBits(self.bits_of)
 
-    def candidates(self, folded: str) -> list[int]:
-        """The numbers of the expressions that may match, ascending; all others do not. The text is
-        as `fold` gives it."""
-        known = self._known
-        found = set(self._always)
-        for token in set(_TOKEN.findall(folded)):
-            numbers = known.get(token)
-            if numbers is None:
-                numbers = self._numbers_in(token)
-            if numbers:
-                found |= numbers
-        return [at for at in sorted(found) if may_match(self.words[at], folded)]
-
-    def matches(self, at: int, text: str, folded: str) -> bool:
-        """Whether the expression of this number matches a text, which `fold` gives folded."""
-        if at not in self._compiled:  # all expressions take 30 ms
-            self._compiled[at] = re.compile(self._expressions[at], re.IGNORECASE)
-        search = self._compiled[at].search
-        is_bounded = self._widths[at] and len(folded) == len(text)
-        if not is_bounded or (at in self._with_blanks and _LONG_BLANK.search(text)):
-            return search(text) is not None
-        return any(search(text, *place) for place in self._places(at, folded))
-
-    def _places(self, at: int, folded: str) -> Iterator[tuple[int, int]]:
-        """Where the expression may match: around the words that it needs, as far as it reaches."""
-        first, *others = self.words[at]
-        reach = self._widths[at] + _SLACK
-        near: list[tuple[int, int]] = []
-        for found in sorted(each for word in first for each in find_all(folded, word)):
-            start = max(0, found - reach)
-            if near and start <= near[-1][1]:
-                start = near.pop()[0]
-            near.append((start, found + reach))
-        for start, end in near:
-            if not others or may_match(others, folded[start:end]):
-                yield start, end
-
-    def _numbers_in(self, token: str) -> frozenset[int]:
-        inside = [numbers for piece, numbers in self._by_piece.items() if piece in token]
-        found = _NONE.union(*inside) if inside else _NONE
-        if len(token) <= _LONGEST:
-            if len(self._known) >= _MAX_CACHED:
-                self._known.clear()
-            self._known[token] = found
+    def bits_of(self, word: str) -> int:
+        """Bits of the lists of which a word of a text holds the longest piece of one."""
+        found = 0
+        for at in range(len(word) - 1):
+            for piece, bit in self._pieces.get(word[at : at + 2], ()):
+                if word.startswith(piece, at):
+                    found |= bit
         return found
 
+    def candidates(self, folded: str, bits: int | None = None) -> list[int]:
+        """The numbers of the expressions that may match, ascending; all others do not.
 
-_WIDEST = 1_000
-"""Characters of a match up to which only the places around the words that it needs are searched."""
-_SLACK = 40
-"""Characters around a match that a look ahead or the end of a word may ask for."""
+        Args:
+            folded: The text, as `fold` gives it.
+            bits: What `bits_of` gives for its words, joined; None: they are looked for.
+        """
+        if bits is None:
+            bits = self._known.join(set(_TOKEN.findall(folded)))
+        possible = list(self._always)
+        left = bits & self._firsts
+        while left:
+            first = left & -left
+            left ^= first
+            for needed, at in self._with_first[first]:
+                if needed & bits == needed:
+                    possible.append(at)
+        possible.sort()
+        return [at for at in possible if may_match(self.words[at], folded)]
+
+    def matches(self, at: int, text: str) -> bool:
+        """Whether the expression of this number matches a text."""
+        if at not in self._compiled:  # all expressions take 30 ms
+            self._compiled[at] = re.compile(self._expressions[at], re.IGNORECASE)
+        return self._compiled[at].search(text) is not None
 
 
-_BLANKS = 40
-"""Blanks in a row that a text may have for `\\s+` to be taken as bounded."""
-_LONG_BLANK = re.compile(rf"\s{{{_BLANKS + 1}}}")
+class WordBits(dict[str, int]):
+    """Word -> what a function says of it, in bits; texts repeat their words."""
 
+    def __init__(self, look_up: Callable[[str], int]) -> None:
+        super().__init__()
+        self._look_up = look_up
 
-def _bounded(expression: str) -> str:
-    """The expression with no more blanks in a row than `_BLANKS`."""
-    few = expression.replace(r"\s+", rf"\s{{1,{_BLANKS}}}")
-    return few.replace(r"\s*", rf"\s{{0,{_BLANKS}}}")
+    def join(self, words: Iterable[str]) -> int:
+        """The bits of all these words."""
+        return reduce(or_, map(self.__getitem__, words), 0)
 
-
-def _width(expression: str) -> int:
-    """Characters of the longest match of an expression; 0 if it may be long."""
-    if _parser is None:
-        return 0
-    most = _parser.parse(_bounded(expression), re.IGNORECASE).getwidth()[1]
-    return int(most) if most <= _WIDEST else 0
+    def __missing__(self, word: str) -> int:
+        bits = self._look_up(word)
+        if len(word) <= _LONGEST:
+            if len(self) >= _MAX_CACHED:
+                self.clear()
+            self[word] = bits
+        return bits
 
 
 def find_all(text: str, word: str) -> Iterator[int]:

@@ -8,6 +8,7 @@ whole. `mask_urls` hides the passwords and keys that people put into URLs.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from memtui.text.cells import GLUE, SEQUENCE, cut, has_glue, pad
 from memtui.text.secrets import mask_secrets
@@ -122,17 +123,24 @@ _JOINERS = f"(?<=[{_JOINED_SCRIPTS}])[\u200c\u200d](?=[{_JOINED_SCRIPTS}]|$|\\s)
 """Joiners within a word of a script that is written with them (Unicode, section 23.2)."""
 
 
+@lru_cache(maxsize=_CACHED_BELOW)
+def _is_shown(char: str) -> bool:
+    """Whether a character is shown as it is, whatever stands beside it."""
+    return char in "\t\n" or (char not in GLUE and _REPLACEMENTS[ord(char)] == char)
+
+
 def hidden_count(text: str) -> int:
     """Count the characters that are invisible or would act on the terminal.
 
     Joiners that the script of their word or an emoji needs are not counted.
     """
-    if _is_plain(text):
+    if all(map(_is_shown, set(text))):
         return 0
     text = re.sub(_JOINERS, "", text.replace("\r\n", "\n"))
     if text.isascii():
         return len(_CONTROLS.findall(text))
-    count = sum(_REPLACEMENTS[ord(char)] != char for char in text) - text.count("\t")
+    shown_otherwise = (char for char in set(text) if _REPLACEMENTS[ord(char)] != char)
+    count = sum(map(text.count, shown_otherwise)) - text.count("\t")
     if has_glue(text):
         shown = text.translate(_REPLACEMENTS)
         count += sum(match["kept"] is None for match in re.finditer(_GLUE_OR_SEQUENCE, shown))

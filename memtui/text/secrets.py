@@ -321,6 +321,8 @@ _HINTS = (
 
 def find_secrets(text: str) -> Iterator[Secret]:
     """Every credential in the text, from left to right, not overlapping."""
+    if len(text) < _SHORTEST:
+        return
     known = list(_find_issued(text))
     named = [
         s for s in _find_named(text) if not any(s.start < k.end and k.start < s.end for k in known)

@@ -22,15 +22,15 @@ import binascii
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, reduce
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache, reduce
 from operator import or_
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from memtui.text.filtered_pattern import ExpressionFilter, fold
+from memtui.text.filtered_pattern import ExpressionFilter, WordBits, fold
 
 WORDS = Path(__file__).with_name("instruction_words.toml")
 _ADDRESS = re.compile(
@@ -41,16 +41,25 @@ _ADDRESS_MARK = "\u0001"
 _SECRET_FILE = re.compile(
     r"(?:~|\$HOME)?/?(?<!\w)\.(?:ssh|aws|env|netrc|npmrc|pypirc|gnupg|kube)\b[\w/.-]{0,80}"
 )
+_NAMES_SECRET_FILE = re.compile(r"\.(?:ssh|aws|env|netrc|npmrc|pypirc|gnupg|kube)\b")
+"""Quick: says whether `_SECRET_FILE` is worth trying."""
 _SECRET_FILE_MARK = "\u0002"
 _MARKS = {_ADDRESS_MARK: "an address", _SECRET_FILE_MARK: "a file of secrets"}
 """Mark -> what a reason calls it."""
-_SENTENCE = re.compile(r"[.!?;…](?=\s)|[。！？；!?](?=[^\s\w])|[。！？\n]+|\s[—–→|=]\s")
+_SENTENCE = re.compile(r"[.!?;…](?=\s)|[。！？；!?](?=[^\s\w])|[。！？]+|\s[—–→|=]\s")
 _EAST_ASIAN = "\u3040-\u30ff\u3400-\u9fff"
 _WORD = re.compile(rf"[{_EAST_ASIAN}]+|[^\W{_EAST_ASIAN}]+(?:-[^\W{_EAST_ASIAN}]+)*|[\u0001\u0002]")
 _IS_EAST_ASIAN = re.compile(rf"[{_EAST_ASIAN}]")
+_BEFORE_EAST_ASIAN = "\u303f"
+_BLANKED = {
+    code: " "
+    for code in range(128)
+    if not (chr(code).isalnum() or chr(code) in f"-_{_ADDRESS_MARK}{_SECRET_FILE_MARK}")
+}
+"""Makes words that `split` finds of a line of ASCII."""
 _LONGEST = 60
 """Maximum number of words examined together; longer sentences are read in overlapping pieces."""
-_REMEMBERED = 50_000
+_REMEMBERED = 100_000
 _STARTS_PHRASE, _HAS_CHARACTERS = 1, 2
 """Bits of a word with which a phrase may begin, and of Chinese and Japanese, where several words
 stand without a blank between them."""
@@ -60,8 +69,9 @@ _CHARS_OF_WORD = 2
 _BLOCK = re.compile(r"^ {0,3}```[^\n]*\n.*?(?:^ {0,3}```|\Z)", re.MULTILINE | re.DOTALL)
 _ROW = re.compile(r"^\s{0,3}\|[^\n]*\|[^\n]*", re.MULTILINE)
 _QUOTED = re.compile(
-    r"""\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|«[^»\n]{1,200}»|`[^`\n]{1,200}`|(?<!\w)'[^'\n]{1,200}'(?!\w)"""
+    r"""\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|«[^»\n]{1,200}»|`[^`\n]{1,200}`|'(?<!\w')[^'\n]{1,200}'(?!\w)"""
 )
+"""Each branch begins with its sign, for which `re` can look quickly."""
 _TOLD_IN_QUOTES = frozenset(
     {"sets aside earlier instructions", "speaks to the agent", "asks for secrecy"}
 )
@@ -96,87 +106,128 @@ class _Place(Struct, frozen=True):
     """Of the word in its sentence."""
 
 
-class _Meanings(dict[str, int]):
-    """Word -> bits of its meanings, looked up when first asked for."""
-
-    def __init__(self, words: dict[str, int], beginnings: dict[str, int]) -> None:
-        super().__init__()
-        self._words = words
-        self._beginnings = beginnings
-        self._longest = max(map(len, (*words, *beginnings)), default=0)
-        """Characters of a word, from its beginning, that say what it means."""
-
-    def __missing__(self, word: str) -> int:
-        if _IS_EAST_ASIAN.match(word):
-            return _HAS_CHARACTERS
-        bits = self._words.get(word, 0)
-        for length in range(2, min(len(word), self._longest) + 1):
-            bits |= self._beginnings.get(word[:length], 0)
-        if len(word) > self._longest:
-            return bits
-        if len(self) >= _REMEMBERED:
-            self.clear()
-        self[word] = bits
-        return bits
-
-
 class _Phrase(Struct, frozen=True):
     rest: tuple[str, ...]
     bits: int
+
+
+class _Listed:
+    """Words and beginnings of words with the bits of their meanings."""
+
+    def __init__(self) -> None:
+        self._whole: dict[str, int] = {}
+        self._beginnings: dict[str, list[tuple[str, int]]] = {}
+        """First two letters -> beginnings."""
+
+    def add(self, word: str, bit: int) -> None:
+        """Add a word; `word*` stands for every word that begins so."""
+        if word.endswith("*"):
+            self._beginnings.setdefault(word[:2], []).append((word[:-1], bit))
+        else:
+            self._whole[word] = self._whole.get(word, 0) | bit
+
+    def bits_of(self, word: str) -> int:
+        """The meanings of a word."""
+        if word[0] > _BEFORE_EAST_ASIAN and _IS_EAST_ASIAN.match(word):
+            return _HAS_CHARACTERS
+        bits = self._whole.get(word, 0)
+        for beginning, bit in self._beginnings.get(word[:2], ()):
+            if word.startswith(beginning):
+                bits |= bit
+        return bits
 
 
 class Reader:
     """The words and rules of a file, ready to read texts with."""
 
     def __init__(
-        self, words: dict[str, str], reasons: dict[str, list[str]], orders: Mapping[str, str]
+        self,
+        words: dict[str, str],
+        reasons: dict[str, list[str]],
+        orders: Mapping[str, str],
+        also: Callable[[str], int],
     ) -> None:
+        """Take over the parts of a file.
+
+        Args:
+            words: The words of each meaning.
+            reasons: The rules of each reason.
+            orders: What makes a sentence an order.
+            also: Bits that `words` gives above the meanings of a word.
+        """
         self._orders = Orders(orders)
         self._bit = {name: 4 << number for number, name in enumerate(words)}
-        whole: dict[str, int] = {}
-        beginnings: dict[str, int] = {}
+        self.width = len(words) + 2
+        """Bits of a word."""
+        self._all_meanings = (1 << self.width) - 1 & ~_SEVERAL
+        self._listed, self._possibly = _Listed(), _Listed()
         self._characters: dict[str, list[tuple[str, int]]] = {}
         self._phrases: dict[str, list[_Phrase]] = {}
         for name, listed in words.items():
             for word in listed.split():
-                self._add(word, self._bit[name], whole, beginnings)
-        self._meanings = _Meanings(whole, beginnings)
+                self._add(word, self._bit[name])
+        self._meanings = WordBits(self._listed.bits_of)
+        self.words = WordBits(lambda word: self._bits_of(word) | also(word) << self.width)
+        """Word -> the meanings that it may have, and what `also` says of it."""
         self._starting: dict[str, list[_Phrase]] = {}
         self._known: dict[int, list[MeaningRule]] = {}
         self._rules = [self._rule(reason, one) for reason, each in reasons.items() for one in each]
 
-    def _add(self, word: str, bit: int, whole: dict[str, int], beginnings: dict[str, int]) -> None:
+    def _add(self, word: str, bit: int) -> None:
         if _IS_EAST_ASIAN.match(word):
             self._characters.setdefault(word[0], []).append((word, bit))
         elif "_" in word:
-            start, *rest = word.replace("'", " ").replace("_", " ").split()
-            self._add(start, _STARTS_PHRASE, whole, beginnings)
+            start, *rest = phrase = word.replace("'", " ").replace("_", " ").split()
+            self._listed.add(start, _STARTS_PHRASE)
             self._phrases.setdefault(start, []).append(_Phrase(tuple(rest), bit))
-        elif word.endswith("*"):
-            beginnings[word[:-1]] = beginnings.get(word[:-1], 0) | bit
+            self._possibly.add(max(phrase, key=len), bit)
         else:
-            whole[word] = whole.get(word, 0) | bit
+            self._listed.add(word, bit)
+            self._possibly.add(word, bit)
 
     def _rule(self, reason: str, text: str) -> MeaningRule:
         *groups, within = text.split()
         bits = (sum(self._bit[name] for name in set(group.split("|"))) for group in groups)
         return MeaningRule(reason, tuple(bits), int(within.removeprefix("~")))
 
-    def read(self, text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Find the reasons why a text may instruct an agent.
+    def _bits_of(self, word: str) -> int:
+        """The meanings that a word may have: its own, and those of its characters and of the
+        phrases whose longest word it is."""
+        bits = self._possibly.bits_of(word)
+        if bits & _HAS_CHARACTERS:
+            each = (bit for one in word for _, bit in self._characters.get(one, ()))
+            bits = reduce(or_, each, bits)
+        return bits
+
+    def may_instruct(self, line: str, bits: int) -> bool:
+        """Whether `read` may find a reason in a line; quick, and no for nearly every line.
 
         Args:
-            text: As a model reads it, without characters that are not shown.
+            line: As `read` takes it.
+            bits: What `words` gives for its words.
+        """
+        if "@" in line or "://" in line:
+            bits |= self._meanings[_ADDRESS_MARK]
+        if _NAMES_SECRET_FILE.search(line):
+            bits |= self._meanings[_SECRET_FILE_MARK]
+        return bool(self._possible(self._meant(bits)))
+
+    def _meant(self, bits: int) -> int:
+        """The meanings among the bits of words."""
+        return bits & self._all_meanings
+
+    def read(self, line: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Find the reasons why a line of a text may instruct an agent.
+
+        Args:
+            line: As a model reads it, without characters that are not shown.
 
         Yields:
             A reason and the words that count, once for each reason and sentence.
         """
-        text = _QUOTED.sub(" ", text)
-        if "@" in text or "://" in text:
-            text = _ADDRESS.sub(_mark_address, text)
-        text = _SECRET_FILE.sub(f" {_SECRET_FILE_MARK} ", text)
-        lower = text.lower().replace("’", "'").replace("n't", " not").replace("'", " ")
-        for sentence in _SENTENCE.split(lower):
+        for sentence in _SENTENCE.split(_words_that_count(line)):
+            if not self._possible(self._meant(self.words.join(split_words(sentence)))):
+                continue
             words = list(_WORD.finditer(sentence))
             for start in range(0, max(1, len(words) - _LONGEST // 2), _LONGEST // 2):
                 yield from self._read_words(sentence, words[start : start + _LONGEST])
@@ -208,9 +259,13 @@ class Reader:
         if present not in self._known:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            self._known[present] = [
-                rule for rule in self._rules if all(present & group for group in rule.groups)
-            ]
+            found = self._known[present] = []
+            for rule in self._rules:
+                for group in rule.groups:
+                    if not present & group:
+                        break
+                else:
+                    found.append(rule)
         return self._known[present]
 
     def _phrases_from(self, word: str) -> list[_Phrase]:
@@ -247,12 +302,40 @@ class Reader:
                 yield _Place(at, meanings & ~_SEVERAL, word, number)
 
 
+def _words_that_count(line: str) -> str:
+    """The line in lower case without what is quoted, with marks in place of addresses and files of
+    secrets."""
+    line = _QUOTED.sub(" ", line)
+    if "@" in line or "://" in line:
+        line = _ADDRESS.sub(_mark_address, line)
+    if _NAMES_SECRET_FILE.search(line):
+        line = _SECRET_FILE.sub(f" {_SECRET_FILE_MARK} ", line)
+    return with_whole_words(line.lower())
+
+
+def with_whole_words(lower: str) -> str:
+    """A text in lower case with `not` as a word of its own, and without apostrophes."""
+    return lower.replace("’", "'").replace("n't", " not").replace("'", " ")
+
+
+def split_words(line: str) -> list[str]:
+    """The words of a line in lower case."""
+    if line.isascii():
+        words = line.translate(_BLANKED)
+        if "-" not in words:
+            return words.split()
+        words = words.strip(" -")
+        if not ("--" in words or " -" in words or "- " in words):
+            return words.split()
+    return _WORD.findall(line)
+
+
 def _mark_address(found: re.Match[str]) -> str:
     host = _HOST.search(found[0])
     return " " if host is not None and host[1].lower() in _LOCAL else f" {_ADDRESS_MARK} "
 
 
-def _goes_on(words: list[str], at: int, rest: tuple[str, ...]) -> bool:
+def _goes_on(words: Sequence[str], at: int, rest: tuple[str, ...]) -> bool:
     for number, one in enumerate(rest, at):
         if number >= len(words):
             return False
@@ -370,7 +453,7 @@ def _is_ordered(reason: str, counted: Sequence[_Place], orders: Mapping[int, boo
 def reader() -> Reader:
     """The reader of the shipped words."""
     listed: dict[str, Any] = tomllib.loads(WORDS.read_text("utf-8"))
-    return Reader(listed["words"], listed["reasons"], listed["orders"])
+    return Reader(listed["words"], listed["reasons"], listed["orders"], _FILTER.bits_of)
 
 
 _LISTED = tomllib.loads(Path(__file__).with_name("instruction_phrases.toml").read_text("utf-8"))
@@ -396,7 +479,10 @@ _HOST = re.compile(
 )
 _SPACED = re.compile(r"(?<!\S)(?:\w {1,3}){8,400}\w(?!\S)")
 """Words whose letters stand apart; two blanks or more end a word."""
+_MAY_BE_SPACED = re.compile(r" \w {1,3}\w {1,3}\w ")
+"""Quick, since it begins with a blank."""
 _BETWEEN_LETTERS = re.compile(r"(?<=\S) (?=\S)")
+_TAG = re.compile("[\U000e0020-\U000e01ef]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
 _LATIN = str.maketrans(
     "аАВеЕЅѕіІјЈкКМНоОрРсСТуУхХԁԛԝһҺΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρυ",
@@ -404,7 +490,7 @@ _LATIN = str.maketrans(
 )
 """Cyrillic and Greek letters that look like Latin ones."""
 _WORD_WITH_LATIN = re.compile(r"\b(?=\w*[A-Za-z])\w+")
-_LOOKS_LATIN = re.compile("[" + "".join(map(chr, _LATIN)) + "]")
+_LOOKS_LATIN = frozenset(map(chr, _LATIN))
 _LOCAL = frozenset({"localhost", "127.0.0.1"})
 
 
@@ -429,14 +515,14 @@ def find_suspicions(text: str) -> tuple[str, ...]:
 def _reasons(text: str) -> Iterator[tuple[str, str]]:
     """Each reason with the words that count, where words count."""
     unhidden, spelled = _ROW.sub("", _BLOCK.sub("", _normalize(text))), _decode_tags(text)
-    for reason, words in reader().read(unhidden):
-        yield reason, " … ".join(words)
-    told = _QUOTED.sub(" ", unhidden)
-    whole, unquoted = (unhidden, fold(unhidden)), (told, fold(told))
-    for at in _FILTER.candidates(whole[1]):
-        reason = _PATTERNS[at][1]
-        if _FILTER.matches(at, *(unquoted if reason in _TOLD_IN_QUOTES else whole)):
-            yield reason, ""
+    matched: set[int] = set()
+    for line in unhidden.split("\n"):
+        found = (_find_in_short_line if len(line) <= _SHORT else _find_in_line)(line)
+        if found is not None:
+            yield from found[0]
+            matched.update(found[1])
+    for at in sorted(matched):
+        yield _PATTERNS[at][1], ""
     if spelled:
         yield IN_TAGS, ""
     for coded in _BASE64.finditer(text):
@@ -445,24 +531,56 @@ def _reasons(text: str) -> Iterator[tuple[str, str]]:
             yield IN_BASE64, ""
 
 
+_Found = tuple[tuple[tuple[str, str], ...], tuple[int, ...]]
+
+
+def _find_in_line(line: str) -> _Found | None:
+    """The reasons with the words that count, and the numbers of the phrases that match."""
+    folded = fold(line)
+    lower = with_whole_words(folded if line.isascii() else line.lower())
+    words = split_words(lower)
+    known = reader()
+    bits = known.words.join(words)
+    found = tuple(known.read(line)) if bits and known.may_instruct(line, bits) else ()
+    if lower != folded:
+        bits |= known.words.join(split_words(folded))
+    numbers = _FILTER.candidates(folded, bits >> known.width)
+    if numbers:
+        told = _QUOTED.sub(" ", line)
+        numbers = [
+            at
+            for at in numbers
+            if _FILTER.matches(at, told if _PATTERNS[at][1] in _TOLD_IN_QUOTES else line)
+        ]
+    if not (found or numbers):
+        return None
+    return tuple((reason, " … ".join(words)) for reason, words in found), tuple(numbers)
+
+
+_SHORT = 200
+"""Characters of a line that may come again: headings, fields, links."""
+_find_in_short_line = lru_cache(maxsize=1 << 16)(_find_in_line)
+
+
 def _normalize(text: str) -> str:
     """Normalize a text as a model reads it: forms folded, look-alikes as Latin, invisibles gone."""
-    if _SPACED.search(text):
+    if _MAY_BE_SPACED.search(text) and _SPACED.search(text):
         text = _SPACED.sub(lambda found: _BETWEEN_LETTERS.sub("", found[0]), text)
     if text.isascii():
         return text
     shown = unicodedata.normalize("NFKC", text)
-    hidden = {ord(c): None for c in set(shown) if unicodedata.category(c) in ("Cf", "Mn", "Cs")}
-    if hidden:
-        shown = shown.translate(hidden)
-    if not _LOOKS_LATIN.search(shown):
+    characters = set(shown)
+    for character in characters:
+        if unicodedata.category(character) in ("Cf", "Mn", "Cs"):
+            shown = shown.replace(character, "")
+    if _LOOKS_LATIN.isdisjoint(characters):
         return shown
     return _WORD_WITH_LATIN.sub(lambda word: word[0].translate(_LATIN), shown)
 
 
 def _decode_tags(text: str) -> str:
     """Decode words in tag characters or variation selectors, which no terminal shows."""
-    if max(text, default="") < "\U000e0020":
+    if text.isascii() or not _TAG.search(text):
         return ""
     tags = "".join(chr(ord(c) - 0xE0000) for c in text if 0xE0020 <= ord(c) <= 0xE007E)
     bytes_ = [ord(c) - 0xE0100 + 16 for c in text if 0xE0100 <= ord(c) <= 0xE01EF]

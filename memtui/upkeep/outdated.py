@@ -32,6 +32,8 @@ _NOT_NOW = re.compile(
     re.IGNORECASE,
 )
 """In a line that tells of another time, of a plan, of what is absent, or gives an example."""
+_MAY_CLAIM = re.compile(r"[`/\d]")
+"""In every line that names a path, a command or a version."""
 _CODE_SPAN = re.compile(r"`([^`\n]{2,200})`")
 _PATH = re.compile(
     r"(?<![\w/.~$@:\\<{%*-])(?:\./)?((?:[\w@.+-]+/)+[\w@.+()\[\]-]*\w)(?![\w/<>{}*$(-])"
@@ -107,15 +109,17 @@ def find_outdated(memory: Memory, project: ProjectIndex) -> tuple[Outdated, ...]
     found: dict[str, Outdated] = {}
     is_code = False
     for number, line in enumerate(memory.content.split("\n"), 1):
-        if _FENCE.match(line):
+        if ("```" in line or "~~~" in line) and _FENCE.match(line):
             is_code = not is_code
             continue
         if len(found) >= _MAX_FOUND:
             break
-        if len(line) > 2000 or (_NOT_NOW.search(line) and not is_code) or _DATED.search(line):
+        if len(line) > 2000 or not (is_code or _MAY_CLAIM.search(line)):
             continue
-        for name, now in _claims(line, project, is_code=is_code):
-            found.setdefault(name, Outdated(name, now, number, line.strip()))
+        claims = list(_claims(line, project, is_code=is_code))
+        if claims and not (_NOT_NOW.search(line) and not is_code) and not _DATED.search(line):
+            for name, now in claims:
+                found.setdefault(name, Outdated(name, now, number, line.strip()))
     return tuple(found.values())
 
 
@@ -129,7 +133,7 @@ def _claims(line: str, project: ProjectIndex, *, is_code: bool) -> Iterator[tupl
         for path in _paths(line, spans):
             if (now := _missing(path, project)) is not None:
                 yield path, now
-    for found in _VERSION.finditer(line):
+    for found in _VERSION.finditer(line) if project.now.packages else ():
         if now := _other_version(found["name"], found["version"], project):
             yield found[0], now
     for span in spans:
@@ -142,7 +146,7 @@ def _claims(line: str, project: ProjectIndex, *, is_code: bool) -> Iterator[tupl
 
 def _paths(line: str, spans: list[str]) -> Iterator[str]:
     """The paths that a line names: with a slash anywhere, names of files in code spans."""
-    for found in _PATH.finditer(line):
+    for found in _PATH.finditer(line) if "/" in line else ():
         if "://" not in line[max(0, found.start() - 12) : found.start()]:
             yield found[1]
     yield from (span for span in spans if _FILE.fullmatch(span))

@@ -386,6 +386,32 @@ def measure_changes(server: Server, store: TeamStore, times: int) -> None:
     other.close()
 
 
+def measure_memory(server: Server, rows: int) -> None:
+    """What a process that asks holds, over 1,000 memories and over all."""
+    if not server.execute("postgres", "select from pg_database where datname = 'small'"):
+        server.execute("postgres", "create database small template memtui_empty")
+        with server.connect("small") as connection:
+            copy_memories(connection, generate(1_000))
+            connection.execute("vacuum analyze memtui.memories")
+    for name, size in (("small", 1_000), (DATABASE, rows)):
+        service = server.add_service(f"memory-{name}", name, "anna")
+        command = [sys.executable, "-m", "tests.bench.team", "--memory", service]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        print(f"a process after 100 letters, over {size:,} memories: {done.stdout.strip()}")
+
+
+def print_memory(service: str) -> None:
+    store = TeamStore(Path(f"postgres:{service}"), "team")
+    for number in range(100):
+        query = parse_query("memory"[: 1 + number % 6], NOW, typing=True)
+        store.answer(newest(query), 50, 1_000)
+        page = store.find(newest(query), None, 50)
+        store.find(newest(query), page.positions[-1] if page.positions else None, 50)
+    status = Path("/proc/self/status").read_text()
+    peak = next(line for line in status.split("\n") if line.startswith("VmHWM"))
+    print(f"{int(peak.split()[1]) / 1024:.0f} MiB")
+
+
 def sizes(server: Server) -> None:
     rows = server.execute(
         DATABASE,
@@ -398,6 +424,9 @@ def sizes(server: Server) -> None:
 def main() -> None:
     if sys.argv[1:2] == ["--load"]:
         load_share(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+        return
+    if sys.argv[1:2] == ["--memory"]:
+        print_memory(sys.argv[2])
         return
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--rows", type=int, default=100_000)
@@ -416,6 +445,7 @@ def main() -> None:
         print(f"PostgreSQL {version}, {os.cpu_count()} cores, load {load_now:.1f}, {now:%F %H:%M}")
         measure(server, given.rows, given.times)
         sizes(server)
+        measure_memory(server, given.rows)
     finally:
         server.close()
 

@@ -64,6 +64,12 @@ async def test_a_proposal_arrives_is_read_with_reason_and_diff_and_answered(tmp_
         await on.until(lambda: len(answers(root, state)) == 2, "it is answered")
         assert (second, Decision.DECLINED) in answers(root, state)
         assert not any(b"drinks nothing" in path.read_bytes() for path in before)
+        propose(root, state, "Alice drinks cocoa")
+        file = next(root.rglob("items.json"))
+        file.write_text(file.read_text().replace("coffee", "water"))
+        await on.sees("changed since the agent read it")
+        await on.sees("Proposed content")
+        assert "cocoa" in on.text(), "the person can make the change"
 
 
 def answers(root: Path, state: Path) -> list[tuple[str, str]]:

@@ -145,6 +145,7 @@ def proposal_lines(
         lines += wrapped(f"Origin: {detail.origin}", palette.accent, room)
     if problem:
         lines += wrapped(text.one_line(problem), palette.warning, room)
+        lines += _draw_values(proposal, memories, palette, width)
     lines.append([])
     if len(memories) == 2 and proposal.kind in COMPARED:
         lines += _draw_comparison(memories[0], memories[1], palette, width)
@@ -166,6 +167,22 @@ def proposal_lines(
             lines += [line for one in diff for line in draw_diff(one, palette, width)]
     elif not problem and not proposal.changes:
         lines += wrapped(text.one_line("A hint: nothing is changed by it."), palette.faint, room)
+    return lines
+
+
+def _draw_values(
+    proposal: Proposal, memories: Sequence[Memory], palette: Palette, width: int
+) -> list[list[Segment]]:
+    """What a proposal would write that cannot be planned; a text beside that of now."""
+    lines: list[list[Segment]] = []
+    for name, value in (pair for change in proposal.changes for pair in change.fields.items()):
+        lines.append([Segment(text.cut(f" Proposed {name}", width), palette.heading)])
+        before = memories[0].content if memories and name == "content" else ""
+        if before:
+            drawn = draw_text_diff(before[:_LONGEST], str(value)[:_LONGEST], palette, width - 2)
+            lines += [[Segment(" "), *line] for line in drawn]
+        else:
+            lines += wrapped(text.one_line(str(value)), palette.text, max(8, width - 2))
     return lines
 
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import re
+import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import Implementation
 
+from memtui.cli.main import run as main
 from memtui.library import Library
 from memtui.mcp.client_configs import CLIENTS
 from tests.own_folders import own_folders
+from tests.secrets_for_tests import TOKEN
 from tests.unit.library.stores_for_tests import agent_memory
 
 from .agents import Agent
@@ -172,6 +176,7 @@ def test_a_plain_install_says_what_is_missing_and_its_help_loads_nothing_of_it(
 ) -> None:
     code = """
 import sys
+import tomllib
 from memtui.cli.main import run
 run(["--help"]); run(["mcp", "--help"]); run(["mcp", "--print-config", "codex"])
 assert not {"mcp", "mcp_types", "pydantic", "starlette"} & {*sys.modules}
@@ -192,14 +197,37 @@ def test_without_a_store_it_says_so_and_ends(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def _parsed(lines: str) -> dict[str, Any]:
+    """The server in the lines of a file of JSON or TOML."""
+    head, _, text = lines.partition("\n")
+    document = tomllib.loads(text) if head.startswith("#") else json.loads(text)
+    servers: dict[str, Any] = next(iter(document.values()))
+    found: dict[str, Any] = servers["memtui"]
+    return found
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 def test_the_lines_for_a_client_start_the_server(client: str) -> None:
     command = ["memtui", "mcp", "--store", "/a b/memory"]
-    lines = CLIENTS[client](command)
-    if "{" in lines:
-        ((_, servers),) = json.loads(lines.partition("\n")[2]).items()
-        named = servers["memtui"]
-        assert [named["command"], *named["args"]] == command
+    lines = CLIENTS[client].stdio(command)
+    if client == "claude-code":
+        assert shlex.split(lines) == ["claude", "mcp", "add", "memtui", "--", *command]
     else:
-        assert re.search("memtui", lines)
-        assert "/a b/memory" in lines
+        server = _parsed(lines)
+        assert [server["command"], *server["args"]] == command
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_lines_for_a_client_over_http_have_the_address_and_no_token(
+    client: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMTUI_MCP_TOKEN", TOKEN)
+    assert main(["mcp", "--print-config", client, "--http", "--port", "8123"]) == 0
+    started, lines = capsys.readouterr().out.split("\n\n", 1)
+    assert started == "MEMTUI_MCP_TOKEN=TOKEN memtui mcp --http --port 8123"
+    server = _parsed(lines)
+    assert "http://127.0.0.1:8123/mcp" in server.values()
+    assert TOKEN not in lines
+    token = server.get("bearer_token_env_var") or server["headers"]["Authorization"]
+    assert "MEMTUI_MCP_TOKEN" in token or client in ("vscode", "zed")
+    assert main(["mcp", "--print-config", client, "--http", "--port", "0"]) == 1

@@ -43,6 +43,7 @@ def test_the_set_up_of_the_page_is_three_commands_that_work(
     assert install == "pip install 'memtui[team]'"
     assert call(*init.split()[1:]) == 0
     assert begin == "memtui postgres:our-memory"
+    assert call("list", *begin.split()[1:]) == 0
     people = "\n".join(block("sql")).replace("anna", "emma")  # the other tests have an anna
     server.execute("documented", "drop role if exists emma", people)
     server.add_service("emmas-memory", "documented", "emma")
@@ -60,6 +61,10 @@ def test_the_set_up_of_the_page_is_three_commands_that_work(
     store = TeamStore(Path("postgres:emmas-memory"), "our-memory")
     assert store.get([ref])[0].content == "We deploy on Fridays"
     store.close()
+    assert call("list", "postgres:emmas-memory") == 0
+    assert "We deploy on Fridays" in capsys.readouterr().out
+    assert call("list", "postgres://emma:geheim@host/our-memory") == 1
+    assert "geheim" not in "".join(capsys.readouterr())
     assert call("team", "undo", "our-memory", "99999") == 1
     assert call("team", "log") == 1
 

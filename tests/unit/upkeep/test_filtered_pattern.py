@@ -36,25 +36,11 @@ def test_no_match_is_lost(text: str) -> None:
     assert set(matching(EXPRESSIONS, text)) <= set(FILTER.candidates(fold(text)))
 
 
-@given(
-    before=st.sampled_from(["", "x", " far away " * 300]),
-    text=st.text("abcdefiknostuwxym KEY鍵ıİſ.<|", max_size=24),
-    inner=st.sampled_from(["must not", f"must{' ' * 90}not", "do not", "no way", "send a key"]),
-    after=st.sampled_from(["", "y", " and so on " * 300]),
-)
-def test_the_places_around_needed_words_are_enough(
-    before: str, text: str, inner: str, after: str
-) -> None:
-    whole = before + text + inner + after
-    found = [at for at in range(len(EXPRESSIONS)) if FILTER.matches(at, whole, fold(whole))]
-    assert found == matching(EXPRESSIONS, whole)
-
-
 def test_what_a_word_holds_is_forgotten_in_time() -> None:
     one = ExpressionFilter(EXPRESSIONS)
-    for number in range(60_000):
+    for number in range(160_000):
         one.candidates(f"word{number}")
-    assert len(one._known) <= 50_000
+    assert len(one._known) <= 150_000
     assert one.candidates("no way") == [1, 2]
 
 
@@ -68,4 +54,17 @@ def test_the_rules_have_words_and_lose_no_labelled_line() -> None:
         for text in texts:
             found = matching(expressions, text)
             assert set(found) <= set(each.candidates(fold(text)))
-            assert all(each.matches(at, text, fold(text)) for at in found)
+            assert all(each.matches(at, text) for at in found)
+
+
+PIECES = sorted(
+    {piece for line in measured_lines(TUNING) for piece in line.text.split()}
+    | {'"', "`", "'", "—", ";", "don't", "~/.aws/x", "a@b.example", "http://localhost/"}
+)
+
+
+@given(line=st.lists(st.sampled_from(PIECES), max_size=14).map(" ".join))
+def test_a_quick_look_at_a_line_loses_nothing_that_is_read_in_it(line: str) -> None:
+    reader = instructions.reader()
+    words = instructions.split_words(instructions.with_whole_words(line.lower()))
+    assert reader.may_instruct(line, reader.words.join(words)) or not list(reader.read(line))
