@@ -202,6 +202,7 @@ def _record(
         "path": str(each.store.root),
         "open": each.is_open,
         "memories": each.count,
+        **({} if each.accuracy == "exact" else {"memories_are": each.accuracy}),
         "last_write": each.last_write.isoformat() if each.last_write else None,
         "writable": not each.read_only,
         "read_only": each.read_only,
@@ -217,9 +218,10 @@ def _print_summary(each: StoreSummary, overwritten: Overwritten) -> None:
     closed = "" if each.is_open else "  closed"
     locked = f"  read-only: {one_line(each.read_only)}" if each.read_only else ""
     age = short_ago(each.last_write, datetime.now(UTC))
+    count = number(each.count, each.accuracy)
     print(
         f"  {pad(each.store.label, 18)}  {pad(one_line(each.program), 16)}  "
-        f"{number(each.count):>8}  {pad(age, 4)}  {one_line(str(each.store.root))}{closed}{locked}"
+        f"{count:>8}  {pad(age, 4)}  {one_line(str(each.store.root))}{closed}{locked}"
     )
     for item in each.unreadable:
         print(f"    unreadable  {one_line(item.file)}: {one_line(item.reason)}")

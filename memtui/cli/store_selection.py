@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from memtui.cli.commands import COMMANDS
 from memtui.errors import StoreError, find_nearest
 from memtui.paths import is_address, is_place
-from memtui.text import counted, one_line
+from memtui.text import one_line
 
 if TYPE_CHECKING:
     from memtui.config import Settings
@@ -60,10 +60,7 @@ def show_stores(
 
 def _print_summary(library: Library) -> None:
     for state in library.snapshot.stores:
-        number = counted(state.count, "memory")
-        if state.label in library.queried.stores:
-            number = "asked for by pages,"
-        print(f"{state.label}: {number} in {one_line(str(state.root))}")
+        print(f"{state.label}: {state.size} in {one_line(str(state.root))}")
         for item in state.unreadable:
             print(f"  unreadable: {one_line(item.file)}: {one_line(item.reason)}")
 

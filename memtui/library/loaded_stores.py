@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import RLock
 
 from memtui.files.git_history import GitHistory
+from memtui.library.guarded_store import unguarded
 from memtui.library.slots import SlotTable
 from memtui.library.snapshot import Rows, Snapshot, StoreState
 from memtui.library.store_cache import StoreCache, cache_home, has_time_of_file
@@ -22,6 +23,7 @@ from memtui.stores.base import (
     StoreView,
     WritableStore,
 )
+from memtui.stores.queryable import QueryableStore
 from memtui.stores.registry import product_of
 
 GIT_SECONDS = 20.0
@@ -231,6 +233,7 @@ def _state_of(cache: StoreCache) -> StoreState:
         unreadable=cache.unreadable,
         read_only=store.read_only,
         loading=cache.loading,
+        is_asked=isinstance(unguarded(store), QueryableStore),
     )
 
 

@@ -292,7 +292,12 @@ class ChangePlanner(Protocol):
     def plan(self, changes: Sequence[Change]) -> Planned: ...
 
 
-_TRIED = {"title": ("Other", "Title"), "importance": ("low", "high"), "entity": ("other", "entity")}
+_TRIED = {
+    "title": ("Other", "Title"),
+    "importance": ("low", "high"),
+    "entity": ("other", "entity"),
+    "kind": ("note", "fact"),
+}
 """Fields without an act of their own, and values to try; stores refuse some in some memories."""
 
 

@@ -29,7 +29,7 @@ from memtui.library.finding import SearchResult
 from memtui.library.result_window import PAGE, Line, ResultWindow, Run
 from memtui.model import IMPORTANCES, Memory
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.query import Query, Sort, filter_values
+from memtui.query import Query, Sort, filter_values, with_filter_values
 from memtui.search.aggregates import COUNTED, Facets, count_days
 from memtui.search.columns import to_array
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
@@ -57,6 +57,7 @@ MAX_MARKED = 10_000
 COUNTED_TO = 1_000
 """Hits that are counted exactly."""
 EPOCH = date(1970, 1, 1)
+_EVERYTHING = with_filter_values(Query(), "status", ["all"])
 _NOTHING = Answer(Page(), Count(0), FoundFacets({}))
 
 Value = TypeVar("Value")
@@ -364,6 +365,12 @@ class QueriedStores:
             with suppress(StoreError):
                 self._ask(store, partial(store.get, ()))
 
+    def size(self, label: str) -> Count:
+        """How many memories a store has, of every status. Raises StoreError."""
+        store = self.stores[label]
+        found = self._ask(store, partial(store.facets, _EVERYTHING))
+        return Count(sum(found.counts.get("kind", {}).values()), found.accuracy)
+
     def take_changed(self) -> frozenset[int]:
         """The slots of the memories that were found changed since the last call."""
         changed, self._changed = frozenset(self._changed), set()
@@ -442,6 +449,8 @@ class QueriedStores:
             page, fault = answer.page, None
         if cancelled():
             raise Cancelled
+        if not left_out:
+            answer = _with_exact_count(query, answer)
         slots = self.seen.add(page.memories)
         if not is_ranked and fault is None:
             return StoreAnswer(store, answer)
@@ -593,6 +602,16 @@ def _may_have(query: Query, label: str) -> bool:
     name = label.casefold()
     of_store = (part for part in query.conditions if part.field == "store")
     return all((name in part.values) != part.negated for part in of_store)
+
+
+def _with_exact_count(query: Query, answer: Answer) -> Answer:
+    """The answer with the number that its facets have counted, where that is exact."""
+    facets, count = answer.facets, answer.count
+    is_filtered = any(part.field == "kind" for part in query.conditions)  # whose facet lifts it
+    if facets.accuracy is not Accuracy.EXACT or is_filtered:
+        return answer
+    counted = sum(facets.counts.get("kind", {}).values())
+    return replace(answer, count=Count(counted)) if counted > count.value else answer
 
 
 def _sum(counts: Sequence[Count]) -> Count:

@@ -275,11 +275,11 @@ class LibraryReader:
 
         return self.queried.find(found, rank, cancelled, near)
 
-    def count_in(self, state: StoreState) -> int:
+    def count_in(self, state: StoreState) -> Count:
         """Return how many memories a store has; of a queried one, current ones at least."""
         if state.label not in self.queried.stores:
-            return state.count
-        return self.count(with_filter_values(Query(), "store", [state.label])).value
+            return Count(state.count)
+        return self.count(with_filter_values(Query(), "store", [state.label]))
 
     def find_loaded(self, query: Query, cancelled: IsCancelled = never) -> SearchResult:
         """Return the hits of a query in the current snapshot, without queried stores.

@@ -10,6 +10,7 @@ from msgspec import Struct
 from memtui.model import Memory
 from memtui.search.columns import Columns, Slots
 from memtui.stores.base import Unreadable
+from memtui.text import counted
 
 Rows = list[Memory]
 """The memory of each slot; not changed once a snapshot has it.
@@ -32,6 +33,13 @@ class StoreState(Struct, frozen=True):
     read_only: str
     """Why nothing can be written; empty when it can."""
     loading: bool
+    is_asked: bool = False
+    """It is asked instead of read, so `count` is 0."""
+
+    @property
+    def size(self) -> str:
+        """How many memories it has, in words."""
+        return "asked" if self.is_asked else counted(self.count, "memory")
 
 
 class Snapshot(Struct, frozen=True):

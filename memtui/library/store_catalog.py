@@ -18,9 +18,10 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memtui.errors import MemtuiError
+from memtui.errors import MemtuiError, StoreError
 from memtui.library.library import Library
 from memtui.library.opening import unique_label
+from memtui.library.snapshot import StoreState
 from memtui.library.store_names import project_of
 from memtui.paths import is_address, read_private, write_private
 from memtui.stores import registry
@@ -60,6 +61,8 @@ class StoreSummary(Struct, frozen=True):
     """It belongs to the folder memtui was started in."""
     is_open: bool
     count: int = 0
+    accuracy: str = "exact"
+    """Of the count, as `text.number` takes it."""
     last_write: datetime | None = None
     """Time of change of its newest file."""
     unreadable: tuple[Unreadable, ...] = ()
@@ -170,6 +173,7 @@ class StoreCatalog:
                     is_here=project == self.folder,
                     is_open=self.is_chosen(store),
                     count=holds.count,
+                    accuracy=holds.accuracy,
                     last_write=holds.last_write,
                     unreadable=holds.unreadable,
                     read_only=holds.read_only,
@@ -242,6 +246,7 @@ class StoreContents(Struct, frozen=True):
     """What is known of a store once it has been read."""
 
     count: int = 0
+    accuracy: str = "exact"
     last_write: datetime | None = None
     unreadable: tuple[Unreadable, ...] = ()
     read_only: str = ""
@@ -251,11 +256,22 @@ def contents_of(library: Library) -> dict[str, StoreContents]:
     """Return the contents of each store of a library that has been read, by `KnownStore.key`."""
     written = library.last_writes()
     return {
-        KnownStore(state.root, state.format).key: StoreContents(
-            state.count, written.get(state.label), state.unreadable, state.read_only
+        KnownStore(state.root, state.format).key: _ask_contents(library, state)
+        if state.is_asked
+        else StoreContents(
+            state.count, "exact", written.get(state.label), state.unreadable, state.read_only
         )
         for state in library.snapshot.stores
     }
+
+
+def _ask_contents(library: Library, state: StoreState) -> StoreContents:
+    try:
+        size = library.queried.size(state.label)
+    except StoreError as error:
+        return StoreContents(unreadable=(Unreadable(str(state.root), error.what),))
+    read_only = library.store(state.label).read_only
+    return StoreContents(size.value, size.accuracy, read_only=read_only)
 
 
 def project_name(summary: StoreSummary) -> str:

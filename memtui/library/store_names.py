@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from memtui.paths import is_address
 from memtui.query import Condition, Query, map_conditions
 from memtui.stores import registry
 from memtui.stores.format import Product
@@ -101,6 +102,8 @@ def _candidates(
 def project_of(root: Path, folder: Path | None = None, home: Path | None = None) -> Path:
     """The folder that a store belongs to: the one memtui was started in (`folder`), the one that
     holds the hidden folder of a program, else the one above the store."""
+    if is_address(str(root)):
+        return root
     if folder is not None and folder != home and (root == folder or folder in root.parents):
         return folder
     base = home if home is not None and home in root.parents else Path(root.anchor)

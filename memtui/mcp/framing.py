@@ -14,6 +14,8 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+from msgspec.structs import replace
+
 from memtui.errors import QueryError
 from memtui.library import Library
 from memtui.library.agent_proposals import version_of
@@ -57,8 +59,11 @@ def length(value: Any) -> int:
     return len(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def memory_line(memory: Memory, library: Library) -> dict[str, Any]:
-    """A memory in a list: what it is, its beginning, and where it comes from."""
+def memory_line(memory: Memory, library: Library, passage: str = "") -> dict[str, Any]:
+    """A memory in a list: what it is, its beginning, and where it comes from.
+
+    It warns of what is in the text that is given, beginning and passage.
+    """
     record: dict[str, Any] = {
         "ref": memory.ref,
         "version": version_of(memory),
@@ -72,6 +77,8 @@ def memory_line(memory: Memory, library: Library) -> dict[str, Any]:
         "dated_by": memory.dated_by,
         "source": one_line(memory.source, _LINE),
     }
+    if len(memory.content) > _LINE:
+        memory = replace(memory, content=f"{memory.content[:_LINE]}\n{passage}")
     if warnings := find_dangers(memory):
         record["warnings"] = warnings
     return record
@@ -81,8 +88,10 @@ def memory_text(memory: Memory, library: Library, start: int = 0) -> dict[str, A
     """A memory with its whole text, or with what fits from a character on."""
     part, rest = cut_text(memory.content, start)
     root = str(library.store(memory.store).root)
+    warnings = find_dangers(memory)
     return {
         **memory_line(memory, library),
+        **({"warnings": warnings} if warnings else {}),
         "title": memory.title,
         "content": part,
         "next_start": rest,

@@ -41,6 +41,8 @@ from memtui.text import one_line
 log = logging.getLogger(__name__)
 
 STALE_SECONDS = 1.0
+INDEX_SECONDS = 1.0
+"""In which the search index is loaded; without it, a first search makes one of its own."""
 LOOK_SECONDS = 3.0
 """Between two looks for changes that are announced."""
 MAX_ANNOUNCED = 200
@@ -100,13 +102,16 @@ class AgentServer:
         self._looked = 0.0
 
     def load(self) -> None:
-        """Read the stores, once; the search index is loaded or built while calls are answered."""
+        """Read the stores and load the search index, once; where it has to be built first, calls
+        are answered meanwhile."""
         with self._loading:
             if not self._loaded:
                 self._library.load()
                 self._announced = self._library.snapshot
+                indexing = threading.Thread(target=self._library.index, name="index", daemon=True)
+                indexing.start()
+                indexing.join(INDEX_SECONDS)
                 self._loaded, self._looked = True, time.monotonic()
-                threading.Thread(target=self._library.index, name="index", daemon=True).start()
 
     def make(self) -> MCPServer:
         """The server of the SDK with the tools, resources and prompts that are allowed."""

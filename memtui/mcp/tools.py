@@ -43,7 +43,7 @@ from memtui.mcp.framing import (
 from memtui.model import Memory, format_time
 from memtui.progress import Cancelled
 from memtui.query import Query, relax
-from memtui.stores.queryable import MAX_RANKED, Accuracy
+from memtui.stores.queryable import MAX_RANKED, Accuracy, Count
 from memtui.text import mask_part, mask_secrets, one_line
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ MAX_BUDGET = 4_000
 MAX_VERSION = 1_500
 """Characters of each text in a history."""
 MAX_DIFF = 6_000
+MAX_PASSAGE = 300
 ORIGIN_SECONDS = 2.0
 """In which sessions are read for the origin of a memory."""
 _MAX_LISTED = 20
@@ -426,6 +427,12 @@ def get_related(call: Call, ref: Ref, limit: Limit = 10) -> Related:
     return {"links": shown(links), "similar": memories}
 
 
+def _counted(count: Count) -> dict[str, Any]:
+    """The number of memories of a store, and how far it can be trusted if it is not exact."""
+    accuracy = {} if count.accuracy is Accuracy.EXACT else {"memories_are": str(count.accuracy)}
+    return {"memories": count.value, **accuracy}
+
+
 def get_overview(call: Call) -> Overview:
     """Get the stores with their counts, what cannot be read, and what you are allowed to do."""
     from memtui.context import list_recipes
@@ -435,7 +442,7 @@ def get_overview(call: Call) -> Overview:
         {
             "store": state.label,
             "program": library.names.of(state.label),
-            "memories": library.count_in(state),
+            **_counted(library.count_in(state)),
             "unreadable": [f"{one.file}: {one.reason}" for one in state.unreadable[:5]],
             "read_only": library.queried.refusal(state.label)
             or library.store(state.label).read_only,
@@ -651,12 +658,14 @@ def _page(
 ) -> Found:
     def record(slot: int, at: int) -> dict[str, Any]:
         memory = found.rows[slot]
-        line = memory_line(memory, library)
+        passage = library.passage(found, at)
+        start = passage.start if passage is not None else 0
+        end = min(passage.end, start + MAX_PASSAGE) if passage is not None else 0
+        line = memory_line(memory, library, memory.content[start:end])
         if found.scores is not None:
             line["score"] = round(float(found.scores[at]), 4)
-        if (passage := library.passage(found, at)) is not None:
-            end = min(passage.end, passage.start + 300)
-            line["passage"] = mask_part(memory.content, passage.start, end)
+        if end:
+            line["passage"] = mask_part(memory.content, start, end)
         return line
 
     at = call.cursors.decode(asked, cursor)

@@ -246,8 +246,18 @@ def _allowed_values(part: Condition, vocabulary: Sequence[str]) -> Mask:
     """Which values of a field with few values pass."""
     if part.field == "status" and "all" in part.values:
         return np.ones(len(vocabulary), np.bool_)
-    passed = match_names(vocabulary, make_matcher(part.values))
+    values = part.values
+    if part.field == "store":
+        values = tuple(_whole_label(value, vocabulary) for value in values)
+    passed = match_names(vocabulary, make_matcher(values))
     return ~passed if part.negated else passed
+
+
+def _whole_label(value: str, labels: Sequence[str]) -> str:
+    """The label that begins with a value, if it is the only one; else the value."""
+    folded = [label.casefold() for label in labels]
+    longer = [label for label in folded if value and label.startswith(value)]
+    return longer[0] if len(longer) == 1 else value
 
 
 def _match_entities(columns: Columns, part: Condition) -> Mask:
@@ -348,6 +358,8 @@ def describe_unknown_value(columns: Columns, query: Query, *, is_near: bool = Fa
         known = columns.tags if part.field == "tag" else columns.values_of(part.field)
         folded = dict.fromkeys(value.casefold() for value in known)
         for value in part.values:
+            if part.field == "store":
+                value = _whole_label(value, list(folded))
             if not value or value in folded or any(map(make_matcher((value,)), folded)):
                 continue
             value = value.removesuffix("*")  # a value that is being typed

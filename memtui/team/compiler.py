@@ -267,7 +267,7 @@ class _Compiler:
                 return _any_of("m.kind", _matching(KINDS, values))
             case "importance":
                 names = _matching(IMPORTANCES, values)
-                return _any_of("m.importance::text", names)
+                return _any_of("m.importance", names, self.table.importance)
             case "pinned":
                 names = _matching(("no", "yes"), values)
                 return _any([Sql("m.pinned" if v == "yes" else "not m.pinned") for v in names])
@@ -446,8 +446,8 @@ def _escape(text: str) -> str:
     return re.sub(r"([^\w\s])", r"\\\1", storable(text))
 
 
-def _any_of(column: str, values: Sequence[str]) -> Sql:
-    return Sql(f"{column} = any (%s::text[])", (list(values),)) if values else FALSE
+def _any_of(column: str, values: Sequence[str], type: str = "text") -> Sql:
+    return Sql(f"{column} = any (%s::{type}[])", (list(values),)) if values else FALSE
 
 
 def _matching(vocabulary: Sequence[str], values: Collection[str]) -> list[str]:

@@ -6,6 +6,7 @@ do $$ begin
     alter function pg_catalog.texticlike(text, text) leakproof;
     alter function pg_catalog.texticregexeq(text, text) leakproof;
     alter function pg_catalog.textlike(text, text) leakproof;
+    alter function pg_catalog.textcat(text, text) leakproof;
     alter function pg_catalog.enum_eq(anyenum, anyenum) leakproof;
     alter function pg_catalog.enum_ge(anyenum, anyenum) leakproof;
     alter function pg_catalog.enum_le(anyenum, anyenum) leakproof;
@@ -27,3 +28,10 @@ do $$ declare each text; begin
 end $$;
 drop policy if exists team on memtui.links;
 create policy team on memtui.links using (exists (select from memtui.memories m where m.id = links.id));
+
+-- Everyone sees who belongs to which team; an owner changes that of her own teams only.
+alter table memtui.members enable row level security;
+drop policy if exists seen on memtui.members;
+create policy seen on memtui.members for select using (true);
+drop policy if exists team on memtui.members;
+create policy team on memtui.members using (team = any ((select memtui.teams())::text[]));

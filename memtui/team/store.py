@@ -55,8 +55,10 @@ COUNTED = {
 """Fields that are counted by the table, and their values."""
 MAX_COUNTED = 10_000
 """Memories up to which facets are exact."""
-SAMPLED = 50_000
+SAMPLED = 20_000
 """Memories in the pages of the table that are looked at where there are more."""
+SURELY_MORE = 3
+"""Where the sample says that there are so many times `MAX_COUNTED`, they are not counted."""
 MAX_VALUES = 500
 """Values of a field that are named."""
 MAX_CHANGED = 1_000
@@ -158,15 +160,24 @@ class TeamStore(QueryableStore):
         counts = f"{', '.join(names)}, count(*) as found, count(*) filter (where shown)"
         sets = f"group by grouping sets ({', '.join(f'({name})' for name in names)})"
         share = self._sampled_percent()
-        first = f"from {self.table.name} m where {where.text} limit {MAX_COUNTED + 1}"
+        chosen = f"select {fields}, {shown} as shown from {self.table.name} m"
+        if share == 100:
+            text = f"select 100, {counts} from ({chosen} where {where.text}) every {sets}"
+            return Sql(f"{text} order by found desc", where.values)
+        surely = MAX_COUNTED * SURELY_MORE
+        are_many = (
+            f"((select about from seen) > {surely} or (select few from total) > {MAX_COUNTED})"
+        )
         text = (
-            f"with few as materialized (select {fields}, {shown} as shown {first}),"
+            f"with sample as materialized"
+            f" ({chosen} tablesample system ({share}) where {where.text}),"
+            f" seen as (select count(*) * 100 / {share} as about from sample),"
+            f" few as materialized ({chosen} where {where.text}"
+            f" and (select about from seen) <= {surely}"
+            f" limit {MAX_COUNTED + 1}),"
             f" total as (select count(*) as few from few)"
-            f" select 100 as share, {counts} from few"
-            f" where (select few from total) <= {MAX_COUNTED} {sets}"
-            f" union all select {share}, {counts} from (select {fields}, {shown} as shown"
-            f" from {self._sampled(share)} where {where.text}"
-            f" and (select few from total) > {MAX_COUNTED}) many {sets}"
+            f" select 100 as share, {counts} from few where not {are_many} {sets}"
+            f" union all select {share}, {counts} from sample where {are_many} {sets}"
             f" order by found desc limit {MAX_VALUES * len(names)}"
         )
         return Sql(text, where.values * 2)
@@ -177,9 +188,6 @@ class TeamStore(QueryableStore):
         if not self.table.is_table:
             return 100.0
         return min(100.0, 100 * SAMPLED / max(1.0, self.connection.rows))
-
-    def _sampled(self, share: float) -> str:
-        return f"{self.table.name} m" + (f" tablesample system ({share})" if share < 100 else "")
 
     def _to_facets(
         self, questions: Iterable[tuple[str, ...]], answers: Iterable[Sequence[tuple[Any, ...]]]
@@ -201,18 +209,23 @@ class TeamStore(QueryableStore):
     def buckets(self, query: Query, unit: Literal["day", "month"]) -> Mapping[date, int]:
         where = self._compile(query).where
         share = self._sampled_percent()
-        day = f"date_trunc('{'month' if unit == 'month' else 'day'}', m.updated at time zone %s)"
-        text = (
-            f"with total as (select count(*) as few from (select from {self.table.name} m"
-            f" where {where.text} limit {MAX_COUNTED + 1}) found)"
-            f" select 100 as share, {day}::date as day, count(*) from {self.table.name} m"
-            f" where {where.text} and (select few from total) <= {MAX_COUNTED} group by 2"
-            f" union all select {share}, {day}::date, count(*)"
-            f" from {self._sampled(share)}"
-            f" where {where.text} and (select few from total) > {MAX_COUNTED} group by 2 order by 2"
-        )
+        day = f"date_trunc('{unit}', m.updated at time zone %s)::date"
+        exact = f"select 100 as share, {day}, count(*) from {self.table.name} m where {where.text}"
         zone = local_zone()
-        values = (*where.values, zone, *where.values, zone, *where.values)
+        values: tuple[Any, ...] = (zone, *where.values)
+        if share == 100:
+            text = f"{exact} group by 2 order by 2"
+        else:
+            text = (
+                f"with total as (select count(*) as few from (select from {self.table.name} m"
+                f" where {where.text} limit {MAX_COUNTED + 1}) found)"
+                f" {exact} and (select few from total) <= {MAX_COUNTED} group by 2"
+                f" union all select {share}, {day}, count(*)"
+                f" from {self.table.name} m tablesample system ({share})"
+                f" where {where.text} and (select few from total) > {MAX_COUNTED} group by 2"
+                " order by 2"
+            )
+            values = (*where.values, *values, *values)
         (rows,) = self.connection.ask(Sql(text, values))
         return {day: round(found * 100 / float(share)) for share, day, found in rows}
 

@@ -106,9 +106,10 @@ def size(count: int) -> str:
 
 def number(count: int, accuracy: str = "exact") -> str:
     """33000 as "33,000"; if it is `at least` that "33,000+", if it is `about` that "about 33,000",
-    with two digits that count."""
-    if accuracy == "about":
-        return f"about {round(count, min(0, 2 - len(str(count)))):,}"
+    and as one of many `sampled` "~33,000", both with two digits that count."""
+    if accuracy in ("about", "sampled"):
+        rounded = f"{round(count, min(0, 2 - len(str(count)))):,}"
+        return f"about {rounded}" if accuracy == "about" else f"~{rounded}"
     return f"{count:,}{'+' * (accuracy == 'at least')}"
 
 

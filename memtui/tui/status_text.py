@@ -165,8 +165,8 @@ class StatusText:
         rows: list[Row] = []
         for heading, field, counts in groups:
             names = self._screen.app.store_name if field == "store" else text.one_line
-            about = "" if found.are_facets_exact else "~"
-            group = _group(field, counts, queries.filter_values(query, field), names, about)
+            accuracy = "exact" if found.are_facets_exact else "sampled"
+            group = _group(field, counts, queries.filter_values(query, field), names, accuracy)
             if group and (field != "kind" or len(counts) > 1):
                 rows += [Row(heading), *group]
         if statistics.limits:
@@ -179,8 +179,11 @@ class StatusText:
 
     def _statistics_facts(self, statistics: Statistics) -> list[Row]:
         now = self._screen.now()
-        facts = [Row("shown", fact=text.number(statistics.total))]
-        if statistics.pinned:
+        library = self._screen.worker.library
+        facts = [Row("shown", fact=text.number(statistics.total, statistics.accuracy))]
+        if library is not None and library.queried:
+            facts.append(Row("pinned, undated", fact="not counted"))
+        elif statistics.pinned:
             facts.append(Row("pinned", fact=text.number(statistics.pinned)))
         if statistics.newest:
             facts.append(Row("newest", fact=text.short_ago(statistics.newest, now)))
@@ -281,10 +284,10 @@ def _group(
     counts: Mapping[str, int],
     chosen: tuple[str, ...],
     shown: Callable[[str], str] = text.one_line,
-    about: str = "",
+    accuracy: str = "exact",
 ) -> list[Row]:
     """One row per value, in its own order if it has one, else by count; `shown` gives its name,
-    `about` stands before the count."""
+    `accuracy` is that of the counts."""
     order = {"importance": IMPORTANCES, "status": STATUSES}.get(field)
     values = [v for v in order if counts.get(v)] if order else list(counts)
     marks = {
@@ -301,11 +304,11 @@ def _group(
             counts[value],
             counts[value] / longest,
             chosen=value.casefold() in chosen,
-            about=about,
+            accuracy=accuracy,
         )
         for value in values[:MAX_VALUES]
     ]
     if len(values) > MAX_VALUES:
         rest = sum(counts[value] for value in values[MAX_VALUES:])
-        rows.append(Row(f"{len(values) - MAX_VALUES} more", fact=text.number(rest)))
+        rows.append(Row(f"{len(values) - MAX_VALUES} more", fact=text.number(rest, accuracy)))
     return rows

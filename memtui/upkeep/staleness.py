@@ -186,15 +186,16 @@ _CHOICE = re.compile(
     r"\b(?:chose|chosen|picked|selected|settled on|decided on|went with|going with|use|uses|using"
     r"|adopted|(?:host|hosted|deployed|runs?|built|written) (?:[\w-]+ ){0,3}(?:on|with|in))\s+"
     r"(?:the\s+|an?\s+)?(?P<what>[\w.+#/-]{2,40})"
-    r"|\b(?:our|the) (?:[\w-]+ ){1,4}is (?P<named>[\w.+#/-]{2,40})"
+    r"|\b(?:our|the) (?:[\w-]+ ){1,4}is (?P<named>[\w.+#/-]{2,40})\b"
+    r"(?! (?:in|on|with|by|to|at)\b)"
     r"|(?:^|[.;] )(?P<tool>[A-Z][\w.+#-]{2,40}) (?:manages|handles|serves|is used|is our)\b",
     re.IGNORECASE,
 )
 _MOVE = re.compile(
-    r"\b(?:moved?|migrated|switched|changed|going back)\s+(?:away\s+)?"
-    r"(?:from\s+(?:the\s+)?(?P<away>[\w.+#/-]{2,40})\s+)?(?:over\s+)?to\s+"
+    r"\b(?:moved?|migrated|switched|changed|ported|converted|going back|re-?written)\s+(?:away\s+)?"
+    r"(?:from\s+(?:the\s+)?(?P<away>[\w.+#/-]{2,40})\s+)?(?:over\s+)?(?:to|in|with)\s+"
     r"(?P<article>the\s+|an?\s+)?(?P<what>[\w.+#/-]{2,40})"
-    r"|\b(?:move|migration|switch) (?:away )?from (?P<left>[\w.+#/-]{2,40})"
+    r"|\b(?:(?:move|migration|switch) (?:away )?from|instead of) (?P<left>[\w.+#/-]{2,40})"
     r"|\b(?P<passed>[\w.+#/-]{2,40}) (?:was|were|is|has been|got) (?:finally )?"
     r"(?:retired|dropped|replaced|removed|abandoned|phased out|decommissioned)\b"
     r"(?! (?:from|in the|by the))"
@@ -285,7 +286,7 @@ def find_opposed(memories: Sequence[Memory], _context: UpkeepContext) -> Iterato
 
     Only texts of one statement are read: a long text chooses and moves many things in passing.
     """
-    chosen: dict[str, tuple[Memory, str]] = {}
+    chosen: dict[str, tuple[Memory, str, str]] = {}
     for memory in _in_order(memories):
         if memory.kind not in _STATEMENTS or len(memory.content) > _SHORT:
             continue
@@ -295,10 +296,12 @@ def find_opposed(memories: Sequence[Memory], _context: UpkeepContext) -> Iterato
                 "",
                 *_COMMON,
             }
-            into = {_name(m["what"]) for m in moves if not m["article"]} - {"", *_COMMON}
-            for what, (earlier, choice) in chosen.items() if moves else ():
+            into = {m["what"] for m in moves if m["what"] and not (m["article"] or m["away"])}
+            for what, (earlier, choice, named) in chosen.items() if moves else ():
                 names_it = what in left or (
-                    into and what not in into and _same_matter(choice, sentence, what)
+                    what not in map(_name, into)
+                    and any(_may_replace(named, other) for other in into)
+                    and _same_matter(choice, sentence, what)
                 )
                 if names_it and not memory.superseded_by and memory.id not in earlier.superseded_by:
                     yield propose(
@@ -309,13 +312,20 @@ def find_opposed(memories: Sequence[Memory], _context: UpkeepContext) -> Iterato
                         also=what,
                     )
             for found in _CHOICE.finditer(sentence):
-                what = _name(found["what"] or found["named"] or found["tool"])
+                named = found["what"] or found["named"] or found["tool"]
+                what = _name(named)
                 if what not in _COMMON and len(what) > 2:
-                    chosen.setdefault(what, (memory, sentence))
+                    chosen.setdefault(what, (memory, sentence, named))
 
 
 def _name(what: str | None) -> str:
     return (what or "").casefold().strip(".")
+
+
+def _may_replace(chosen: str, other: str) -> bool:
+    """Whether one word may replace the other: names replace names, so that `port` is no Flask."""
+    is_name = other[:1].isupper() or not chosen[:1].isupper()
+    return is_name and _name(other) not in _COMMON
 
 
 def _same_matter(choice: str, move: str, chosen: str) -> bool:

@@ -50,9 +50,10 @@ GENERATED = 1_000_000
 
 def load(server: Server, rows: int) -> None:
     """Make the database, if it is not there."""
-    if server.execute("postgres", "select from pg_database where datname = 'bench'"):
+    if server.execute("postgres", "select 1 from pg_database where datname = 'bench'"):
+        server.execute(DATABASE, read_schema())
         return
-    if not server.execute("postgres", "select from pg_database where datname = 'memtui_empty'"):
+    if not server.execute("postgres", "select 1 from pg_database where datname = 'memtui_empty'"):
         prepare(server, PEOPLE)
     server.execute("postgres", "create database loading template memtui_empty")
     names = ("newest", "important", "changed", "words", "text")
@@ -388,7 +389,7 @@ def measure_changes(server: Server, store: TeamStore, times: int) -> None:
 
 def measure_memory(server: Server, rows: int) -> None:
     """What a process that asks holds, over 1,000 memories and over all."""
-    if not server.execute("postgres", "select from pg_database where datname = 'small'"):
+    if not server.execute("postgres", "select 1 from pg_database where datname = 'small'"):
         server.execute("postgres", "create database small template memtui_empty")
         with server.connect("small") as connection:
             copy_memories(connection, generate(1_000))

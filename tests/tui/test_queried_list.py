@@ -17,7 +17,15 @@ from memtui.errors import NotConnected
 from memtui.library import Library
 from memtui.model import IMPORTANCES, Memory, Place
 from memtui.query import Query
-from memtui.stores.queryable import Answer, Changed, Page, Position, QueryableStore
+from memtui.stores.queryable import (
+    Accuracy,
+    Answer,
+    Changed,
+    FoundFacets,
+    Page,
+    Position,
+    QueryableStore,
+)
 from memtui.testing.asked import AskedMemories
 
 from .stage import NOW, stage
@@ -68,6 +76,12 @@ class SlowMemories(AskedMemories):
     def answer(self, query: Query, limit: int, at_most: int) -> Answer:
         self._wait()
         return super().answer(query, limit, at_most)
+
+    def facets(self, query: Query) -> FoundFacets:
+        """As of a sample, where there are many."""
+        found = super().facets(query)
+        is_sampled = sum(found.counts["kind"].values()) > 1_500
+        return FoundFacets(found.counts, Accuracy.ABOUT if is_sampled else Accuracy.EXACT)
 
     def get(self, refs: Collection[str]) -> tuple[Memory, ...]:
         self._wait()

@@ -101,7 +101,7 @@ class StoreList(RowList[StoreSummary | str]):
             end = text.cut(text.one_line(row)[::-1], width - 1)[::-1]  # folders differ in their end
             return [(end, palette.heading)]
         is_chosen = row.store.key in self.chosen
-        count = text.number(row.count) if self.is_counted else "…"
+        count = text.number(row.count, row.accuracy) if self.is_counted else "…"
         age = text.short_ago(row.last_write, self._now) if self.is_counted else ""
         program = text.column(row.program, PROGRAM_CELLS) if width >= PROGRAM_FROM else ""
         age = f"{age:>{AGE_CELLS}}" if program else ""

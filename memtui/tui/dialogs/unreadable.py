@@ -161,14 +161,14 @@ def _store_rows(
     Where that is too narrow for a path, it stands below. `labels`: columns for the names, which
     `shown` gives for their labels.
     """
-    counts = max((len(text.counted(store.count, "memory")) for store in stores), default=0)
+    counts = max((len(store.size) for store in stores), default=0)
     paths = [text.file_name(str(store.root)) for store in stores]
     indent = labels + counts + 4
     is_below = any(text.width(path) >= width - indent for path in paths)
     indent = 2 if is_below else indent
     for store, root in zip(stores, paths, strict=True):
         label = text.pad(text.cut_line(shown(store.label), labels), labels)
-        count = f"  {text.counted(store.count, 'memory'):>{counts}}  "
+        count = f"  {store.size:>{counts}}  "
         path = text.wrap(root, width - indent - 1)
         first = "" if is_below else path.pop(0)
         yield [(label, palette.heading), (count, palette.dim), (first, palette.dim)], None

@@ -407,8 +407,8 @@ class BrowseScreen(PaneScreen):
             None if is_flat else library.names.of,
             self._known_paths,
         )
-        about = "" if found.are_facets_exact else "~"
-        self.entities.show(paths, chosen, library.names.by_label, about)
+        accuracy = "exact" if found.are_facets_exact else "sampled"
+        self.entities.show(paths, chosen, library.names.by_label, accuracy)
 
     def _end_start(self, total: int, *, is_whole: bool) -> None:
         """Show the real screen, once it has rows and the cursor is where the last session ended.

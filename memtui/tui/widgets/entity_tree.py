@@ -37,7 +37,7 @@ class EntityTree(ListWindow):
         self._lines: list[EntityBranch] = []
         self._chosen = Target()
         self._unfolded: set[str] = set()
-        self._about = ""
+        self._accuracy = "exact"
         self._most = 0
         """The most entities there were so far, until a branch was folded or unfolded by hand."""
 
@@ -46,14 +46,14 @@ class EntityTree(ListWindow):
         paths: EntityPaths,
         chosen: Target,
         names: Mapping[str, StoreName],
-        about: str = "",
+        accuracy: str = "exact",
     ) -> None:
         """Show entities; `chosen`: the filters on stores and entities, in lower case; `names`: of
-        the stores by label; `about`: before counts, `~` if they are estimated.
+        the stores by label; `accuracy`: of the counts.
 
         The cursor stands on what is filtered by, unless the user is moving it.
         """
-        self._about = about
+        self._accuracy = accuracy
         counts = paths.counts
         if bool(paths.roots) != bool(self._paths.roots):
             self._most = 0
@@ -142,7 +142,7 @@ class EntityTree(ListWindow):
         fold = " "
         if not line.leaf:
             fold = "▾" if line.path in self._unfolded else "▸"
-        count = self._about + text.number(line.count)
+        count = text.number(line.count, self._accuracy)
         lead = "  " * line.depth + fold + " "
         room = max(1, width - 3 - len(lead) - len(count))
         name = text.cut(text.one_line(shown(line.name)) or "–", room)

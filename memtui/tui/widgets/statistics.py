@@ -34,8 +34,8 @@ class Row(Struct, frozen=True):
     """Length of the bar relative to the longest of its group, 0 to 1."""
     fact: str = ""
     chosen: bool = False
-    about: str = ""
-    """Before the count: `~` if it is estimated."""
+    accuracy: str = "exact"
+    """Of the count, as `text.number` takes it."""
 
     @property
     def choosable(self) -> bool:
@@ -50,7 +50,7 @@ def bar(share: float, width: int) -> str:
 
 
 def _count(row: Row) -> str:
-    return row.about + text.number(row.count)
+    return text.number(row.count, row.accuracy)
 
 
 class StatisticsPane(ListWindow):

@@ -19,6 +19,10 @@ from memtui.mcp.server import AgentServer
 NAME = "claude-code"
 
 
+def _read(memory: dict[str, Any]) -> dict[str, str]:
+    return {name: memory[name] for name in ("ref", "version")}
+
+
 class Agent:
     """What an agent can do, and what it gets; every result is looked at on the way."""
 
@@ -45,6 +49,14 @@ class Agent:
         done = await self.result(tool, **arguments)
         assert done.is_error, done.content[0].text
         return str(done.content[0].text)
+
+    async def change(self, memory: dict[str, Any], act: str, **values: Any) -> Any:
+        """Change a memory as it was read; returns what was done."""
+        done = await self.call(
+            "change_memory", act=act, reason="as told", **_read(memory), **values
+        )
+        assert done["status"] == "done", done
+        return done
 
     async def find(self, words: str) -> dict[str, Any]:
         """The first memory that is found."""

@@ -286,43 +286,21 @@ async def test_every_write_is_journalled_under_the_agent_and_undone_byte_for_byt
         )
         assert (added["outcome"], added["status"]) == ("ADDED", "done")
         tea, bo = await agent.find("tea"), await agent.find("tide")
-        for act, memory, more in (
-            ("edit", tea, {"content": "Al likes coffee in the morning"}),
-            ("retire", bo, {}),
-        ):
-            done = await agent.call(
-                "change_memory",
-                ref=memory["ref"],
-                version=memory["version"],
-                act=act,
-                reason="as told",
-                **more,
-            )
-            assert done["status"] == "done", done
-            assert done["diff"]
-        coffee = await agent.find("coffee")
-        office = await agent.find("harbour")
-        for act, more in (
-            ("supersede", {"content": "Al works at the new light tower since May"}),
-            ("link", {"relation": "knows", "target": "bo"}),
-        ):
-            memory = office if act == "supersede" else coffee
-            done = await agent.call(
-                "change_memory",
-                ref=memory["ref"],
-                version=memory["version"],
-                act=act,
-                reason="as told",
-                **more,
-            )
-            assert done["status"] == "done", done
+        assert (await agent.change(tea, "edit", content="Al likes coffee at noon"))["diff"]
+        assert (await agent.change(bo, "retire"))["diff"]
+        coffee, office = await agent.find("coffee"), await agent.find("harbour")
+        await agent.change(office, "supersede", content="Al works at the new light tower since May")
+        await agent.change(coffee, "link", relation="knows", target="bo")
+        coffee, river = await agent.find("coffee"), await agent.find("river")
+        others = [{"ref": river["ref"], "version": river["version"]}]
+        await agent.change(coffee, "merge", content="Al likes coffee, Cy rows", others=others)
         history = await agent.call("get_history", ref=coffee["ref"])
         assert any(each["author"] == f"{NAME} 2.1" for each in history["versions"])
     person = open_library(tmp_path, root)
     person.load()
     log = person.log()
     assert {action.author for action in log} == {Author(NAME, "2.1", session)}
-    assert len(log) == 5
+    assert len(log) == 6
     for action in log:
         person.undo(action.id)
     assert contents(root) == before
@@ -531,6 +509,22 @@ async def test_stored_text_is_data_in_every_result(tmp_path: Path) -> None:
             for text in texts(answer):
                 assert TOKEN not in text
                 assert not {*"\x1b\x07\u202e\u200b\ud800"} & {*text}
+
+
+async def test_what_is_planted_deep_in_a_text_is_warned_of_where_it_is_given(
+    tmp_path: Path,
+) -> None:
+    deep = "The tide of the day was high. " * 100 + f"\n\n{PLANTED}\n\n" + "It fell. " * 100
+    root = agent_memory(tmp_path / "memory", {"log": [deep]})
+    async with connected(tmp_path, root) as agent:
+        begun = await agent.find("tide day")
+        assert "warnings" not in begun
+        assert "Ignore" not in json.dumps(begun)
+        passage = await agent.find("ignore previous instructions")
+        whole = (await agent.call("get_memory", ref=begun["ref"]))["memory"]
+        for given in (passage, whole):
+            assert "Ignore" in json.dumps(given)
+            assert any("instruction" in why for why in given["warnings"])
 
 
 @pytest.mark.parametrize("before", [285, 11_990, 5_990])

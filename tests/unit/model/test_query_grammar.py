@@ -243,9 +243,29 @@ def test_an_unknown_type_names_the_nearest() -> None:
 
 
 def test_the_start_of_a_name_names_what_begins_so() -> None:
-    table = columns.build([memory(store=name) for name in ("ambient", "agent-memory")])
+    table = columns.build([memory(store=name) for name in ("agent-notes", "agent-memory")])
     said = filters.describe_unknown_value(table, parse_query("store:agent", NOW))
-    assert said == "no memory has store 'agent'; did you mean agent-memory?"
+    assert said == "no memory has store 'agent'; did you mean agent-notes?"
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("store:claude", ["claude-code"]),
+        ("-store:claude", ["agent-memory", "agent-notes"]),
+        ("store:agent-m", ["agent-memory"]),
+        ("store:agent", []),  # two begin so
+    ],
+)
+def test_the_start_of_a_label_stands_for_the_only_store_that_has_it(
+    line: str, found: list[str]
+) -> None:
+    stores = ["agent-memory", "agent-notes", "claude-code"]
+    table = columns.build([memory(store=name) for name in stores])
+    passing = filters.evaluate(table, parse_query(line, NOW)).passing
+    assert [name for name, passes in zip(stores, passing, strict=True) if passes] == found
+    if found:
+        assert not filters.describe_unknown_value(table, parse_query(line, NOW))
 
 
 @given(st.text(alphabet="abORANDT19é_ ", max_size=24) | st.lists(st.sampled_from(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from memtui.query import parse_query
@@ -100,6 +101,20 @@ def test_another_team_sees_nothing(team: Team) -> None:
     add(otto, "of the other team")
     assert otto.count(every, 10).value == 1
     assert anna.count(every, 10).value == 1
+
+
+def test_an_owner_names_the_people_of_her_own_team_only(team: Team) -> None:
+    team.execute(
+        "drop role if exists olga",
+        "create role olga login in role memtui_owner",
+        "insert into memtui.members values ('core', 'olga')",
+    )
+    with team.server.connect(team.database, "olga") as connection:
+        connection.execute("insert into memtui.members values ('core', 'otto')")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("insert into memtui.members values ('other', 'olga')")
+    add(team.open("anna"), "for the core team")
+    assert team.open("otto").count(parse_query("", NOW), 9).value == 1
 
 
 def test_searches_under_row_security_use_the_index(both: Both) -> None:

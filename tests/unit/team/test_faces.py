@@ -11,11 +11,13 @@ import pytest
 from mcp import Client
 from mcp_types import Implementation
 
+from memtui.changes import Act
 from memtui.cli.main import run
 from memtui.config import Settings
 from memtui.library import Library
 from memtui.mcp.server import AgentServer
-from tests.team_fixtures import Team, add
+from tests.team_fixtures import Team, add, do
+from tests.tui.stage import stage
 from tests.unit.mcp.agents import Agent
 
 SECRET = "the deploy key is ghp_" + "a1B2c3D4" * 4 + "e5F6"
@@ -122,3 +124,34 @@ async def test_an_agent_searches_a_team_and_proposes(team: Team, tmp_path: Path)
         assert done["status"] == "proposed"
     assert anna.get([ref])[0].content == "Deploys happen on Tuesdays"
     assert memory["ref"] == f"{anna.connection.service}:{ref.partition(':')[2]}"
+
+
+async def test_two_people_change_the_same_memory(team: Team, tmp_path: Path) -> None:
+    bert = team.open("bert")
+    ref = add(bert, "Deploys happen on Tuesdays", entity="shop-api")
+    add(bert, "Postgres is the queue", entity="shop-api")
+    place = Path(f"postgres:{team.service('anna')}")
+    state = tmp_path / "state"
+
+    def opened() -> Library:
+        return Library.open([place], state=state)
+
+    async with stage(tmp_path, (110, 32), state=state, open_library=opened) as on:
+        await on.ready()
+        await on.sees("Postgres is the queue")
+        await on.press("down")
+        await on.press("e")
+        await on.press("ctrl+home")
+        await on.type("Anna: ")
+        do(bert, Act.EDIT, ref, content="Bert: deploys happen on Fridays")
+        await on.sees("changed this memory meanwhile")
+        await on.press("ctrl+s")
+        await on.sees("Bert: deploys")
+        await on.press("m")
+        await on.until(lambda: bert.get([ref])[0].content.startswith("Anna: "), "hers is kept")
+        await on.press("H")
+        await on.sees("bert")
+        await on.press("escape", "u")
+        await on.until(lambda: bert.get([ref])[0].content.startswith("Bert: "), "undone")
+        add(bert, "Said by a colleague just now")
+        await on.sees("Said by a colleague")

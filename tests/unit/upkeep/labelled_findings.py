@@ -163,6 +163,15 @@ OPPOSED = [
         ("The gateway uses nginx in front of the services", "We replaced nginx with Caddy"),
         ("Ann picked Vim for all her editing", "Ann switched from Vim to Helix"),
         ("The team settled on Jenkins for builds", "Jenkins was dropped: we migrated to Buildkite and removed Jenkins"),  # noqa: E501
+        ("We picked Terraform for the cloud accounts", "Moved from Terraform to Pulumi in October"),
+        ("The API is written in Flask", "The API was ported to FastAPI"),
+        ("Decided on Trello to track the garden project",
+         "The garden project moved to Linear, Trello is closed"),
+        ("Nora uses Todoist for her chores",
+         "Nora now keeps her chores in Things instead of Todoist"),
+        ("Chose Postgres 15 as the store of the billing service",
+         "The billing service was migrated to CockroachDB"),
+        ("Our wiki runs on Confluence", "We dropped Confluence in favour of Outline"),
     ),
     *_pairs(
         Kind.OPPOSED,
@@ -174,6 +183,14 @@ OPPOSED = [
         ("We use Redis for sessions of the shop", "We did not move away from Redis"),
         ("The gateway uses nginx in front of the services", "The nginx configuration moved to the infra repository"),  # noqa: E501
         ("We use feature branches for the shop", "Removed the old banner from the shop"),
+        ("We picked Terraform for the cloud accounts", "Terraform state moved to an S3 bucket"),
+        ("The API is written in Flask", "The API moved to port 8080"),
+        ("Decided on Trello to track the garden project", "The compost bin moved behind the shed"),
+        ("Nora uses Todoist for her chores", "Nora switched from tea to coffee"),
+        ("Chose Postgres 15 as the store of the billing service",
+         "Postgres was upgraded to 16, billing unchanged"),
+        ("Our wiki runs on Confluence",
+         "We considered moving from Confluence to Outline and stayed"),
     ),
 ]  # fmt: skip
 HELD_BACK: list[tuple[Kind, bool, str, str]] = [
