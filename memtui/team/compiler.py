@@ -60,7 +60,9 @@ TRUE, FALSE = Sql("true"), Sql("false")
 _EMPTY = "'{}'"
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
 """Beginnings of an id, as `memtui.library.finding` knows them."""
-_SHARED_REGEX = re.compile(r"(?:[^\\\[\](){}^$?*+|]|\\[.*+?()\[\]|/\\dws-]|[.*+?|]|\[[\w -]+\])+")
+_SHARED_REGEX = re.compile(
+    r"(?:[^\\\[\](){}^$?*+|.]|\((?!\?)|\)|\\[.*+?()\[\]|/\\dws-]|[.*+?|]|\[[\w -]+\])+"
+)
 """Patterns that mean the same to Python and to Postgres."""
 
 

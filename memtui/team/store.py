@@ -57,6 +57,8 @@ MAX_COUNTED = 10_000
 """Memories up to which facets are exact."""
 SAMPLED = 20_000
 """Memories in the pages of the table that are looked at where there are more."""
+SURELY_FEW = 1_000
+"""Where there are not more, no part of the table is looked at."""
 SURELY_MORE = 3
 """Where the sample says that there are so many times `MAX_COUNTED`, they are not counted."""
 MAX_VALUES = 500
@@ -165,22 +167,25 @@ class TeamStore(QueryableStore):
             text = f"select 100, {counts} from ({chosen} where {where.text}) every {sets}"
             return Sql(f"{text} order by found desc", where.values)
         surely = MAX_COUNTED * SURELY_MORE
+        are_few = f"(select number from counted) <= {SURELY_FEW}"
         are_many = (
-            f"((select about from seen) > {surely} or (select few from total) > {MAX_COUNTED})"
+            f"((select about from seen) > {surely} or (select number from all_) > {MAX_COUNTED})"
         )
         text = (
-            f"with sample as materialized"
-            f" ({chosen} tablesample system ({share}) where {where.text}),"
+            f"with first as materialized ({chosen} where {where.text} limit {SURELY_FEW + 1}),"
+            f" counted as (select count(*) as number from first),"
+            f" sample as materialized ({chosen} tablesample system ({share}) where {where.text}"
+            f" and not {are_few}),"
             f" seen as (select count(*) * 100 / {share} as about from sample),"
-            f" few as materialized ({chosen} where {where.text}"
-            f" and (select about from seen) <= {surely}"
-            f" limit {MAX_COUNTED + 1}),"
-            f" total as (select count(*) as few from few)"
-            f" select 100 as share, {counts} from few where not {are_many} {sets}"
+            f" few as materialized ({chosen} where {where.text} and not {are_few}"
+            f" and (select about from seen) <= {surely} limit {MAX_COUNTED + 1}),"
+            f" all_ as (select count(*) as number from few)"
+            f" select 100 as share, {counts} from first where {are_few} {sets}"
+            f" union all select 100, {counts} from few where not {are_many} {sets}"
             f" union all select {share}, {counts} from sample where {are_many} {sets}"
             f" order by found desc limit {MAX_VALUES * len(names)}"
         )
-        return Sql(text, where.values * 2)
+        return Sql(text, where.values * 3)
 
     def _sampled_percent(self) -> float:
         """The share of the table's pages that has about `SAMPLED` memories."""
