@@ -422,9 +422,10 @@ def _begins(word: str) -> str:
 
 
 def _forms(word: str) -> str:
-    """Any form of an English word."""
+    """Any form of an English word; one that is not its own stem is found by its stem alone, since
+    the planner would count it twice."""
     stem = analysis.stem(word)
-    forms = [word, *([stem] if analysis.stem(stem) == stem else [])]
+    forms = [stem] if analysis.stem(stem) == stem else []
     if stem.isascii() and stem.isalpha():
         forms.append(STEM + stem)
     return _either(map(quote, forms))

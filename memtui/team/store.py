@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from msgspec.structs import replace
 
 from memtui.changes import Act, Change, Edit, Plan
-from memtui.errors import Refused
+from memtui.errors import QueryStopped, Refused
 from memtui.files.save_hooks import NullRecorder
 from memtui.model import CURRENT, Memory
 from memtui.query import Query, Sort
@@ -65,6 +65,8 @@ in 5 million the sample has 40, and 60 in one case of a thousand."""
 MAX_VALUES = 500
 """Values of a field that are named."""
 MAX_CHANGED = 1_000
+AFTER_TIMEOUT = 50
+"""Hits that are asked for where a whole answer took too long."""
 
 
 class TeamStore(QueryableStore):
@@ -241,15 +243,28 @@ class TeamStore(QueryableStore):
         first = self._page(query, None, limit, False)
         if is_ranked:
             first = self._candidates(query, limit)
-        page, count, *counted = self.connection.ask(
-            first, self._count(query, at_most), *facets.values()
-        )
+        try:
+            page, count, *counted = self.connection.ask(
+                first, self._count(query, at_most), *facets.values()
+            )
+        except QueryStopped as stopped:
+            if not stopped.do:  # cancelled
+                raise
+            return self._some(query, min(limit, AFTER_TIMEOUT))
         found = self._to_page(query, page, limit)
         return Answer(
             replace(found, is_last=len(page) < limit) if is_ranked else found,
             _to_count(count, at_most),
             self._to_facets(facets, counted),
         )
+
+    def _some(self, query: Query, limit: int) -> Answer:
+        """The newest hits only, where everything took too long."""
+        page = self.find(replace(query, sort=Sort.NEW, then=()), None, limit)
+        accuracy = Accuracy.EXACT if page.is_last else Accuracy.AT_LEAST
+        count = Count(len(page.memories), accuracy)
+        unknown = FoundFacets({name: {} for name in (*COUNTED, "store")}, Accuracy.ABOUT)
+        return Answer(replace(page, is_last=False), count, unknown)
 
     # ---- changing -------------------------------------------------------------------------------
 
