@@ -38,7 +38,7 @@ OF_PROGRAMS = {
     "cli/demo_story.py",
     "cli/mcp_commands.py",
     "mcp/client_configs.py",
-    "mcp/profiles.py",
+    *(f"mcp/profiles/{name}.py" for name in ("__init__", "ambient", "engram", "reference")),
 }
 """Name programs and no formats: whose sessions the demo has, in whose settings a line is pasted,
 whose tools are offered."""
