@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,7 @@ from msgspec.structs import replace
 from memtui.cli.options import argument, command, option
 from memtui.cli.output import columns, print_json, print_memories, shown_progress
 from memtui.cli.store_selection import load_settings, note_incomplete, print_unread, read_library
-from memtui.errors import MemtuiError, RefError, Refused
+from memtui.errors import MemtuiError, RefError, Refused, UnreadableFile
 from memtui.model import format_time, to_record
 from memtui.text import (
     and_more,
@@ -56,6 +58,11 @@ def sessions(
     arguments: Sequence[str] = argument(metavar="[VERB] [PROGRAM | ID]"),
     project: str = option(default="", metavar="NAME", help="Only sessions of this project."),
     tools: bool = option(help="With show: print calls of tools and their results too."),
+    find: str = option(
+        default="",
+        metavar="WORDS",
+        help="With show: print only the messages with all words, between their neighbours.",
+    ),
     yes: bool = option(help="With on: do not ask."),
     delete_index: bool = option(help="Remove the index of all sessions; a search builds it again."),
     *,
@@ -95,7 +102,7 @@ def sessions(
     elif verb == "forget":
         _forget(_find(names[0]))
     elif verb == "show":
-        _show(_find(names[0]), stores, tools=tools, as_json=as_json)
+        _show(_find(names[0]), stores, words=find, tools=tools, as_json=as_json)
     else:
         _list(project, limit, as_json)
 
@@ -194,12 +201,18 @@ def _record(session: Session) -> dict[str, Any]:
     }
 
 
-def _show(session: Session, stores: Sequence[str], *, tools: bool, as_json: bool) -> None:
+def _show(
+    session: Session, stores: Sequence[str], *, words: str, tools: bool, as_json: bool
+) -> None:
     from memtui.sessions import Kind, Reading, find_program
 
     reading = Reading()
     messages = find_program(session.program).messages(session, reading)
-    shown = (m for m in messages if tools or m.kind not in (Kind.CALL, Kind.RESULT))
+    shown: Iterable[Message] = (
+        m for m in messages if tools or m.kind not in (Kind.CALL, Kind.RESULT)
+    )
+    if words:
+        shown = _only_near(shown, words)
     touched = _touched(session, stores)
     if as_json:
         records = [_message_record(message) for message in shown]
@@ -214,6 +227,29 @@ def _show(session: Session, stores: Sequence[str], *, tools: bool, as_json: bool
         _print_messages(shown)
     if reading.skipped:
         print(f"memtui: {_describe_skipped(reading)}", file=sys.stderr)
+
+
+def _only_near(messages: Iterable[Message], words: str) -> Iterator[Message]:
+    """The messages with all words and phrases, each between its neighbours."""
+    from memtui.query import parse_search
+    from memtui.search.query_terms import analyze_terms
+    from memtui.search.session_search import NEIGHBOURS
+    from memtui.search.text_match import holds_all
+
+    terms = analyze_terms(parse_search(words, datetime.now(UTC)).terms)
+    before: deque[Message] = deque(maxlen=NEIGHBOURS)
+    behind = 0
+    for message in messages:
+        if holds_all(message.text, terms):
+            yield from before
+            yield message
+            before.clear()
+            behind = NEIGHBOURS
+        elif behind:
+            yield message
+            behind -= 1
+        else:
+            before.append(message)
 
 
 def _touched(session: Session, stores: Sequence[str]) -> list[tuple[str, Memory]]:
@@ -473,7 +509,8 @@ def _origin_record(origin: Origin) -> dict[str, Any]:
 
 
 def search_sessions(query: Query, limit: int, as_json: bool) -> list[dict[str, Any]]:
-    """Print the messages with all words of a query, or return their records if `as_json`.
+    """Print the messages with all words of a query, each between its neighbours, or return their
+    records if `as_json`.
 
     The best come first, or the newest or oldest if the query asks for that order. The index is
     brought up to date first, in a process that shows its progress.
@@ -485,15 +522,21 @@ def search_sessions(query: Query, limit: int, as_json: bool) -> list[dict[str, A
     if not load_settings().session_programs:
         print("memtui: no program's sessions are read; see memtui sessions", file=sys.stderr)
         return []
-    _found()  # says what cannot be read
+    sessions = _found().sessions  # says what cannot be read
     programs = load_settings().session_programs
     with shown_progress() as report:
         found, unreadable = search_chosen(paths.cache_folder(), programs, query, limit, report)
     print_unread(map(one_line, unreadable))
     if as_json:
-        return [_hit_record(hit, message) for hit, message in found]
+        return [_hit_record(hit, message, sessions) for hit, message in found]
+    words = analyze_terms(query.terms).title_words
     for hit, message in found:
-        _print_hit(hit, message, analyze_terms(query.terms).title_words)
+        before, behind = _neighbours(hit, message, sessions)
+        for each in before[-1:]:
+            _print_neighbour(each)
+        _print_hit(hit, message, words)
+        for each in behind[:1]:
+            _print_neighbour(each)
     return []
 
 
@@ -557,11 +600,42 @@ def _passage(text: str, words: Sequence[str]) -> str:
     )
 
 
-def _hit_record(hit: Hit, message: Message | None) -> dict[str, Any]:
+def _neighbours(
+    hit: Hit, message: Message | None, sessions: Iterable[Session]
+) -> tuple[list[Message], list[Message]]:
+    """What was said before and behind a hit; nothing where that cannot be read any more."""
+    from memtui.search.session_search import read_neighbours
+
+    own = (each for each in sessions if (each.program, each.id) == (hit.program, hit.session))
+    if message is not None and (session := next(own, None)) is not None:
+        with suppress(UnreadableFile):
+            return read_neighbours(session, message)
+    return [], []
+
+
+def _hit_record(hit: Hit, message: Message | None, sessions: Iterable[Session]) -> dict[str, Any]:
     record = {"program": hit.program, "session": hit.session, "score": hit.score}
     if message is None:
         return {**record, "offset": hit.offset, "changed": True}
-    return {**record, **_message_record(message)}
+    before, behind = _neighbours(hit, message, sessions)
+    near = {"before": list(map(_said, before)), "after": list(map(_said, behind))}
+    return {**record, **_message_record(message), **near}
+
+
+def _said(message: Message) -> dict[str, Any]:
+    return {
+        "role": str(message.role),
+        "kind": str(message.kind),
+        "text": message.text,
+        "time": format_time(message.time),
+    }
+
+
+def _print_neighbour(message: Message) -> None:
+    """A message beside a hit, below the hit's column of who said it."""
+    indent = " " * (ID_CELLS + AGE_CELLS + PROGRAM_CELLS + PROJECT_CELLS + 8)
+    who = "you" if message.is_from_person else "agent"
+    print(cut(f"{indent}{pad(who, 5)}  {one_line(message.text, PASSAGE_CHARS)}", columns()))
 
 
 def _print_hit(hit: Hit, message: Message | None, words: Sequence[str]) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from memtui.errors import SaveError
 from memtui.files.reading import error_text
-from memtui.progress import Report, silent
+from memtui.progress import Cancelled, IsCancelled, Report, never, silent
 from memtui.query import Query, Sort
 from memtui.search.query_terms import analyze_terms
 from memtui.search.session_filters import asks_sessions, make_filter
 from memtui.search.session_index import Hit, SessionIndex, read_message
 from memtui.search.session_worker import index_sessions
 from memtui.search.text_match import holds_all, is_exact
-from memtui.sessions import Message, Session
+from memtui.sessions import PROGRAMS, Kind, Message, Reading, Session
 from memtui.sessions.chosen import chosen_sessions, forget
 
 
@@ -93,3 +93,45 @@ ORDERED = 5_000
 """Best messages that are put in the order of time."""
 READ_FOR_ONE = 8
 """Messages that are found for each that is wanted, where texts are read to choose among them."""
+
+
+def read_neighbours(
+    session: Session, message: Message, cancelled: IsCancelled = never
+) -> tuple[list[Message], list[Message]]:
+    """The texts before and behind a message of a session. Raises UnreadableFile, Cancelled."""
+    before, behind, is_past = list[Message](), list[Message](), False
+    start = _start_before(session, message)
+    for each in PROGRAMS[session.program].messages(session, Reading(), start):
+        if cancelled():
+            raise Cancelled
+        if each.place.offset == message.place.offset and each.text == message.text:
+            is_past = True
+        elif each.kind not in (Kind.TEXT, Kind.SUMMARY):
+            continue
+        elif is_past:
+            behind.append(each)
+            if len(behind) == NEIGHBOURS:
+                break
+        else:
+            before = [*before, each][-NEIGHBOURS:]
+    return before, behind
+
+
+def _start_before(session: Session, message: Message) -> int:
+    """The offset of a line some way before the message; 0 where the file has no lines."""
+    offset = message.place.offset
+    if not message.place.length or offset <= READ_BEFORE:
+        return 0
+    try:
+        with open(session.path, "rb") as file:
+            file.seek(offset - READ_BEFORE)
+            line_end = file.read(READ_BEFORE).find(b"\n")
+    except OSError:
+        return 0
+    return offset - READ_BEFORE + line_end + 1 if line_end >= 0 else offset
+
+
+NEIGHBOURS = 2
+"""Messages shown before and behind the one that was found."""
+READ_BEFORE = 1 << 18
+"""Bytes before a message in which its neighbours are looked for."""

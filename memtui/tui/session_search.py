@@ -14,7 +14,7 @@ from memtui import paths, text
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Report
 from memtui.query import Condition, Query
-from memtui.sessions import PROGRAMS, Kind, Message, Reading, Session
+from memtui.sessions import PROGRAMS, Message, Session
 from memtui.sessions.programs import Found
 
 if TYPE_CHECKING:
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
 MOST_MEMORIES, MOST_MESSAGES = 100, 200
 """Results of a kind that are listed."""
-NEIGHBOURS = 2
-"""Messages shown before and behind the one that was found."""
-READ_BEFORE = 1 << 18
-"""Bytes before a message in which its neighbours are looked for."""
 FORMER = Condition("status", ("superseded", "retired", "deleted"))
 
 
@@ -245,42 +241,6 @@ def _of_hit(hit: Hit, message: Message | None, sessions: Sessions) -> Result | N
         message=message,
         is_gone=message is None,
     )
-
-
-def read_neighbours(
-    session: Session, message: Message, cancelled: IsCancelled
-) -> tuple[list[Message], list[Message]]:
-    """The texts before and behind a message of a session. Raises UnreadableFile, Cancelled."""
-    before, behind, is_past = list[Message](), list[Message](), False
-    start = _start_before(session, message)
-    for each in PROGRAMS[session.program].messages(session, Reading(), start):
-        if cancelled():
-            raise Cancelled
-        if each.place.offset == message.place.offset and each.text == message.text:
-            is_past = True
-        elif each.kind not in (Kind.TEXT, Kind.SUMMARY):
-            continue
-        elif is_past:
-            behind.append(each)
-            if len(behind) == NEIGHBOURS:
-                break
-        else:
-            before = [*before, each][-NEIGHBOURS:]
-    return before, behind
-
-
-def _start_before(session: Session, message: Message) -> int:
-    """The offset of a line some way before the message; 0 where the file has no lines."""
-    offset = message.place.offset
-    if not message.place.length or offset <= READ_BEFORE:
-        return 0
-    try:
-        with open(session.path, "rb") as file:
-            file.seek(offset - READ_BEFORE)
-            line_end = file.read(READ_BEFORE).find(b"\n")
-    except OSError:
-        return 0
-    return offset - READ_BEFORE + line_end + 1 if line_end >= 0 else offset
 
 
 def describe_session(session: Session) -> str:

@@ -49,7 +49,6 @@ from memtui.tui.session_search import (
     Sessions,
     add_former,
     describe_session,
-    read_neighbours,
     search_everywhere,
     update_index,
 )
@@ -432,6 +431,8 @@ class EverywhereScreen(Dialog[str]):
             return
 
         def read(job: Job) -> tuple[list[list[Segment]], int]:
+            from memtui.search.session_search import read_neighbours
+
             before, behind = read_neighbours(session, message, job.is_cancelled)
             transcript = Transcript()
             transcript.add([*before, message, *behind])

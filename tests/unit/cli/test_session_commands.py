@@ -76,6 +76,15 @@ def test_a_session_is_shown_with_the_memories_that_it_wrote_and_read(home: Path)
     assert run("show", "5c0f", "--store", str(home / ".claude")).output.startswith("wrote")
 
 
+def test_of_a_session_only_what_is_near_some_words_is_shown(home: Path) -> None:
+    said = ["red", "orange", "yellow", "a green tree", "blue", "indigo", "violet", "pink"]
+    file = home / ".claude" / "projects" / "-srv-shop" / "77aa.jsonl"
+    write_lines(file, [claude_line("user", text, f"u{n}", n) for n, text in enumerate(said)])
+    run("on", "claude", "--yes")
+    shown = json.loads(run("show", "77aa", "--find", "trees green", "--json").stdout)
+    assert [each["text"] for each in shown["messages"]] == said[1:6]
+
+
 def test_off_is_off(home: Path) -> None:
     run("on", "claude", "--yes")
     assert run("off", "claude").exit_code == 0
@@ -150,7 +159,12 @@ def test_a_search_everywhere_finds_former_texts_and_takes_phrases_and_orders(hom
     assert "Invoices are in dollars." in former["content"]
     newest = search("invoices cents", "--sort", "new")["sessions"]
     assert [each["text"] for each in newest] == [*said[::-1]]
-    assert [each["text"] for each in search('"in cents"')["sessions"]] == [said[0]]
+    (exact,) = search('"in cents"')["sessions"]
+    assert exact["text"] == said[0]
+    assert [each["text"] for each in exact["after"]] == [*said[1:]]  # type: ignore[attr-defined]
+    assert exact["before"] == []
+    arguments = ["search", "two", "--everywhere", "--store", str(store.parent)]
+    assert said[1] in CliRunner().invoke(memtui, arguments).output, "what was said before it"
     assert len(search("cents", "NOT", "two")["sessions"]) == 2
 
 
