@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import memtui
-from memtui.errors import WorkerError
+from memtui.errors import MemtuiError, WorkerError
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 
 SILENCE_LIMIT = 120.0
@@ -142,12 +142,14 @@ def _lines(
 # In the worker
 
 
-def serve(work: Callable[[Report], dict[str, Any]]) -> int:
+def serve(work: Callable[[Report], dict[str, Any]], *, yields: bool = True) -> int:
     """Do the work of a worker and print its lines; returns the exit status.
 
-    `work` returns what the last line holds.
+    `work` returns what the last line holds. Unless it `yields`, it calls `yield_processor` itself
+    where it takes long.
     """
-    _yield_processor()
+    if yields:
+        yield_processor()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)  # it ends soon, and what it makes has no cycles
     reported = 0.0
@@ -163,17 +165,20 @@ def serve(work: Callable[[Report], dict[str, Any]]) -> int:
     try:
         _say({**work(report), "what": "done"})
     except Exception as error:  # the program says so and goes on without
-        _say({"what": "failed", "why": repr(error)})
+        why = str(error) if isinstance(error, MemtuiError) else repr(error)
+        _say({"what": "failed", "why": why})
         return 1
     return 0
 
 
-def _yield_processor() -> None:
+def yield_processor() -> None:
     """Let other processes go first, also those of other sessions: Linux counts the niceness of a
-    session of its own only within it, unless the session itself has one (sched(7), autogroups)."""
+    session of its own only within it, unless the session itself has one (sched(7), autogroups).
+    That of a shell by which a worker was started by hand stays as it is."""
     os.nice(NICENESS)
-    with contextlib.suppress(OSError):
-        Path("/proc/self/autogroup").write_text(str(NICENESS), encoding="ascii")
+    if os.getsid(0) == os.getpid():
+        with contextlib.suppress(OSError):
+            Path("/proc/self/autogroup").write_text(str(NICENESS), encoding="ascii")
 
 
 def _say(message: dict[str, Any]) -> None:

@@ -323,11 +323,9 @@ def _turn_on(name: str, *, yes: bool) -> None:
 
 def _forget(session: Session) -> None:
     from memtui import paths
-    from memtui.search.session_index import SessionIndex
-    from memtui.sessions.chosen import forget
+    from memtui.search.session_search import forget_session
 
-    forget(session.id)
-    SessionIndex(paths.cache_folder(), session.program).forget(session.id)
+    forget_session(paths.cache_folder(), session)
     print(f"Left out from now on: {one_line(session.id)}. Its transcript is not changed.")
 
 

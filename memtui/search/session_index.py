@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -39,12 +40,15 @@ from memtui.search.session_segments import (
     TEXT,
     Stored,
     Weighting,
+    is_merge_due,
+    keep_all,
     make_schema,
     merge_alike,
     merge_deleted,
     open_writer,
     pack,
     unpack,
+    unpack_id,
 )
 from memtui.search.whoosh_index import index, whoosh_query
 from memtui.sessions import PROGRAMS, Kind, Message, Reading, Role, Session
@@ -56,7 +60,11 @@ FORMAT_VERSION = 2
 """Incremented when documents are written differently; the folder's name ends with it."""
 FIRST_COMMIT, LAST_COMMIT = 1 << 20, 16 << 20
 """Characters of text before the first commit of an update, and between later ones, which grow: the
-newest sessions are found after a second, and memory is bounded."""
+newest sessions are found after a second, and memory is bounded, however large a file is."""
+LITTLE = 4 << 20
+"""Bytes that are read without yielding to other programs: a person waits for the newest message."""
+LONGEST_WAIT = 10.0
+"""Seconds that forgetting waits for another process that writes the index."""
 ALIVE_EVERY = 1_000
 """Messages between two reports of progress within a file: a worker that is silent is ended."""
 _EDGE_BYTES = 4096
@@ -117,11 +125,21 @@ class SessionIndex:
         cancelled: IsCancelled = never,
         *,
         unreadable: Collection[str] = (),
+        only: Collection[str] | None = None,
+        before_long: Callable[[], object] = lambda: None,
     ) -> Indexed | None:
         """Bring the index to exactly these sessions; None if another process is writing.
 
-        What was committed before a Cancelled or OSError stays, and what is indexed of the files
-        that are `unreadable` now, such as a database that its program has locked.
+        What was committed before a Cancelled or OSError stays.
+
+        Args:
+            sessions: All of the program, or those in the files that `only` names.
+            report: Called with the files done.
+            cancelled: Asked between files.
+            unreadable: Files that cannot be read for now, such as a database that its program has
+                locked; what is indexed of them stays.
+            only: Files that may have changed; None: any.
+            before_long: Called before more than `LITTLE` is read.
         """
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for folder in (self.home.parent, self.home, self._folder):
@@ -130,21 +148,28 @@ class SessionIndex:
             if not alone:
                 return None
             with masked_always():
-                return self._update(sessions, report, cancelled, unreadable)
+                opened, known = self._open_or_make()
+                left = set(unreadable) if only is None else {*unreadable, *known} - {*only}
+                batch = _Batch(opened, known, self.home)
+                return self._update(batch, sessions, report, cancelled, left, before_long)
 
     def _update(
         self,
+        batch: _Batch,
         sessions: Sequence[Session],
         report: Report,
         cancelled: IsCancelled,
-        unreadable: Collection[str],
+        left: Collection[str],
+        before_long: Callable[[], object],
     ) -> Indexed:
-        opened, known = self._open_or_make()
+        """See `update`; `left`: what stays, whatever is in `sessions`."""
+        known = dict(batch.known)
         by_file: dict[str, list[Session]] = {}
         for session in sessions:
             by_file.setdefault(str(session.path), []).append(session)
-        batch = _Batch(opened, known, self.home)
-        batch.remove(set(known) - set(by_file) - set(unreadable))
+        batch.remove(set(known) - set(by_file) - set(left))
+        if not left:
+            batch.keep_only({session.id for session in sessions})
         failed: list[str] = []
         read = 0
         due = [
@@ -152,7 +177,9 @@ class SessionIndex:
             for name in by_file
             if (state := _state(name)) and _is_due(name, state, known)
         ]
-        seen = _known_ids(opened) if due else set()
+        if sum(state.size - (known[n].end if n in known else 0) for n, state in due) > LITTLE:
+            before_long()
+        seen = batch.known_ids() if due else set()
         for at, (name, state) in enumerate(due):
             if cancelled():
                 batch.cancel()
@@ -161,11 +188,11 @@ class SessionIndex:
             alive()
             try:
                 self._read_file(name, state, by_file[name], batch, seen, alive)
-                batch.commit_if_large()
                 read += 1
             except UnreadableFile as error:
                 failed.append(str(error))
         batch.commit_if_changed()
+        batch.merge()
         return Indexed(read, batch.added, tuple(failed))
 
     def _read_file(
@@ -194,6 +221,9 @@ class SessionIndex:
                 line = message.place.offset
                 if message.kind is Kind.TEXT and _is_new(message, seen):
                     batch.add(message, number)
+                    if batch.is_large:  # if this is the last commit, the file is read anew
+                        batch.note(name, state._replace(changed=0))
+                        batch.commit()
             end = max(end, reading.end)
         batch.note(name, state._replace(end=end, edges=_edges(name, end)))
 
@@ -226,15 +256,22 @@ class SessionIndex:
             notes.unlink(missing_ok=True)
 
     def forget(self, session: str) -> None:
-        """Take the postings of a session out for good, if there is an index."""
+        """Take the postings of a session out for good, if there is an index. Raises OSError.
+
+        If another process writes the index for long, or if this fails, the next update does it.
+        """
         if not self._folder.exists():
             return
-        with cache_files.try_lock(self.home / "lock"):
-            opened, known = self._open_or_make()
-            writer = open_writer(opened)
-            writer.delete_by_term(SESSION, session)
-            _write_notes(self.home, opened.latest_generation() + 1, known)
-            writer.commit(mergetype=merge_deleted)
+        end = monotonic() + LONGEST_WAIT
+        while True:
+            with cache_files.try_lock(self.home / "lock") as alone:
+                if alone:
+                    batch = _Batch(*self._open_or_make(), self.home)
+                    batch.forget(session)
+                    return
+            if monotonic() > end:
+                return
+            sleep(0.1)
 
     # ---- searching -------------------------------------------------------------------------------
 
@@ -290,6 +327,7 @@ class _Batch:
     """Documents on their way into the index, committed by size."""
 
     def __init__(self, opened: Any, known: dict[str, _File], home: Path) -> None:
+        """`opened`: the index; `known`: what was read of each file."""
         self.known = dict(known)
         self.added = 0
         self._opened = opened
@@ -297,7 +335,7 @@ class _Batch:
         self._writer: Any = None
         self._chars = 0
         self._commit_chars = FIRST_COMMIT
-        self._is_changed = False
+        self._is_changed = self._has_committed = False
 
     def _open(self) -> Any:
         if self._writer is None:
@@ -321,6 +359,33 @@ class _Batch:
             for number in numbers:
                 writer.delete_document(number)
             return {unpack(places[number]).id for number in numbers}
+
+    def keep_only(self, sessions: Collection[str]) -> None:
+        """Forget all sessions that are not among these: one that is left out of a database."""
+        with self._opened.searcher() as searcher:
+            known = {name.decode("utf-8", "surrogatepass") for name in _sessions_in(searcher)}
+        for session in known.difference(sessions):
+            self.forget(session)
+
+    def forget(self, session: str) -> None:
+        """Take the postings of a session out for good, and write all that is open."""
+        with self._opened.searcher() as searcher:
+            numbers = list(searcher.docs_for_query(whoosh_query.Term(SESSION, session)))
+        if numbers:
+            writer = self._open()
+            for number in numbers:
+                writer.delete_document(number)
+            self._commit(merge_deleted)
+
+    def known_ids(self) -> set[int]:
+        """Digests of the ids of all messages in the index: a copy of one is not added."""
+        ids: set[int] = set()
+        if not self._opened.is_empty():
+            with self._opened.searcher() as searcher:
+                for segment, _ in searcher.reader().leaf_readers():
+                    places = segment.column_reader(PLACE)
+                    ids.update(unpack_id(places[number]) for number in segment.all_doc_ids())
+        return ids
 
     def note(self, name: str, state: _File) -> None:
         """Note what was read of a file."""
@@ -346,11 +411,10 @@ class _Batch:
         self.added += 1
         self._chars += len(text)
 
-    def commit_if_large(self) -> None:
-        """Commit between two files, if enough was read."""
-        if self._chars >= self._commit_chars:
-            self.commit()
-            self._commit_chars = min(self._commit_chars * 4, LAST_COMMIT)
+    @property
+    def is_large(self) -> bool:
+        """Whether it is time for a commit."""
+        return self._chars >= self._commit_chars
 
     def commit_if_changed(self) -> None:
         """Commit at the end, if anything was read or taken out."""
@@ -358,13 +422,28 @@ class _Batch:
             self.commit()
 
     def commit(self) -> None:
-        """Write what was added and noted."""
+        """Write what was added and noted, so that it is found at once."""
+        if self.is_large:
+            self._commit_chars = min(self._commit_chars * 4, LAST_COMMIT)
+        self._commit(keep_all)
+
+    def merge(self) -> None:
+        """Merge segments, if there are too many by now."""
+        if not self._has_committed:
+            return
+        if is_merge_due(self._open().segments):
+            self._commit(merge_alike)
+        else:
+            self.cancel()
+
+    def _commit(self, merge: Callable[[Any, list[Any]], list[Any]]) -> None:
         writer = self._open()
         generation = self._opened.latest_generation() + 1
         _write_notes(self._home, generation, self.known)
-        writer.commit(mergetype=merge_alike)
+        writer.commit(mergetype=merge)
         self._opened = self._opened.refresh()
         self._writer, self._chars, self._is_changed = None, 0, False
+        self._has_committed = True
         for notes in self._home.glob("files-*.json"):
             if notes != _notes(self._home, generation):
                 notes.unlink(missing_ok=True)
@@ -373,6 +452,11 @@ class _Batch:
         """Drop what was not committed."""
         if self._writer is not None:
             self._writer.cancel()
+            self._writer = None
+
+
+def _sessions_in(searcher: Any) -> Iterable[bytes]:
+    return () if searcher.reader().doc_count() == 0 else searcher.reader().lexicon(SESSION)
 
 
 def _notes(home: Path, generation: int) -> Path:
@@ -381,16 +465,6 @@ def _notes(home: Path, generation: int) -> Path:
 
 def _write_notes(home: Path, generation: int, known: dict[str, _File]) -> None:
     cache_files.write_text(_notes(home, generation), json.dumps(known))
-
-
-def _known_ids(opened: Any) -> set[int]:
-    """Digests of the ids of all messages in the index: a copy of one is not added."""
-    if opened.is_empty():
-        return set()
-    with opened.searcher() as searcher:
-        reader = searcher.reader()
-        places = reader.column_reader(PLACE)
-        return {unpack(places[number]).id for number in reader.all_doc_ids()}
 
 
 def _state(name: str) -> _File | None:

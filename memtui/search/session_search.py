@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 
+from memtui.errors import SaveError
+from memtui.files.reading import error_text
 from memtui.progress import Report, silent
 from memtui.query import Query, Sort
 from memtui.search.query_terms import analyze_terms
@@ -15,7 +17,7 @@ from memtui.search.session_index import Hit, SessionIndex, read_message
 from memtui.search.session_worker import index_sessions
 from memtui.search.text_match import holds_all, is_exact
 from memtui.sessions import Message, Session
-from memtui.sessions.chosen import chosen_sessions
+from memtui.sessions.chosen import chosen_sessions, forget
 
 
 def search_chosen(
@@ -43,6 +45,18 @@ def search_chosen(
     for program in programs:
         unreadable += index_sessions(cache, program, report)["unreadable"]
     return find_said(cache, programs, query, limit, sessions), unreadable
+
+
+def forget_session(cache: Path, session: Session) -> None:
+    """Leave a session out of every list and search, and take its words out of the index for good.
+
+    Raises SaveError: What is not written yet is done by the next update of the index.
+    """
+    try:
+        forget(session.id)
+        SessionIndex(cache, session.program).forget(session.id)
+    except OSError as error:
+        raise SaveError(f"the session is not forgotten: {error_text(error)}") from error
 
 
 def find_said(

@@ -75,6 +75,15 @@ def unpack(data: bytes) -> Stored:
     return Stored(*_STORED.unpack(data))
 
 
+_ID = struct.Struct("<Q")
+
+
+def unpack_id(data: bytes) -> int:
+    """`Stored.id` of what `pack` made."""
+    id: int = _ID.unpack_from(data, _STORED.size - _ID.size)[0]
+    return id
+
+
 class _Field(fields.FieldType):  # type: ignore[misc]
     """A field with words that count, and without positions, since sessions are large."""
 
@@ -187,16 +196,30 @@ def open_writer(opened: Any) -> Any:
     return writer
 
 
+def keep_all(_: Any, segments: list[Any]) -> list[Any]:
+    """A merge policy: merge none."""
+    return segments
+
+
+def is_merge_due(segments: list[Any]) -> bool:
+    """Whether `merge_alike` would merge any of them."""
+    return bool(_due(segments))
+
+
 def merge_alike(writer: Any, segments: list[Any]) -> list[Any]:
     """A merge policy: merge segments of like size, so that there are few, and each is merged
     seldom; and those of which a quarter was taken out."""
+    return _merge(writer, segments, _due(segments))
+
+
+def _due(segments: list[Any]) -> list[Any]:
     alike: dict[int, list[Any]] = {}
     for segment in segments:
         if segment.doc_count_all() < _LARGEST:
             alike.setdefault(segment.doc_count_all().bit_length() // 2, []).append(segment)
     many = [each for group in alike.values() if len(group) >= _ALIKE for each in group]
     worn = [each for each in segments if each.deleted_count() * 4 > each.doc_count_all()]
-    return _merge(writer, segments, [*many, *worn])
+    return [*many, *worn]
 
 
 def merge_deleted(writer: Any, segments: list[Any]) -> list[Any]:

@@ -1,19 +1,21 @@
 """Index the sessions of one program in a child process, which yields to the screen.
 
-    python -m memtui.search.session_worker CACHE PROGRAM
+    python -m memtui.search.session_worker CACHE PROGRAM [FILE...]
 
-The settings say which projects are left out, and the state which sessions. It prints the lines of
-a worker (see `memtui.child_processes`).
+Of files that are named only these are looked at. What is little, such as a new message, is done
+without yielding, since a person waits for it. The settings say which projects are left out, and the
+state which sessions. It prints the lines of a worker (see `memtui.child_processes`).
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from memtui.child_processes import run_worker, serve
+from memtui.child_processes import run_worker, serve, yield_processor
+from memtui.errors import SaveError
 from memtui.progress import IsCancelled, Report, never, silent
 
 WORKER = "memtui.search.session_worker"
@@ -24,20 +26,33 @@ def index_sessions(
     program: str,
     report: Report = silent,
     cancelled: IsCancelled = never,
+    *,
+    only: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Run the worker to its end; returns `files`, `messages` and `unreadable`. Raises WorkerError,
-    Cancelled."""
-    return run_worker(WORKER, (str(cache), program), report, cancelled)
+    """Run the worker to its end; returns `files`, `messages` and `unreadable`.
+
+    `only`: the files that changed; empty: look at all. Raises WorkerError, Cancelled.
+    """
+    return run_worker(WORKER, (str(cache), program, *only), report, cancelled)
 
 
 def _work(arguments: Sequence[str], report: Report) -> dict[str, Any]:
+    from memtui.files.reading import error_text
     from memtui.search.session_index import SessionIndex
     from memtui.sessions.chosen import chosen_sessions
 
-    cache, program = arguments
-    found = chosen_sessions([program])
+    cache, program, *files = arguments
+    only = frozenset(files) or None
+    found = chosen_sessions([program], only)
     locked = [error.where for error in found.unreadable]
-    done = SessionIndex(Path(cache), program).update(found.sessions, report, unreadable=locked)
+    index = SessionIndex(Path(cache), program)
+    try:
+        done = index.update(
+            found.sessions, report, unreadable=locked, only=only, before_long=yield_processor
+        )
+    except OSError as error:
+        what = f"the index of sessions is not up to date: {error_text(error)}"
+        raise SaveError(what, where=cache) from error
     if done is None:
         return {"files": 0, "messages": 0, "unreadable": []}
     unreadable = [*map(str, found.unreadable), *done.unreadable]
@@ -45,4 +60,4 @@ def _work(arguments: Sequence[str], report: Report) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(serve(lambda report: _work(sys.argv[1:], report)))
+    sys.exit(serve(lambda report: _work(sys.argv[1:], report), yields=False))

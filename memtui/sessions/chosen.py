@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from memtui import config, paths
@@ -14,11 +14,14 @@ FORGOTTEN_FILE = "forgotten-sessions.json"
 """In the folder of state: the ids of the sessions to leave out."""
 
 
-def chosen_sessions(programs: Sequence[str] | None = None) -> Found:
-    """The sessions of the programs that are on, or of those among these."""
+def chosen_sessions(
+    programs: Sequence[str] | None = None, only: Collection[str] | None = None
+) -> Found:
+    """The sessions of the programs that are on, or of those among these; `only`: in these files."""
     settings = _settings()
     on = [name for name in settings.session_programs if programs is None or name in programs]
-    return find_sessions(on, settings.session_exclude, Path.home(), os.environ, forgotten())
+    exclude, home = settings.session_exclude, Path.home()
+    return find_sessions(on, exclude, home, os.environ, forgotten(), only)
 
 
 def _settings() -> Settings:

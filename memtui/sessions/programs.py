@@ -107,6 +107,7 @@ def find_sessions(
     home: Path,
     variables: Mapping[str, str],
     forgotten: Collection[str] = (),
+    only: Collection[str] | None = None,
 ) -> Found:
     """The sessions of these programs, the one that was changed last first.
 
@@ -116,6 +117,7 @@ def find_sessions(
         home: the person's home.
         variables: the environment, which may name other places.
         forgotten: ids of sessions to leave out.
+        only: files to look at; None: all. One of a database may be that of its log.
     """
     left_out = tuple(exclude)
     found = Found([], [])
@@ -123,6 +125,8 @@ def find_sessions(
         if (program := PROGRAMS.get(name)) is None:
             continue
         for file in _files(program, home, variables):
+            if only is not None and not {str(file), f"{file}-wal"} & {*only}:
+                continue
             try:
                 sessions = list(program.sessions(file))
             except UnreadableFile as error:
@@ -133,7 +137,8 @@ def find_sessions(
                 for each in sessions
                 if each.id not in forgotten and not is_excluded(each, left_out)
             ]
-        found.unreadable += _compressed(program.roots(home, variables))
+        if only is None:
+            found.unreadable += _compressed(program.roots(home, variables))
     found.sessions.sort(key=lambda each: each.changed.timestamp() if each.changed else 0.0)
     found.sessions.reverse()
     latest: dict[tuple[str, str, str], Session] = {}

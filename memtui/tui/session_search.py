@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -78,11 +78,16 @@ class Sessions:
         self.found = Found([], [])
         self._by_id: dict[str, Session] = {}
 
-    def look(self) -> None:
-        """Look for the sessions; call it in a job."""
+    def look(self, only: Collection[str] | None = None) -> None:
+        """Look for the sessions, or for those in the files that `only` names, which were written
+        just now; call it in a job."""
         from memtui.sessions.chosen import chosen_sessions
 
-        found = chosen_sessions()
+        found = chosen_sessions(only=only)
+        if only is not None:
+            read = {str(each.path) for each in found.sessions} | {*only}
+            found.sessions += [e for e in self.found.sessions if str(e.path) not in read]
+            found.unreadable += [e for e in self.found.unreadable if e.where not in read]
         self._by_id = {each.id: each for each in reversed(found.sessions)}
         self.found = found
 
@@ -110,14 +115,19 @@ def is_below(session: Session, above: Session) -> bool:
     return session.is_sidechain and session.parent == above.id and session is not above
 
 
-def update_index(programs: Iterable[str], report: Report, cancelled: IsCancelled) -> list[str]:
+def update_index(
+    programs: Iterable[str],
+    report: Report,
+    cancelled: IsCancelled,
+    only: Collection[str] = (),
+) -> list[str]:
     """Bring the index of these programs up to date, in a process of its own for each; returns what
-    cannot be read. Raises Cancelled, WorkerError."""
+    cannot be read. `only`: the files that changed. Raises Cancelled, WorkerError."""
     from memtui.search.session_worker import index_sessions
 
     unreadable: list[str] = []
     for program in programs:
-        done = index_sessions(paths.cache_folder(), program, report, cancelled)
+        done = index_sessions(paths.cache_folder(), program, report, cancelled, only=only)
         unreadable += done["unreadable"]
     return unreadable
 

@@ -12,6 +12,7 @@ import pytest
 
 from memtui import paths
 from memtui.sessions.chosen import programs_on
+from memtui.tui.dialogs.everywhere import EverywhereScreen
 from tests.secrets_for_tests import TOKEN
 from tests.unit.sessions.transcripts import claude_line, write_lines
 
@@ -77,6 +78,42 @@ async def test_fields_of_sessions_narrow_the_search(root: Path, tmp_path: Path) 
             await on.press("/", "ctrl+u")
             await on.type(line)
             await on.sees(expected)
+
+
+async def test_fields_and_their_values_are_completed(root: Path, tmp_path: Path) -> None:
+    async with with_sessions(root, tmp_path / "home", "claude") as on:
+        await search(on, "tea")
+        await on.sees("1 message ")
+        await on.press("/")
+        for typed, line in (
+            (" proj", "tea project:"),
+            ("s", "tea project:shop"),
+            (" role:u", "tea project:shop role:user"),
+            (" program:", "tea project:shop role:user program:claude"),
+            (f" session:{OTHER[0]}", f"tea project:shop role:user program:claude session:{OTHER}"),
+        ):
+            await on.type(typed)
+            await on.press("tab")
+            assert line in on.text()
+        await on.sees("1 message ")
+
+
+async def test_a_new_message_of_a_running_session_comes_up(root: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with with_sessions(root, home, "claude") as on:
+        await search(on, "zanzibar")
+        await on.sees("no matches")
+        screen = on.app.screen
+        assert isinstance(screen, EverywhereScreen)
+        await on.until(lambda: not screen.working, "the index is up to date")
+        file = home / ".claude" / "projects" / "-srv-shop" / f"{OTHER}.jsonl"
+        with file.open("a", encoding="utf-8") as lines:
+            line = claude_line("user", "the zanzibar build is red", "v2", 10, sessionId=OTHER)
+            lines.write(json.dumps(line) + "\n")
+        await on.sees("zanzibar build is red")
+        await on.press("/", "ctrl+u")
+        await on.type("deploy")
+        await on.sees("Said in sessions")  # the others are still there
 
 
 async def test_a_former_version_is_compared_with_what_is_said_now(

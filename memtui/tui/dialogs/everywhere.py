@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 
-from msgspec import Struct
 from msgspec.structs import replace
 from rich.segment import Segment
-from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -27,18 +26,17 @@ from memtui.model import Memory
 from memtui.progress import Progress
 from memtui.query import Sort, parse_query
 from memtui.sessions import PROGRAMS, Session, survey
-from memtui.sessions.chosen import forget, turn_off, turn_on
+from memtui.sessions.chosen import turn_off, turn_on
 from memtui.sessions.programs import Holdings
-from memtui.tui import appearance
-from memtui.tui.appearance import Palette, marked_segments, wrapped
+from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.dialogs.diff import CompareScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+from memtui.tui.dialogs.result_list import Heading, Note, ResultList, Row
 from memtui.tui.dialogs.session_programs import (
     ProgramRow,
     ProgramsScreen,
     ask_to_turn_on,
-    draw_program,
     draw_terms,
 )
 from memtui.tui.dialogs.session_reader import Passage, ReaderSource, SessionReader
@@ -58,13 +56,11 @@ from memtui.tui.session_search import (
 from memtui.tui.transcript_lines import Transcript, TranscriptLines
 from memtui.tui.widgets.diff_view import draw_text_diff
 from memtui.tui.widgets.inputs import FilterInput
+from memtui.tui.widgets.search_bar import CompletedInput
 from memtui.tui.widgets.status_lines import KeyLine, ProgressLine
-from memtui.tui.widgets.text_window import OutcomeLine, RowList, TextWindow, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone
 
 PLACEHOLDER = 'words, "a phrase", begin*, project:shop role:user session:1f program:codex since:7d'
-AGE_CELLS, WHO_CELLS, WHERE_MAX = 4, 5, 16
-WHERE_FROM = 56
-"""Columns of a row from which it names the project."""
 SEARCH_WHILE_INDEXING = 2.0
 """Seconds between two searches of an index that grows."""
 FORMER_PAUSE = 0.2
@@ -84,112 +80,17 @@ INTRODUCTION = (
 NOTHING_SAID = "Type to search memories, former versions and sessions."
 
 
-class Heading(Struct, frozen=True):
-    """The title of a group."""
+class EverywhereInput(CompletedInput):
+    """The search line; up and down move in the results."""
 
-    words: str
-    note: str = ""
-
-
-class Note(Struct, frozen=True):
-    """A line of text among the rows."""
-
-    words: str
-
-
-Row = Heading | Note | ProgramRow | Result
-
-
-class ResultList(RowList[Row]):
-    """One line for each result, below the titles of their groups."""
-
-    def __init__(self, now: Callable[[], datetime]) -> None:
-        super().__init__(id="found")
-        self._now = now
-        self.words: tuple[str, ...] = ()
-        self._where = 0
-
-    def show(self, rows: Sequence[Row], words: tuple[str, ...], *, stays: bool) -> None:
-        """Show rows; `stays`: the cursor stays on its row."""
-        self.words = words
-        results = [row for row in rows if isinstance(row, Result)]
-        widest = max((text.width(text.one_line(_where(row))) for row in results), default=0)
-        self._where = min(WHERE_MAX, widest)
-        self.show_rows(rows, same=_identify if stays else None)
-        if not stays:
-            self.top = 0
-            self.go(0)
-        self.post_message(self.Moved())
-
-    def selectable(self, index: int) -> bool:
-        return isinstance(self.rows[index], Result | ProgramRow)
-
-    def draw_row(self, row: Row, width: int) -> Sequence[tuple[str, Style]]:
-        palette = self.palette
-        if isinstance(row, Heading):
-            return [(row.words, palette.heading), (f"  {row.note}", palette.faint)]
-        if isinstance(row, Note):
-            return [(text.cut(row.words, width - 1), palette.dim)]
-        if isinstance(row, ProgramRow):
-            return draw_program(row, palette, width)
-        return self._draw_result(row, width)
-
-    def _draw_result(self, row: Result, width: int) -> list[tuple[str, Style]]:
-        palette = self.palette
-        who, style = _who(row, palette)
-        where = text.column(_where(row), self._where) if width >= WHERE_FROM and self._where else ""
-        lead = [
-            (f"{text.short_ago(row.time, self._now()):>{AGE_CELLS}} ", palette.dim),
-            (text.column(who, WHO_CELLS), style),
-            (f" {where}" if where else "", palette.faint),
-            (" " + "  ↳ " * row.depth, palette.faint),
-        ]
-        room = max(4, width - 1 - sum(text.width(words) for words, _ in lead))
-        if row.is_gone:
-            return [
-                *lead,
-                (text.cut("the session has changed since it was indexed", room), palette.faint),
-            ]
-        passage = text.find_passage(row.passage, self.words) if self.words else None
-        if passage is not None:
-            line = text.excerpt(row.passage, passage, self.words, room)
-        else:
-            line = text.cut_line(row.passage, room)
-        base = palette.dim if row.kind is ResultKind.FORMER else palette.text
-        pieces = marked_segments(line, self.words, base, palette.match)
-        return [*lead, *((piece.text, piece.style or base) for piece in pieces)]
-
-
-def _where(row: Result) -> str:
-    return row.project or row.where
-
-
-def _who(row: Result, palette: Palette) -> tuple[str, Style]:
-    if row.memory is not None:
-        status = appearance.VISIBLE_STATUS_GLYPHS.get(row.memory.status, " ")
-        glyph = appearance.IMPORTANCE_GLYPHS.get(row.memory.importance, " ")
-        return f"{status} {glyph}", palette.status(row.memory.status)
-    if row.message is None:
-        return "", palette.dim
-    if row.message.is_from_person:
-        return "you", palette.accent
-    return "agent", palette.dim
-
-
-def _identify(row: Row) -> object:
-    if isinstance(row, Result):
-        message = row.message
-        place = message.place.offset if message is not None else -1
-        ref = row.memory.ref if row.memory is not None else ""
-        return row.kind, ref, row.session.path if row.session else None, place
-    return row
+    BINDINGS = FilterInput.BINDINGS
 
 
 class EverywhereScreen(Dialog[str]):
     """Dismissed with the ref of a memory to go to."""
 
     CSS_PATH = "dialogs.tcss"
-    AUTO_FOCUS = "FilterInput"
+    AUTO_FOCUS = "EverywhereInput"
     WIDE_FROM, STACKED_FROM = 110, 18
     leave = "back"
     BINDINGS = [
@@ -225,7 +126,8 @@ class EverywhereScreen(Dialog[str]):
         """What each program keeps here."""
         self._is_newest = False
         self._indexing: Job | None = None
-        self._is_update_due = False
+        self._due: frozenset[str] | None = None
+        """Files to look at after this update, all if empty; None: no other is due."""
         self._searched_at = 0.0
         self._watcher: FileWatcher | None = None
         self._release_keys: Callable[[], None] = lambda: None
@@ -236,9 +138,7 @@ class EverywhereScreen(Dialog[str]):
         with Vertical(classes="page"):
             with Horizontal(classes="query"):
                 yield Static("everywhere \\", classes="prompt", markup=False)
-                yield FilterInput(
-                    self.line, placeholder=PLACEHOLDER, compact=True, select_on_focus=False
-                )
+                yield EverywhereInput(self.line, PLACEHOLDER)
             yield Static("", classes="head", markup=False)
             yield self._progress
             with Container(classes="split"):
@@ -270,10 +170,7 @@ class EverywhereScreen(Dialog[str]):
         width, height = self.app.size
         self.set_class(width < self.WIDE_FROM, "-stacked")
         self.set_class(width < self.WIDE_FROM and height < self.STACKED_FROM, "-alone")
-        self.call_after_refresh(self._laid_out)
-
-    def _laid_out(self) -> None:
-        self._show()
+        self.call_after_refresh(self._show)
 
     # The sessions and their index
 
@@ -289,11 +186,13 @@ class EverywhereScreen(Dialog[str]):
 
         self._worker.jobs.start("session-survey", count, self.if_open(show), only_reads=True)
 
-    def _update(self) -> None:
-        """Look for sessions and bring the index up to date, in processes of their own."""
+    def _update(self, only: frozenset[str] = frozenset()) -> None:
+        """Look for sessions and bring the index up to date, in processes of their own; `only`: the
+        files that changed, unless all are looked at."""
         programs = self._on
         if self._indexing is not None:
-            self._is_update_due = True
+            due = self._due if self._due is not None else only
+            self._due = due | only if due and only else frozenset()
             return
         if not programs:
             self._sessions.clear()
@@ -301,13 +200,18 @@ class EverywhereScreen(Dialog[str]):
             self._search()
             return
 
-        self._progress.display = True
-        self._progress.show("looking for sessions")
+        self._watch()  # before the sessions are read: what is written meanwhile is read after that
+        if only:
+            programs = tuple(name for name in programs if _keeps(name, only))
+        else:
+            self._progress.display = True
+            self._progress.show("looking for sessions")
 
         def work(job: Job) -> list[str]:
-            self._sessions.look()
-            job.call(self.if_open(lambda _: self._search()), None)
-            return update_index(programs, job.report, job.is_cancelled)
+            self._sessions.look(only or None)
+            if not only:
+                job.call(self.if_open(lambda _: self._search()), None)
+            return update_index(programs, job.report, job.is_cancelled, only)
 
         def done(unreadable: list[str]) -> None:
             unread = [str(each) for each in self._sessions.found.unreadable]
@@ -322,10 +226,9 @@ class EverywhereScreen(Dialog[str]):
             self._indexing, self.working = None, False
             self._progress.display = False
             self._search()
-            self._watch()
-            if self._is_update_due:
-                self._is_update_due = False
-                self._update()
+            if self._due is not None:
+                due, self._due = self._due, None
+                self._update(due)
 
         self._indexing = self._worker.jobs.start(
             "session-index",
@@ -346,15 +249,12 @@ class EverywhereScreen(Dialog[str]):
 
     def _watch(self) -> None:
         """Update the index when a program writes on."""
-        if self._watcher is None and self.is_open:
-            roots = [
-                root for name in self._on if name in self._kept for root in self._kept[name].roots
-            ]
-            touched = self.if_open(lambda _: self._update())
-            if roots:
-                self._watcher = FileWatcher(
-                    roots, lambda _: call_soon(self.app.browse, touched, None)
-                )
+        roots = [root for name in self._on for root in _roots(name) if root.exists()]
+        if self._watcher is None and roots:
+            touched = self.if_open(self._update)
+            self._watcher = FileWatcher(
+                roots, lambda files: call_soon(self.app.browse, touched, files)
+            )
 
     # Searching
 
@@ -384,8 +284,21 @@ class EverywhereScreen(Dialog[str]):
 
     def _found(self, results: Results) -> None:
         self._results = results
+        self._offer_values()
         self._show(stays=self._list.cursor > 1)
         self._release_keys()
+
+    def _offer_values(self) -> None:
+        """Complete the values of all fields: those of memories, and those of the sessions."""
+        line, listed = self.query_one(EverywhereInput), self.app.browse.search_bar.line
+        sessions = self._sessions.found.sessions
+        line.vocabulary = listed.vocabulary
+        line.counts = {
+            **listed.counts,
+            "project": Counter(each.project for each in sessions if each.project),
+            "program": dict.fromkeys(self._on, 1),
+            "session": Counter(each.id for each in sessions),
+        }
 
     def _show(self, *, stays: bool = True) -> None:
         """Show the results, and what else can be done where no program is on."""
@@ -442,6 +355,7 @@ class EverywhereScreen(Dialog[str]):
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         self.line = event.value
+        self.update_keys()
         self._list.cursor = 0
         self._search()
 
@@ -542,7 +456,7 @@ class EverywhereScreen(Dialog[str]):
 
     @property
     def _is_typing(self) -> bool:
-        return self.query_one(FilterInput).has_focus
+        return self.query_one(EverywhereInput).has_focus
 
     def labels(self) -> Mapping[str, object]:
         row = self._list.current
@@ -565,7 +479,8 @@ class EverywhereScreen(Dialog[str]):
 
     def keys(self) -> list[tuple[str, str]]:
         if self._is_typing:
-            return [("enter", "to the results"), ("↑↓", "choose")]
+            first, others = self.query_one(EverywhereInput).offered(self.app.key_of("complete"))
+            return [*first, ("enter", "to the results"), ("↑↓", "choose"), *others]
         return super().keys()
 
     def action_leave(self) -> None:
@@ -577,7 +492,7 @@ class EverywhereScreen(Dialog[str]):
             self.dismiss(None)
 
     def action_search(self) -> None:
-        self.query_one(FilterInput).focus()
+        self.query_one(EverywhereInput).focus()
 
     def action_move(self, action_id: str) -> None:
         self._list.action_move(action_id)
@@ -610,8 +525,7 @@ class EverywhereScreen(Dialog[str]):
             self.app.ask(reader, self.dismiss)
 
     def action_programs(self) -> None:
-        dialog = ProgramsScreen(self._kept, self._turn)
-        self.app.push_screen(dialog)
+        self.app.push_screen(ProgramsScreen(self._kept, self._turn))
 
     def _turn(self, name: str, *, on: bool = True) -> None:
         """Turn a program on or off, and search anew."""
@@ -660,10 +574,9 @@ class EverywhereScreen(Dialog[str]):
 
         def forget_it(_: str) -> None:
             def work(_: Job) -> None:
-                from memtui.search.session_index import SessionIndex
+                from memtui.search.session_search import forget_session
 
-                forget(session.id)
-                SessionIndex(paths.cache_folder(), session.program).forget(session.id)
+                forget_session(paths.cache_folder(), session)
                 self._sessions.look()
 
             def done(_: None) -> None:
@@ -673,3 +586,13 @@ class EverywhereScreen(Dialog[str]):
             self._worker.jobs.start("session-forget", work, self.if_open(done))
 
         self.app.ask(ConfirmDialog("Forget this session?", body, replies), forget_it)
+
+
+def _roots(program: str) -> list[Path]:
+    return PROGRAMS[program].roots(Path.home(), os.environ)
+
+
+def _keeps(program: str, files: Iterable[str]) -> bool:
+    """Whether one of the files is a program's."""
+    roots = tuple(map(str, _roots(program)))
+    return any(file.startswith(roots) for file in files)

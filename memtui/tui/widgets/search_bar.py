@@ -35,7 +35,7 @@ OFFER_WIDTH = 24
 class _FirstOffer(Suggester):
     """Suggests the line that the first completion makes."""
 
-    def __init__(self, line: SearchInput) -> None:
+    def __init__(self, line: CompletedInput) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self._line = line
 
@@ -43,46 +43,28 @@ class _FirstOffer(Suggester):
         return self._line.first_offer
 
 
-class SearchInput(Input):
-    """The input, with completion; down moves to the list, up recalls earlier searches."""
+class CompletedInput(Input):
+    """A line in the query language, with completion of fields and their values."""
 
     app: MemtuiApp
 
     BINDINGS = [
         Binding(",".join(COMPLETE.keys), "accept_completion", show=False, id=COMPLETE.id),
-        Binding("down", "screen.act('pane.memories')", show=False),
-        Binding("up", "previous_search", show=False),
-        Binding("escape", "screen.act('escape')", show=False),
-        Binding("ctrl+u", "delete_left_all", show=False),
     ]
 
-    def __init__(self) -> None:
+    def __init__(self, value: str = "", placeholder: str = PLACEHOLDER) -> None:
+        self.vocabulary: Vocabulary | None = None
+        """The known values of fields."""
+        self.counts: Counts = {}
+        """The values of the latest results, which are suggested first."""
+        self._offers: tuple[Offer, ...] = ()
         super().__init__(
-            placeholder=PLACEHOLDER,
+            value,
+            placeholder=placeholder,
             compact=True,
             select_on_focus=False,
             suggester=_FirstOffer(self),
         )
-        self.history: list[str] = []
-        """Earlier searches, the newest last."""
-        self._vocabulary: Vocabulary | None = None
-        self._tags: Mapping[str, int] = {}
-        self._counts: Counts = {}
-        self._offers: tuple[Offer, ...] = ()
-
-    def learn(self, vocabulary: Vocabulary, tags: Mapping[str, int]) -> None:
-        """Set the known filter values, and the tags, the most frequent first."""
-        self._vocabulary, self._tags = vocabulary, tags
-
-    def found(self, facets: Facets) -> None:
-        """Set the values of the latest results, which are suggested first."""
-        self._counts = {
-            "type": facets.type,
-            "entity": facets.entity,
-            "store": {self.app.store_name(each): n for each, n in facets.store.items()},
-            "kind": facets.kind,
-            "tag": self._tags,
-        }
 
     def watch_value(self, value: str) -> None:
         """Compute the completions of the last word."""
@@ -98,7 +80,7 @@ class SearchInput(Input):
         # Imported once something is typed, after the first paint.
         from memtui.tui.completion import Vocabulary, offers
 
-        return offers(value, self._counts, self._vocabulary or Vocabulary())
+        return offers(value, self.counts, self.vocabulary or Vocabulary())
 
     def action_accept_completion(self) -> None:
         """Accept the first completion; without one the key keeps its other meaning."""
@@ -107,14 +89,49 @@ class SearchInput(Input):
         self.value = self._offers[0].line
         self.cursor_position = len(self.value)
 
+    def offered(self, accept: str) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """The first completion and the others, for the footer; `accept`: the key that accepts."""
+        words = [text.cut_line(offer.words, OFFER_WIDTH) for offer in self._offers]
+        others = [("or", ", ".join(words[1:]))] if words[1:] else []
+        return [(accept, word) for word in words[:1]], others
+
+
+class SearchInput(CompletedInput):
+    """The input of the list; down moves to it, up recalls earlier searches."""
+
+    BINDINGS = [
+        Binding("down", "screen.act('pane.memories')", show=False),
+        Binding("up", "previous_search", show=False),
+        Binding("escape", "screen.act('escape')", show=False),
+        Binding("ctrl+u", "delete_left_all", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.history: list[str] = []
+        """Earlier searches, the newest last."""
+        self._tags: Mapping[str, int] = {}
+
+    def learn(self, vocabulary: Vocabulary, tags: Mapping[str, int]) -> None:
+        """Set the known filter values, and the tags, the most frequent first."""
+        self.vocabulary, self._tags = vocabulary, tags
+
+    def found(self, facets: Facets) -> None:
+        """Set the values of the latest results."""
+        self.counts = {
+            "type": facets.type,
+            "entity": facets.entity,
+            "store": {self.app.store_name(each): n for each, n in facets.store.items()},
+            "kind": facets.kind,
+            "tag": self._tags,
+        }
+
     def keys(self, accept: str) -> list[tuple[str, str, str]]:
         """Keys for the footer while typing; `accept`: the key that accepts a completion."""
-        keys = [("enter", "done", ""), ("esc", "back", "")]
-        if not self._offers:
-            return [*keys, ("↓", "list", ""), ("↑", "history", "")]
-        words = [text.cut_line(offer.words, OFFER_WIDTH) for offer in self._offers]
-        others = [("or", ", ".join(words[1:]), "")] if words[1:] else []
-        return [(accept, words[0], ""), *keys, *others]
+        first, others = self.offered(accept)
+        keys = [("enter", "done"), ("esc", "back")]
+        keys += others if first else [("↓", "list"), ("↑", "history")]
+        return [(key, words, "") for key, words in (*first, *keys)]
 
     def action_previous_search(self) -> None:
         """Recall the search before this one."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from memtui.progress import Cancelled
+from memtui.progress import Cancelled, Progress
 from memtui.query import parse_search
+from memtui.search import session_index
 from memtui.search.query_terms import analyze_terms
 from memtui.search.session_index import Hit, Indexed, SessionIndex, read_message
 from memtui.sessions import find_sessions
@@ -66,6 +69,7 @@ def test_words_of_every_program_are_found_and_read_at_their_place(
     assert home.found('"euro cents"') == [SAID]
     assert home.found("git") == []
     assert home.update() == Indexed(0, 0)
+    assert home.found("invoice cent") == [SAID]
 
 
 def test_a_message_that_is_appended_is_found_without_reading_the_rest(tmp_path: Path) -> None:
@@ -241,6 +245,91 @@ def test_a_kill_at_any_point_of_indexing_leaves_nothing_half(tmp_path: Path) -> 
     home.update()
     assert home.found("invoices") == [SAID]
     assert len(home.found("ship day")) == len(later)
+
+
+@pytest.mark.parametrize("stopped_at", [1, 3])
+def test_a_large_file_is_written_in_parts_and_read_anew_if_it_was_not_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped_at: int
+) -> None:
+    home = Home(tmp_path)
+    said = [f"Ship on day {number}." for number in range(6)]
+    lines = [claude_line("user", text, "", at) for at, text in enumerate(said)]
+    write_lines(claude_file(home), [{**line, "uuid": ""} for line in lines])
+    for name, value in (("FIRST_COMMIT", 1), ("LAST_COMMIT", 1), ("ALIVE_EVERY", 1)):
+        monkeypatch.setattr(session_index, name, value)
+    calls = 0
+
+    def stop(_: Progress) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > stopped_at + 1:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        home.index.update(home.sessions(), stop)  # type: ignore[arg-type]
+    assert len(home.found("ship day")) == stopped_at
+    home.update()
+    assert sorted(home.found("ship day")) == said
+
+
+def test_only_the_files_that_changed_are_looked_at(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    file = WRITERS["claude"](tmp_path)
+    home.update()
+    other = write_lines(claude_file(home, "ffff"), [claude_line("user", "Ship it.", "o1")])
+    found = find_sessions(["claude"], [], tmp_path, {}, only=[str(other)]).sessions
+    assert [each.path for each in found] == [other]
+    done = home.index.update(found, only=[str(other)])
+    assert done == Indexed(1, 1)
+    assert (home.found("ship"), home.found("invoices")) == (["Ship it."], [SAID])
+    file.unlink()
+    home.index.update([], only=[str(file)])
+    assert (home.found("ship"), home.found("invoices")) == (["Ship it."], [])
+
+
+def test_one_session_of_a_database_is_forgotten_by_the_next_update_too(tmp_path: Path) -> None:
+    """As where the disk was full when it was to be forgotten."""
+    home = Home(tmp_path, "hermes")
+    WRITERS["hermes"](tmp_path)
+    home.update()
+    session = home.hits("invoices")[0].session
+    left = [each for each in home.sessions() if each.id != session]  # type: ignore[attr-defined]
+    home.index.update(left)  # type: ignore[arg-type]
+    assert home.hits("invoices") == []
+    assert b"invoic" not in b"".join(each.read_bytes() for each in home.cache.rglob("*.seg"))
+
+
+@pytest.mark.parametrize("room", [0, 100, 700])
+def test_on_a_full_disk_nothing_is_half_and_the_next_run_goes_on(tmp_path: Path, room: int) -> None:
+    home = Home(tmp_path)
+    WRITERS["claude"](tmp_path)
+    home.update()
+    later = [claude_line("user", f"Ship on day {n}.", f"o{n}", n) for n in range(40)]
+    write_lines(claude_file(home, "ffff"), later)
+    assert _with_room_for(room, home.update) == "OSError"
+    assert home.found("invoices") == [SAID]
+    assert home.found("ship") == []
+    assert _with_room_for(room, lambda: home.index.forget("5c0f")) == "OSError"
+    assert home.found("invoices") == [SAID]
+    home.update()
+    assert len(home.found("ship day")) == len(later)
+    home.index.forget("5c0f")
+    assert home.found("invoices") == []
+
+
+def _with_room_for(size: int, work: Callable[[], object]) -> str:
+    """Work in a process that can write files of this size; returns the name of what it raised."""
+    process = os.fork()
+    if process == 0:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        try:
+            work()
+        except OSError:
+            os._exit(1)
+        except BaseException:
+            os._exit(2)
+        os._exit(0)
+    return ("", "OSError", "another error")[os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])]
 
 
 KILLED_EACH = 1500
