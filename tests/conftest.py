@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.long_run import VARIABLE, count
+from tests.own_folders import own_folders
 
 gc.disable()  # until all tests are known: what is collected stays until the end
 
@@ -180,6 +181,13 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     if len(os.listdir("/dev/fd")) > stash.get(OPEN_FILES, 0) + MANY_FILES:
         gc.collect()
         stash[OPEN_FILES] = len(os.listdir("/dev/fd"))
+
+
+@pytest.fixture
+def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings, state and cache of memtui are in the test's folder."""
+    for name, folder in own_folders(tmp_path).items():
+        monkeypatch.setenv(name, folder)
 
 
 _FIGURE = "figure"

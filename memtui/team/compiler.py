@@ -60,7 +60,9 @@ TRUE, FALSE = Sql("true"), Sql("false")
 _EMPTY = "'{}'"
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
 """Beginnings of an id, as `memtui.library.finding` knows them."""
-_SHARED_REGEX = re.compile(r"(?:[^\\\[\](){}^$?*+|]|\\[.*+?()\[\]|/\\dws-]|[.*+?|]|\[[\w -]+\])+")
+_SHARED_REGEX = re.compile(
+    r"(?:[^\\\[\](){}^$?*+|.]|\((?!\?)|\)|\\[.*+?()\[\]|/\\dws-]|[.*+?|]|\[[\w -]+\])+"
+)
 """Patterns that mean the same to Python and to Postgres."""
 
 
@@ -420,9 +422,10 @@ def _begins(word: str) -> str:
 
 
 def _forms(word: str) -> str:
-    """Any form of an English word."""
+    """Any form of an English word; one that is not its own stem is found by its stem alone, since
+    the planner would count it twice."""
     stem = analysis.stem(word)
-    forms = [word, *([stem] if analysis.stem(stem) == stem else [])]
+    forms = [stem] if analysis.stem(stem) == stem else []
     if stem.isascii() and stem.isalpha():
         forms.append(STEM + stem)
     return _either(map(quote, forms))

@@ -29,7 +29,10 @@ class Table(NamedTuple):
     """What a store asks: a table, or a query, that has the columns of a memory."""
 
     name: str = "memtui.memories"
-    links: str = "(select jsonb_agg(to_jsonb(l) - 'id') from memtui.links l where l.id = m.id)"
+    links: str = (
+        "case when (select exists (select from memtui.links)) then"  # asked once
+        " (select jsonb_agg(to_jsonb(l) - 'id') from memtui.links l where l.id = m.id) end"
+    )
     importance: str = "memtui.importance"
     """The type of that column."""
     is_table: bool = True

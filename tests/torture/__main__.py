@@ -46,7 +46,7 @@ ROUNDS: dict[str, Round] = {
     "append": lambda folder, seed: crowds.appending(folder, 500, 1000, seed),
     **{
         style: lambda folder, seed, style=style: crowds.foreign(folder, style, 500, 500, seed)
-        for style in [*crowds.STYLES, "jq script"]
+        for style in [*crowds.REWRITING, "jq script"]
     },
 }
 

@@ -80,7 +80,7 @@ def _rename(path: Path, text: str) -> None:
     os.replace(temporary, path)
 
 
-def _truncate(path: Path, text: str) -> None:
+def truncate(path: Path, text: str) -> None:
     path.write_text(text)
 
 
@@ -89,9 +89,9 @@ def _recreate(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-STYLES: dict[str, Callable[[Path, str], None]] = {
+REWRITING: dict[str, Callable[[Path, str], None]] = {
     "rename": _rename,
-    "truncate": _truncate,
+    "truncate": truncate,
     "delete and create": _recreate,
 }
 
@@ -111,7 +111,7 @@ def foreign(folder: Path, style: str, ours: int, theirs: int, seed: int) -> str:
         for number in range(theirs):
             records = _agent_reads(path)
             records.append({"id": f"f{number}", "content": "theirs"})
-            STYLES[style](path, json.dumps(records, indent=2) + "\n")
+            REWRITING[style](path, json.dumps(records, indent=2) + "\n")
             time.sleep(rng.uniform(0, 0.004))
 
     child = fork(agent)

@@ -27,6 +27,7 @@ from memtui.files.sidecar_lines import FILE, FOLDER
 from memtui.journal import Journal
 from memtui.journal.recovery import recover_late_writes
 from tests.long_run import share
+from tests.torture.crowds import REWRITING, truncate
 from tests.torture.kills import do, strangers
 
 ERRORS = (
@@ -147,24 +148,8 @@ SAVES = (
 # ---- the other program ---------------------------------------------------------------------------
 
 
-def _rename(path: Path, text: str) -> None:
-    temporary = path.with_name("theirs.tmp")
-    temporary.write_text(text)
-    os.replace(temporary, path)
-
-
-def _truncate(path: Path, text: str) -> None:
-    path.write_text(text)
-
-
-def _recreate(path: Path, text: str) -> None:
-    path.unlink(missing_ok=True)
-    path.write_text(text)
-
-
-WAYS = {"rename": _rename, "truncate": _truncate, "delete and create": _recreate}
 WHAT = ("adds", "changes", "adds to what it read before")
-STYLES = (*((way, what) for way in WAYS for what in WHAT), ("append", "adds"), ("delete", ""))
+STYLES = (*((way, what) for way in REWRITING for what in WHAT), ("append", "adds"), ("delete", ""))
 
 
 def _write(save: Save, path: Path, first: str, style: tuple[str, str], mark: str) -> None:
@@ -181,7 +166,7 @@ def _write(save: Save, path: Path, first: str, style: tuple[str, str], mark: str
                 file.write(text[len(now) :])
             return
     old = first if what.endswith("before") else now
-    WAYS.get(way, _truncate)(
+    REWRITING.get(way, truncate)(
         path, save.change(old, mark) if what == "changes" else save.add(old, mark)
     )
 

@@ -21,6 +21,7 @@ import pyte
 import pytest
 
 from memtui import __file__ as package
+from tests.own_folders import own_folders
 
 ANSWERS = {
     b"\x1b[6n": b"\x1b[1;1R",
@@ -198,9 +199,7 @@ def start(
         "COLORTERM": "truecolor",
         "PYTHONUTF8": "1",
         "PYTHONPATH": str(Path(package).resolve().parents[1]),
-        "MEMTUI_CONFIG": str(home / "config"),
-        "MEMTUI_STATE": str(home / "state"),
-        "MEMTUI_CACHE": str(home / "cache"),
+        **own_folders(home),
         **(environ or {}),
     }
     handle, line = pty.openpty()

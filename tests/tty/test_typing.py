@@ -15,6 +15,7 @@ from memtui import __file__ as package
 from tests.bench import corpus
 from tests.bench.probe import Terminal
 from tests.long_run import count
+from tests.own_folders import own_folders
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +71,7 @@ def test_each_letter_brings_its_results(tmp_path: Path, figures: Callable[[str],
         [sys.executable, "-m", "memtui", str(tmp_path / "memory")],
         PYTHONPATH=str(Path(package).resolve().parents[1]),
         HOME=str(tmp_path),
-        **{f"MEMTUI_{name.upper()}": str(tmp_path / name) for name in ("config", "state", "cache")},
+        **own_folders(tmp_path),
     )
     times = []
     try:

@@ -15,6 +15,7 @@ from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.model import Memory
+from memtui.testing.fixtures import contents
 from memtui.tui.app import Launch, MemtuiApp
 from tests.samples import SAMPLES
 
@@ -75,12 +76,7 @@ class ChangingStage(Stage):
 
     def files(self) -> dict[str, bytes]:
         """Every file of the stores, but for what memtui keeps beside them."""
-        found = {}
-        for path in sorted(self.folder.rglob("*")):
-            name = str(path.relative_to(self.folder))
-            if path.is_file() and ".memtui" not in name:
-                found[name] = path.read_bytes()
-        return found
+        return contents(self.folder)
 
     def memory(self, ref: str) -> Memory:
         return self.library.get(ref)

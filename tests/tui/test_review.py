@@ -18,6 +18,7 @@ from memtui.library import review as library_review
 from memtui.library.review import ReviewQueue
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress
+from memtui.testing.fixtures import contents
 from memtui.tui.controllers import review as controllers_review
 from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen
 from memtui.tui.dialogs.review import (
@@ -46,14 +47,6 @@ FACTS = {
         fact(7, "The [bold]sign[/bold] says\u202e hello", "2026-05-15", "fact"),
     ],
 }
-
-
-def files(root: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(root)): path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and ".memtui" not in str(path)
-    }
 
 
 @pytest.fixture
@@ -98,11 +91,11 @@ async def select(on: Stage, words: str) -> None:
 async def test_the_status_line_counts_what_waits_and_leads_to_it(root: Path) -> None:
     async with stage(root, (80, 24)) as on:
         await on.sees("3 to review")
-        before = files(root)
+        before = contents(root)
         await on.press("V")
         await review(on)
         assert "Near-duplicates" in on.text()
-        assert files(root) == before
+        assert contents(root) == before
         await on.press("escape")
         await on.sees("3 to review")
 
@@ -165,16 +158,16 @@ async def test_what_an_entity_lacks_is_no_sign_on_its_memories() -> None:
 async def test_accept_writes_and_undo_gives_the_same_bytes(
     on: Stage, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = files(root)
+    before = contents(root)
     await select(on, "Alice works")
     await on.press("a")
     await review(on)
-    assert files(root) != before
+    assert contents(root) != before
     assert not [title for title in titles(on) if "Alice works" in title]
     monkeypatch.setattr(controllers_review, "RESCAN_AFTER", 3600.0)
     await on.press("u")
     await review(on)
-    assert files(root) == before
+    assert contents(root) == before
     assert "3 to review" in on.text(), "the chip too, at once"
     assert [title for title in titles(on) if "Alice works" in title]
 
@@ -210,16 +203,16 @@ async def test_a_small_screen_names_the_key_that_shows_the_proposal(on: Stage) -
 
 @pytest.mark.slow
 async def test_a_group_is_accepted_after_a_preview(on: Stage, root: Path) -> None:
-    before = files(root)
+    before = contents(root)
     await select(on, "lives in")
     await on.press("A")
     assert isinstance(on.app.screen, DiffScreen)
     await on.press("escape")
     await review(on)
-    assert files(root) == before
+    assert contents(root) == before
     await on.press("A", "enter")
     await review(on)
-    assert files(root) != before
+    assert contents(root) != before
     assert not [title for title in titles(on) if "lives in" in title]
 
 
@@ -243,16 +236,16 @@ async def test_undo_opens_again_what_was_declined_last(on: Stage, root: Path) ->
     await select(on, "Alice works")
     await on.press("a")
     await review(on)
-    accepted = files(root)
+    accepted = contents(root)
     await select(on, "lives in")
     await on.press("x")
     await on.press("u")
     await review(on)
     assert [title for title in titles(on) if "lives in" in title]
-    assert files(root) == accepted, "not the older change"
+    assert contents(root) == accepted, "not the older change"
     await on.press("u")
     await review(on)
-    assert files(root) != accepted
+    assert contents(root) != accepted
 
 
 def test_findings_of_one_kind_are_one_line_of_the_memory() -> None:
@@ -282,7 +275,7 @@ async def test_the_text_is_edited_before_it_is_accepted(on: Stage, root: Path) -
     assert "since May" in on.text()
     await on.press("enter")
     await review(on)
-    assert b"now since May" in b"".join(files(root).values())
+    assert b"now since May" in b"".join(contents(root).values())
 
 
 @pytest.mark.slow
@@ -311,7 +304,7 @@ async def test_an_edited_text_is_kept_until_it_is_accepted(on: Stage, root: Path
     assert isinstance(on.app.screen, ProposalTextScreen)
     await on.press("ctrl+s", "enter")
     await review(on)
-    assert b"now since May" in b"".join(files(root).values())
+    assert b"now since May" in b"".join(contents(root).values())
 
 
 @pytest.mark.slow
@@ -598,10 +591,10 @@ async def test_what_a_model_would_be_sent_is_shown_first(root: Path, tmp_path: P
         await on.press("m")
         assert isinstance(on.app.screen, SendScreen)
         assert "small at http://127.0.0.1:9/v1" in on.text()
-        before = files(root)
+        before = contents(root)
         await on.press("enter")
         await review(on)
-        assert files(root) == before
+        assert contents(root) == before
         assert any("No changes:" in toast.message for toast in on.app._notifications)
 
 

@@ -39,10 +39,11 @@ def _queries(number: int) -> list[str]:
 
 @pytest.mark.slow
 async def test_the_list_and_the_command_answer_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    own_places: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for name in ("CONFIG", "STATE", "CACHE"):
-        monkeypatch.setenv(f"MEMTUI_{name}", str(tmp_path / name.lower()))
     monkeypatch.chdir(tmp_path)
     corpus.write_agent_memory(tmp_path / "store", 300)
     root = tmp_path / "store"

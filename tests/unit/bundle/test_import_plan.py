@@ -27,6 +27,7 @@ from memtui.model import Memory, to_record
 from memtui.progress import Cancelled, Progress
 from memtui.stores.ambient import backup as ambient
 from memtui.stores.format import ExportRequest
+from memtui.testing.fixtures import contents
 from tests.long_run import share
 from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
@@ -73,15 +74,6 @@ def merged(library: Library, file: Path) -> ImportPlan:
     return plan
 
 
-def texts(folder: Path) -> dict[str, bytes]:
-    """The store's own files, without memtui's notes beside them."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and ".memtui" not in path.parts
-    }
-
-
 @pytest.mark.parametrize("part", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_second_import_adds_nothing(tmp_path: Path, name: str, part: bool) -> None:
@@ -124,18 +116,18 @@ def test_a_part_of_a_workspace_brings_its_documents_as_they_are(tmp_path: Path) 
         shutil.rmtree(tmp_path / "store" / folder)
     library = opened(tmp_path, tmp_path / "store")
     assert merged(library, bundle(tmp_path, source, part=True)).counts["conflicts"] == 0
-    assert texts(tmp_path / "store") == texts(tmp_path / "source")
+    assert contents(tmp_path / "store") == contents(tmp_path / "source")
 
 
 def test_what_differs_is_listed_and_left(tmp_path: Path) -> None:
     there = agent_memory(tmp_path / "there", {"alice": ["Alice sails"]})
     here = agent_memory(tmp_path / "here", {"alice": ["Alice rows"]})
-    before = texts(here)
+    before = contents(here)
     library = opened(tmp_path, here)
     plan = merged(library, bundle(tmp_path, opened(tmp_path, there)))
     assert plan.counts == {"new": 0, "same": 0, "conflicts": 1, "refused": 0}
     assert plan.imports[0].conflicts[0].differs == ("content",)
-    assert texts(here) == before
+    assert contents(here) == before
 
 
 def test_an_import_never_supersedes(tmp_path: Path) -> None:
@@ -188,7 +180,7 @@ def test_engrams_own_export_with_its_verdicts(tmp_path: Path) -> None:
 def test_stopping_leaves_nothing(tmp_path: Path) -> None:
     file = bundle(tmp_path, sample(tmp_path, "ambient", "source"))
     library = sample(tmp_path, "agent-memory")
-    before = texts(tmp_path / "store")
+    before = contents(tmp_path / "store")
     looks: list[int] = []
 
     def stopped() -> bool:
@@ -197,7 +189,7 @@ def test_stopping_leaves_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(Cancelled):
         plan_import(read_document(file), library, "agent-memory", cancelled=stopped)
-    assert texts(tmp_path / "store") == before
+    assert contents(tmp_path / "store") == before
 
 
 def test_nowhere_to_go_is_said(tmp_path: Path) -> None:

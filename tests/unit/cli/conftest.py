@@ -19,10 +19,8 @@ def forked() -> Iterator[Forked]:
 
 
 @pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+def call(own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Runs a command with settings, state, cache and home of its own; returns the exit code."""
-    for name in ("CONFIG", "STATE", "CACHE"):
-        monkeypatch.setenv(f"MEMTUI_{name}", str(tmp_path / name.lower()))
     monkeypatch.setenv("HOME", str(tmp_path / "person"))
     monkeypatch.delenv("MEMTUI_STORES", raising=False)
     (tmp_path / "person").mkdir()

@@ -19,6 +19,7 @@ from memtui.errors import Conflict
 from memtui.journal import Journal
 from memtui.model import Memory
 from tests.forked import Forked
+from tests.own_folders import own_folders
 from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
@@ -42,7 +43,7 @@ def run(tmp_path: Path, forked: Forked) -> Run:
     environment = {
         **os.environ,
         "HOME": str(tmp_path / "person"),
-        **{f"MEMTUI_{name}": str(tmp_path / name.lower()) for name in ("CONFIG", "STATE", "CACHE")},
+        **own_folders(tmp_path),
     }
     environment.pop("MEMTUI_STORES", None)
     (tmp_path / "person").mkdir()

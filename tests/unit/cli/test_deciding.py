@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from memtui.cli.main import run
+from memtui.testing.fixtures import contents
 from tests.samples import SAMPLES
-from tests.unit.stores.json_stores.opened import files_below
 
 
 class Shell:
@@ -38,19 +38,17 @@ class Shell:
         assert run(["undo"]) == 0
 
     def files(self) -> dict[str, bytes]:
-        found = files_below(self.root)
-        return {name: data for name, data in found.items() if not name.startswith(".memtui")}
+        return contents(self.root)
 
 
 @pytest.fixture
 def shell(
     request: pytest.FixtureRequest,
+    own_places: None,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Shell:
-    for name in ("CONFIG", "STATE", "CACHE"):
-        monkeypatch.setenv(f"MEMTUI_{name}", str(tmp_path / name.lower()))
     monkeypatch.setenv("HOME", str(tmp_path))
     root = tmp_path / str(request.param)
     shutil.copytree(SAMPLES / str(request.param), root)

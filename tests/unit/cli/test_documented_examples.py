@@ -27,6 +27,7 @@ from memtui.library import Library
 from memtui.paths import bundled_folder
 from memtui.stores import registry
 from tests.forked import Forked
+from tests.own_folders import own_folders
 from tests.samples import NOW, SAMPLES, open_samples
 
 ROOT = Path(__file__).parents[3]
@@ -98,7 +99,7 @@ def test_commands_succeed_on_the_copy_of_the_sample_data(
         folder.mkdir()
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("MEMTUI_")},
-        **{f"MEMTUI_{name}": str(tmp_path / name.lower()) for name in ("CONFIG", "STATE", "CACHE")},
+        **own_folders(tmp_path),
         "HOME": str(home),
         "PATH": f"{forked.programs}:{os.environ['PATH']}",
     }

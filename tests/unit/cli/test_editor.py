@@ -89,10 +89,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     home = agent_memory(tmp_path / "here", {"alice": [BEFORE]})
-    for name in ("CONFIG", "STATE", "CACHE"):
-        monkeypatch.setenv(f"MEMTUI_{name}", str(tmp_path / name.lower()))
     monkeypatch.setenv("MEMTUI_STORES", str(home))
     monkeypatch.delenv("VISUAL", raising=False)
     file = home / "entities" / "alice" / "items.json"

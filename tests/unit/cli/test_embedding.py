@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.own_folders import own_folders
 from tests.unit.library.stores_for_tests import agent_memory
 from tests.unit.search.carrier_for_tests import install
 
@@ -34,7 +35,7 @@ def run(tmp_path: Path) -> Run:
             **os.environ,
             "PYTHONPATH": path,
             "HOME": str(person),
-            **{f"MEMTUI_{n}": str(tmp_path / n.lower()) for n in ("CONFIG", "STATE", "CACHE")},
+            **own_folders(tmp_path),
         }
         return subprocess.run(
             [sys.executable, "-m", "memtui", *map(str, arguments)],

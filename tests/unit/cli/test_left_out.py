@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.own_folders import own_folders
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 READING = {
@@ -92,7 +93,7 @@ def limited(tmp_path: Path, limit: int, *arguments: object) -> subprocess.Comple
         **os.environ,
         "OPENBLAS_NUM_THREADS": "1",
         "HOME": str(tmp_path),
-        **{f"MEMTUI_{name}": str(tmp_path / name.lower()) for name in ("CONFIG", "STATE", "CACHE")},
+        **own_folders(tmp_path),
     }
     return subprocess.run(
         [sys.executable, "-m", "memtui", *map(str, arguments)],

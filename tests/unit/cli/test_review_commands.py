@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from memtui.testing.fixtures import contents
 from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import agent_memory
 from tests.unit.stores.json_stores.opened import files_below
@@ -50,10 +51,6 @@ def listed(call: Call, capsys: pytest.CaptureFixture[str], root: Path, *more: st
     return found
 
 
-def without_sidecar(root: Path) -> dict[str, bytes]:
-    return {name: data for name, data in files_below(root).items() if ".memtui" not in name}
-
-
 def test_review_lists_near_duplicates_and_contradictions_with_their_changes(
     call: Call, capsys: pytest.CaptureFixture[str], facts: Path
 ) -> None:
@@ -71,13 +68,13 @@ def test_review_lists_near_duplicates_and_contradictions_with_their_changes(
 def test_accept_then_undo_gives_the_same_bytes(
     call: Call, capsys: pytest.CaptureFixture[str], facts: Path, at: int
 ) -> None:
-    before = without_sidecar(facts)
+    before = contents(facts)
     proposal = [one for one in listed(call, capsys, facts) if not one["hint"]][at]
     assert call("review", "accept", proposal["id"], "--store", facts) == 0
-    assert without_sidecar(facts) != before
+    assert contents(facts) != before
     assert proposal["id"] not in [one["id"] for one in listed(call, capsys, facts)]
     assert call("undo", "--store", facts) == 0
-    assert without_sidecar(facts) == before
+    assert contents(facts) == before
     assert proposal["id"] in [one["id"] for one in listed(call, capsys, facts)]
 
 
@@ -175,16 +172,16 @@ def test_a_merged_branch_of_a_named_clone_is_archived_and_its_decisions_go_to_th
     git(clone, "commit", "--allow-empty", "-m", "one")
     git(clone, "branch", branch)
     git(clone, "remote", "add", "origin", memory["extra"]["remote"])
-    before = without_sidecar(events)
+    before = contents(events)
     wanted = ("--kind", "merged-branch", "--clone", clone)
     (proposal,) = listed(call, capsys, events, *map(str, wanted))
     assert proposal["changes"][0]["fields"] == {"entity": memory["entity"]}
     assert call("review", "accept", proposal["id"], *wanted, "--store", events) == 0
-    names = set(without_sidecar(events)) ^ set(before)
+    names = set(contents(events)) ^ set(before)
     assert {Path(name).parent.name for name in names} == {"tasks", "archived"}
     assert listed(call, capsys, events, *map(str, wanted)) == []
     assert call("undo", "--store", events) == 0
-    assert without_sidecar(events) == before
+    assert contents(events) == before
 
 
 def listed_memories(call: Call, capsys: pytest.CaptureFixture[str], root: Path) -> list[Any]:
@@ -265,33 +262,33 @@ def test_extract_adds_what_the_store_accepts_as_one_step(
     )
     note = tmp_path / "note.md"
     note.write_text("Met Alice. token ghp_" + "a1B2c3D4e5F6" * 3)
-    before = without_sidecar(facts)
+    before = contents(facts)
     arguments = ("extract", note, "--into", "agent-memory", "--yes", "--store", facts)
     call(*arguments)
-    assert without_sidecar(facts) == before
+    assert contents(facts) == before
     call(*arguments, "--apply")
     out = capsys.readouterr().out
     assert "ADDED" in out
     assert "REJECTED" in out
     assert "a1B2c3D4e5F6a1" not in json.dumps(model.asked)
-    written = b"".join(without_sidecar(facts).values())
+    written = b"".join(contents(facts).values())
     assert b"north tower" in written
     assert b'"source": "transcript"' in written.replace(b"".join(before.values()), b"")
     assert call("undo", "--store", facts) == 0
-    assert without_sidecar(facts) == before
+    assert contents(facts) == before
 
 
 @pytest.mark.slow
 def test_a_summary_by_the_model_takes_the_place_of_old_events(
     call: Call, capsys: pytest.CaptureFixture[str], events: Path, model: Model
 ) -> None:
-    before = without_sidecar(events)
+    before = contents(events)
     assert call("compact", "--model", "--yes", "--store", events) == 0
-    assert without_sidecar(events) == before
+    assert contents(events) == before
     assert call("compact", "--model", "--yes", "--apply", "--store", events) == 0
-    assert b"A summary of what was done." in b"".join(without_sidecar(events).values())
+    assert b"A summary of what was done." in b"".join(contents(events).values())
     assert call("undo", "--store", events) == 0
-    assert without_sidecar(events) == before
+    assert contents(events) == before
     assert model.asked[0]["path"] == "/v1/chat/completions"
 
 

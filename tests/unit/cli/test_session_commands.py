@@ -17,10 +17,8 @@ from tests.unit.sessions.transcripts import ANSWER, SAID, WRITERS, claude_line, 
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in ("MEMTUI_CONFIG", "MEMTUI_STATE", "MEMTUI_CACHE"):
-        monkeypatch.setenv(name, str(tmp_path / name))
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
         monkeypatch.delenv(name, raising=False)
     WRITERS["claude"](tmp_path / "home")

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from memtui.cli.main import run
 from tests.samples import SAMPLES
 from tests.unit.bundle.hostile import HOSTILE, ONLY_WHOLE, good
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
@@ -39,21 +38,13 @@ class Said:
 Call = Callable[..., Said]
 
 
-@pytest.fixture
-def call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> Call:
-    """Runs a command with settings, state, cache and home of its own."""
-    for name in ("CONFIG", "STATE", "CACHE"):
-        monkeypatch.setenv(f"MEMTUI_{name}", str(tmp_path / name.lower()))
-    monkeypatch.setenv("HOME", str(tmp_path / "person"))
-    monkeypatch.delenv("MEMTUI_STORES", raising=False)
-    (tmp_path / "person").mkdir()
-    monkeypatch.chdir(tmp_path / "person")
+@pytest.fixture(name="call")
+def call_and_read(call: Callable[..., int], capfdbinary: pytest.CaptureFixture[bytes]) -> Call:
+    """Runs a command as `call` does; returns what it printed too."""
 
     def command(*arguments: object) -> Said:
         capfdbinary.readouterr()
-        code = run([str(argument) for argument in arguments])
+        code = call(*arguments)
         out, err = capfdbinary.readouterr()
         return Said(code, out, err.decode())
 

@@ -20,7 +20,7 @@ def test_two_memtui(tmp_path: Path, figures: Callable[[str], None]) -> None:
     figures(crowds.two_writers(tmp_path, EDITS * 2, 1))
 
 
-@pytest.mark.parametrize("style", [*crowds.STYLES, "jq script"])
+@pytest.mark.parametrize("style", [*crowds.REWRITING, "jq script"])
 def test_a_program_that_takes_no_lock(
     tmp_path: Path, figures: Callable[[str], None], style: str
 ) -> None:

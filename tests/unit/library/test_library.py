@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest import mock
@@ -21,51 +19,27 @@ from memtui.library import Library
 from memtui.query import parse_query
 from memtui.search.query_terms import analyze_terms
 from memtui.search.whoosh_index import WhooshIndex
+from memtui.testing.reading_tests import opened_during
 from tests.samples import SAMPLES
+from tests.torture.processes import in_child
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 NOW = datetime(2026, 3, 30, tzinfo=UTC)
-_opened: list[str] | None = None
-_moved: Path | None = None
 
 
-def _note_open(event: str, arguments: tuple[object, ...]) -> None:
-    if _opened is not None and event == "open":
-        _opened.append(str(arguments[0]))
-    if _moved is not None and event == "open" and str(arguments[0]).startswith(str(_moved)):
-        _take_away()
+def take_away_when_read(folder: Path) -> None:
+    """The folder is there when it is listed, and away once a file of it is opened.
 
+    For a process of its own: an audit hook cannot be removed.
+    """
 
-def _take_away() -> None:
-    global _moved
-    away, _moved = _moved, None
-    assert away is not None
-    away.rename(away.with_name("away"))
+    there = [folder]
 
+    def look(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "open" and there and str(arguments[0]).startswith(str(folder)):
+            there.pop().rename(folder.with_name("away"))
 
-sys.addaudithook(_note_open)
-
-
-@contextmanager
-def opened_below(folder: Path) -> Iterator[list[str]]:
-    """Collects the files below a folder that are opened meanwhile."""
-    global _opened
-    _opened, found = [], []
-    try:
-        yield found
-    finally:
-        found.extend(path for path in _opened if path.startswith(str(folder)))
-        _opened = None
-
-
-@contextmanager
-def away_while_read(folder: Path) -> Iterator[None]:
-    """The folder is there when it is listed, away when a file of it is opened, and back after."""
-    global _moved
-    _moved = folder
-    yield
-    assert _moved is None, "nothing in it was read"
-    folder.with_name("away").rename(folder)
+    sys.addaudithook(look)
 
 
 @pytest.fixture
@@ -119,22 +93,24 @@ def test_a_warm_start_opens_no_file_of_the_store(home: Path, tmp_path: Path) -> 
     cache = tmp_path / "cache"
     first = open_library(home, cache)
     first.index()
-    with opened_below(home) as opened:
+
+    def look() -> None:
         second = open_library(home, cache)
         second.index()
         assert contents(second) == contents(first)
         assert contents(second, "soundings") == contents(first, "soundings")
-    assert opened == []
+
+    assert opened_during(look, home) == []
 
 
 def test_a_warm_start_reads_only_what_changed(home: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     open_library(home, cache).index()
     changed = write_facts(home, "atlas", [fact(9, "Atlas moved its soundings to Parquet")])
-    with opened_below(home) as opened:
-        library = open_library(home, cache)
-    assert opened == [str(changed)]
-    assert contents(library, "soundings") == ["Atlas moved its soundings to Parquet"]
+    assert opened_during(lambda: open_library(home, cache), home) == [str(changed)]
+    assert contents(open_library(home, cache), "soundings") == [
+        "Atlas moved its soundings to Parquet"
+    ]
 
 
 def written(folder: Path) -> dict[Path, tuple[int, ...]]:
@@ -350,9 +326,8 @@ def test_the_index_on_disk_follows_changes_and_the_next_start_reads_nothing(
     assert contents(library, '"gauge at Port"') == ["Bo repaired the gauge at Port Ellis"]
     library.save_index()
     assert contents(library, '"gauge at Port"') == ["Bo repaired the gauge at Port Ellis"]
-    with opened_below(home) as opened:
-        assert len(contents(open_library(home, cache))) == 5
-    assert opened == []
+    assert opened_during(lambda: open_library(home, cache), home) == []
+    assert len(contents(open_library(home, cache))) == 5
 
 
 @pytest.mark.slow
@@ -499,13 +474,18 @@ def test_a_word_that_no_memory_has_is_answered_with_one_that_some_have(home: Pat
 
 
 def test_a_folder_that_was_away_while_it_was_read_is_read_when_it_is_back(home: Path) -> None:
-    library = Library.open([home], now=lambda: NOW)
-    with away_while_read(home / "entities" / "atlas"):
+    def look() -> None:
+        library = Library.open([home], now=lambda: NOW)
+        folder = home / "entities" / "atlas"
+        take_away_when_read(folder)
         library.load()
-    assert contents(library, "status:all atlas") == []
-    assert library.refresh()
-    assert len(contents(library, "atlas")) == 2
-    assert library.snapshot.stores[0].unreadable == ()
+        assert contents(library, "status:all atlas") == []
+        folder.with_name("away").rename(folder)
+        assert library.refresh()
+        assert len(contents(library, "atlas")) == 2
+        assert library.snapshot.stores[0].unreadable == ()
+
+    assert in_child(look) == 0
 
 
 def test_a_link_that_leads_nowhere_is_no_change_at_every_look(home: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +21,6 @@ from memtui.library.past_library import library_at
 from memtui.query import parse_query
 from memtui.search import embedding
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
-from tests.unit.search.carrier_for_tests import install
 
 NOW = datetime(2026, 3, 30, tzinfo=UTC)
 TEXTS = [
@@ -48,16 +46,6 @@ QUERIES = [
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     return agent_memory(tmp_path / "memory", {"things": TEXTS})
-
-
-@pytest.fixture
-def carrier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    site = install(tmp_path / "site")
-    monkeypatch.syspath_prepend(str(site))
-    monkeypatch.setenv("PYTHONPATH", str(site))
-    yield site
-    for name in ("tokenizers", "wordllama"):
-        sys.modules.pop(name, None)
 
 
 def library(home: Path, cache: Path | None, choice: Embedding | None = None) -> Library:

@@ -20,6 +20,7 @@ from mcp_types import Implementation
 from memtui.cli.main import run as main
 from memtui.library import Library
 from memtui.mcp.client_configs import CLIENTS
+from tests.own_folders import own_folders
 from tests.secrets_for_tests import TOKEN
 from tests.unit.library.stores_for_tests import agent_memory
 
@@ -49,7 +50,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
         "PYTHONPATH": str(ROOT),
-        **{f"MEMTUI_{name}": str(tmp_path / name.lower()) for name in ("CONFIG", "STATE", "CACHE")},
+        **own_folders(tmp_path),
     }
 
 

@@ -53,13 +53,11 @@ def test_a_person_and_the_agent_are_told_apart_from_tools(tmp_path: Path) -> Non
 
 
 def test_the_review_quotes_the_page_that_a_planted_instruction_comes_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-    for name in ("MEMTUI_CONFIG", "MEMTUI_STATE", "MEMTUI_CACHE"):
-        monkeypatch.setenv(name, str(tmp_path / name))
     folder = home / ".claude" / "projects" / "-srv-shop"
     topic = folder / "memory" / "reference_deploy.md"
     topic.parent.mkdir(parents=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,17 +18,7 @@ from memtui.search import columns, embedding, saved_rows, vectors
 from memtui.search.array_types import Floats
 from memtui.search.embedding import PieceCounts
 from memtui.search.index_worker import build_index
-from tests.unit.search.carrier_for_tests import GROUPS, install
-
-
-@pytest.fixture
-def carrier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    site = install(tmp_path / "site")
-    monkeypatch.syspath_prepend(str(site))
-    monkeypatch.setenv("PYTHONPATH", str(site))
-    yield site
-    for name in ("tokenizers", "wordllama"):
-        sys.modules.pop(name, None)
+from tests.unit.search.carrier_for_tests import GROUPS
 
 
 def memory(number: int, content: str, **values: str) -> Memory:

@@ -116,13 +116,11 @@ def test_the_copy_in_a_fork_is_not_told_again(tmp_path: Path) -> None:
 
 
 def test_the_command_goes_from_a_memory_to_its_session(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-    for name in ("MEMTUI_CONFIG", "MEMTUI_STATE", "MEMTUI_CACHE"):
-        monkeypatch.setenv(name, str(tmp_path / name))
     folder = home / ".claude" / "projects" / "-srv-shop" / "memory"
     folder.mkdir(parents=True)
     file = folder / "project_money.md"

@@ -73,11 +73,11 @@ def test_the_history_says_what_was_typed_in_a_deleted_session(tmp_path: Path) ->
     assert find_deleted("never", at, tmp_path, {}) == (None, [])
 
 
-def test_the_list_warns_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_warns_before(
+    own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-    for name in ("MEMTUI_CONFIG", "MEMTUI_STATE", "MEMTUI_CACHE"):
-        monkeypatch.setenv(name, str(tmp_path / name))
     file = WRITERS["claude"](tmp_path / "home")
 
     def run(*arguments: str) -> str:

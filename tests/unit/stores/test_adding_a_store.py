@@ -17,6 +17,7 @@ import pytest
 from memtui.changes import Act, Change
 from memtui.library import Library
 from tests.long_run import count
+from tests.own_folders import own_folders
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "adding-a-store.md").read_text(encoding="utf-8")
@@ -117,11 +118,14 @@ class Environment:
         (info / "entry_points.txt").write_text(entry_points)
 
     def memtui(self, *arguments: object) -> subprocess.CompletedProcess[str]:
-        places = {f"MEMTUI_{n}": str(self.folder / n) for n in ("STATE", "CACHE", "CONFIG")}
         return subprocess.run(
             [self.folder / "venv" / "bin" / "python", "-m", "memtui", *map(str, arguments)],
             cwd=self.folder,
-            env={"PATH": os.environ["PATH"], "HOME": str(self.folder / "home"), **places},
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(self.folder / "home"),
+                **own_folders(self.folder),
+            },
             capture_output=True,
             text=True,
             check=False,

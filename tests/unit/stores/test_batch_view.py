@@ -13,6 +13,7 @@ from memtui.errors import Refused
 from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.stores.workspace import MAP_PATH
+from memtui.testing.fixtures import contents
 
 from . import simple_memories, workspaces
 from .json_stores.opened import files_below
@@ -94,4 +95,4 @@ def test_documents_are_typed_together_where_the_map_has_no_place_for_it(tmp_path
         "exact_paths": types,
     }
     library.undo()
-    assert {n: d for n, d in files_below(root).items() if ".memtui" not in n} == before
+    assert contents(root) == before

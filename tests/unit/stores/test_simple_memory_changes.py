@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
 from memtui.model import Link
+from memtui.testing.fixtures import contents
 
-from .json_stores.opened import LABEL, Opened, files_below
+from .json_stores.opened import LABEL, Opened
 from .simple_memories import EPISODES, FACTS, SCHEMA, make, opened, put, records
 
 
@@ -25,11 +26,6 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(root: Path) -> Opened:
     return opened(root)
-
-
-def native(root: Path) -> dict[str, bytes]:
-    """The store's own files, without what memtui keeps beside them."""
-    return {name: data for name, data in files_below(root).items() if ".memtui" not in name}
 
 
 # ---- every change, and back ---------------------------------------------------------------------
@@ -86,7 +82,7 @@ def test_a_change_touches_nothing_else_and_undo_gives_the_bytes_back(
     root: Path, style: str, act: Act, id: str, fields: dict[str, object]
 ) -> None:
     store = styled(root, style)
-    before = native(root)
+    before = contents(root)
     memories = {memory.id: memory for memory in store.memories}
     plan = store.do(act, id, **fields)
     touched = {ref.removeprefix(f"{LABEL}:") for ref in plan.refs}
@@ -98,7 +94,7 @@ def test_a_change_touches_nothing_else_and_undo_gives_the_bytes_back(
         assert after[other].extra == memories[other].extra
         assert after[other].status == memories[other].status
     store.undo(plan)
-    assert native(root) == before
+    assert contents(root) == before
     assert {memory.id: memory for memory in store.memories} == memories
 
 
@@ -215,12 +211,12 @@ def test_a_field_that_cannot_hold_it_is_refused(
 
 
 def test_a_rating_is_an_importance_and_the_other_way_round(root: Path, store: Opened) -> None:
-    before = native(root)
+    before = contents(root)
     store.do(Act.RATE, "fact_0a1", rating=1)
     assert store.by_id("fact_0a1").importance == "low"
     store.do(Act.EDIT, "fact_0a1", importance="high")
     assert store.by_id("fact_0a1").extra["rating"] == 5
-    assert native(root) == before
+    assert contents(root) == before
 
 
 def test_an_importance_of_its_own_is_written_in_its_own_terms(root: Path) -> None:
@@ -260,9 +256,9 @@ def test_a_merge_needs_other_facts(store: Opened, others: object) -> None:
 
 
 def test_pins_lie_in_the_record_that_has_a_place_for_them(root: Path, store: Opened) -> None:
-    before = native(root)
+    before = contents(root)
     store.do(Act.PIN, "fact_0a1")
-    assert native(root) == before
+    assert contents(root) == before
     store.do(Act.UNPIN, "fact_0a2")
     assert records(root, "facts.json")["fact_0a2"]["pinned"] is False
     assert [store.by_id(id).pinned for id in ("fact_0a1", "fact_0a2")] == [True, False]

@@ -16,8 +16,9 @@ from memtui.model import Link
 from memtui.stores.markdown.documents import parse_document, with_body
 from memtui.stores.workspace import MAP_PATH
 from memtui.stores.workspace.rules import TypeMap, parse_type_map
+from memtui.testing.fixtures import contents
 
-from .json_stores.opened import LABEL, Opened, files_below
+from .json_stores.opened import LABEL, Opened
 from .workspaces import TYPES, make, opened, put, put_map
 
 
@@ -31,13 +32,8 @@ def store(root: Path) -> Opened:
     return opened(root)
 
 
-def native(root: Path) -> dict[str, bytes]:
-    """The workspace's own files, without what memtui keeps beside them."""
-    return {name: data for name, data in files_below(root).items() if ".memtui" not in name}
-
-
 def changed_files(before: dict[str, bytes], root: Path) -> set[str]:
-    after = native(root)
+    after = contents(root)
     return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
 
 
@@ -63,7 +59,7 @@ def test_an_edit_of_the_text_keeps_everything_else(root: Path, data: bytes) -> N
     file = put(root, "odd.md", data)
     store = opened(root)
     content = store.by_id("odd.md").content
-    before = native(root)
+    before = contents(root)
     plan = store.do(Act.EDIT, "odd.md", content=content.replace("One", "Uno"))
     assert file.read_bytes() == data.replace(b"One", b"Uno")
     assert changed_files(before, root) == {"odd.md"}
@@ -150,14 +146,14 @@ def test_a_field_changes_on_its_line_and_no_other_byte(root: Path) -> None:
 
 
 def test_a_title_that_is_a_heading_changes_in_the_heading(root: Path, store: Opened) -> None:
-    before = native(root)
+    before = contents(root)
     store.do(Act.EDIT, "GOALS.md", title="Aims")
     assert (root / "GOALS.md").read_text() == "# Aims\n\nShip the lighthouse.\n"
     assert changed_files(before, root) == {"GOALS.md"}
 
 
 def test_a_document_without_frontmatter_gets_none_by_the_way(root: Path, store: Opened) -> None:
-    before = native(root)
+    before = contents(root)
     store.do(Act.EDIT, "GOALS.md", tags=["aim"], importance="low")
     found = store.by_id("GOALS.md")
     assert (found.tags, found.importance) == (("aim",), "low")
@@ -199,7 +195,7 @@ def test_what_a_document_cannot_have_is_refused_with_a_reason(store: Opened) -> 
 
 
 def test_pins_and_links_lie_beside_the_workspace(root: Path, store: Opened) -> None:
-    before = native(root)
+    before = contents(root)
     store.do(Act.PIN, "GOALS.md")
     plan = store.do(Act.LINK, "GOALS.md", relation="follows", target="ABOUT.md")
     goals = store.by_id("GOALS.md")
@@ -214,7 +210,7 @@ def test_pins_and_links_lie_beside_the_workspace(root: Path, store: Opened) -> N
 
 
 def test_a_new_document_goes_where_it_is_told(root: Path, store: Opened) -> None:
-    before = native(root)
+    before = contents(root)
     plan = store.do(
         Act.ADD, content="Wipe it daily.", title="Lens care", entity="knowledge/care", tags=["lens"]
     )
@@ -226,7 +222,7 @@ def test_a_new_document_goes_where_it_is_told(root: Path, store: Opened) -> None
         "---\ntags: [lens]\n---\n# Lens care\n\nWipe it daily.\n"
     )
     store.undo(plan)
-    assert native(root) == before
+    assert contents(root) == before
 
 
 def test_a_new_task_has_a_state_and_a_new_entry_its_day(store: Opened) -> None:
@@ -268,13 +264,13 @@ def test_a_document_that_exists_is_never_written_over(root: Path, store: Opened)
 
 
 def test_deleting_names_who_links_there_and_undo_brings_it_back(root: Path, store: Opened) -> None:
-    before = native(root)
+    before = contents(root)
     store.do(Act.PIN, "GOALS.md")
     plan = store.do(Act.DELETE, "GOALS.md")
     assert plan.warnings == ("ABOUT.md names it and will point nowhere",)
     assert not (root / "GOALS.md").exists()
     store.undo(plan)
-    assert native(root) == before
+    assert contents(root) == before
     assert store.by_id("GOALS.md").pinned
 
 
@@ -286,7 +282,7 @@ def typed(root: Path) -> TypeMap:
 
 
 def test_a_type_is_one_entry_of_the_map(root: Path, store: Opened) -> None:
-    before = native(root)
+    before = contents(root)
     plan = store.do(Act.RETYPE, "README.md", type="project")
     assert store.by_id("README.md").type == "project"
     assert changed_files(before, root) == {MAP_PATH}
@@ -294,18 +290,18 @@ def test_a_type_is_one_entry_of_the_map(root: Path, store: Opened) -> None:
     assert types["exact_paths"].pop("README.md") == "project"
     assert types == TYPES
     store.undo(plan)
-    assert native(root) == before
+    assert contents(root) == before
 
 
 def test_a_pattern_names_every_document_it_would_type(root: Path, store: Opened) -> None:
-    before = native(root)
+    before = contents(root)
     plan = store.do(Act.RETYPE, pattern="knowledge/**/*.md", type="preference")
     assert plan.refs == (f"{LABEL}:knowledge/lantern.md",)
     assert plan.warnings == ("knowledge/lantern.md: no type -> preference",)
     assert store.by_id("knowledge/lantern.md").type == "preference"
     assert store.by_id("knowledge/designs/lamp.md").type == "project"
     store.undo(plan)
-    assert native(root) == before
+    assert contents(root) == before
 
 
 def test_taking_a_pattern_away_names_what_loses_its_type(store: Opened) -> None:
@@ -319,12 +315,12 @@ def test_several_types_planned_side_by_side_are_all_written(root: Path, store: O
         store.plan(Act.RETYPE, path, type="goal")
         for path in ("README.md", "knowledge/lantern.md", "lessons/ropes.md")
     ]
-    before = native(root)
+    before = contents(root)
     store.do_edits(tuple(edit for plan in plans for edit in plan.edits))
     assert {store.by_id(plan.refs[0].removeprefix("s:")).type for plan in plans} == {"goal"}
     for plan in reversed(plans):
         store.undo(plan)
-    assert native(root) == before
+    assert contents(root) == before
 
 
 def test_a_rule_that_another_program_adds_meanwhile_is_kept(root: Path, store: Opened) -> None:

@@ -44,11 +44,22 @@ class TestTeamConformance(AskedConformance):
 
 def test_many_hits_are_sampled_and_said_to_be(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memtui.team.store.MAX_COUNTED", 100)
+    monkeypatch.setattr("memtui.team.store.SURELY_FEW", 10)
     monkeypatch.setattr("memtui.team.store.SAMPLED", 2_000)
     query = parse_query("", NOW)
     found, wanted = both.stored.facets(query), both.asked.facets(query)
     assert found.accuracy is Accuracy.ABOUT
     whole = sum(wanted.counts["type"].values())
+    for line, accuracy in (
+        ("zzq", Accuracy.EXACT),
+        ("OPS", Accuracy.ABOUT),
+        ("id:0000001", Accuracy.EXACT),
+    ):
+        asked = parse_query(line, NOW)
+        few = both.stored.facets(asked)
+        assert few.accuracy is accuracy
+        if accuracy is Accuracy.EXACT:
+            assert few.counts["type"] == dict(both.asked.facets(asked).counts["type"])
     assert sum(found.counts["type"].values()) == pytest.approx(whole, rel=0.3)
 
 

@@ -145,6 +145,20 @@ def test_a_question_that_takes_too_long_is_stopped(
     assert store.find(EVERY, None, 1).memories == ()
 
 
+def test_where_an_answer_takes_too_long_the_newest_hits_come_alone(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = team.open()
+    add(store, "deploy on Fridays")
+    store.close()
+    monkeypatch.setattr("memtui.team.connection._SETTINGS", "set statement_timeout = 50")
+    slow = Sql("select count(*) from pg_sleep(5)")
+    monkeypatch.setattr(TeamStore, "_count", lambda *_: slow)
+    answer = store.answer(parse_query("deploy", datetime.now(UTC)), 5_000, 1_000)
+    assert len(answer.page.memories) == 1
+    assert not any(answer.facets.counts.values())
+
+
 def test_a_question_is_cancelled_and_the_next_one_is_not(team: Team) -> None:
     store = team.open()
     store.find(EVERY, None, 1)

@@ -66,9 +66,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def top(made_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("CONFIG", "STATE", "CACHE"):
-        monkeypatch.setenv(f"MEMTUI_{name}", str(tmp_path / name.lower()))
+def top(made_once: Path, own_places: None, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made_once, tmp_path / "memfs"))
 
 

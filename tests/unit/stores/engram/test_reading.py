@@ -16,6 +16,7 @@ import pytest
 from memtui.changes import Act
 from memtui.stores.base import Shard
 from memtui.stores.engram import FORMAT
+from memtui.testing.reading_tests import opened_during
 
 from .invented import (
     FIRST_OBSERVATIONS,
@@ -281,27 +282,16 @@ def test_a_store_that_was_at_rest_sees_what_starts_later(folder: Path) -> None:
         assert everything(store).get("bells:1").content == "written just now"
 
 
-_OPENED: list[str] = []
-_WATCHING: list[str] = []
-
-
-def _on_open(event: str, arguments: tuple[object, ...]) -> None:
-    if event == "open" and _WATCHING and str(arguments[0]).startswith(_WATCHING[0]):
-        _OPENED.append(str(arguments[0]))
-
-
 def test_the_database_and_its_shm_are_never_opened_by_python(folder: Path) -> None:
     """Closing them would drop SQLite's locks; it holds none on the -wal."""
-    _OPENED.clear()
-    sys.addaudithook(_on_open)
-    _WATCHING.append(str(folder / "engram.db"))
-    try:
+
+    def look() -> None:
         with _running_engram(folder):
             everything(open_store(folder))
         everything(open_store(folder))
-    finally:
-        _WATCHING.clear()
-    assert set(_OPENED) == {str(folder / "engram.db-wal")}
+
+    opened = opened_during(look, folder / "engram.db")
+    assert {each for each in opened if not each.startswith("file:")} == {f"{folder}/engram.db-wal"}
 
 
 # -- finding it ------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
 from memtui.files.save_hooks import NullRecorder
 from memtui.model import Link
+from memtui.testing.fixtures import contents
 
 from .opened import LABEL, Opened, files_below, open_agent_memory
 from .programs import AgentMemoryPrograms
@@ -23,8 +24,7 @@ def programs(tmp_path: Path) -> AgentMemoryPrograms:
 
 def native(programs: AgentMemoryPrograms) -> dict[str, bytes]:
     """The store's own files, without what memtui keeps beside them."""
-    found = files_below(programs.workspace)
-    return {name: data for name, data in found.items() if ".memtui" not in name}
+    return contents(programs.workspace)
 
 
 def add(opened: Opened, content: str, entity: str = "people/alice", **fields: object) -> str:

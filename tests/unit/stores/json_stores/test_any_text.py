@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtui.changes import Act
+from memtui.testing.fixtures import contents
 
-from .opened import LABEL, Opened, files_below, open_agent_memory, open_ambient
+from .opened import LABEL, Opened, open_agent_memory, open_ambient
 from .programs import AgentMemoryPrograms, AmbientProgram
 
 TEXTS = st.text(st.characters(), min_size=1, max_size=80).filter(str.strip) | st.sampled_from(
@@ -27,7 +28,7 @@ ACTS = st.sampled_from([Act.EDIT, Act.SUPERSEDE, Act.ADD])
 
 
 def all_files(opened: Opened) -> dict[str, bytes]:
-    return {n: d for n, d in files_below(opened.store.root).items() if ".memtui" not in n}
+    return contents(opened.store.root)
 
 
 def check(opened: Opened, id: str, act: Act, text: str, entity: str) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from memtui.changes import Act, Change
+from memtui.testing.fixtures import contents
 
-from .opened import LABEL, NOW, Opened, files_below, open_agent_memory, open_ambient
+from .opened import LABEL, NOW, Opened, open_agent_memory, open_ambient
 from .programs import AgentMemoryPrograms, AmbientProgram
 
 
@@ -26,7 +27,7 @@ def changes(act: Act, ids: list[str], **fields: Any) -> list[Change]:
 
 
 def native(opened: Opened) -> dict[str, bytes]:
-    return {n: d for n, d in files_below(opened.store.root).items() if ".memtui" not in n}
+    return contents(opened.store.root)
 
 
 @pytest.fixture
