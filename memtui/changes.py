@@ -403,18 +403,4 @@ def _folder_texts(tree: Mapping[str, Any] | None) -> dict[str, str]:
 def _lines(values: Mapping[str, Any] | None) -> str | None:
     if values is None:
         return None
-    shown = ((name, value) for name, value in values.items() if name != "shard")
-    return "".join(f"{name}: {_words(value)}\n" for name, value in shown)
-
-
-def _words(value: Any) -> str:
-    """A value of a row or of an entry of the sidecar as a person reads it."""
-    if isinstance(value, Mapping):
-        if "relation" in value and "target" in value:
-            return f"{value['relation']} {value['target']}"
-        return (
-            "the memory as it was" if "memory" in value else ", ".join(map(_words, value.values()))
-        )
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_words, value))
-    return "" if value is None else "yes" if value is True else str(value)
+    return "".join(f"{name}: {'' if value is None else value}\n" for name, value in values.items())

@@ -107,15 +107,14 @@ class Planned(Struct, frozen=True):
         return replace(self, plans=tuple(plans)) if refs else self
 
     def diffs(self, report: Report = silent, cancelled: IsCancelled = never) -> list[FileDiff]:
-        """Return what changes before and after. Raises Conflict if a file changed since.
+        """Return each file and row before and after. Raises Conflict if one changed since.
 
         `report` is called with the files compared; Cancelled is raised when `cancelled` is true.
         """
         edits = [edit for store_edits in self.parts for edit in store_edits.edits]
-        single = (Kind.ROW, Kind.SIDECAR)
-        files = [edit for edit in edits if edit.kind not in single]
-        others = [diff for edit in edits if edit.kind in single for diff in edit_diffs(edit)]
-        return [*preview(files, report, cancelled), *others]
+        files = [edit for edit in edits if edit.kind is not Kind.ROW]
+        rows = [diff for edit in edits if edit.kind is Kind.ROW for diff in edit_diffs(edit)]
+        return [*preview(files, report, cancelled), *rows]
 
 
 def planned_import(plan: ImportPlan, title: str = "") -> Planned:

@@ -284,7 +284,7 @@ def check_texts(memories: Sequence[Memory], texts: Sequence[CheckedText]) -> Ite
             yield _at(FindingKind.SECRET, memory, message)
     for memory, text in pairs:
         reasons = text.reasons
-        if reasons and _instructs_by_itself(memory):
+        if _instructs_by_itself(memory):
             reasons = tuple(reason for reason in reasons if reason in HIDDEN)
         if reasons:
             yield _at(FindingKind.INSTRUCTION, memory, "; ".join(reasons))
