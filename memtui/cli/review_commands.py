@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from memtui import paths
 from memtui.changes import Act
 from memtui.cli.options import argument, command, option
 from memtui.cli.output import (
@@ -65,7 +66,7 @@ def review(
     """List the review queue, or decide on proposals by their ids.
 
     \b
-    memtui review                   list what could be tidied
+    memtui review [PATH...]         list what could be tidied, of these stores
     memtui review show ID           print the diff of a proposal
     memtui review accept ID...      make its changes; undo reverts them as one step
     memtui review accept --all      make the changes of all; hints are skipped
@@ -75,6 +76,8 @@ def review(
 
     Nothing is changed without `accept`. A hint proposes no change: it names memories to look at.
     """
+    if arguments and arguments[0] not in ("list", *_VERBS) and all(map(paths.is_place, arguments)):
+        stores, arguments = (*stores, *arguments), ()
     is_reading = not arguments or arguments[0] in ("list", "show")
     library = read_library(stores) if is_reading else load_library(stores)
     queue = _queue_of(library, clones)

@@ -476,7 +476,7 @@ async def test_a_change_on_disk_is_shown_while_the_form_is_open(tmp_path: Path) 
 
         path.write_text("# Ports\n\nThe api has 9000.\n\nThe site has 8200.\n")
         on.browse.worker.refresh()
-        await on.until(lambda: "changed on disk meanwhile: text" in on.text(), "it is said")
+        await on.until(lambda: "changed meanwhile: text" in on.text(), "it is said")
 
         await write(on, "# Ports\n\nThe api has 8123.\n\nThe site has 9100.\n")
         await on.until(lambda: "another program changed this memory" in on.text(), "it is said")

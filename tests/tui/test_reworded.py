@@ -135,7 +135,7 @@ async def test_a_text_that_changes_under_a_form_is_a_conflict_that_both_can_stay
         memory = await opened(on, name)
         rewrite(memory, f"{memory.content} (checked)")
         on.browse.worker.refresh()
-        await on.until(lambda: "changed on disk meanwhile: text" in on.text(), "it is said")
+        await on.until(lambda: "changed meanwhile: text" in on.text(), "it is said")
         assert "deleted" not in on.text()
         prose(on).set_raw(f"Mine: {memory.content}")
         await on.rest()

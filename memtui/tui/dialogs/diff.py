@@ -122,7 +122,7 @@ class ConflictScreen(TextDialog[str]):
     Dismissed with `theirs`, `mine` or `both`; None leaves the conflict open, without losing text.
     """
 
-    heading = "Conflict: changed on disk"
+    heading = "Conflict: changed meanwhile"
     BINDINGS = [
         ("escape,q", "dismiss"),
         ("t", f"choose('{THEIRS}')", THEIRS),
@@ -161,7 +161,7 @@ class ConflictScreen(TextDialog[str]):
         base = self._conflict.base
         texts = [
             ("As you opened it", base, None),
-            ("Theirs (on disk)", self._conflict.theirs, base),
+            ("Theirs, as it is now", self._conflict.theirs, base),
             ("Yours", self._conflict.yours, base),
         ]
         if width >= SIDE_BY_SIDE_FROM:

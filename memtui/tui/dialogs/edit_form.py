@@ -261,10 +261,10 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         if base is None or read is None or now is None:
             return ()
         changed = ", ".join(LABELS[name].lower() for name in change_forms.differing(read, now))
-        on_disk = f"changed on disk meanwhile: {changed}" if changed else ""
+        by_others = f"changed meanwhile: {changed}" if changed else ""
         count = self._count_marks()
         marked = f"{text.counted(count, 'conflict')} {MARKED}" if count else ""
-        reasons = filter(None, (change_forms.superseded_meanwhile(base, now), on_disk, marked))
+        reasons = filter(None, (change_forms.superseded_meanwhile(base, now), by_others, marked))
         return tuple(OutcomeLine(why, Tone.WARNING, "!") for why in reasons)
 
     def note_change(self) -> None:
