@@ -191,8 +191,12 @@ class JobRunner:
 
 SETTLE_MS = 100
 """Changes this close together are reported once."""
-WAKE_MS = 5_000
+WAKE_MS = 500
 """After so long the watcher returns to Python though nothing changed."""
+
+
+LONGEST_BEGIN = 10.0
+"""Seconds that are waited for the system to watch."""
 
 
 class FileWatcher:
@@ -205,10 +209,15 @@ class FileWatcher:
         self._ended = threading.Event()
         self.is_watching = True
         """False once the system reports no changes."""
+        self._begun = threading.Event()
         threading.Thread(target=self._watch, name="watch", daemon=True).start()
 
     def end(self) -> None:
         self._ended.set()
+
+    def wait_until_watching(self) -> None:
+        """Wait until no change is missed any more, or it is clear that none is reported."""
+        self._begun.wait(LONGEST_BEGIN)
 
     def _watch(self) -> None:
         from watchfiles import watch
@@ -219,10 +228,13 @@ class FileWatcher:
                 step=SETTLE_MS,
                 stop_event=self._ended,
                 rust_timeout=WAKE_MS,
-                yield_on_timeout=False,
+                yield_on_timeout=True,
                 raise_interrupt=False,
             ):
-                self._touched(frozenset(path for _, path in changes))
+                self._begun.set()
+                if changes:
+                    self._touched(frozenset(path for _, path in changes))
         except (OSError, RuntimeError):
             self.is_watching = False
+            self._begun.set()
             return  # no inotify, too many watches, a folder gone: the re-scan sees it anyway

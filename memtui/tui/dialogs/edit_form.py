@@ -242,6 +242,10 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             self.say(change_worker.describe_progress(progress))
 
     def _previewed(self, found: Preview | None) -> None:
+        if not self.query(OutcomeLines):  # it is not shown yet, or no longer
+            if self.is_open:
+                self.call_later(self._previewed, found)
+            return
         self.is_previewing, self._preview, self._is_conflict = False, found, False
         if found is None:
             self.say(*self._meanwhile(), *[NO_CHANGES][self._is_marked :])

@@ -206,7 +206,11 @@ class EverywhereScreen(Dialog[str]):
             self._progress.display = True
             self._progress.show("looking for sessions")
 
+        watcher = self._watcher
+
         def work(job: Job) -> list[str]:
+            if watcher is not None:
+                watcher.wait_until_watching()
             self._sessions.look(only or None)
             if not only:
                 job.call(self.if_open(lambda _: self._search()), None)
