@@ -58,7 +58,8 @@ class ScreenServer:
             "COLORTERM": "truecolor",
             paths.SERVED_VARIABLE: mode,
         }
-        self._tabs: set[Terminal] = set()
+        self._tabs: dict[Terminal, asyncio.Task[None]] = {}
+        """Terminal -> the task that sends its output."""
         self._endings: set[asyncio.Task[None]] = set()
 
     def application(self) -> web.Application:
@@ -123,13 +124,10 @@ class ScreenServer:
         size = (_number(request.query.get(name), 0) for name in ("width", "height"))
         columns, rows = (asked or usual for asked, usual in zip(size, DEFAULT_SIZE, strict=True))
         terminal = await Terminal.start(self._command, self._environ, columns, rows)
-        self._tabs.add(terminal)
-        output = asyncio.create_task(_send_output(terminal, socket))
+        self._tabs[terminal] = asyncio.create_task(_send_output(terminal, socket))
         try:
             await _follow(terminal, socket)
         finally:
-            output.cancel()
-            await asyncio.wait([output])
             ending = asyncio.create_task(self._end(terminal))
             self._endings.add(ending)
             ending.add_done_callback(self._endings.discard)
@@ -137,8 +135,10 @@ class ScreenServer:
         return socket
 
     async def _end(self, terminal: Terminal) -> None:
-        if terminal in self._tabs:
-            self._tabs.remove(terminal)
+        output = self._tabs.pop(terminal, None)
+        if output is not None:
+            output.cancel()
+            await asyncio.wait([output])
             await terminal.end()
 
     async def _end_all(self, _: web.Application) -> None:

@@ -6,12 +6,14 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import pytest
+import watchfiles
 
 from memtui import paths
 from memtui.sessions.chosen import programs_on
+from memtui.tui.dialogs import everywhere
 from memtui.tui.dialogs.everywhere import EverywhereScreen
 from tests.secrets_for_tests import TOKEN
 from tests.unit.sessions.transcripts import claude_line, write_lines
@@ -98,9 +100,16 @@ async def test_fields_and_their_values_are_completed(root: Path, tmp_path: Path)
         await on.sees("1 message ")
 
 
-async def test_a_new_message_of_a_running_session_comes_up(root: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("reports", [True, False])
+async def test_a_new_message_of_a_running_session_comes_up(
+    root: Path, tmp_path: Path, reports: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the system reports no changes, such as without a free inotify instance."""
     home = tmp_path / "home"
     async with with_sessions(root, home, "claude") as on:
+        if not reports:
+            monkeypatch.setattr(everywhere, "LOOK_AGAIN", 0.5)
+            monkeypatch.setattr(watchfiles, "watch", _no_reports)
         await search(on, "zanzibar")
         await on.sees("no matches")
         screen = on.app.screen
@@ -114,6 +123,10 @@ async def test_a_new_message_of_a_running_session_comes_up(root: Path, tmp_path:
         await on.press("/", "ctrl+u")
         await on.type("deploy")
         await on.sees("Said in sessions")  # the others are still there
+
+
+def _no_reports(*_: object, **__: object) -> Never:
+    raise OSError("Too many open files")
 
 
 async def test_a_former_version_is_compared_with_what_is_said_now(

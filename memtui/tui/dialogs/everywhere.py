@@ -62,6 +62,8 @@ from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone
 PLACEHOLDER = 'words, "a phrase", begin*, project:shop role:user session:1f program:codex since:7d'
 SEARCH_WHILE_INDEXING = 2.0
 """Seconds between two searches of an index that grows."""
+LOOK_AGAIN = 5.0
+"""Seconds between two looks at the sessions where the system reports no changes of files."""
 FORMER_PAUSE = 0.2
 """Seconds without another letter before former texts are searched: git is asked for them."""
 MAX_COMPARED = 8_000
@@ -157,6 +159,7 @@ class EverywhereScreen(Dialog[str]):
         self.update_keys()
         self._survey()
         self._update()
+        self.set_interval(LOOK_AGAIN, self._look_again)
 
     def on_unmount(self) -> None:
         if self._indexing is not None:
@@ -203,7 +206,7 @@ class EverywhereScreen(Dialog[str]):
         if only:
             programs = tuple(name for name in programs if _keeps(name, only))
         else:
-            self._progress.display = True
+            self._progress.display = self.working
             self._progress.show("looking for sessions")
 
         watcher = self._watcher
@@ -241,6 +244,11 @@ class EverywhereScreen(Dialog[str]):
             on_progress=self.if_open(self._show_progress),
             only_reads=True,
         )
+
+    def _look_again(self) -> None:
+        is_watched = self._watcher is not None and self._watcher.is_watching
+        if self._on and self._indexing is None and not is_watched:
+            self._update()
 
     def _show_progress(self, progress: Progress) -> None:
         if self._indexing is None:

@@ -191,8 +191,8 @@ async def test_a_page_that_is_loaded_again_finds_what_was_kept(tmp_path: Path) -
         await says(tab, "ready")
         await tab.close()
         tab = await site.tab()
-        assert file.read_text() == "kept"
         await says(tab, "ready")
+        assert file.read_text() == "kept"
 
 
 async def test_a_tab_without_keys_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
