@@ -306,7 +306,9 @@ class LibraryWorker:
 
     def watch(self) -> None:
         """Refresh as soon as the system reports a change in the stores."""
-        if self.present is not None and self._watcher is None:
+        if self.present is None or self._is_closed.is_set():
+            return
+        if self._watcher is None:
             queried = self.present.queried
             roots = [s.root for s in self.present.stores if s.label not in queried.stores]
             if roots:
