@@ -384,8 +384,6 @@ class MemtuiApp(App[None]):
         self.is_ending = True
         self.key_queue.stop()
         self._keep_drafts()
-        if hasattr(self, "browse"):
-            self.browse.worker.end_watching()
         super().exit(result, return_code, message)
 
     def wait_for_writes(self) -> None:

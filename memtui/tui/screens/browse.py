@@ -137,6 +137,9 @@ class BrowseScreen(PaneScreen):
         self.focus_pane(self.pane)
         self.memories.explain("Opening stores…")
 
+    def on_unmount(self) -> None:
+        self.worker.end_watching()
+
     def use_settings(self, before: Settings, now: Settings) -> None:
         """Use settings that were changed while the screen is open."""
         self.memories.use_settings(now)
