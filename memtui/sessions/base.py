@@ -55,7 +55,8 @@ class Transcripts(ABC):
         """The messages of a session in the order of the file.
 
         Context that the program injects is left out. `start` is the `end` of an earlier reading of
-        a file that has only grown since. Raises UnreadableFile.
+        a file that has only grown since, or of a database the id of a row: those behind it are
+        wanted. Raises UnreadableFile.
         """
 
 
@@ -112,8 +113,10 @@ class WholeTranscripts(Transcripts):
             yield replace(head, title=head.title or title_of(messages))
 
     def messages(self, session: Session, reading: Reading, start: int = 0) -> Iterator[Message]:  # noqa: ARG002
-        """See `Transcripts.messages`; it is read from its beginning whatever `start` says."""
-        return iter(self.read(session, reading)[1])
+        """See `Transcripts.messages`; it is always read from its beginning."""
+        messages = self.read(session, reading)[1]
+        reading.end = 0
+        return iter(messages)
 
 
 def title_of(messages: Iterable[Message]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -343,6 +344,101 @@ def pi(home: Path) -> Path:
     target.parent.mkdir(parents=True)
     path.rename(target)
     return target
+
+
+def growing(file: Path) -> Iterator[None]:
+    """Write a session again as its program does, with a stop after each message; of a database a
+    row is changed and one removed, too."""
+    if file.suffix == ".json":
+        history = json.loads(file.read_text("utf-8"))
+        for count in range(1, len(history) + 1):
+            file.write_text(json.dumps(history[:count]), "utf-8")
+            yield
+    elif file.suffix == ".jsonl":
+        lines = file.read_text("utf-8").splitlines(keepends=True)
+        file.write_text("", "utf-8")
+        for line in lines:
+            with file.open("a", encoding="utf-8") as end:
+                end.write(line)
+            yield
+    else:
+        table = "part" if file.name == "opencode.db" else "messages"
+        column = "data" if table == "part" else "content"
+        with closing(sqlite3.connect(file, isolation_level=None)) as program:
+            rows = program.execute(f"SELECT * FROM {table}").fetchall()
+            program.execute(f"DELETE FROM {table}")
+            marks = ", ".join("?" * len(rows[0]))
+            for row in rows:
+                program.execute(f"INSERT INTO {table} VALUES ({marks})", row)
+                yield
+                program.execute(
+                    f"UPDATE {table} SET {column} = replace({column}, 'invoices', 'expenses')"
+                )
+                yield
+            program.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            yield
+
+
+_MEANINGS = frozenset(
+    {"type", "role", "kind", "status", "tool", "timestamp", "startTime", "$rewindTo"}
+)
+"""Fields whose text says what a line is, or when it was written."""
+_COLUMNS = {
+    "sessions": ("source", "title", "cwd"),
+    "messages": ("content", "tool_calls"),
+    "session": ("directory", "title"),
+    "part": ("data",),
+}
+"""Table of a database -> its columns with texts of the program, in JSON or not."""
+
+
+def change_texts(file: Path, change: Callable[[str], str]) -> None:
+    """Change each text in a session, but for those that say what a line is, and ids."""
+
+    def changed(_: int, value: Any, field: str) -> Any:
+        is_id = field.casefold().endswith(("id", "uuid"))
+        is_text = isinstance(value, str) and field not in _MEANINGS and not is_id
+        return change(value) if is_text else value
+
+    _change(file, changed)
+
+
+def change_values(file: Path, new: Any, is_changed: Callable[[int], bool]) -> None:
+    """Put this in place of some of the values of a session, which are numbered."""
+    _change(file, lambda at, value, _: new if is_changed(at) else value)
+
+
+def _change(file: Path, change: Callable[[int, Any, str], Any]) -> None:
+    count = -1
+
+    def walk(value: Any, field: str) -> Any:
+        nonlocal count
+        if isinstance(value, dict):
+            value = {key: walk(each, key) for key, each in value.items()}
+        elif isinstance(value, list):
+            value = [walk(each, field) for each in value]
+        count += 1
+        return change(count, value, field)
+
+    if file.suffix != ".db":
+        is_lines = file.suffix == ".jsonl"
+        texts = file.read_text("utf-8").splitlines() if is_lines else [file.read_text("utf-8")]
+        changed = [json.dumps(walk(json.loads(text), "line")) for text in texts]
+        file.write_text("".join(f"{text}\n" for text in changed), "utf-8")
+        return
+    with closing(sqlite3.connect(file, isolation_level=None)) as program:
+        for table, columns in _COLUMNS.items():
+            known = {row[1] for row in program.execute(f"PRAGMA table_info({table})")}
+            for column in columns if known else ():
+                for id, value in program.execute(f"SELECT rowid, {column} FROM {table}").fetchall():
+                    is_json = isinstance(value, str) and value[:1] in ("{", "[")
+                    new = walk(json.loads(value) if is_json else value, column)
+                    if not isinstance(new, str | None):
+                        new = json.dumps(new)
+                    told = new.encode("utf-8", "replace") if isinstance(new, str) else new
+                    program.execute(
+                        f"UPDATE {table} SET {column} = CAST(? AS TEXT) WHERE rowid = ?", (told, id)
+                    )
 
 
 WRITERS: Mapping[str, Callable[[Path], Path]] = {
