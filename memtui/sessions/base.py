@@ -80,18 +80,26 @@ class JsonLineTranscripts(Transcripts):
         """The session of the file, from its first lines."""
         changed, size = _status(file)
         session = Session(self.name, file.stem, file, changed=changed, size=size)
+        yield self.describe(session, read_lines(file, Reading()))
+
+    def describe(self, session: Session, lines: Iterable[Line]) -> Session:
+        """The session with what its first lines say of it."""
         reader, reading = self.reader(session), Reading()
         title = ""
-        for number, line in enumerate(read_lines(file, reading), 1):
+        for number, line in enumerate(lines, 1):
             title = title or title_of(reader.read(line, reading))
             if number >= HEAD_LINES or (title and reader.session.cwd):
                 break
-        yield replace(reader.session, title=reader.session.title or title)
+        return replace(reader.session, title=reader.session.title or title)
+
+    def lines(self, session: Session, reading: Reading, start: int) -> Iterator[Line]:
+        """The lines of a session from the offset `start` on. Raises UnreadableFile."""
+        return read_lines(session.path, reading, start)
 
     def messages(self, session: Session, reading: Reading, start: int = 0) -> Iterator[Message]:
         """See `Transcripts.messages`."""
         reader = self.reader(session)
-        for line in read_lines(session.path, reading, start):
+        for line in self.lines(session, reading, start):
             yield from reader.read(line, reading)
         yield from reader.rest()
 

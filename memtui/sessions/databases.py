@@ -11,9 +11,9 @@ from __future__ import annotations
 import sqlite3
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 from msgspec.structs import replace
@@ -45,6 +45,8 @@ from memtui.sessions.message import (
 )
 from memtui.stores.sqlite.connection import read_or_raise
 
+T = TypeVar("T")
+
 
 class DatabaseTranscripts(Transcripts):
     """A program whose sessions are rows of a database."""
@@ -69,18 +71,19 @@ class DatabaseTranscripts(Transcripts):
 
     def sessions(self, file: Path) -> Iterator[Session]:
         """The sessions in the database."""
-        rows = _read(file, lambda c: select(c, self.session_table, self.session_columns))
+        rows = read_database(file, lambda c: select(c, self.session_table, self.session_columns))
         return (self.describe(row, file) for row in rows)
 
     def messages(self, session: Session, reading: Reading, start: int = 0) -> Iterator[Message]:
         """See `Transcripts.messages`; rows may change, so an update reads all."""
-        found = _read(
+        found = read_database(
             session.path, lambda connection: list(self.read(session, connection, reading))
         )
         return (message for message in found if message.place.offset > start)
 
 
-def _read(file: Path, work: Any) -> Any:
+def read_database(file: Path, work: Callable[[sqlite3.Connection], T]) -> T:
+    """What `work` reads of a database, which is left as it is. Raises UnreadableFile."""
     try:
         return read_or_raise(file, work)
     except StoreError as error:
@@ -141,7 +144,7 @@ class Hermes(DatabaseTranscripts):
     def sessions(self, file: Path) -> Iterator[Session]:
         """The sessions in the database; `ended_at` is empty while one may be resumed."""
         query = "SELECT session_id, MAX(timestamp) FROM messages GROUP BY session_id"
-        last = _read(file, lambda connection: dict(connection.execute(query)))
+        last = read_database(file, lambda connection: dict(connection.execute(query)))
         for session in super().sessions(file):
             time = parse_time(last.get(session.id))
             yield replace(session, changed=time) if time else session

@@ -19,6 +19,7 @@ from memtui.search.session_index import SessionIndex
 from memtui.sessions import Message, Reading, find_program, find_sessions
 from memtui.stores.sqlite import connection
 from tests.unit.sessions.transcripts import (
+    ROWS,
     SAID,
     WRITERS,
     change_texts,
@@ -79,7 +80,7 @@ def test_half_a_character_and_broken_utf_8_cost_no_message(tmp_path: Path, name:
     file = WRITERS[name](tmp_path)
     before = len(read(tmp_path, name))
     change_texts(file, lambda text: text.replace("cents", "cents \ud83d"))
-    if file.suffix != ".db":
+    if file.name not in ROWS:
         file.write_bytes(file.read_bytes().replace(b"euro", b"\xe9uro"))
     messages = read(tmp_path, name)
     assert len(messages) == before
@@ -118,11 +119,11 @@ def test_a_file_cut_at_any_byte_or_of_other_bytes_is_read_or_named(
                 list(find_program(name).messages(session, Reading()))
 
 
-@pytest.mark.parametrize("name", ["hermes", "opencode"])
+@pytest.mark.parametrize("name", ["hermes", "opencode", "openclaw"])
 def test_a_row_that_is_too_large_is_counted_and_the_others_read(tmp_path: Path, name: str) -> None:
     file = WRITERS[name](tmp_path)
     before = read(tmp_path, name)
-    table, column = ("part", "data") if name == "opencode" else ("messages", "content")
+    table, column = ROWS[file.name]
     with closing(sqlite3.connect(file, isolation_level=None)) as program:
         last = f"rowid = (SELECT MAX(rowid) FROM {table})"
         program.execute(

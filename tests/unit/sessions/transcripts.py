@@ -98,7 +98,7 @@ def codex(home: Path) -> Path:
     )
 
 
-def openclaw(home: Path) -> Path:
+def openclaw_lines() -> list[Any]:
     def message(id: str, second: int, role: str, **message: Any) -> dict[str, Any]:
         content = {"role": role, **message}
         return {"type": "message", "id": id, "timestamp": _time(second), "message": content}
@@ -107,15 +107,37 @@ def openclaw(home: Path) -> Path:
         return [{"type": "text", "text": words}]
 
     call = {"type": "toolCall", "id": "t1", "name": "bash", "arguments": {"command": "git diff"}}
-    return write_lines(
-        home / ".openclaw" / "agents" / "main" / "sessions" / "oc1.jsonl",
-        [
-            {"type": "session", "id": "oc1", "cwd": PROJECT, "timestamp": _time(0)},
-            message("m1", 1, "user", content=text(SAID)),
-            message("m2", 2, "assistant", content=[*text(ANSWER), call]),
-            message("m3", 4, "toolResult", content=text(RESULT), toolCallId="t1"),
-        ],
-    )
+    return [
+        {"type": "session", "id": "oc1", "cwd": PROJECT, "timestamp": _time(0)},
+        message("m1", 1, "user", content=text(SAID)),
+        message("m2", 2, "assistant", content=[*text(ANSWER), call]),
+        message("m3", 4, "toolResult", content=text(RESULT), toolCallId="t1"),
+    ]
+
+
+def openclaw(home: Path) -> Path:
+    path = home / ".openclaw" / "agents" / "main" / "agent" / "openclaw-agent.sqlite"
+    path.parent.mkdir(parents=True)
+    with sqlite3.connect(path) as database:
+        database.executescript(
+            "PRAGMA journal_mode = WAL;"
+            "CREATE TABLE session_windows (session_id TEXT PRIMARY KEY, session_key TEXT,"
+            " previous_session_id TEXT, created_at INTEGER, updated_at INTEGER,"
+            " transcript_updated_at INTEGER, spawned_by TEXT);"
+            "CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT,"
+            " created_at INTEGER, event_zstd BLOB, PRIMARY KEY (session_id, seq));"
+        )
+        database.execute(
+            "INSERT INTO session_windows VALUES"
+            " ('oc1', 'agent:main:main', NULL, 1777882500000, 1777882504000, NULL, NULL)"
+        )
+        for number, line in enumerate(openclaw_lines()):
+            database.execute(
+                "INSERT INTO transcript_events VALUES ('oc1', ?, ?, 1777882500000, NULL)",
+                (number, json.dumps(line)),
+            )
+    database.close()
+    return path
 
 
 def gemini(home: Path) -> Path:
@@ -339,11 +361,16 @@ def gptme(home: Path) -> Path:
 
 
 def pi(home: Path) -> Path:
-    path = openclaw(home)
-    target = home / ".pi" / "agent" / "sessions" / "--srv-shop--" / "2026-05-04_pi1.jsonl"
-    target.parent.mkdir(parents=True)
-    path.rename(target)
-    return target
+    folder = home / ".pi" / "agent" / "sessions" / "--srv-shop--"
+    return write_lines(folder / "2026-05-04_pi1.jsonl", openclaw_lines())
+
+
+ROWS = {
+    "opencode.db": ("part", "data"),
+    "state.db": ("messages", "content"),
+    "openclaw-agent.sqlite": ("transcript_events", "event_json"),
+}
+"""Name of a database -> the table of what was said, and the column with the text."""
 
 
 def growing(file: Path) -> Iterator[None]:
@@ -362,8 +389,7 @@ def growing(file: Path) -> Iterator[None]:
                 end.write(line)
             yield
     else:
-        table = "part" if file.name == "opencode.db" else "messages"
-        column = "data" if table == "part" else "content"
+        table, column = ROWS[file.name]
         with closing(sqlite3.connect(file, isolation_level=None)) as program:
             rows = program.execute(f"SELECT * FROM {table}").fetchall()
             program.execute(f"DELETE FROM {table}")
@@ -388,6 +414,7 @@ _COLUMNS = {
     "messages": ("content", "tool_calls"),
     "session": ("directory", "title"),
     "part": ("data",),
+    "transcript_events": ("event_json",),
 }
 """Table of a database -> its columns with texts of the program, in JSON or not."""
 
@@ -420,7 +447,7 @@ def _change(file: Path, change: Callable[[int, Any, str], Any]) -> None:
         count += 1
         return change(count, value, field)
 
-    if file.suffix != ".db":
+    if file.name not in ROWS:
         is_lines = file.suffix == ".jsonl"
         texts = file.read_text("utf-8").splitlines() if is_lines else [file.read_text("utf-8")]
         changed = [json.dumps(walk(json.loads(text), "line")) for text in texts]
