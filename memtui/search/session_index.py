@@ -67,6 +67,8 @@ LONGEST_WAIT = 10.0
 """Seconds that forgetting waits for another process that writes the index."""
 ALIVE_EVERY = 1_000
 """Messages between two reports of progress within a file: a worker that is silent is ended."""
+TRIES = 3
+"""Times that an index is opened for a search, since another process may be writing it."""
 _EDGE_BYTES = 4096
 """Bytes at the beginning and before the end of what was read that tell growth from a rewrite."""
 
@@ -308,36 +310,44 @@ class SessionIndex:
 
         Of the query `within` its times count; `passes` says of each hit whether it is wanted.
         """
-        if not self._folder.exists():
+        for _ in range(TRIES):
+            try:
+                return self._search(terms, limit, within, passes)
+            except Exception as error:  # as above, or segments were merged and removed meanwhile
+                log.info("the index of sessions in %s: %r", self.home, error)
+        return []
+
+    def _search(
+        self,
+        terms: Sequence[QueryTerm],
+        limit: int,
+        within: Query,
+        passes: Callable[[Hit], bool] | None,
+    ) -> list[Hit]:
+        if not self._folder.exists() or cache_files.untrusted_reason(self._folder):
             return []
-        try:
-            if cache_files.untrusted_reason(self._folder):
-                return []
-            opened = index.open_dir(str(self._folder), schema=make_schema())
-            if opened.is_empty():
-                return []
-            with opened.searcher(weighting=Weighting()) as searcher:
-                reader = searcher.reader()
-                asked = whoosh_query.And(
-                    [_query(term, lambda word: (TEXT, word) in reader) for term in terms]
-                )
-                is_timed = within.since is not None or within.until is not None
-                takes_all = is_timed or passes is not None
-                found = searcher.search(asked, limit=None if takes_all else limit)
-                places, names = reader.column_reader(PLACE), reader.column_reader(SESSION)
-                hits = (
-                    self._hit(names[each.docnum], unpack(places[each.docnum]), each.score)
-                    for each in found
-                )
-                wanted = (
-                    hit
-                    for hit in hits
-                    if _is_within(hit.time, within) and (passes is None or passes(hit))
-                )
-                return list(islice(wanted, limit))
-        except Exception as error:  # as above
-            log.info("the index of sessions in %s: %r", self.home, error)
+        opened = index.open_dir(str(self._folder), schema=make_schema())
+        if opened.is_empty():
             return []
+        with opened.searcher(weighting=Weighting()) as searcher:
+            reader = searcher.reader()
+            asked = whoosh_query.And(
+                [_query(term, lambda word: (TEXT, word) in reader) for term in terms]
+            )
+            is_timed = within.since is not None or within.until is not None
+            takes_all = is_timed or passes is not None
+            found = searcher.search(asked, limit=None if takes_all else limit)
+            places, names = reader.column_reader(PLACE), reader.column_reader(SESSION)
+            hits = (
+                self._hit(names[each.docnum], unpack(places[each.docnum]), each.score)
+                for each in found
+            )
+            wanted = (
+                hit
+                for hit in hits
+                if _is_within(hit.time, within) and (passes is None or passes(hit))
+            )
+            return list(islice(wanted, limit))
 
     def _hit(self, session: str, stored: Stored, score: float) -> Hit:
         is_user, offset, length, number, digest, time, _ = stored

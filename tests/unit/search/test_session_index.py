@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import sys
+import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -302,6 +303,7 @@ def _in_a_process(work: Callable[[], object]) -> int:
     try:
         work()
     except BaseException:
+        traceback.print_exc()
         os._exit(1)
     os._exit(0)
 
