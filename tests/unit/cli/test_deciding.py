@@ -79,7 +79,8 @@ def test_merge_keeps_the_first_and_the_others_as_history(shell: Shell) -> None:
 
 @on("agent-memory")
 def test_what_memtui_alone_will_remember_is_told_in_words(shell: Shell) -> None:
-    one, other, *_ = shell.some()
+    entity = shell.json("show", shell.some()[0])["entity"]
+    one, other, *_ = shell.some("--entity", entity)
     titles = {ref: shell.json("show", ref)["content"][:40] for ref in (one, other)}
     for act, words in [
         (("pin", one), f"+\u201c{titles[one]}"),
