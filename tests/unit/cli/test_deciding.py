@@ -91,7 +91,7 @@ def test_what_memtui_alone_will_remember_is_told_in_words(shell: Shell) -> None:
         assert words in out
         assert "/.memtui/sidecar.jsonl" in out
     shell("pin", one)
-    assert "-\u201c" in shell("unpin", one, "--dry-run")[1]
+    assert "-\u201c" in shell("pin", one, "--off", "--dry-run")[1]
 
 
 @on("agent-memory")
