@@ -33,11 +33,13 @@ from memtui.cli.store_selection import (
     show_stores,
 )
 from memtui.errors import Refused, StoreError, did_you_mean
-from memtui.text import counted, cut, number, one_line, pad, short_ago
+from memtui.model import format_time
+from memtui.text import counted, cut, mask_secrets, number, one_line, pad, short_ago
 
 if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.store_catalog import StoreSummary
+    from memtui.stores.base import SyncState
     from memtui.stores.registry import Explanation
     from memtui.upkeep.checks import FindingKind
     from memtui.upkeep.similar_memories import SharedMemory
@@ -90,7 +92,8 @@ def stores(
 ) -> None:
     """List stores by project and program: label, memories, last write, path, unreadable files.
 
-    Stores that were closed on the screen are marked. Also lists changes of yours that another
+    Stores that were closed on the screen are marked. Of an Engram that is synchronised with a
+    server, says what waits to be sent and what stops it. Also lists changes of yours that another
     program has overwritten in the last seven days; the screen can reapply them. Folders that are
     opened only if you name them are mentioned at the end.
     """
@@ -207,6 +210,7 @@ def _record(
         "writable": not each.read_only,
         "read_only": each.read_only,
         "unreadable": [asdict(item) for item in each.unreadable],
+        "sync": _sync_record(each.sync),
         "overwritten": [
             {"number": number, "title": title, "reason": reason}
             for number, title, reason in overwritten.get(label, ())
@@ -214,7 +218,17 @@ def _record(
     }
 
 
+def _sync_record(sync: SyncState | None) -> dict[str, Any] | None:
+    if sync is None:
+        return None
+    time = format_time(sync.last_pull) if sync.last_pull else None
+    reasons = [mask_secrets(reason) for reason in sync.reasons]
+    return {**sync._asdict(), "reasons": reasons, "last_pull": time}
+
+
 def _print_summary(each: StoreSummary, overwritten: Overwritten) -> None:
+    from memtui.library.store_catalog import describe_sync
+
     closed = "" if each.is_open else "  closed"
     locked = f"  read-only: {one_line(each.read_only)}" if each.read_only else ""
     age = short_ago(each.last_write, datetime.now(UTC))
@@ -223,6 +237,8 @@ def _print_summary(each: StoreSummary, overwritten: Overwritten) -> None:
         f"  {pad(each.store.label, 18)}  {pad(one_line(each.program), 16)}  "
         f"{count:>8}  {pad(age, 4)}  {one_line(str(each.store.root))}{closed}{locked}"
     )
+    if each.sync is not None:
+        print(f"    sync  {describe_sync(each.sync, datetime.now(UTC))}")
     for item in each.unreadable:
         print(f"    unreadable  {one_line(item.file)}: {one_line(item.reason)}")
     for action, title, reason in overwritten.get(each.store.label, ()):

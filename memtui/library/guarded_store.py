@@ -42,6 +42,7 @@ _OTHERWISE: dict[str, Any] = {
     "relations": (),
     "look_again": (),
     "limit_uses": (),
+    "sync_state": None,
 }
 """What a store that fails answers; that it fails is reported by `scan`."""
 _REFUSED = frozenset({"plan", "session_start"})

@@ -25,8 +25,8 @@ from memtui.library.snapshot import StoreState
 from memtui.library.store_names import project_of
 from memtui.paths import is_address, read_private, write_private
 from memtui.stores import registry
-from memtui.stores.base import Unreadable
-from memtui.text import file_name
+from memtui.stores.base import SyncState, Unreadable
+from memtui.text import ago, counted, file_name, mask_secrets, number, one_line
 
 FILE = "store_choice.json"
 MAX_CHOICES = 500
@@ -67,6 +67,7 @@ class StoreSummary(Struct, frozen=True):
     """Time of change of its newest file."""
     unreadable: tuple[Unreadable, ...] = ()
     read_only: str = ""
+    sync: SyncState | None = None
 
 
 Open = Callable[[Sequence[KnownStore]], Library]
@@ -177,6 +178,7 @@ class StoreCatalog:
                     last_write=holds.last_write,
                     unreadable=holds.unreadable,
                     read_only=holds.read_only,
+                    sync=holds.sync,
                 )
             )
         found.sort(key=lambda each: (not each.is_here, each.project, each.program.casefold()))
@@ -250,6 +252,7 @@ class StoreContents(Struct, frozen=True):
     last_write: datetime | None = None
     unreadable: tuple[Unreadable, ...] = ()
     read_only: str = ""
+    sync: SyncState | None = None
 
 
 def contents_of(library: Library) -> dict[str, StoreContents]:
@@ -259,7 +262,12 @@ def contents_of(library: Library) -> dict[str, StoreContents]:
         KnownStore(state.root, state.format).key: _ask_contents(library, state)
         if state.is_asked
         else StoreContents(
-            state.count, "exact", written.get(state.label), state.unreadable, state.read_only
+            state.count,
+            "exact",
+            written.get(state.label),
+            state.unreadable,
+            state.read_only,
+            library.store(state.label).sync_state(),
         )
         for state in library.snapshot.stores
     }
@@ -272,6 +280,18 @@ def _ask_contents(library: Library, state: StoreState) -> StoreContents:
         return StoreContents(unreadable=(Unreadable(str(state.root), error.what),))
     read_only = library.store(state.label).read_only
     return StoreContents(size.value, size.accuracy, read_only=read_only)
+
+
+def describe_sync(sync: SyncState, now: datetime) -> str:
+    """The synchronisation of a store in one line: what stops it, what waits, the last pull."""
+    why = "; ".join(mask_secrets(one_line(reason)) for reason in sync.reasons)
+    waiting = f"{counted(sync.queued, 'change')} queued" if sync.queued else "nothing queued"
+    refused = f"{number(sync.refused)} refused" if sync.refused else ""
+    pull = f"last pull {ago(sync.last_pull, now)}"
+    if sync.last_pull is None:
+        pull = f"pulled up to change {number(sync.pulled)}" if sync.pulled else "nothing pulled yet"
+    state = "" if sync.state == "queued" else sync.state
+    return ", ".join(filter(None, (state, waiting, refused, pull))) + (f": {why}" if why else "")
 
 
 def project_name(summary: StoreSummary) -> str:

@@ -76,6 +76,23 @@ class Written(Struct, frozen=True):
     """For the person: what else should have been done and was not. The edits were made."""
 
 
+class SyncState(NamedTuple):
+    """How a program gets on that sends its memories to a server and takes others' from there."""
+
+    state: str
+    """`up to date`, `queued`, or what stops it: `paused`, `refused`, `blocked`, `failing`."""
+    queued: int
+    """Changes that wait to be sent."""
+    refused: int
+    """Changes that were set aside, and are not tried again."""
+    reasons: tuple[str, ...]
+    """What stops it, in the program's words; untrusted text."""
+    last_pull: datetime | None
+    """When others' changes were last taken; None: the program does not say so."""
+    pulled: int
+    """Number of the last change that was taken; 0: none."""
+
+
 class ReadTime(StrEnum):
     """When a program reads a file that was changed, as the end of a sentence; soonest last."""
 
@@ -236,6 +253,10 @@ class Store(Protocol):
     """Whether other people read it: what is added is published."""
 
     # ---- what its program does ------------------------------------------------------------------
+
+    def sync_state(self) -> SyncState | None:
+        """How its program's synchronisation with a server gets on; None where there is none."""
+        return None
 
     reads_retired: bool = False
     """Whether the program still reads a memory that is retired in its own way, as what is done."""

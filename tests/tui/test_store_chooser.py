@@ -21,6 +21,7 @@ from memtui.tui.dialogs.stores import StoreChooser, StoreList
 from tests.formats import EVERY_FORMAT
 from tests.samples import SAMPLES
 from tests.synthetic_home import build_home
+from tests.unit.stores.engram.invented import build, sql
 
 from .stage import NOW, Stage, compare, fact, write_store
 
@@ -145,6 +146,16 @@ async def test_a_new_store_is_told_of_once_and_marked(home: Path) -> None:
         await on.press("0")
         (line,) = [line for line in on.text().split("\n") if "[✓] Cline" in line]
         assert "new" in line
+
+
+async def test_what_stops_the_synchronisation_of_an_engram_is_shown(home: Path) -> None:
+    engram = build(home / ".engram", "july")
+    sql(engram, "INSERT INTO sync_state (target_key, lifecycle, reason_code, reason_message)"
+        " VALUES ('cloud:belfry', 'degraded', 'paused', 'ask the bell ringer')")  # fmt: skip
+    async with started(home) as on:
+        await on.press("0", "G")
+        await on.sees("sync paused")
+        await on.sees("sync: paused, nothing queued, nothing pulled yet: belfry: ask the bell")
 
 
 async def test_without_any_store_it_says_where_it_looked(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from memtui.stores.base import (
     ReadTime,
     Scan,
     StoreView,
+    SyncState,
     WriteRecorder,
     Written,
 )
@@ -45,6 +46,7 @@ from memtui.stores.engram.records import (
 from memtui.stores.engram.row_writing import apply, number_of
 from memtui.stores.engram.rows import current_digest, find_row_statuses
 from memtui.stores.engram.schema import Schema, inspect, is_engram
+from memtui.stores.engram.sync_state import read_sync_state
 from memtui.stores.format import DatabaseSupport, FormatSupport, TransferSupport
 from memtui.stores.plans import SidecarEntry, plan_sidecar_act, planned_before, requested_link
 from memtui.stores.scanning import SidecarReader, sidecar_faults
@@ -199,6 +201,13 @@ class EngramStore(DatabaseStore):
             return run_read(self.file, read)
         except (sqlite3.Error, ValueError):
             return ()
+
+    def sync_state(self) -> SyncState | None:
+        """As the database notes it; None also where it cannot be read, which `scan` reports."""
+        try:
+            return run_read(self.file, read_sync_state)
+        except (sqlite3.Error, ValueError):
+            return None
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
         """Why this act cannot be done on this memory; empty when it can."""

@@ -18,7 +18,13 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from memtui import text
-from memtui.library.store_catalog import StoreSummary, TypedPath, path_from_home, project_name
+from memtui.library.store_catalog import (
+    StoreSummary,
+    TypedPath,
+    describe_sync,
+    path_from_home,
+    project_name,
+)
 from memtui.model import Memory
 from memtui.tui.appearance import wrapped
 from memtui.tui.change_worker import ChangeWorker
@@ -37,7 +43,7 @@ PROGRAM_CELLS = 18
 COUNT_CELLS = 9
 AGE_CELLS = 6
 DETAIL_ROWS = 2
-"""Lines below the list: the path of a store, and what cannot be read."""
+"""Lines below the list: the path of a store, and what cannot be read, or its synchronisation."""
 NEW = "new"
 WHAT_IT_IS = (
     "memtui shows what AI agents remember about you and your projects, and lets you correct it. It "
@@ -126,12 +132,13 @@ def _path_in(summary: StoreSummary) -> str:
 
 
 def _remarks(summary: StoreSummary, *, is_new: bool) -> str:
-    """Return remarks on a store: new, unreadable, read-only."""
-    faults = len(summary.unreadable)
+    """Return remarks on a store: new, unreadable, read-only, what stops its synchronisation."""
+    faults, sync = len(summary.unreadable), summary.sync
     parts = (
         NEW if is_new else "",
         f"× {text.number(faults)} unreadable" if faults else "",
         "read-only" if summary.read_only else "",
+        f"sync {sync.state}" if sync is not None and sync.reasons else "",
     )
     return ", ".join(part for part in parts if part)
 
@@ -164,7 +171,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         self._ask_for_path = ask_for_path
         self.places: Sequence[tuple[str, Sequence[str]]] = ()
         """Those that are searched for stores, shown if none is found."""
-        self._list = StoreList(now, fresh)
+        self._list, self._now = StoreList(now, fresh), now
         self._is_empty = False
 
     def content(self) -> ComposeResult:
@@ -216,6 +223,8 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
                 name = os.path.relpath(first.file, root) if root in first.file else first.file
                 fault = f"{text.file_name(name)}: {text.one_line(first.reason)}"
                 words.append(text.cut(f"× {fault}", width))
+            elif current.sync is not None:
+                words.append(text.cut(f"sync: {describe_sync(current.sync, self._now)}", width))
         line.update(Content("\n".join([*words, ""][:DETAIL_ROWS])))
 
     def _show_places(self) -> None:
