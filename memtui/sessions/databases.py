@@ -72,7 +72,8 @@ class DatabaseTranscripts(Transcripts):
     def sessions(self, file: Path) -> Iterator[Session]:
         """The sessions in the database."""
         rows = read_database(file, lambda c: select(c, self.session_table, self.session_columns))
-        return (self.describe(row, file) for row in rows)
+        size = share_of(file, len(rows))
+        return (replace(self.describe(row, file), size=size) for row in rows)
 
     def messages(self, session: Session, reading: Reading, start: int = 0) -> Iterator[Message]:
         """See `Transcripts.messages`; rows may change, so an update reads all."""
@@ -88,6 +89,15 @@ def read_database(file: Path, work: Callable[[sqlite3.Connection], T]) -> T:
         return read_or_raise(file, work)
     except StoreError as error:
         raise UnreadableFile(error.what, where=str(file)) from None
+
+
+def share_of(file: Path, sessions: int) -> int:
+    """The bytes of a database for each of its sessions, since how large each is takes long to
+    count."""
+    try:
+        return file.stat().st_size // max(1, sessions)
+    except OSError:
+        return 0
 
 
 def select(
