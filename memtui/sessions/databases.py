@@ -224,6 +224,13 @@ class OpenCode(DatabaseTranscripts):
         data = Path(variables.get("XDG_DATA_HOME") or home / ".local" / "share")
         return [data / "opencode" / "opencode.db"]
 
+    def sessions(self, file: Path) -> Iterator[Session]:
+        """The sessions in the database, with their stamps."""
+        query = "SELECT session_id, MAX(rowid), COUNT(*) FROM part GROUP BY session_id"
+        parts = read_database(file, lambda c: {row[0]: tuple(row) for row in c.execute(query)})
+        for session in super().sessions(file):
+            yield replace(session, stamp=f"{session.changed} {parts.get(session.id)}")
+
     def describe(self, row: Mapping[str, Any], file: Path) -> Session:
         """See `DatabaseTranscripts.describe`. A session below another is a subagent's."""
         parent = text_of(row["parent_id"])

@@ -104,6 +104,8 @@ class Session(Struct, frozen=True):
     is_sidechain: bool = False
     size: int = 0
     """Bytes of the file; of a database a share of them."""
+    stamp: str = ""
+    """Of a database: what differs once the session has changed. Empty: reading it tells."""
 
     @property
     def project(self) -> str:

@@ -109,6 +109,7 @@ class OpenClaw(JsonLineTranscripts):
                         parent=ids.get(row["spawned_by"], "") or row["previous_session_id"] or "",
                         is_sidechain=row["spawned_by"] in ids,
                         size=share_of(file, len(windows)),
+                        stamp=str(row["transcript_updated_at"] or ""),
                     ),
                     _events(connection, row["session_id"], Reading(), f"LIMIT {HEAD_LINES}"),
                 )
