@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NoReturn
 
 import psycopg
 
@@ -149,6 +149,9 @@ class LangGraphStore(TeamStore):
 
     def former(self, id: str, limit: int = 100) -> tuple[FormerVersion, ...]:  # noqa: ARG002
         return ()
+
+    def changes_since(self, time: datetime, limit: int) -> NoReturn:  # noqa: ARG002
+        raise Refused("LangGraph's table keeps no former values", where=str(self.root))
 
     def changed_since(self, mark: str) -> Changed:
         newest = "select coalesce(max(updated_at), 'epoch')::text, count(*)::text from store"
