@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -379,11 +379,12 @@ def edit_diffs(edit: Edit) -> list[FileDiff]:
         before, after = _folder_texts(edit.before), _folder_texts(edit.after)
         names = dict.fromkeys([*before, *after])
         return [FileDiff(f"{edit.path}/{n}", before.get(n), after.get(n)) for n in names]
-    if edit.kind in (Kind.ROW, Kind.SIDECAR):
-        name = f"{edit.path}/.memtui: {edit.id}"
-        if edit.kind is Kind.ROW:
-            key = ", ".join(f"{name}={value}" for name, value in edit.key[1:])
-            name = f"{edit.path} {edit.table} {key}"
+    if edit.kind is Kind.SIDECAR:
+        sides = (None if side is None else _remembered(side) for side in (edit.before, edit.after))
+        return [FileDiff(f"{edit.path}/.memtui: {edit.id}", *sides)]
+    if edit.kind is Kind.ROW:
+        key = ", ".join(f"{name}={value}" for name, value in edit.key[1:])
+        name = f"{edit.path} {edit.table} {key}"
         return [FileDiff(name, _lines(edit.before), _lines(edit.after))]
     if edit.kind in (Kind.VALUE, Kind.COUNTER):  # the file exists
         return [FileDiff(edit.path, edit.before or "", edit.after or "")]
@@ -398,6 +399,48 @@ def _folder_texts(tree: Mapping[str, Any] | None) -> dict[str, str]:
     for name, (_, rows) in tree["databases"].items():
         found[name] = f"{counted(len(rows), 'row')}\n"
     return found
+
+
+def _remembered(entry: Mapping[str, Any]) -> str:
+    return "".join(f"{each}\n" for each in describe_entry(entry))
+
+
+def describe_entry(entry: Mapping[str, Any], name: Callable[[str], str] = str) -> Iterator[str]:
+    """Say what the sidecar's entry of a memory holds (see `memtui.stores.sidecar`).
+
+    Args:
+        entry: what is kept.
+        name: what to call the memory with an id.
+
+    Yields:
+        Predicates, such as `is pinned` and `is superseded by X`; where the memory lies is none.
+    """
+    for key, value in entry.items():
+        if key == "shard":
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, Mapping) and "target" in each:
+                ended = f" until {each['valid_to']}" if each.get("valid_to") else ""
+                yield f"{each.get('relation')} {name(str(each['target']))}{ended}"
+            elif key == "kept":
+                yield "is kept as it was"
+            else:
+                words = _ENTRY_WORDS.get(key, f"{key}: {{}}")
+                yield words.format(name(str(each)) if key in _OF_OTHERS else each)
+
+
+_OF_OTHERS = ("supersedes", "superseded_by")
+_ENTRY_WORDS = {
+    "pinned": "is pinned",
+    "tags": "is tagged {}",
+    "rating": "is rated {}",
+    "reviewed": "was reviewed at {}",
+    "supersedes": "supersedes {}",
+    "superseded_by": "is superseded by {}",
+    "status": "is {}",
+    "created": "was added at {}",
+    "updated": "was edited at {}",
+}
 
 
 def _lines(values: Mapping[str, Any] | None) -> str | None:

@@ -178,7 +178,9 @@ def apply_planned(library: Library, planned: Planned, dry_run: bool, as_json: bo
             print_effects(_effects(planned))
         _print_outcome(planned)
         if dry_run:
-            print_diffs(planned.diffs())
+            from memtui.library.planning import in_words
+
+            print_diffs(in_words(planned.diffs(), library))
         else:
             print_effects(_effects(planned))
     return 1 if planned.outcome is Outcome.REJECTED else 0

@@ -438,7 +438,10 @@ def _accept(
         print_json({"done": not dry_run, "action": number, "proposals": ids, **effects})
     elif dry_run:
         print_effects(planned.effects)
-        print_diffs(sorted(planned.diffs(), key=lambda diff: ".memtui" in diff.path))
+        from memtui.library.planning import in_words
+
+        diffs = in_words(planned.diffs(), library)
+        print_diffs(sorted(diffs, key=lambda diff: ".memtui" in diff.path))
     else:
         print(f"Accepted {len(chosen)} (number {number} in the log; memtui undo reverts it)")
         print_effects(planned.effects)

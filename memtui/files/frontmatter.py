@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 _OPENING = re.compile("\ufeff?---\r?\n")
 _CLOSING = re.compile(r"^---(?:\r?\n|\Z)", re.MULTILINE)
 # A line may be hostile, so each of these takes time linear in it: words and the blanks between them
-# are matched in turn by possessive quantifiers (`++`, `*+`), which do not backtrack.
+# are matched in turn, each by a possessive quantifier (`++`, `*+`), which does not backtrack.
 _KEY = re.compile(
     r"""(?:"([^"\\]*)"|'([^']*)'
-        |([^\s#'"\[\]{}&*!|>%@`,?:-][^\s\#:]*+(?:\s++[^\s\#:]++)*+)
+        |([^\s#'"\[\]{}&*!|>%@`,?:-][^\s\#:]*+(?:\s++[^\s\#:]++)*)
         )\s*+:(?=\s|$)""",
     re.VERBOSE,
 )
 _SCALAR = re.compile(
     r"""(?P<gap>[ \t]*?(?=[ \t]\#)|[ \t]*+)
         (?P<value>"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\[\]{}]*\]
-        |[^\s"'\[{|>&*!%@`#]\S*+(?:\s++(?!\#)\S++)*+|)
+        |[^\s"'\[{|>&*!%@`#]\S*+(?:\s++(?!\#)\S++)*|)
         (?P<tail>(?:[ \t]+\#.*)?\s*)$""",
     re.VERBOSE,
 )
-_ITEM = re.compile(r"(?P<lead>[ \t]*-[ \t]+)(?P<value>(?:\S++(?:\s++\S++)*+)?)(?P<tail>\s*)$")
+_ITEM = re.compile(r"(?P<lead>[ \t]*-[ \t]+)(?P<value>(?:\S++(?:\s++\S++)*)?)(?P<tail>\s*)$")
 _FIELD = re.compile(r"([A-Za-z0-9_-]+):(.*)")
 _PLAIN = re.compile(r"[A-Za-z0-9_./+][A-Za-z0-9_./+@ ()-]*(?<! )")
 _UNPRINTABLE = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")

@@ -44,7 +44,7 @@ from memtui.search.ranking import DEFAULTS, RankedHits, ScorePart, Weights, scor
 from memtui.search.row_filters import read_conditions
 from memtui.search.salience import ScoreConstants
 from memtui.stores.base import LimitUse
-from memtui.stores.queryable import Accuracy
+from memtui.stores.queryable import Accuracy, Count
 from memtui.text import and_more, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
@@ -93,6 +93,21 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
     def among(self) -> str:
         """The memories of which alone the order was made; "" if it was made of all."""
         return ""
+
+    @property
+    def count(self) -> Count:
+        """How many hits there are, as far as that is known now."""
+        return Count(self.total, self.accuracy)
+
+    @property
+    def types(self) -> Collection[str]:
+        """The types of the hits."""
+        return self.facets.type
+
+    @property
+    def are_facets_here(self) -> bool:
+        """Whether nothing has to be asked for `facets`."""
+        return True
 
     @property
     def are_facets_exact(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,15 +19,18 @@ from memtui.changes import (
     Outcome,
     Plan,
     StoreEdits,
+    describe_entry,
     edit_diffs,
     effects_of,
 )
-from memtui.errors import MemtuiError, Refused
+from memtui.errors import MemtuiError, RefError, Refused
 from memtui.files.save_transaction import preview
+from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
 from memtui.stores.base import StoreView, WritableStore
 from memtui.stores.plans import BatchView, repeated_add
+from memtui.stores.sidecar import parse_sidecar
 from memtui.text import counted, cut, has_mask_of, masked_always, one_line
 from memtui.text.secrets import DOT
 
@@ -249,8 +252,45 @@ def _joined_edits(first: Edit, second: Edit) -> Edit:
     return replace(first, before={**was, **before}, after={**now, **after})
 
 
+def in_words(diffs: Iterable[FileDiff], library: LibraryReader) -> list[FileDiff]:
+    """Replace the lines of memtui's own sidecars by what they say of which memory."""
+    labels = {str(sidecar_path(store.root)): store.label for store in library.stores}
+    return [
+        _in_words(diff, labels[diff.path], library) if diff.path in labels else diff
+        for diff in diffs
+    ]
+
+
+def _in_words(diff: FileDiff, label: str, library: LibraryReader) -> FileDiff:
+    def name(id: str) -> str:
+        try:
+            return f"\u201c{cut(library.get(f'{label}:{id}').headline, _TITLE_CELLS)}\u201d"
+        except RefError:  # gone, or new
+            return id
+
+    before, after = (parse_sidecar(text or "").entries for text in (diff.before, diff.after))
+    changed = [id for id in {**before, **after} if before.get(id) != after.get(id)]
+
+    def lines(entries: Mapping[str, Mapping[str, Any]]) -> str:
+        known = ((id, entries.get(id, {})) for id in changed)
+        words = (
+            f"{name(id)} {each}" for id, entry in known for each in describe_entry(entry, name)
+        )
+        return "\n".join(words)
+
+    return replace(
+        diff,
+        before=None if diff.before is None else lines(before),
+        after=None if diff.after is None else lines(after),
+    )
+
+
 def name_below(diffs: Iterable[FileDiff], library: LibraryReader | None) -> list[FileDiff]:
-    """Name each file from the folder of its store, and the store where there are several."""
+    """Name each file from the folder of its store, and the store where there are several.
+
+    Memtui's sidecars are shown in words.
+    """
+    diffs = in_words(diffs, library) if library else diffs
     stores = library.stores if library else ()
     roots = {library.names.of(store.label): store.root for store in stores} if library else {}
     folders = sorted(roots.items(), key=lambda item: len(str(item[1])), reverse=True)

@@ -54,14 +54,14 @@ MAX_SEEN = 6_000
 MAX_NUMBERED = 40_000
 """Refs that have a slot; marks are at most `MAX_MARKED` of them."""
 MAX_MARKED = 10_000
-RANKED_TYPING = 500
-"""Candidates that are put in order while a word is being typed: a tenth of the time of all."""
+RANKED_TYPING = 200
+"""Candidates that are put in order while a word is being typed: a twentieth of the time of all."""
 COUNTED_TO = 1_000
 """Hits that are counted exactly."""
 EPOCH = date(1970, 1, 1)
 EVERYTHING = with_filter_values(Query(), "status", ["all"])
 """Finds all memories of every status."""
-_NOTHING = Answer(Page(), Count(0), FoundFacets({}))
+_NOT_COUNTED = FoundFacets({}, Accuracy.ABOUT)
 
 Value = TypeVar("Value")
 Rank = Callable[[Query, Sequence[Memory]], SearchResult]
@@ -162,6 +162,8 @@ class QueriedResult(SearchResult, frozen=True, eq=False, dict=True, kw_only=True
     answers: tuple[StoreAnswer, ...] = ()
     origins: Sequence[tuple[SearchResult, int]] = ()
     """Of each hit, where the order is made here, its result and position there."""
+    count_facets: Callable[[], Sequence[FoundFacets]] = tuple
+    """Asks each store for its facets, once; call it in a background job."""
     days: Callable[[], Mapping[int, int]] = dict
     """Counts the hits by day since 1970, asking the stores once; call it in a background job."""
 
@@ -178,16 +180,25 @@ class QueriedResult(SearchResult, frozen=True, eq=False, dict=True, kw_only=True
         """Label of each store that did not answer -> why."""
         return {each.store.label: each.fault for each in self.answers if each.fault is not None}
 
+    @property
+    def types(self) -> Collection[str]:
+        here = self.slots if self.window is None else (line.slot for line in self.window.run.lines)
+        return {self.rows[slot].shown_type for slot in here}
+
+    @property
+    def are_facets_here(self) -> bool:
+        return "facets" in vars(self)
+
     @cached_property
     def facets(self) -> Facets:
-        """The sum of the facets of all stores."""
+        """The sum of the facets of all stores, which are asked for them; for a background job."""
         mine = self.loaded.facets
         counts = {name: Counter(getattr(mine, name)) for name in COUNTED}
         tree = Counter(mine.tree)
-        for each in self.answers:
+        for each, found in zip(self.answers, self.count_facets(), strict=True):
             for name in COUNTED:
-                counts[name].update(each.answer.facets.counts.get(name, {}))
-            entities = each.answer.facets.counts.get("entity", {})
+                counts[name].update(found.counts.get(name, {}))
+            entities = found.counts.get("entity", {})
             tree.update({(each.store.label, name): count for name, count in entities.items()})
         return Facets(
             **{name: dict(found.most_common()) for name, found in counts.items()},
@@ -198,7 +209,23 @@ class QueriedResult(SearchResult, frozen=True, eq=False, dict=True, kw_only=True
 
     @property
     def are_facets_exact(self) -> bool:
-        return all(each.answer.facets.accuracy is Accuracy.EXACT for each in self.answers)
+        return all(each.accuracy is Accuracy.EXACT for each in self.count_facets())
+
+    @property
+    def count(self) -> Count:
+        counts = (self._count_in(number) for number in range(len(self.answers)))
+        return _sum([Count(self.loaded.total), *counts])
+
+    def _count_in(self, number: int) -> Count:
+        """The hits in one store: as many as its facets have counted, once these are here."""
+        answer = self.answers[number]
+        if not self.are_facets_here or answer.left_out or answer.fault is not None:
+            return answer.answer.count
+        facets = self.count_facets()[number]
+        filtered = {part.field for part in self.query.conditions}  # whose facets lift the filter
+        name = next((name for name in ("kind", "importance") if name not in filtered), "")
+        counted = Count(sum(facets.counts.get(name, {}).values()), facets.accuracy)
+        return counted if counted.value >= answer.answer.count.value else answer.answer.count
 
     @cached_property
     def hint(self) -> str:
@@ -222,9 +249,8 @@ class QueriedResult(SearchResult, frozen=True, eq=False, dict=True, kw_only=True
     def among(self) -> str:
         """The newest memories of which alone the order was made: `the newest 5,000 of 212,000+`."""
         parts = [
-            f"the newest {number(len(each.answer.page.memories))}"
-            f" of {number(each.answer.count.value, each.answer.count.accuracy)}"
-            for each in self.answers
+            f"the newest {number(len(each.answer.page.memories))} of {number(*self._count_in(at))}"
+            for at, each in enumerate(self.answers)
             if each.ranked is not None and each.fault is None and not each.answer.page.is_last
         ]
         return " and ".join(parts)
@@ -246,9 +272,7 @@ class QueriedResult(SearchResult, frozen=True, eq=False, dict=True, kw_only=True
         gave; what they do not count, such as pins, is of the loaded ones alone."""
         days, facets = self.days(), self.facets
         ends = [datetime.fromordinal(EPOCH.toordinal() + day).astimezone() for day in days]
-        total, accuracy, counted = self.total, self.accuracy, sum(days.values())
-        if accuracy is not Accuracy.EXACT and counted > total:
-            total, accuracy = counted, Accuracy.ABOUT
+        total, accuracy = self.count
         return replace(
             loaded,
             **order_counts({name: getattr(facets, name) for name in COUNTED}),
@@ -423,6 +447,10 @@ class QueriedStores:
         count = _sum([Count(loaded.total), *(each.answer.count for each in answers)])
 
         @cache
+        def count_facets() -> Sequence[FoundFacets]:
+            return [self._facets(query, each, cancelled) for each in answers]
+
+        @cache
         def days() -> Mapping[int, int]:
             return self._count_days(query, loaded, answers, cancelled)
 
@@ -430,7 +458,8 @@ class QueriedStores:
         parts = [loaded, *(each.ranked for each in answers if each.ranked is not None)]
         words = tuple(dict.fromkeys(word for part in parts for word in part.words))
         fields |= {"total": count.value, "accuracy": count.accuracy, "words": words or query.words}
-        found = QueriedResult(**fields, loaded=loaded, answers=answers, days=days)
+        fields |= {"count_facets": count_facets, "days": days}
+        found = QueriedResult(**fields, loaded=loaded, answers=answers)
         if _is_pushed(query):
             return self._merged(found, near)
         return _joined(found)
@@ -446,15 +475,13 @@ class QueriedStores:
         try:
             answer = self._ask(store, partial(store.answer, query, limit, COUNTED_TO), cancelled)
         except StoreError as error:
-            memories = self.seen.of(store.label)
-            page, answer = Page(tuple(memories)), _NOTHING
+            page = Page(tuple(self.seen.of(store.label)))
+            answer = Answer(page, Count(0))
             fault: MemtuiError | None = error
         else:
             page, fault = answer.page, None
         if cancelled():
             raise Cancelled
-        if not left_out:
-            answer = _with_exact_count(query, answer)
         slots = self.seen.add(page.memories)
         if not is_ranked and fault is None:
             return StoreAnswer(store, answer)
@@ -468,6 +495,13 @@ class QueriedStores:
         return StoreAnswer(
             store, found, ranked, [slots[at] for at in ranked.slots], fault, left_out
         )
+
+    def _facets(self, query: Query, each: StoreAnswer, cancelled: IsCancelled) -> FoundFacets:
+        """Count the values in one store; nothing of one that does not answer."""
+        if each.fault is None or isinstance(each.fault, QueryStopped):
+            with suppress(StoreError):
+                return self._ask(each.store, partial(each.store.facets, query), cancelled)
+        return _NOT_COUNTED
 
     def count(self, query: Query, loaded: Count, cancelled: IsCancelled = never) -> Count:
         """Count the hits, up to `COUNTED_TO` in each store; one that does not answer has none."""
@@ -612,16 +646,6 @@ def _may_have(query: Query, label: str) -> bool:
     name = label.casefold()
     of_store = (part for part in query.conditions if part.field == "store")
     return all((name in part.values) != part.negated for part in of_store)
-
-
-def _with_exact_count(query: Query, answer: Answer) -> Answer:
-    """The answer with the number that its facets have counted, where that is exact."""
-    facets, count = answer.facets, answer.count
-    is_filtered = any(part.field == "kind" for part in query.conditions)  # whose facet lifts it
-    if facets.accuracy is not Accuracy.EXACT or is_filtered:
-        return answer
-    counted = sum(facets.counts.get("kind", {}).values())
-    return replace(answer, count=Count(counted)) if counted > count.value else answer
 
 
 def _sum(counts: Sequence[Count]) -> Count:

@@ -11,16 +11,17 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
+from pydantic_core import to_json
 
 from memtui.errors import QueryError
 from memtui.library import Library
 from memtui.library.agent_proposals import version_of
 from memtui.model import Memory, format_time
-from memtui.text import mask_record, mask_secrets, one_line, visible, without_lone_surrogates
+from memtui.text import escaped, mask_record, mask_secrets, one_line, visible
 from memtui.upkeep.checks import find_dangers
 
 NOTICE = (
@@ -41,22 +42,20 @@ _Item = TypeVar("_Item")
 
 def shown(value: _Item) -> _Item:
     """The JSON value with secrets masked and hidden characters made visible, in all its texts."""
-    return cast(_Item, _visible(mask_record(value)))
+    return cast(_Item, _escaped(mask_record(value)))
 
 
-def _visible(value: Any) -> Any:
+def _escaped(value: Any) -> Any:
     if isinstance(value, str):
-        return visible(without_lone_surrogates(value))
-    if isinstance(value, Mapping):
-        return {_visible(key): _visible(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_visible(item) for item in value]
-    return value
+        return escaped(value)
+    if isinstance(value, dict):
+        return {escaped(key): _escaped(item) for key, item in value.items()}
+    return [_escaped(item) for item in value] if isinstance(value, list) else value
 
 
 def length(value: Any) -> int:
-    """Characters of a JSON value as it is sent."""
-    return len(json.dumps(value, indent=2, ensure_ascii=False))
+    """Characters of a JSON value as the SDK sends it."""
+    return len(to_json(value, indent=2).decode())
 
 
 def memory_line(memory: Memory, library: Library, passage: str = "") -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The server: offers the tools over stdio or HTTP, tells who asks, frames what they return.
 
 Calls that read are answered side by side, those that change one after the other. What other
-programs wrote is read before a call, at most once in `STALE_SECONDS`; before a change always.
+programs wrote is read before a call, at most once in `STALE_SECONDS`, less often the longer it
+takes; before a change always.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ log = logging.getLogger(__name__)
 STALE_SECONDS = 1.0
 INDEX_SECONDS = 1.0
 """In which the search index is loaded; without it, a first search makes one of its own."""
+STALE_LOOKS = 60
+"""A look is not repeated for so many times as long as it took. Where that is more than
+`LOOK_SECONDS`, no call has to wait for one."""
 LOOK_SECONDS = 3.0
 """Between two looks for changes that are announced."""
 MAX_ANNOUNCED = 200
@@ -99,7 +103,8 @@ class AgentServer:
         self._loaded = False
         self._announced: Snapshot | None = None
         """What was there when changes were announced last."""
-        self._looked = 0.0
+        self._looked, self._look_took = 0.0, 0.0
+        """When other programs' changes were looked for, and the seconds of processor time."""
 
     def load(self) -> None:
         """Read the stores and load the search index, once; where it has to be built first, calls
@@ -171,12 +176,13 @@ class AgentServer:
         return self._library.snapshot
 
     def _refresh_if_stale(self) -> None:
-        if time.monotonic() - self._looked > STALE_SECONDS:
+        if time.monotonic() - self._looked > max(STALE_SECONDS, self._look_took * STALE_LOOKS):
             self._refresh()
 
     def _refresh(self) -> None:
-        self._looked = time.monotonic()
+        self._looked, begun = time.monotonic(), time.thread_time()
         self._library.refresh()
+        self._look_took = time.thread_time() - begun
 
     def _tools(self) -> Sequence[Tool]:
         if self._profile:

@@ -29,8 +29,8 @@ from memtui.query.query_fields import FIELDS, REGEX, suggest_field
 MAX_DEPTH = 30
 """Groups in groups; further parentheses are ignored."""
 _FIELD = re.compile(r"([A-Za-z]+):(?![:/\\])")
-_VALUE = re.compile(r'(?:"[^"]*(?:"|$)|[^\s"])*+')
-_REGEX = re.compile(r"/(?=\S)((?:[^/\\]|\\.)++)/(?=\s|\)|$)", re.DOTALL)
+_VALUE = re.compile(r'(?:"[^"]*(?:"|$)|[^\s"]++)*')
+_REGEX = re.compile(r"/(?=\S)((?:[^/\\]++|\\.)+)/(?=\s|\)|$)", re.DOTALL)
 _BLANKS = re.compile(r"\s*")
 _CHUNK = re.compile(r"[^\s()]*")
 _QUOTED = re.compile(r'"[^"]*(?:"|$)')

@@ -56,7 +56,7 @@ _CHUNK = rf"{_LANGUAGE_NAME}|\w{_INNER}*(?:[.'’\-‐‑]{_INNER}+)*"
 _JOINER = re.compile(r"[_'’\-‐‑]+")
 _NEGATION = re.compile(r"n['’]t$", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
-_NUMBER = re.compile(r"[vV]?(\d++(?:\.\d++)++(?:[A-Za-z]++\d*+)?)")
+_NUMBER = re.compile(r"[vV]?(\d++(?:\.\d++)+(?:[A-Za-z]++\d*+)?)")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
 _UNSPACED_RUN = f"([{_UNSPACED}]+)"

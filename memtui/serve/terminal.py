@@ -9,6 +9,7 @@ import pty
 import signal
 import struct
 import termios
+import time
 from collections.abc import Mapping, Sequence
 
 READ_SIZE = 65_536
@@ -18,6 +19,8 @@ ENDS_WITHIN = 5.0
 """Seconds in which a program that was hung up has kept what it keeps."""
 RETRY = 0.01
 """Seconds until input is written again that the terminal had no room for."""
+READS_WITHIN = 5.0
+"""Seconds in which a program reads some of its input; for one that is stopped it is dropped."""
 
 
 class Terminal:
@@ -71,9 +74,11 @@ class Terminal:
 
     async def write(self, data: bytes) -> None:
         """Type this."""
-        while data:
+        end = time.monotonic() + READS_WITHIN
+        while data and time.monotonic() < end:
             try:
                 data = data[os.write(self._handle, data) :]
+                end = time.monotonic() + READS_WITHIN
             except BlockingIOError:
                 await asyncio.sleep(RETRY)
             except OSError:

@@ -89,11 +89,18 @@ class FoundFacets(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """What a keystroke needs, of one moment."""
+    """What a keystroke needs at once."""
 
     page: Page
     count: Count
-    facets: FoundFacets
+
+
+def ranked_answer(candidates: Sequence[Memory], limit: int) -> Answer:
+    """The answer of a store that was asked for so many candidates."""
+    is_last = len(candidates) < limit
+    accuracy = Accuracy.EXACT if is_last else Accuracy.AT_LEAST
+    page = Page(tuple(candidates), is_last=is_last)
+    return Answer(page, Count(len(candidates), accuracy))
 
 
 class Changed(Struct, frozen=True):
@@ -194,10 +201,10 @@ class QueryableStore(Store):
 
     @abstractmethod
     def answer(self, query: Query, limit: int, at_most: int) -> Answer:
-        """The first page, the count and the facets, asked for in one round trip.
+        """The first page and the count, asked for in one round trip.
 
         In an order that is none of `PUSHED_ORDERS` the page is the `candidates`, and `is_last` if
-        these are all.
+        these are all; nothing else is counted then.
         """
         ...
 

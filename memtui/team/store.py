@@ -36,6 +36,7 @@ from memtui.stores.queryable import (
     QueryableStore,
     position_of,
     pushed_order,
+    ranked_answer,
 )
 from memtui.stores.values import utc_now
 from memtui.team.compiler import Compiled, Sql, compile_order, compile_query, has_status
@@ -238,33 +239,22 @@ class TeamStore(QueryableStore):
         return {day: round(found * 100 / float(share)) for share, day, found in rows}
 
     def answer(self, query: Query, limit: int, at_most: int) -> Answer:
-        facets = self._facets(query)
-        is_ranked = query.order not in PUSHED_ORDERS
-        first = self._page(query, None, limit, False)
-        if is_ranked:
-            first = self._candidates(query, limit)
         try:
-            page, count, *counted = self.connection.ask(
-                first, self._count(query, at_most), *facets.values()
-            )
+            if query.order not in PUSHED_ORDERS:
+                return ranked_answer(self.candidates(query, limit), limit)
+            first, counting = self._page(query, None, limit, False), self._count(query, at_most)
+            page, count = self.connection.ask(first, counting)
+            return Answer(self._to_page(query, page, limit), _to_count(count, at_most))
         except QueryStopped as stopped:
             if not stopped.do:  # cancelled
                 raise
             return self._some(query, min(limit, AFTER_TIMEOUT))
-        found = self._to_page(query, page, limit)
-        return Answer(
-            replace(found, is_last=len(page) < limit) if is_ranked else found,
-            _to_count(count, at_most),
-            self._to_facets(facets, counted),
-        )
 
     def _some(self, query: Query, limit: int) -> Answer:
         """The newest hits only, where everything took too long."""
         page = self.find(replace(query, sort=Sort.NEW, then=()), None, limit)
         accuracy = Accuracy.EXACT if page.is_last else Accuracy.AT_LEAST
-        count = Count(len(page.memories), accuracy)
-        unknown = FoundFacets({name: {} for name in (*COUNTED, "store")}, Accuracy.ABOUT)
-        return Answer(replace(page, is_last=False), count, unknown)
+        return Answer(replace(page, is_last=False), Count(len(page.memories), accuracy))
 
     # ---- changing -------------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ from memtui.stores.queryable import (
     QueryableStore,
     position_of,
     pushed_order,
+    ranked_answer,
 )
 
 
@@ -112,9 +113,9 @@ class AskedMemories(QueryableStore):
 
     def answer(self, query: Query, limit: int, at_most: int) -> Answer:
         page = self.find(query, None, limit)
-        if query.order not in PUSHED_ORDERS:
-            page = replace(page, is_last=len(page.memories) < limit)
-        return Answer(page, self.count(query, at_most), self.facets(query))
+        if query.order in PUSHED_ORDERS:
+            return Answer(page, self.count(query, at_most))
+        return ranked_answer(page.memories, limit)
 
     def get(self, refs: Collection[str]) -> tuple[Memory, ...]:
         slots = (self._scope.slot_of.get(ref) for ref in refs)

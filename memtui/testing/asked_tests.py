@@ -90,7 +90,6 @@ class AskedTests:
             ranked, 50
         )
         assert answer.count == both.asked.count(query, 100)
-        assert answer.facets == both.stored.facets(query)
 
     def test_a_jump_by_time_begins_there(self, both: Both) -> None:
         time = NOW - timedelta(days=300)

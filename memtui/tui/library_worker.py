@@ -388,12 +388,14 @@ class LibraryWorker:
         found = library.find(query, job.is_cancelled, near)
         if job.is_cancelled():
             return
-        _ = found.hint, len(found.facets.entity)  # counted here: the screen would wait for it
+        _ = found.hint, len(found.types)  # counted here: the screen would wait for it
         job.call(self._screen.show_found, number, found)
-        if library.queried:
-            sleep(TYPING_REST)  # more letters may follow, and the days are not counted at once
+        if not found.are_facets_here:
+            sleep(TYPING_REST)  # more letters may follow, and millions are not counted at once
             if job.is_cancelled():
                 return
+            _ = found.facets
+            job.call(self._screen.show_counts, number)
         # The timeline shows what lies outside the chosen bar too, so that another can be chosen.
         whole = found
         if query.since or query.until:

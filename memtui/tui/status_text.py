@@ -66,7 +66,7 @@ class StatusText:
         total = library.snapshot.count if library else 0
         right = f"{text.number(found.total)} of {text.number(total)}"
         if library and library.queried:
-            right = text.number(found.total, found.accuracy)
+            right = text.number(*found.count)
             total = found.total or not found.query.is_empty
         if found.how == "scan":
             right = f"index not ready, scanning · {right}"
@@ -82,10 +82,6 @@ class StatusText:
             self._offer(found)
         elif not total:
             screen.memories.explain(*self._explain_no_memories())
-
-    def show_total(self, total: int, accuracy: str) -> None:
-        """Show how many were found, now that they have been counted."""
-        self._screen.chips.show_right(text.number(total, accuracy))
 
     def _explain_no_memories(self) -> tuple[str, ...]:
         if not self.complete:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import threading
 from collections.abc import Collection, Sequence
@@ -58,6 +59,8 @@ class SlowMemories(AskedMemories):
         super().__init__(memories, "team")
         self.gate = threading.Event()
         self.gate.set()
+        self.counting = threading.Event()
+        self.counting.set()
         self.fault: NotConnected | None = None
         self.changed = threading.Event()
         self.cancelled = 0
@@ -78,7 +81,8 @@ class SlowMemories(AskedMemories):
         return super().answer(query, limit, at_most)
 
     def facets(self, query: Query) -> FoundFacets:
-        """As of a sample, where there are many."""
+        """As of a sample, where there are many; when counting is let to begin."""
+        self.counting.wait(10)
         found = super().facets(query)
         is_sampled = sum(found.counts["kind"].values()) > 1_500
         return FoundFacets(found.counts, Accuracy.ABOUT if is_sampled else Accuracy.EXACT)
@@ -219,6 +223,34 @@ async def test_acts_on_too_many_and_likeness_are_refused_with_the_reason(
         assert len(read) == len(marked)
         await on.press("escape", "M")
         await on.sees("needs all memories here")
+
+
+def list_lines(text: str) -> list[tuple[int, str]]:
+    """The lines of the list, and where their text begins."""
+    return [(at, line[at:]) for line in text.split("\n") if (at := line.find("Memory ")) > 9]
+
+
+async def test_the_counts_come_after_the_hits_and_move_nothing(tmp_path: Path) -> None:
+    store = SlowMemories(make(2_000))
+    async with stage(tmp_path, (110, 30), open_library=opened(store)) as on:
+        await on.ready()
+        assert "sampled" not in on.text()
+        about = on.browse.counted
+        store.counting.clear()
+        await on.press("slash")
+        await on.handle(*"releas")
+        while "best of the newest 200 of 200+" not in on.text():  # nothing settles meanwhile
+            await asyncio.sleep(0.01)
+        shown, hits = on.browse.memories, list(on.browse.memories.slots)
+        assert on.browse.counted is about, "the counts of before until there are others"
+        await on.handle("down", "down")
+        before, lines = shown.position, list_lines(on.text())
+        assert len(lines) > 10
+        store.counting.set()
+        await on.sees("best of the newest 200 of 6")
+        assert on.browse.counted is on.browse.found
+        assert (shown.position, list(shown.slots)) == (before, hits)
+        assert list_lines(on.text()) == lines
 
 
 async def test_a_newer_keystroke_cancels_the_question_before(tmp_path: Path) -> None:

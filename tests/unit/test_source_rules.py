@@ -134,3 +134,18 @@ def test_files_are_written_in_the_save_modules_only() -> None:
 def opens_to_write(called: str, node: ast.Call) -> bool:
     arguments = ast.unparse(node) if called == "os.open" else ""
     return any(f in arguments for f in ("O_WRONLY", "O_CREAT")) and "os.devnull" not in arguments
+
+
+@pytest.mark.slow
+def test_no_group_is_repeated_possessively() -> None:
+    """`(?:...)*+` matches too much before Python 3.11.5 (gh-106052); `x*+` is right everywhere."""
+    possessive = re.compile(r"(?<!\\)\)(?:[*+?]|\{\d*,?\d*\})\+")
+    hits = [
+        f"{name}:{node.lineno} {node.value}"
+        for name, found in walk_sources().items()
+        for node in found
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and possessive.search(node.value)
+    ]
+    assert "\n".join(hits) == ""

@@ -23,9 +23,9 @@ edits with the sqlite3 program and keeps no book (100,000 rows: 0.3 s, and only 
 changed). Relations count into the shards of both their ends, with what decides the status there:
 the verdict and whether the source is alive.
 
-The context is what `FormatContext` builds (internal/store/store.go:1192, called by the SessionStart
-hook of its Claude Code plugin): five sessions, ten prompts and twenty observations of the project,
-newest first, each text cut by bytes.
+The context is what `FormatContext` of internal/store/store.go builds (commit be4b613; the hook of
+its Claude Code plugin and its tool mem_context give it): five sessions, ten prompts, what is pinned
+and twenty other observations of the project, newest first. Compared with the program's own output.
 """
 
 from __future__ import annotations
@@ -415,27 +415,27 @@ def shard_of_observation(number: int) -> str:
 
 
 SESSIONS, PROMPTS, OBSERVATIONS = 5, 10, 20
-"""How many of each; `MaxContextResults` is 20 (store.go:167)."""
+"""How many of each; `MaxContextResults` is 20."""
 SHORT, LONG = 200, 300
-"""Bytes of a session summary or prompt, and of an observation."""
+"""Characters of a session summary or prompt, and of an observation."""
 LOADED = (
-    f"{SESSIONS} sessions, {PROMPTS} prompts and {OBSERVATIONS} observations, newest first "
-    "(FormatContext, internal/store/store.go:1192)"
+    f"{SESSIONS} sessions, {PROMPTS} prompts, what is pinned and {OBSERVATIONS} other observations,"
+    " newest first (FormatContext of internal/store/store.go)"
 )
 
 _SESSIONS = """
 SELECT s.id, s.project, s.started_at, s.summary, COUNT(o.id) AS observations
 FROM sessions s LEFT JOIN observations o ON o.session_id = s.id AND o.deleted_at IS NULL
 WHERE s.project = ?
-GROUP BY s.id ORDER BY MAX(COALESCE(o.created_at, s.started_at)) DESC LIMIT ?
+GROUP BY s.id ORDER BY MAX(datetime(COALESCE(o.created_at, s.started_at))) DESC, s.id DESC LIMIT ?
 """
 _PROMPTS = """
 SELECT id, content, created_at FROM user_prompts
 WHERE project = ? ORDER BY created_at DESC LIMIT ?
 """
 _OBSERVATIONS = """
-SELECT id, type, title, content FROM observations
-WHERE deleted_at IS NULL AND project = ? ORDER BY created_at DESC LIMIT ?
+SELECT id, type, title, content FROM observations WHERE deleted_at IS NULL AND project = ? {}
+ORDER BY datetime(created_at) DESC, id DESC LIMIT ?
 """
 
 
@@ -452,9 +452,11 @@ def session_context(
         return connection.execute(statement, (project, limit)).fetchall()
 
     sessions = rows(_SESSIONS, SESSIONS)
-    observations = rows(_OBSERVATIONS, OBSERVATIONS)
+    can_pin = schema.has("observations", "pinned")
+    pinned = rows(_OBSERVATIONS.format("AND pinned = 1"), -1) if can_pin else ()
+    observations = rows(_OBSERVATIONS.format("AND pinned = 0" if can_pin else ""), OBSERVATIONS)
     prompts = rows(_PROMPTS, PROMPTS) if schema.has("user_prompts") else ()
-    if not sessions and not observations and not prompts:
+    if not sessions and not pinned and not observations and not prompts:
         return None
     block = LoadedBlock("## Memory from Previous Sessions\n\n")
 
@@ -476,11 +478,12 @@ def session_context(
         for number, content, created in prompts
     ]
     add("Recent User Prompts", prompt_lines)
-    observation_lines = [
-        (f"- [{text(kind)}] **{text(title)}**: {_cut(content, LONG)}", str(number))
-        for number, kind, title, content in observations
-    ]
-    add("Recent Observations", observation_lines)
+    for heading, found in (("Pinned", pinned), ("Recent Observations", observations)):
+        lines = [
+            (f"- [{text(kind)}] **{text(title)}**: {_cut(content, LONG)}", str(number))
+            for number, kind, title, content in found
+        ]
+        add(heading, lines)
     return block.loaded(project, file, note=LOADED, entity=project)
 
 
@@ -491,8 +494,5 @@ def project_names(connection: sqlite3.Connection) -> list[str]:
 
 
 def _cut(value: object, most: int) -> str:
-    """Cut by bytes, as the program does; half a character at the end is shown as U+FFFD."""
-    data = text(value).encode("utf-8", "surrogatepass")
-    if len(data) <= most:
-        return text(value)
-    return data[:most].decode("utf-8", "replace") + "..."
+    whole = text(value)
+    return whole if len(whole) <= most else f"{whole[:most]}..."

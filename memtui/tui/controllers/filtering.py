@@ -109,7 +109,7 @@ class FilterActions:
         screen = self._screen
         screen.settle()
         chosen = queries.filter_values(screen.view.chips, field)
-        counts: Mapping[str, int] = getattr(screen.found.facets, field) if screen.found else {}
+        counts: Mapping[str, int] = getattr(screen.counted.facets, field) if screen.counted else {}
         picker = Picker(f"Filter by {field}", _choices(field, counts, chosen))
         screen.app.ask(
             picker, lambda values: screen.set_view(screen.view.with_values(field, values))

@@ -84,6 +84,9 @@ class BrowseScreen(PaneScreen):
         """What is searched for."""
         self.found: SearchResult | None = None
         """What the list shows."""
+        self.counted: SearchResult | None = None
+        """Whose values the panes around it count: `found`, or until that is counted the one before.
+        """
         self.last_seen = sessions.seen
         """When the stores were last open on the screen; None if unknown."""
         self.is_ready = False
@@ -370,9 +373,9 @@ class BrowseScreen(PaneScreen):
             total=text.number(found.total, found.accuracy),
         )
         self.queried.show(found)
-        self._show_tree()
         self.status_text.show_results(found)
-        self.search_bar.line.found(found.facets)
+        if found.are_facets_here:
+            self._show_facets(found)
         is_first = not (stays or self._is_whole) and self._selected_before
         if is_first and self.memories.go_to(self._selected_before):
             self._selected_before = ""
@@ -384,13 +387,27 @@ class BrowseScreen(PaneScreen):
             self.memories.is_chosen = True  # nothing comes in by itself any more
         self.update_keys()
 
+    def _show_facets(self, found: SearchResult) -> None:
+        self.counted = found
+        self._show_tree()
+        self.search_bar.line.found(found.facets)
+
+    def show_counts(self, number: int) -> None:
+        """Show the facets of the results, and how many these are: they have been asked for."""
+        if number != self._number or (found := self.found) is None:
+            return
+        self._show_facets(found)
+        if found.count != (found.total, found.accuracy):
+            self.status_text.show_results(found)
+            self.memories.stretch(found.count.value, text.number(*found.count))
+
     def flatten_tree(self) -> None:
         """Show the entities of all programs as one tree, or by program again."""
         self._is_flat = not self._is_flat
         self._show_tree()
 
     def _show_tree(self) -> None:
-        library, found = self.worker.library, self.found
+        library, found = self.worker.library, self.counted
         if library is None or found is None:
             return
         is_flat = self._is_flat or len(library.stores) < 2
@@ -439,10 +456,6 @@ class BrowseScreen(PaneScreen):
             return
         self.call_later(self.worker.shown.set)
         if self.found is not None:
-            if statistics.total > self.found.total:  # counted by day meanwhile
-                total = text.number(statistics.total, statistics.accuracy)
-                self.memories.stretch(statistics.total, total)
-                self.status_text.show_total(statistics.total, statistics.accuracy)
             self.timeline.show(timeline, times)
             self.statistics.show(self.status_text.statistics(statistics, self.found))
 
@@ -480,9 +493,9 @@ class BrowseScreen(PaneScreen):
     def chosen_entity(self) -> str:
         """The one entity that is filtered by; empty when there is none."""
         chosen = self._chosen_entities()
-        if len(chosen) != 1 or self.found is None:
+        if len(chosen) != 1 or self.counted is None:
             return ""
-        paths = self.found.facets.entity
+        paths = self.counted.facets.entity
         return next((path for path in paths if path.casefold() == chosen[0]), "")
 
     def _chosen_entities(self) -> tuple[str, ...]:
@@ -651,7 +664,7 @@ def _types_width(found: SearchResult) -> int:
     types = queries.filter_values(found.query, "type")
     if len(types) == 1 and "*" not in types[0]:
         return 0
-    return max((text.width(text.one_line(name)) for name in found.facets.type), default=0)
+    return max((text.width(text.one_line(name)) for name in found.types), default=0)
 
 
 def _entities_width(found: SearchResult) -> int:

@@ -191,9 +191,10 @@ class MemoryList(ListWindow):
     def stretch(self, length: int, total: str) -> None:
         """Take this for the length of the list, and these words for how many were found."""
         if (window := self.window) is not None:
-            shift, self._total = window.stretch(length), total
+            shift = window.stretch(length)
             self.reset(cursor=self.cursor + shift, top=self.top + shift)
-            self._update_subtitle()
+        self._total = total
+        self._update_subtitle()
 
     def explain(self, *lines: str, offers: Sequence[Offer] = ()) -> None:
         """Set the lines to show while the list is empty, and below them what a key or a click does

@@ -93,11 +93,6 @@ class ChipLine(ClickableLine):
         self._alerts[UNREADABLE], self._order = alert, order
         self.refresh()
 
-    def show_right(self, words: str) -> None:
-        """Show other counts at the right."""
-        self._right = words
-        self.refresh()
-
     def set_review(self, proposals: int, hints: int, from_agents: int = 0) -> None:
         """Show the number of open review proposals, or of those that agents wait for an answer to;
         a click opens the queue."""

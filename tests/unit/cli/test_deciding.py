@@ -67,6 +67,7 @@ def test_merge_keeps_the_first_and_the_others_as_history(shell: Shell) -> None:
     code, out, _ = shell("merge", keeper, other, "--content", "both in one", "--dry-run")
     assert code == 0
     assert "both in one" in out
+    assert '"set"' not in out, "memtui's own notes are told in words"
     assert shell.files() == before
     (plan,) = shell.json("merge", keeper, other, "--content", "both in one")
     assert (plan["done"], plan["supersedes"]) == (True, [other])
@@ -74,6 +75,23 @@ def test_merge_keeps_the_first_and_the_others_as_history(shell: Shell) -> None:
     assert shell.json("show", other)["status"] in ("superseded", "retired")
     shell.undo()
     assert shell.json("show", other)["status"] == "active"
+
+
+@on("agent-memory")
+def test_what_memtui_alone_will_remember_is_told_in_words(shell: Shell) -> None:
+    entity = shell.json("show", shell.some()[0])["entity"]
+    one, other, *_ = shell.some("--entity", entity)
+    titles = {ref: shell.json("show", ref)["content"][:40] for ref in (one, other)}
+    for act, words in [
+        (("pin", one), f"+\u201c{titles[one]}"),
+        (("pin", one), "\u201d is pinned"),
+        (("link", one, "depends_on", other), f"\u201d depends_on \u201c{titles[other]}"),
+    ]:
+        out = shell(*act, "--dry-run")[1]
+        assert words in out
+        assert "/.memtui/sidecar.jsonl" in out
+    shell("pin", one)
+    assert "-\u201c" in shell("pin", one, "--off", "--dry-run")[1]
 
 
 @on("agent-memory")

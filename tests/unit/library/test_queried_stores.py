@@ -16,7 +16,7 @@ from memtui.library.result_window import KEPT, NOT_HERE, PAGE, ResultWindow
 from memtui.model import IMPORTANCES, Memory, Place
 from memtui.query import Query, Sort, parse_query
 from memtui.stores.base import Reading, Scan, Shard, Store
-from memtui.stores.queryable import Accuracy, FoundFacets
+from memtui.stores.queryable import Accuracy, Count, FoundFacets
 from memtui.testing.asked import AskedMemories
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
@@ -174,8 +174,10 @@ def test_relevance_ranks_the_newest_and_says_so(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("memtui.library.queried_stores.MAX_RANKED", 500)
     library = open_library(AskedMemories(make(2_000, "team"), "team"))
     found = library.find(parse_query("tea", NOW))
-    among = found.among
-    assert among == "the newest 500 of 606"
+    assert found.among == "the newest 500 of 500+", "what is counted comes later"
+    assert found.facets.type
+    assert found.among == "the newest 500 of 606"
+    assert found.count == Count(606)
     assert found.scores is not None
     assert list(found.scores) == sorted(found.scores, reverse=True)
     assert sum(part.value for part in library.explain(found, 0)) == pytest.approx(found.scores[0])

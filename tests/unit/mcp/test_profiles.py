@@ -194,7 +194,8 @@ async def test_engram_s_tools_read_propose_and_write(tmp_path: Path, engram: Pat
             in (await agent.call("mem_timeline", observation_id=first["id"]))["result"]
         )
         assert (await agent.call("mem_context"))["result"]
-        assert "Observations: " in (await agent.call("mem_stats"))["result"]
+        counts = "- Sessions: 42\n- Observations: 85\n- Prompts: 35\n"
+        assert counts in (await agent.call("mem_stats"))["result"]
         assert (await agent.call("mem_doctor"))["status"] == "ok"
         saved = await agent.call("mem_save", title="Bells", content="Bells are rung by hand")
         assert "proposed" in saved["result"]
@@ -203,13 +204,13 @@ async def test_engram_s_tools_read_propose_and_write(tmp_path: Path, engram: Pat
         for tool in ("mem_session_start", "mem_session_end"):
             assert "Failed to" in await agent.fault(tool, id="s1")
         assert "Failed to" in await agent.fault("mem_save_prompt", content="Why thirteen?")
-        assert "no observation" in await agent.fault("mem_get_observation", id=987654)
+        assert "not found" in await agent.fault("mem_get_observation", id=987654)
     assert rows(engram) == before
 
     async with connected(tmp_path, engram, profile="engram", write=True) as agent:
         topic = {"topic_key": "ringing/by-hand", "type": "decision"}
         saved = await agent.call("mem_save", title="Bells", content="Rung by hand", **topic)
-        assert saved["result"].startswith("Memory saved")
+        assert saved["result"] == 'Memory saved: "Bells" (decision)'
         again = await agent.call("mem_save", title="Bells", content="Rung by motors", **topic)
         assert again["id"] == saved["id"], "a topic key is one observation"
         new = {"id": saved["id"]}
@@ -228,6 +229,7 @@ async def test_engram_s_tools_read_propose_and_write(tmp_path: Path, engram: Pat
         assert linked["result"] == "Recorded: related"
         assert not (await agent.call("mem_unpin", **new))["pinned"]
         assert "restored" in (await agent.call("mem_delete", hard_delete=True, **new))["result"]
+        assert "not found" in await agent.fault("mem_get_observation", **new)
         moved = {"from": "sundial", "to": "towerd"}
         assert "moved" in (await agent.call("mem_merge_projects", **moved))["result"]
         titles = [row[4] for row in rows(engram)["observations"]]

@@ -452,6 +452,7 @@ async def test_a_store_that_breaks_or_goes_is_said_and_the_rest_is_served(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agent_server, "STALE_SECONDS", -1.0)
+    monkeypatch.setattr(agent_server, "STALE_LOOKS", 0)
     async with connected(tmp_path, root, write=True) as agent:
         tea = await agent.find("tea")
         (root / "entities" / "bo" / "items.json").write_text("[{")

@@ -14,6 +14,7 @@ import pytest
 from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, WSServerHandshakeError, web
 
 from memtui.serve import server as served
+from memtui.serve import terminal
 from memtui.serve.access import Access
 from memtui.serve.server import MAX_TABS, ScreenServer
 
@@ -29,6 +30,8 @@ KEPT = (
     "def end(*_): open(sys.argv[1], 'w').write('kept'); sys.exit()\n"
     "signal.signal(signal.SIGHUP, end)\nprint('ready', flush=True)\nwhile True: time.sleep(1)"
 )
+
+STOPPED = "import os, signal\nprint('ready', flush=True)\nos.kill(os.getpid(), signal.SIGSTOP)"
 
 
 class Site:
@@ -182,6 +185,19 @@ async def test_a_program_that_ends_or_is_killed_closes_its_tab() -> None:
             tab = await site.tab()
             await tab.send_json(["stdin", f"{word}\r"])
             await closes(tab)
+
+
+async def test_a_program_that_reads_nothing_does_not_keep_its_tab(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(terminal, "READS_WITHIN", 0.1)
+    monkeypatch.setattr(terminal, "ENDS_WITHIN", 0.1)
+    async with serving(STOPPED) as site:
+        tab = await site.tab()
+        await says(tab, "ready")
+        await tab.send_json(["stdin", "x\r" * 500_000])
+        async with asyncio.timeout(9):  # after ten seconds the browser gives up
+            await tab.close()
 
 
 async def test_a_page_that_is_loaded_again_finds_what_was_kept(tmp_path: Path) -> None:

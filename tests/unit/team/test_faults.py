@@ -154,9 +154,8 @@ def test_where_an_answer_takes_too_long_the_newest_hits_come_alone(
     monkeypatch.setattr("memtui.team.connection._SETTINGS", "set statement_timeout = 50")
     slow = Sql("select count(*) from pg_sleep(5)")
     monkeypatch.setattr(TeamStore, "_count", lambda *_: slow)
-    answer = store.answer(parse_query("deploy", datetime.now(UTC)), 5_000, 1_000)
+    answer = store.answer(parse_query("deploy sort:new", datetime.now(UTC)), 100, 1_000)
     assert len(answer.page.memories) == 1
-    assert not any(answer.facets.counts.values())
 
 
 def test_a_question_is_cancelled_and_the_next_one_is_not(team: Team) -> None:

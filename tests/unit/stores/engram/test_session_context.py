@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> Path:
     with closing(connect(folder)) as connection:
         for n in range(1, 7):
             day = f"2026-11-{n:02d} 08:00:00"
-            summary = None if n == 6 else "é" * 101 if n == 5 else f"day {n}"
+            summary = None if n == 6 else "é" * 201 if n == 5 else f"day {n}"
             columns = {"id": f"mill-{n}", "project": "mill", "directory": ""}
             put(connection, "sessions", **columns, started_at=day, summary=summary)
         for n in range(1, 12):
@@ -28,9 +28,11 @@ def folder(tmp_path: Path) -> Path:
             put(connection, "user_prompts", **columns, created_at=day)
         for n in range(101, 122):
             day = f"2026-11-05 10:{n - 100:02d}:00"
-            content = "é" * 150 + "." if n == 121 else "x" * 300 if n == 120 else f"saw {n}"
+            content = "é" * 301 if n == 121 else "x" * 300 if n == 120 else f"saw {n}"
             columns = {"session_id": "mill-5", "project": "mill", "created_at": day}
             observation(connection, n, **columns, content=content)
+        columns = {"session_id": "mill-5", "project": "mill", "created_at": "2026-11-01 10:00:00"}
+        observation(connection, 122, **columns, content="the mill has two wheels", pinned=1)
         observation(connection, 150, project="mill", deleted_at="2026-11-06 10:00:00")
     return folder
 
@@ -41,18 +43,18 @@ def given(folder: Path, entity: str) -> LoadedText:
     return text
 
 
-def test_a_session_is_given_the_newest_of_its_project_cut_by_bytes(folder: Path) -> None:
+def test_a_session_is_given_the_newest_of_its_project(folder: Path) -> None:
     text = given(folder, "mill/decision")
     assert text.title == "mill"
     assert text.file == str(folder / "engram.db")
     sessions = [
         "- **mill** (2026-11-06 08:00:00) [0 observations]",
-        f"- **mill** (2026-11-05 08:00:00): {'é' * 100}... [21 observations]",
+        f"- **mill** (2026-11-05 08:00:00): {'é' * 200}... [22 observations]",
         *(f"- **mill** (2026-11-{n:02d} 08:00:00): day {n} [0 observations]" for n in (4, 3, 2)),
     ]
     prompts = [f"- 2026-11-{n:02d} 09:00:00: asks {n}" for n in range(11, 1, -1)]
     observations = [
-        f"- [discovery] **Title 121**: {'é' * 150}...",
+        f"- [discovery] **Title 121**: {'é' * 300}...",
         f"- [discovery] **Title 120**: {'x' * 300}",
         *(f"- [discovery] **Title {n}**: saw {n}" for n in range(119, 101, -1)),
     ]
@@ -60,6 +62,7 @@ def test_a_session_is_given_the_newest_of_its_project_cut_by_bytes(folder: Path)
         *("## Memory from Previous Sessions", ""),
         *("### Recent Sessions", *sessions, ""),
         *("### Recent User Prompts", *prompts, ""),
+        *("### Pinned", "- [discovery] **Title 122**: the mill has two wheels", ""),
         *("### Recent Observations", *observations, "", ""),
     ]
 
@@ -71,7 +74,7 @@ def test_each_line_of_the_context_names_its_memory(folder: Path) -> None:
     assert list(lines)[5] == "bells:prompts/12"
     assert lines["bells:prompts/12"] == "- 2026-11-11 09:00:00: asks 11"
     assert lines["bells:119"] == "- [discovery] **Title 119**: saw 119"
-    assert len(lines) == 35
+    assert len(lines) == 36
 
 
 def test_without_an_entity_there_is_a_context_for_each_project(folder: Path) -> None:
@@ -94,7 +97,7 @@ def test_one_kind_alone_is_a_context(folder: Path, kind: str) -> None:
             if other != kind:
                 connection.execute(f"DELETE FROM {table}")
     text = given(folder, "mill").text
-    assert text.count("### ") == 1
+    assert text.count("### ") == (2 if kind == "observations" else 1)
 
 
 def test_a_project_without_memories_has_no_context(folder: Path) -> None:

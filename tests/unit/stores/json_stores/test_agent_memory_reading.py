@@ -201,7 +201,7 @@ def _link_out(path: Path) -> None:
         (lambda path: path.write_text("{}"), "no list"),
         (lambda path: path.write_text("[] []"), "not valid JSON at line 1, column 4"),
         (lambda path: path.write_bytes(b"\0" * 50), "NUL"),
-        (lambda path: path.write_text("[" * 5000), "nested too deeply"),
+        (lambda path: path.write_text("[" * 99_999), "nested too deeply"),
         (_fifo, "pipe"),
         (_folder, "folder"),
         (_link_out, "outside"),
