@@ -125,10 +125,10 @@ class TeamStore(QueryableStore):
         order = f"order by m.updated desc, m.id limit {int(limit)}"
         if every is None:
             return Sql(f"{self.table.selected} where {where.text} {order}", where.values)
-        first = f"{self.table.selected} where {where.text} and {every.text} {order}"
+        first = f"{self.table.selected} where {every.text} {order}"
         others = f"{self.table.selected} where {where.text} and not {every.text} {order}"
         text = f"({first}) union all ({others}) limit {int(limit)}"
-        return Sql(text, (*where.values, *every.values) * 2)
+        return Sql(text, (*every.values, *where.values, *every.values))
 
     def position_at(self, query: Query, time: datetime) -> Position:
         keys: tuple[float, ...] = (-time.timestamp(),)
