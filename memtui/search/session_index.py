@@ -67,6 +67,8 @@ LONGEST_WAIT = 10.0
 """Seconds that forgetting waits for another process that writes the index."""
 ALIVE_EVERY = 1_000
 """Messages between two reports of progress within a file: a worker that is silent is ended."""
+TRIES = 3
+"""Times that an index is opened for a search, since another process may be writing it."""
 _EDGE_BYTES = 4096
 """Bytes at the beginning and before the end of what was read that tell growth from a rewrite."""
 
@@ -147,23 +149,32 @@ class SessionIndex:
         with cache_files.try_lock(self.home / "lock") as alone:
             if not alone:
                 return None
+            update = partial(
+                self._update, sessions, report, cancelled, unreadable, only, before_long
+            )
             with masked_always():
-                opened, known = self._open_or_make()
-                left = set(unreadable) if only is None else {*unreadable, *known} - {*only}
-                batch = _Batch(opened, known, self.home)
-                return self._update(batch, sessions, report, cancelled, left, before_long)
+                try:
+                    return update()
+                except (Cancelled, OSError):
+                    raise
+                except Exception as error:  # Whoosh raises anything when its files are damaged
+                    log.info("a new index of sessions in %s: %r", self.home, error)
+                    self._discard_files()
+                    return update()
 
     def _update(
         self,
-        batch: _Batch,
         sessions: Sequence[Session],
         report: Report,
         cancelled: IsCancelled,
-        left: Collection[str],
+        unreadable: Collection[str],
+        only: Collection[str] | None,
         before_long: Callable[[], object],
     ) -> Indexed:
-        """See `update`; `left`: what stays, whatever is in `sessions`."""
+        """See `update`."""
+        batch = _Batch(*self._open_or_make(), self.home)
         known = dict(batch.known)
+        left = set(unreadable) if only is None else {*unreadable, *known} - {*only}
         by_file: dict[str, list[Session]] = {}
         for session in sessions:
             by_file.setdefault(str(session.path), []).append(session)
@@ -191,6 +202,7 @@ class SessionIndex:
                 read += 1
             except UnreadableFile as error:
                 failed.append(str(error))
+                batch.note(name, state._replace(changed=0))  # it is read anew
         batch.commit_if_changed()
         batch.merge()
         return Indexed(read, batch.added, tuple(failed))
@@ -204,12 +216,16 @@ class SessionIndex:
         seen: set[int],
         alive: Callable[[], None],
     ) -> None:
-        """Add the messages of a file; `alive` is called now and then, since a file may be large."""
+        """Add the messages of a file; `alive` is called now and then, since a file may be large.
+
+        Where more than lines at its end has changed, the documents of what it still holds stay and
+        the others go.
+        """
         before = batch.known.get(name)
         start = before.end if before and _has_grown(name, before, state) else 0
-        if before and not start:
-            seen -= batch.remove({name})
-        end = start
+        gone = batch.documents_of(name) if before and not start else set()
+        seen.difference_update(map(unpack_id, gone))
+        end, edges = start, _edges(name, state.size)
         for session in sessions:
             reading = Reading()
             line, number = -1, 0
@@ -219,13 +235,21 @@ class SessionIndex:
                     alive()
                 number = number + 1 if message.place.offset == line else 0
                 line = message.place.offset
-                if message.kind is Kind.TEXT and _is_new(message, seen):
-                    batch.add(message, number)
+                if message.kind is not Kind.TEXT:
+                    continue
+                document = _describe(message, number)
+                if _is_new(message, seen) and document not in gone:
+                    batch.add(message, document)
                     if batch.is_large:  # if this is the last commit, the file is read anew
                         batch.note(name, state._replace(changed=0))
                         batch.commit()
+                gone.discard(document)
             end = max(end, reading.end)
-        batch.note(name, state._replace(end=end, edges=_edges(name, end)))
+        batch.remove_documents(name, gone)
+        if edges == _edges(name, state.size):
+            batch.note(name, state._replace(end=end, edges=_edges(name, end)))
+        else:  # it was rewritten meanwhile, and is read anew
+            batch.note(name, state._replace(changed=0))
 
     def _open_or_make(self) -> tuple[Any, dict[str, _File]]:
         """The index and what it covers; an empty one where there is none that can be trusted."""
@@ -234,7 +258,7 @@ class SessionIndex:
                 raise ValueError(reason)
             opened = index.open_dir(str(self._folder), schema=make_schema())
             return opened, self._known(opened)
-        except Exception as error:  # Whoosh raises anything when its files are damaged
+        except Exception as error:  # as above
             log.info("a new index of sessions in %s: %r", self.home, error)
             self._discard_files()
             self._folder.mkdir(mode=0o700)
@@ -286,36 +310,44 @@ class SessionIndex:
 
         Of the query `within` its times count; `passes` says of each hit whether it is wanted.
         """
-        if not self._folder.exists():
+        for _ in range(TRIES):
+            try:
+                return self._search(terms, limit, within, passes)
+            except Exception as error:  # as above, or segments were merged and removed meanwhile
+                log.info("the index of sessions in %s: %r", self.home, error)
+        return []
+
+    def _search(
+        self,
+        terms: Sequence[QueryTerm],
+        limit: int,
+        within: Query,
+        passes: Callable[[Hit], bool] | None,
+    ) -> list[Hit]:
+        if not self._folder.exists() or cache_files.untrusted_reason(self._folder):
             return []
-        try:
-            if cache_files.untrusted_reason(self._folder):
-                return []
-            opened = index.open_dir(str(self._folder), schema=make_schema())
-            if opened.is_empty():
-                return []
-            with opened.searcher(weighting=Weighting()) as searcher:
-                reader = searcher.reader()
-                asked = whoosh_query.And(
-                    [_query(term, lambda word: (TEXT, word) in reader) for term in terms]
-                )
-                is_timed = within.since is not None or within.until is not None
-                takes_all = is_timed or passes is not None
-                found = searcher.search(asked, limit=None if takes_all else limit)
-                places, names = reader.column_reader(PLACE), reader.column_reader(SESSION)
-                hits = (
-                    self._hit(names[each.docnum], unpack(places[each.docnum]), each.score)
-                    for each in found
-                )
-                wanted = (
-                    hit
-                    for hit in hits
-                    if _is_within(hit.time, within) and (passes is None or passes(hit))
-                )
-                return list(islice(wanted, limit))
-        except Exception as error:  # as above
-            log.info("the index of sessions in %s: %r", self.home, error)
+        opened = index.open_dir(str(self._folder), schema=make_schema())
+        if opened.is_empty():
             return []
+        with opened.searcher(weighting=Weighting()) as searcher:
+            reader = searcher.reader()
+            asked = whoosh_query.And(
+                [_query(term, lambda word: (TEXT, word) in reader) for term in terms]
+            )
+            is_timed = within.since is not None or within.until is not None
+            takes_all = is_timed or passes is not None
+            found = searcher.search(asked, limit=None if takes_all else limit)
+            places, names = reader.column_reader(PLACE), reader.column_reader(SESSION)
+            hits = (
+                self._hit(names[each.docnum], unpack(places[each.docnum]), each.score)
+                for each in found
+            )
+            wanted = (
+                hit
+                for hit in hits
+                if _is_within(hit.time, within) and (passes is None or passes(hit))
+            )
+            return list(islice(wanted, limit))
 
     def _hit(self, session: str, stored: Stored, score: float) -> Hit:
         is_user, offset, length, number, digest, time, _ = stored
@@ -342,23 +374,33 @@ class _Batch:
             self._writer = open_writer(self._opened)
         return self._writer
 
-    def remove(self, names: Collection[str]) -> set[int]:
-        """Take out what is of these files; returns the digests of the ids that went."""
-        known = [name for name in names if self.known.pop(name, None) is not None]
-        if not known:
-            return set()
-        self._is_changed = True
-        writer = self._open()
+    def remove(self, names: Collection[str]) -> None:
+        """Take out what is of these files."""
+        for name in names:
+            self.remove_documents(name, self.documents_of(name))
+            self._is_changed |= self.known.pop(name, None) is not None
+
+    def documents_of(self, name: str) -> set[bytes]:
+        """What is stored of the messages of a file."""
+        return {stored for _, stored in self._find(name)}
+
+    def remove_documents(self, name: str, gone: Collection[bytes]) -> None:
+        """Take these of the documents of a file out."""
+        if gone:
+            self._is_changed = True
+            writer = self._open()
+            for number, stored in self._find(name):
+                if stored in gone:
+                    writer.delete_document(number)
+
+    def _find(self, name: str) -> list[tuple[int, bytes]]:
+        """Number and column of each document of a file."""
+        if self._opened.is_empty():
+            return []
         with self._opened.searcher() as searcher:
             places = searcher.reader().column_reader(PLACE)
-            numbers = [
-                number
-                for name in known
-                for number in searcher.docs_for_query(whoosh_query.Term(FILE, name))
-            ]
-            for number in numbers:
-                writer.delete_document(number)
-            return {unpack(places[number]).id for number in numbers}
+            numbers = searcher.docs_for_query(whoosh_query.Term(FILE, name))
+            return [(number, places[number]) for number in numbers]
 
     def keep_only(self, sessions: Collection[str]) -> None:
         """Forget all sessions that are not among these: one that is left out of a database."""
@@ -392,21 +434,11 @@ class _Batch:
         self.known[name] = state
         self._is_changed = True
 
-    def add(self, message: Message, number: int) -> None:
-        """Add one message."""
-        place, time = message.place, message.time
+    def add(self, message: Message, document: bytes) -> None:
+        """Add one message; `document`: what is stored of it."""
         text = mask_secrets(message.text)
-        stored = Stored(
-            message.role is Role.USER,
-            place.offset,
-            place.length,
-            number,
-            digest_text(message.text),
-            int(time.timestamp()) if time else NO_TIME,
-            digest_text(message.id) if message.id else 0,
-        )
         self._open().add_document(
-            **{FILE: place.path, SESSION: message.session, PLACE: pack(stored), TEXT: text}
+            **{FILE: message.place.path, SESSION: message.session, PLACE: document, TEXT: text}
         )
         self.added += 1
         self._chars += len(text)
@@ -509,6 +541,22 @@ def _is_within(time: datetime | None, query: Query) -> bool:
     if time is None:
         return since is None and until is None
     return (since is None or time >= since.time) and (until is None or time <= until.time)
+
+
+def _describe(message: Message, number: int) -> bytes:
+    """What is stored of a message; `number`: which of its line it is."""
+    place, time = message.place, message.time
+    return pack(
+        Stored(
+            message.role is Role.USER,
+            place.offset,
+            place.length,
+            number,
+            digest_text(message.text),
+            int(time.timestamp()) if time else NO_TIME,
+            digest_text(message.id) if message.id else 0,
+        )
+    )
 
 
 def _is_new(message: Message, seen: set[int]) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 from memtui.child_processes import run_worker, serve, yield_processor
@@ -19,6 +20,8 @@ from memtui.errors import SaveError
 from memtui.progress import IsCancelled, Report, never, silent
 
 WORKER = "memtui.search.session_worker"
+LONGEST_WAIT = 3.0
+"""Seconds to wait for another process that indexes: its index has the newest message, too."""
 
 
 def index_sessions(
@@ -36,7 +39,9 @@ def index_sessions(
     return run_worker(WORKER, (str(cache), program, *only), report, cancelled)
 
 
-def _work(arguments: Sequence[str], report: Report) -> dict[str, Any]:
+def work(arguments: Sequence[str], report: Report) -> dict[str, Any]:
+    """Index as the command line says. Where another process indexes, wait a while for what it
+    finds, and only then for nothing. Raises SaveError."""
     from memtui.files.reading import error_text
     from memtui.search.session_index import SessionIndex
     from memtui.sessions.chosen import chosen_sessions
@@ -46,10 +51,15 @@ def _work(arguments: Sequence[str], report: Report) -> dict[str, Any]:
     found = chosen_sessions([program], only)
     locked = [error.where for error in found.unreadable]
     index = SessionIndex(Path(cache), program)
+    end = monotonic() + LONGEST_WAIT
     try:
-        done = index.update(
-            found.sessions, report, unreadable=locked, only=only, before_long=yield_processor
-        )
+        while True:
+            done = index.update(
+                found.sessions, report, unreadable=locked, only=only, before_long=yield_processor
+            )
+            if done is not None or monotonic() > end:
+                break
+            sleep(0.1)
     except OSError as error:
         what = f"the index of sessions is not up to date: {error_text(error)}"
         raise SaveError(what, where=cache) from error
@@ -60,4 +70,4 @@ def _work(arguments: Sequence[str], report: Report) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(serve(lambda report: _work(sys.argv[1:], report), yields=False))
+    sys.exit(serve(lambda report: work(sys.argv[1:], report), yields=False))

@@ -55,7 +55,8 @@ class Transcripts(ABC):
         """The messages of a session in the order of the file.
 
         Context that the program injects is left out. `start` is the `end` of an earlier reading of
-        a file that has only grown since. Raises UnreadableFile.
+        a file that has only grown since, or of a database the id of a row: those behind it are
+        wanted. Raises UnreadableFile.
         """
 
 
@@ -79,18 +80,26 @@ class JsonLineTranscripts(Transcripts):
         """The session of the file, from its first lines."""
         changed, size = _status(file)
         session = Session(self.name, file.stem, file, changed=changed, size=size)
+        yield self.describe(session, read_lines(file, Reading()))
+
+    def describe(self, session: Session, lines: Iterable[Line]) -> Session:
+        """The session with what its first lines say of it."""
         reader, reading = self.reader(session), Reading()
         title = ""
-        for number, line in enumerate(read_lines(file, reading), 1):
+        for number, line in enumerate(lines, 1):
             title = title or title_of(reader.read(line, reading))
             if number >= HEAD_LINES or (title and reader.session.cwd):
                 break
-        yield replace(reader.session, title=reader.session.title or title)
+        return replace(reader.session, title=reader.session.title or title)
+
+    def lines(self, session: Session, reading: Reading, start: int) -> Iterator[Line]:
+        """The lines of a session from the offset `start` on. Raises UnreadableFile."""
+        return read_lines(session.path, reading, start)
 
     def messages(self, session: Session, reading: Reading, start: int = 0) -> Iterator[Message]:
         """See `Transcripts.messages`."""
         reader = self.reader(session)
-        for line in read_lines(session.path, reading, start):
+        for line in self.lines(session, reading, start):
             yield from reader.read(line, reading)
         yield from reader.rest()
 
@@ -112,8 +121,10 @@ class WholeTranscripts(Transcripts):
             yield replace(head, title=head.title or title_of(messages))
 
     def messages(self, session: Session, reading: Reading, start: int = 0) -> Iterator[Message]:  # noqa: ARG002
-        """See `Transcripts.messages`; it is read from its beginning whatever `start` says."""
-        return iter(self.read(session, reading)[1])
+        """See `Transcripts.messages`; it is always read from its beginning."""
+        messages = self.read(session, reading)[1]
+        reading.end = 0
+        return iter(messages)
 
 
 def title_of(messages: Iterable[Message]) -> str:
@@ -228,5 +239,11 @@ def failed(text: str) -> str:
 
 
 def describe_call(arguments: Mapping[str, Any]) -> str:
-    """The texts among the arguments of a call, in their order: what is shown and searched of it."""
-    return "\n".join(value for value in arguments.values() if isinstance(value, str))
+    """The texts among the arguments of a call, in their order: what is shown and searched of it.
+    The words of a command count as one text."""
+    texts = (" ".join(each) if _is_command(each) else each for each in arguments.values())
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _is_command(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)

@@ -11,9 +11,9 @@ from __future__ import annotations
 import sqlite3
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 from msgspec.structs import replace
@@ -45,6 +45,8 @@ from memtui.sessions.message import (
 )
 from memtui.stores.sqlite.connection import read_or_raise
 
+T = TypeVar("T")
+
 
 class DatabaseTranscripts(Transcripts):
     """A program whose sessions are rows of a database."""
@@ -62,24 +64,26 @@ class DatabaseTranscripts(Transcripts):
         """The session of a row."""
 
     @abstractmethod
-    def read(self, session: Session, connection: sqlite3.Connection) -> Iterator[Message]:
+    def read(
+        self, session: Session, connection: sqlite3.Connection, reading: Reading
+    ) -> Iterator[Message]:
         """The messages of a session."""
 
     def sessions(self, file: Path) -> Iterator[Session]:
         """The sessions in the database."""
-        rows = _read(file, lambda c: select(c, self.session_table, self.session_columns))
+        rows = read_database(file, lambda c: select(c, self.session_table, self.session_columns))
         return (self.describe(row, file) for row in rows)
 
     def messages(self, session: Session, reading: Reading, start: int = 0) -> Iterator[Message]:
-        """See `Transcripts.messages`; `start` is the id of the last row that was read."""
-        found = _read(session.path, lambda connection: list(self.read(session, connection)))
-        for message in found:
-            reading.end = max(reading.end, message.place.offset)
-            if message.place.offset > start:
-                yield message
+        """See `Transcripts.messages`; rows may change, so an update reads all."""
+        found = read_database(
+            session.path, lambda connection: list(self.read(session, connection, reading))
+        )
+        return (message for message in found if message.place.offset > start)
 
 
-def _read(file: Path, work: Any) -> Any:
+def read_database(file: Path, work: Callable[[sqlite3.Connection], T]) -> T:
+    """What `work` reads of a database, which is left as it is. Raises UnreadableFile."""
     try:
         return read_or_raise(file, work)
     except StoreError as error:
@@ -92,11 +96,26 @@ def select(
     columns: Sequence[str],
     where: str = "",
     parameters: Sequence[Any] = (),
+    reading: Reading | None = None,
 ) -> list[dict[str, Any]]:
-    """Rows of a table as mappings; a column that this version of the program lacks is None."""
-    known = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+    """Rows of a table as mappings; a column that this version of the program lacks is None.
+
+    A row that is larger than SQLite may read here is counted in `reading`.
+    """
+    known = {"rowid", *(row[1] for row in connection.execute(f"PRAGMA table_info({table})"))}
     named = [column if column in known else f"NULL AS {column}" for column in columns]
-    rows = connection.execute(f"SELECT {', '.join(named)} FROM {table} {where}", parameters)
+    chosen = f"SELECT {', '.join(named)} FROM {table}"
+    try:
+        rows = connection.execute(f"{chosen} {where}", parameters).fetchall()
+    except sqlite3.DataError:
+        if reading is None:
+            raise
+        rows = []
+        for (id,) in connection.execute(f"SELECT rowid FROM {table} {where}", parameters):
+            try:
+                rows += connection.execute(f"{chosen} WHERE rowid = ?", (id,))
+            except sqlite3.DataError:
+                reading.too_long += 1
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
@@ -125,7 +144,7 @@ class Hermes(DatabaseTranscripts):
     def sessions(self, file: Path) -> Iterator[Session]:
         """The sessions in the database; `ended_at` is empty while one may be resumed."""
         query = "SELECT session_id, MAX(timestamp) FROM messages GROUP BY session_id"
-        last = _read(file, lambda connection: dict(connection.execute(query)))
+        last = read_database(file, lambda connection: dict(connection.execute(query)))
         for session in super().sessions(file):
             time = parse_time(last.get(session.id))
             yield replace(session, changed=time) if time else session
@@ -143,11 +162,13 @@ class Hermes(DatabaseTranscripts):
             parent=text_of(row["parent_session_id"]),
         )
 
-    def read(self, session: Session, connection: sqlite3.Connection) -> Iterator[Message]:
+    def read(
+        self, session: Session, connection: sqlite3.Connection, reading: Reading
+    ) -> Iterator[Message]:
         """See `DatabaseTranscripts.read`."""
         columns = ("id", "role", "content", "tool_call_id", "tool_calls", "timestamp", "active")
         where = "WHERE session_id = ? ORDER BY id"
-        for row in select(connection, "messages", columns, where, (session.id,)):
+        for row in select(connection, "messages", columns, where, (session.id,), reading):
             if row["active"] == 0:  # taken back by /undo or /rewind
                 continue
             time = parse_time(row["timestamp"])
@@ -208,18 +229,18 @@ class OpenCode(DatabaseTranscripts):
             is_sidechain=bool(parent),
         )
 
-    def read(self, session: Session, connection: sqlite3.Connection) -> Iterator[Message]:
+    def read(
+        self, session: Session, connection: sqlite3.Connection, reading: Reading
+    ) -> Iterator[Message]:
         """See `DatabaseTranscripts.read`."""
         where = "WHERE session_id = ?"
-        messages = select(connection, "message", ("id", "data"), where, (session.id,))
+        messages = select(connection, "message", ("id", "data"), where, (session.id,), reading)
         heads = {row["id"]: _arguments(row["data"]) for row in messages}
-        columns = ("rowid", "message_id", "data")
-        rows = connection.execute(
-            f"SELECT {', '.join(columns)} FROM part {where} ORDER BY message_id, id", (session.id,)
-        )
+        columns, ordered = ("rowid", "message_id", "data"), f"{where} ORDER BY message_id, id"
         counts: Counter[str] = Counter()
-        for row, message, data in rows:
-            head, part = heads.get(message, {}), _arguments(data)
+        for row in select(connection, "part", columns, ordered, (session.id,), reading):
+            message, part = row["message_id"], _arguments(row["data"])
+            head = heads.get(message, {})
             created = object_of(head.get("time")).get("created")
             times = object_of(part.get("time") or object_of(part.get("state")).get("time"))
             time = parse_time(times.get("start")) or parse_time(created)
@@ -232,7 +253,7 @@ class OpenCode(DatabaseTranscripts):
                     else message
                 )
                 id = f"{named}#{counts[message]}"
-                place = Place(str(session.path), int(row))
+                place = Place(str(session.path), int(row["rowid"]))
                 yield make_message(session, made, place, id=id, time=time)
 
 

@@ -7,6 +7,7 @@ is passed over. A last line without a line break may be torn and is left for the
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,12 @@ from memtui.sessions.message import Reading
 LONGEST_LINE = 16 << 20
 """Bytes. A longer line holds images or copies of a history, no words of a person."""
 _PIECE = 1 << 20
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+"""An escape in a JSON string; the group is half of a character, as where a program cut a text."""
 
 
 class Line(NamedTuple):
@@ -94,11 +101,16 @@ def decode_object(line: bytes) -> dict[str, Any] | None:
 
 
 def decode_value(data: bytes) -> Any:
-    """The JSON value; None if it is none. Broken UTF-8 becomes U+FFFD."""
+    """The JSON value; None if it is none. Broken UTF-8 and half characters become U+FFFD."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = data.decode("utf-8", "replace")
         try:
-            return msgspec.json.decode(data.decode("utf-8", "replace"))
+            return msgspec.json.decode(_ESCAPE.sub(_whole_escape, text))
         except (msgspec.DecodeError, RecursionError):
             return None
+
+
+def _whole_escape(found: re.Match[str]) -> str:
+    return "\ufffd" if found[1] else found[0]

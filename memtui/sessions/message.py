@@ -121,7 +121,8 @@ class Reading(Struct):
     too_long: int = 0
     """Lines past the limit of one line."""
     end: int = 0
-    """Offset after the last complete line: where reading goes on when the file has grown."""
+    """Offset after the last complete line: where reading goes on when the file has grown. 0 if it
+    is always read from its beginning."""
 
     @property
     def skipped(self) -> int:

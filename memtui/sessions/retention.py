@@ -61,7 +61,8 @@ def kept_days(program: Transcripts, home: Path, variables: Mapping[str, str]) ->
 def find_deletions(
     sessions: Iterable[Session], home: Path, variables: Mapping[str, str]
 ) -> dict[Path, Deletion]:
-    """File of a session -> when its program deletes it, of those that it does."""
+    """File of a session -> when its program deletes it, of those that it does; a row of a database
+    may be archived instead."""
     days: dict[str, float | None] = {}
     found = {}
     for session in sessions:
@@ -69,7 +70,7 @@ def find_deletions(
         if session.program not in days:
             days[session.program] = kept_days(program, home, variables)
         kept = days[session.program]
-        if kept is not None and session.changed is not None:
+        if kept is not None and session.changed is not None and session.size:
             at = session.changed + timedelta(days=kept)
             found[session.path] = Deletion(at, session.program, program.retention_setting)
     return found

@@ -6,20 +6,29 @@ import json
 import os
 import resource
 import sys
+import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from memtui.progress import Cancelled, Progress
+from memtui import paths
+from memtui.progress import Cancelled, Progress, silent
 from memtui.query import parse_search
-from memtui.search import session_index
+from memtui.search import session_index, session_worker
 from memtui.search.query_terms import analyze_terms
 from memtui.search.session_index import Hit, Indexed, SessionIndex, read_message
 from memtui.sessions import find_sessions
 from tests.secrets_for_tests import TOKEN
-from tests.unit.sessions.transcripts import ANSWER, SAID, WRITERS, claude_line, write_lines
+from tests.unit.sessions.transcripts import (
+    ANSWER,
+    SAID,
+    WRITERS,
+    claude_line,
+    growing,
+    write_lines,
+)
 
 
 class Home:
@@ -82,6 +91,19 @@ def test_a_message_that_is_appended_is_found_without_reading_the_rest(tmp_path: 
     assert home.update().messages == 1
     assert home.found("fridays") == ["Ship on Fridays."]
     assert home.found("invoices") == [SAID]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_an_index_that_follows_a_session_is_that_of_the_whole(tmp_path: Path, name: str) -> None:
+    """Lines that replace, change or take back earlier ones included."""
+    followed, whole = Home(tmp_path / "a", name), Home(tmp_path / "a", name)
+    whole.cache = tmp_path / "whole"
+    for _ in growing(WRITERS[name](followed.path)):
+        followed.update()
+    whole.update()
+    for word in ("keep", "invoices", "noted", "wrong", "not", "expenses"):
+        assert followed.hits(word) == whole.hits(word), word
+    assert followed.found("noted") == [ANSWER]
 
 
 def test_a_file_that_was_rewritten_or_removed_loses_its_old_words(tmp_path: Path) -> None:
@@ -147,16 +169,72 @@ def test_the_folders_are_for_their_owner_only(tmp_path: Path) -> None:
         assert folder.stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("cut", [0, 1, 40, 200])
-def test_an_index_cut_at_any_byte_is_built_again(tmp_path: Path, cut: int) -> None:
+@pytest.mark.parametrize("kind", ["*.seg", "*.toc", "files-*.json"])
+def test_an_index_cut_at_any_byte_is_built_again(tmp_path: Path, kind: str) -> None:
     home = Home(tmp_path)
     WRITERS["claude"](tmp_path)
     home.update()
-    for file in (*home.cache.rglob("*.seg"), *home.cache.rglob("*.toc")):
-        os.truncate(file, min(cut, file.stat().st_size))
-    home.hits("invoices")  # no error, whatever it finds
+    (size,) = [file.stat().st_size for file in home.cache.rglob(kind)]
+    for cut in range(0, size, max(1, size // 12)):
+        (file,) = home.cache.rglob(kind)
+        os.truncate(file, cut)
+        home.hits("invoices")  # no error, whatever it finds
+        home.update()
+        assert home.found("invoices") == [SAID], cut
+
+
+SPOILED: dict[str, Callable[[Path], object]] = {
+    "grows": lambda file: _append(file, "Ship on Fridays."),
+    "shrinks": lambda file: os.truncate(file, len(file.read_bytes()) // 2),
+    "is replaced": lambda file: os.replace(_other(file), file),
+    "is rewritten": lambda file: file.write_bytes(_other(file).read_bytes() * 9999),
+    "is compressed": lambda file: file.rename(f"{file}.zst"),
+    "is deleted": lambda file: file.unlink(),
+    "becomes binary": lambda file: file.write_bytes(bytes(range(256)) * 64),
+    "becomes a folder": lambda file: (file.unlink(), file.mkdir()),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED)
+@pytest.mark.parametrize("at", [1, 2])
+def test_a_file_may_change_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Path], object], at: int
+) -> None:
+    """The next update has what the file holds by then, and of it everything."""
+    monkeypatch.setattr(session_index, "ALIVE_EVERY", 1)
+    home = Home(tmp_path)
+    file = WRITERS["claude"](tmp_path)
+    result = {"type": "tool_result", "tool_use_id": "t2", "content": "and so on " * 70_000}
+    for number in range(3):  # more than is read at once
+        _append(file, f"Message {number} of the shop.")
+        _append(file, [result])
+    write_lines(claude_file(home, "ffff"), [claude_line("user", "Of another session.", "o1")])
+    sessions, calls = home.sessions(), 0
+
+    def change(_: Progress) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            spoil(file)
+
+    home.index.update(sessions, change)  # type: ignore[arg-type]
     home.update()
-    assert home.found("invoices") == [SAID]
+    assert home.found("another session") == ["Of another session."]
+    followed = {word: home.hits(word) for word in ("shop", "invoices", "fridays", "elsewhere")}
+    home.index.discard()
+    home.update()
+    for word, hits in followed.items():
+        assert {hit.offset for hit in home.hits(word)} == {hit.offset for hit in hits}, word
+
+
+def _append(file: Path, said: str | list[object]) -> None:
+    with file.open("a", encoding="utf-8") as lines:
+        id = said[:12] if isinstance(said, str) else "r"
+        lines.write(json.dumps(claude_line("user", said, id, 9)) + "\n")
+
+
+def _other(file: Path) -> Path:
+    return write_lines(file.with_suffix(".new"), [claude_line("user", "Said elsewhere.", "e1")])
 
 
 def test_notes_of_a_commit_that_never_came_do_not_count(tmp_path: Path) -> None:
@@ -197,6 +275,37 @@ def test_of_two_writers_one_only_reads(tmp_path: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         assert home.index.update(home.sessions()) is None  # type: ignore[arg-type]
         assert home.found("invoices") == [SAID]
+
+
+@pytest.mark.slow
+def test_of_several_processes_each_sees_all_in_the_end(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    file = WRITERS["claude"](tmp_path)
+    home.update()
+    _append(file, "Ship on Fridays.")
+    found = [_in_a_process(lambda: _update_and_find(home)) for _ in range(3)]
+    assert [os.waitstatus_to_exitcode(os.waitpid(each, 0)[1]) for each in found] == [0, 0, 0]
+    assert home.found("fridays") == ["Ship on Fridays."]
+
+
+def _update_and_find(home: Home) -> None:
+    settings = home.path / "config.toml"
+    settings.write_text('[sessions]\nprograms = ["claude"]\n', "utf-8")
+    os.environ.update({"HOME": str(home.path), paths.CONFIG_VARIABLE: str(settings)})
+    session_worker.work((str(home.cache), "claude"), silent)
+    assert home.found("fridays") == ["Ship on Fridays."]
+
+
+def _in_a_process(work: Callable[[], object]) -> int:
+    """Its id; its status is 0 if the work raises nothing."""
+    if process := os.fork():
+        return process
+    try:
+        work()
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
 
 
 def test_times_of_the_query_count(tmp_path: Path) -> None:

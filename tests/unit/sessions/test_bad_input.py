@@ -6,20 +6,34 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from memtui.errors import UnreadableFile
 from memtui.query import parse_search
 from memtui.search.query_terms import analyze_terms
 from memtui.search.session_index import SessionIndex
-from memtui.sessions import Reading, find_program, find_sessions
+from memtui.sessions import Message, Reading, find_program, find_sessions
 from memtui.stores.sqlite import connection
-from tests.unit.sessions.transcripts import SAID, WRITERS, claude_line, write_lines
+from tests.unit.sessions.transcripts import (
+    ROWS,
+    SAID,
+    WRITERS,
+    change_texts,
+    change_values,
+    claude_line,
+    write_lines,
+)
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
+
+
+def read(home: Path, name: str) -> list[Message]:
+    session = find_sessions([name], [], home, {}).sessions[0]
+    return list(find_program(name).messages(session, Reading()))
 
 
 def _folder_loop(file: Path) -> None:
@@ -58,6 +72,68 @@ def test_what_can_be_read_is(tmp_path: Path, spoil: Callable[[Path], None]) -> N
     texts = [each.text for each in find_program("claude").messages(session, Reading())]
     assert texts.count(SAID) == 1
     assert not any("half" in text for text in texts)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_half_a_character_and_broken_utf_8_cost_no_message(tmp_path: Path, name: str) -> None:
+    """A program that cuts a text may cut a character, which JSON keeps as an escape."""
+    file = WRITERS[name](tmp_path)
+    before = len(read(tmp_path, name))
+    change_texts(file, lambda text: text.replace("cents", "cents \ud83d"))
+    if file.name not in ROWS:
+        file.write_bytes(file.read_bytes().replace(b"euro", b"\xe9uro"))
+    messages = read(tmp_path, name)
+    assert len(messages) == before
+    assert all("cents \ufffd" in each.text or "cents ?" in each.text for each in messages[:2])
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_no_value_of_any_field_is_an_error(tmp_path: Path, name: str) -> None:
+    values = [None, True, -1, 1e308, 10**30, "", "\0", "x" * 99, [], {}, [[None]], {"a": [{}]}]
+    file = WRITERS[name](tmp_path)
+    original = file.read_bytes()
+    for number, value in enumerate(values):
+        for every in (2, 3):
+            file.write_bytes(original)
+            change_values(file, value, lambda at: (at + number) % every == 0)  # noqa: B023
+            for session in find_sessions([name], [], tmp_path, {}).sessions:
+                with suppress(UnreadableFile):
+                    list(find_program(name).messages(session, Reading()))
+        if number % 3 == 0:
+            index = SessionIndex(tmp_path / "cache", name)
+            index.update(find_sessions([name], [], tmp_path, {}).sessions)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_cut_at_any_byte_or_of_other_bytes_is_read_or_named(
+    tmp_path: Path, name: str
+) -> None:
+    file = WRITERS[name](tmp_path)
+    original = file.read_bytes()
+    cuts = [original[:cut] for cut in range(0, len(original), max(1, len(original) // 30))]
+    for content in (*cuts, bytes(range(256)) * 64, original + b"\xff" * 99, original * 2):
+        file.write_bytes(content)
+        found = find_sessions([name], [], tmp_path, {})
+        for session in found.sessions:
+            with suppress(UnreadableFile):
+                list(find_program(name).messages(session, Reading()))
+
+
+@pytest.mark.parametrize("name", ["hermes", "opencode", "openclaw"])
+def test_a_row_that_is_too_large_is_counted_and_the_others_read(tmp_path: Path, name: str) -> None:
+    file = WRITERS[name](tmp_path)
+    before = read(tmp_path, name)
+    table, column = ROWS[file.name]
+    with closing(sqlite3.connect(file, isolation_level=None)) as program:
+        last = f"rowid = (SELECT MAX(rowid) FROM {table})"
+        program.execute(
+            f"UPDATE {table} SET {column} = ? WHERE {last}", ("x" * connection.MAX_VALUE_BYTES * 2,)
+        )
+    (session,) = find_sessions([name], [], tmp_path, {}).sessions
+    reading = Reading()
+    messages = list(find_program(name).messages(session, reading))
+    assert [each.text for each in messages[:2]] == [each.text for each in before[:2]]
+    assert reading.too_long == 1
 
 
 def test_a_session_in_two_roots_is_one(tmp_path: Path) -> None:

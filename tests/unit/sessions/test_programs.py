@@ -20,6 +20,7 @@ from tests.unit.sessions.transcripts import (
     WRITERS,
     claude_line,
     cline_cli,
+    openclaw_lines,
     write_lines,
 )
 
@@ -118,7 +119,6 @@ def test_a_pipe_in_place_of_a_session_is_named_and_never_waited_for(tmp_path: Pa
 FAILED = {
     "claude": ('"type": "tool_result",', '"type": "tool_result", "is_error": true,'),
     "cline": ('"type": "tool_result",', '"type": "tool_result", "is_error": true,'),
-    "openclaw": ('"role": "toolResult",', '"role": "toolResult", "isError": true,'),
     "pi": ('"role": "toolResult",', '"role": "toolResult", "isError": true,'),
     "gemini": ('"id": "t1",', '"id": "t1", "status": "error",'),
     "qwen": ('{"output": ', '{"error": '),
@@ -217,6 +217,19 @@ def test_the_answer_that_is_a_summary_is_told_once_as_a_summary(tmp_path: Path) 
     assert [message.kind for message in last] == [Kind.RESULT, Kind.SUMMARY, Kind.TEXT]
 
 
+def test_a_command_of_several_words_is_shown_as_one(tmp_path: Path) -> None:
+    file = WRITERS["codex"](tmp_path)
+    words = r'"arguments": "{\"command\": [\"git\", \"diff\"]}"'
+    file.write_text(
+        file.read_text("utf-8").replace(r'"arguments": "{\"command\": \"git diff\"}"', words),
+        "utf-8",
+    )
+    calls = [message for message in read(tmp_path, "codex")[0] if message.kind is Kind.CALL]
+    assert [(call.text, call.call and call.call.arguments) for call in calls] == [
+        ("git diff", {"command": ["git", "diff"]})
+    ]
+
+
 def test_the_copied_history_of_a_compaction_is_not_read(tmp_path: Path) -> None:
     file = WRITERS["codex"](tmp_path)
     with file.open("a", encoding="utf-8") as lines:
@@ -238,6 +251,47 @@ def test_a_session_of_clines_command_line_is_read_without_its_nudges(tmp_path: P
     session = find_sessions(["cline"], [], tmp_path, {}).sessions[0]
     assert (session.id, session.cwd, session.title) == ("1777882500000_ab1cd", PROJECT, "Cents")
     assert [message.text for message in read(tmp_path, "cline")[0]] == [SAID, ANSWER]
+
+
+def test_openclaw_may_keep_files_a_database_or_both(tmp_path: Path) -> None:
+    WRITERS["openclaw"](tmp_path)
+    folder = tmp_path / ".openclaw" / "agents" / "main" / "sessions"
+    for name in ("oc0.jsonl", "oc0.checkpoint.1.jsonl", "oc2.jsonl.deleted.2026"):
+        write_lines(folder / name, openclaw_lines())
+    found = find_sessions(["openclaw"], [], tmp_path, {}).sessions
+    assert sorted(each.id for each in found) == ["oc0", "oc1"]
+    assert {each.title for each in found} == {SAID}
+
+
+def test_a_subagent_of_openclaw_is_below_what_spawned_it(tmp_path: Path) -> None:
+    with sqlite3.connect(WRITERS["openclaw"](tmp_path)) as database:
+        database.execute(
+            "INSERT INTO session_windows VALUES"
+            " ('oc2', 'agent:main:subagent:7', NULL, 1, 1, NULL, 'agent:main:main')"
+        )
+    database.close()
+    found = {each.id: each for each in find_sessions(["openclaw"], [], tmp_path, {}).sessions}
+    assert (found["oc2"].parent, found["oc2"].is_sidechain) == ("oc1", True)
+
+
+def test_a_row_of_openclaw_that_is_compressed_is_read_or_counted(tmp_path: Path) -> None:
+    """Python takes zstd apart from 3.14 on, and where `backports.zstd` is installed."""
+    with sqlite3.connect(WRITERS["openclaw"](tmp_path)) as database:
+        for id, text in database.execute(
+            "SELECT rowid, event_json FROM transcript_events WHERE seq = 1"
+        ).fetchall():
+            raw = text.encode().ljust(256)
+            block = (len(raw) << 3 | 1).to_bytes(3, "little") + raw  # the last, as it is
+            frame = b"(\xb5/\xfd" + b"\x60" + (len(raw) - 256).to_bytes(2, "little") + block
+            database.execute(
+                "UPDATE transcript_events SET event_json = NULL, event_zstd = ? WHERE rowid = ?",
+                (frame, id),
+            )
+    database.close()
+    messages, reading = read(tmp_path, "openclaw")
+    texts = [message.text for message in messages]
+    assert (texts[0] == SAID) != (reading.unknown == {"compressed with zstd": 1})
+    assert ANSWER in texts
 
 
 def test_a_fork_of_opencode_has_the_ids_and_times_of_what_it_copies(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ def codex(home: Path) -> Path:
     )
 
 
-def openclaw(home: Path) -> Path:
+def openclaw_lines() -> list[Any]:
     def message(id: str, second: int, role: str, **message: Any) -> dict[str, Any]:
         content = {"role": role, **message}
         return {"type": "message", "id": id, "timestamp": _time(second), "message": content}
@@ -106,15 +107,37 @@ def openclaw(home: Path) -> Path:
         return [{"type": "text", "text": words}]
 
     call = {"type": "toolCall", "id": "t1", "name": "bash", "arguments": {"command": "git diff"}}
-    return write_lines(
-        home / ".openclaw" / "agents" / "main" / "sessions" / "oc1.jsonl",
-        [
-            {"type": "session", "id": "oc1", "cwd": PROJECT, "timestamp": _time(0)},
-            message("m1", 1, "user", content=text(SAID)),
-            message("m2", 2, "assistant", content=[*text(ANSWER), call]),
-            message("m3", 4, "toolResult", content=text(RESULT), toolCallId="t1"),
-        ],
-    )
+    return [
+        {"type": "session", "id": "oc1", "cwd": PROJECT, "timestamp": _time(0)},
+        message("m1", 1, "user", content=text(SAID)),
+        message("m2", 2, "assistant", content=[*text(ANSWER), call]),
+        message("m3", 4, "toolResult", content=text(RESULT), toolCallId="t1"),
+    ]
+
+
+def openclaw(home: Path) -> Path:
+    path = home / ".openclaw" / "agents" / "main" / "agent" / "openclaw-agent.sqlite"
+    path.parent.mkdir(parents=True)
+    with sqlite3.connect(path) as database:
+        database.executescript(
+            "PRAGMA journal_mode = WAL;"
+            "CREATE TABLE session_windows (session_id TEXT PRIMARY KEY, session_key TEXT,"
+            " previous_session_id TEXT, created_at INTEGER, updated_at INTEGER,"
+            " transcript_updated_at INTEGER, spawned_by TEXT);"
+            "CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT,"
+            " created_at INTEGER, event_zstd BLOB, PRIMARY KEY (session_id, seq));"
+        )
+        database.execute(
+            "INSERT INTO session_windows VALUES"
+            " ('oc1', 'agent:main:main', NULL, 1777882500000, 1777882504000, NULL, NULL)"
+        )
+        for number, line in enumerate(openclaw_lines()):
+            database.execute(
+                "INSERT INTO transcript_events VALUES ('oc1', ?, ?, 1777882500000, NULL)",
+                (number, json.dumps(line)),
+            )
+    database.close()
+    return path
 
 
 def gemini(home: Path) -> Path:
@@ -338,11 +361,126 @@ def gptme(home: Path) -> Path:
 
 
 def pi(home: Path) -> Path:
-    path = openclaw(home)
-    target = home / ".pi" / "agent" / "sessions" / "--srv-shop--" / "2026-05-04_pi1.jsonl"
-    target.parent.mkdir(parents=True)
-    path.rename(target)
-    return target
+    folder = home / ".pi" / "agent" / "sessions" / "--srv-shop--"
+    return write_lines(folder / "2026-05-04_pi1.jsonl", openclaw_lines())
+
+
+ROWS = {
+    "opencode.db": ("part", "data"),
+    "state.db": ("messages", "content"),
+    "openclaw-agent.sqlite": ("transcript_events", "event_json"),
+}
+"""Name of a database -> the table of what was said, and the column with the text."""
+
+
+def growing(file: Path) -> Iterator[None]:
+    """Write a session again as its program does, with a stop after each message; of a database a
+    row is changed and one removed, too."""
+    if file.suffix == ".json":
+        history = json.loads(file.read_text("utf-8"))
+        for count in range(1, len(history) + 1):
+            file.write_text(json.dumps(history[:count]), "utf-8")
+            yield
+    elif file.suffix == ".jsonl":
+        lines = file.read_text("utf-8").splitlines(keepends=True)
+        file.write_text("", "utf-8")
+        for line in lines:
+            with file.open("a", encoding="utf-8") as end:
+                end.write(line)
+            yield
+    else:
+        table, column = ROWS[file.name]
+        with closing(sqlite3.connect(file, isolation_level=None)) as program:
+            rows = program.execute(f"SELECT * FROM {table}").fetchall()
+            program.execute(f"DELETE FROM {table}")
+            marks = ", ".join("?" * len(rows[0]))
+            for row in rows:
+                program.execute(f"INSERT INTO {table} VALUES ({marks})", row)
+                yield
+                program.execute(
+                    f"UPDATE {table} SET {column} = replace({column}, 'invoices', 'expenses')"
+                )
+                yield
+            program.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            yield
+
+
+_MEANINGS = frozenset(
+    {"type", "role", "kind", "status", "tool", "timestamp", "startTime", "$rewindTo"}
+)
+"""Fields whose text says what a line is, or when it was written."""
+_COLUMNS = {
+    "sessions": ("source", "title", "cwd"),
+    "messages": ("content", "tool_calls"),
+    "session": ("directory", "title"),
+    "part": ("data",),
+    "transcript_events": ("event_json",),
+}
+"""Table of a database -> its columns with texts of the program, in JSON or not."""
+
+
+def change_texts(file: Path, change: Callable[[str], str]) -> None:
+    """Change each text in a session, but for those that say what a line is, and ids."""
+
+    def changed(_: int, value: Any, field: str) -> Any:
+        is_id = field.casefold().endswith(("id", "uuid"))
+        is_text = isinstance(value, str) and field not in _MEANINGS and not is_id
+        return change(value) if is_text else value
+
+    _change(file, changed)
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
+
+
+def write_hostile(home: Path) -> None:
+    """A session of every program with escape sequences in every field, and in the file's name."""
+    for write in WRITERS.values():
+        file = write(home)
+        change_texts(file, lambda text: f"{text} {HOSTILE}")
+        if file.suffix == ".jsonl":
+            with file.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps({"type": HOSTILE, "role": HOSTILE}) + "\n")
+        if file.stem in ("5c0f", "qw1", "2026-05-04_pi1"):
+            file.rename(file.with_stem(f"{file.stem}{HOSTILE}"))
+
+
+def change_values(file: Path, new: Any, is_changed: Callable[[int], bool]) -> None:
+    """Put this in place of some of the values of a session, which are numbered."""
+    _change(file, lambda at, value, _: new if is_changed(at) else value)
+
+
+def _change(file: Path, change: Callable[[int, Any, str], Any]) -> None:
+    count = -1
+
+    def walk(value: Any, field: str) -> Any:
+        nonlocal count
+        if isinstance(value, dict):
+            value = {key: walk(each, key) for key, each in value.items()}
+        elif isinstance(value, list):
+            value = [walk(each, field) for each in value]
+        count += 1
+        return change(count, value, field)
+
+    if file.name not in ROWS:
+        is_lines = file.suffix == ".jsonl"
+        texts = file.read_text("utf-8").splitlines() if is_lines else [file.read_text("utf-8")]
+        changed = [json.dumps(walk(json.loads(text), "line")) for text in texts]
+        file.write_text("".join(f"{text}\n" for text in changed), "utf-8")
+        return
+    with closing(sqlite3.connect(file, isolation_level=None)) as program:
+        for table, columns in _COLUMNS.items():
+            known = {row[1] for row in program.execute(f"PRAGMA table_info({table})")}
+            for column in columns if known else ():
+                for id, value in program.execute(f"SELECT rowid, {column} FROM {table}").fetchall():
+                    is_json = isinstance(value, str) and value[:1] in ("{", "[")
+                    new = walk(json.loads(value) if is_json else value, column)
+                    if not isinstance(new, str | None):
+                        new = json.dumps(new)
+                    told = new.encode("utf-8", "replace") if isinstance(new, str) else new
+                    program.execute(
+                        f"UPDATE {table} SET {column} = CAST(? AS TEXT) WHERE rowid = ?", (told, id)
+                    )
 
 
 WRITERS: Mapping[str, Callable[[Path], Path]] = {
