@@ -251,15 +251,18 @@ async def test_engram_s_judgments_answer_what_engram_asked(tmp_path: Path, engra
             " WHERE judgment_status = 'pending' AND a.deleted_at IS NULL AND b.deleted_at IS NULL"
         ).fetchone()
     async with connected(tmp_path, engram, profile="engram", write=True) as agent:
-        said = await agent.call("mem_judge", judgment_id=pending, relation="compatible")
+        verdict = {"relation": "compatible", "reason": "both hold", "confidence": 0.8}
+        said = await agent.call("mem_judge", judgment_id=pending, **verdict)
         assert said["result"] == "Recorded: compatible"
         unknown = {"judgment_id": "rel-0", "relation": "compatible"}
         assert "not found" in await agent.fault("mem_judge", **unknown)
     with closing(sqlite3.connect(engram / "engram.db")) as database:
         judged = database.execute(
-            "SELECT relation, judgment_status FROM memory_relations WHERE sync_id = ?", (pending,)
+            "SELECT relation, judgment_status, reason, confidence, marked_by_actor, marked_by_kind"
+            " FROM memory_relations WHERE sync_id = ?",
+            (pending,),
         ).fetchone()
-    assert judged == ("compatible", "judged")
+    assert judged == ("compatible", "judged", "both hold", 0.8, "agent", "agent")
 
 
 async def test_engram_s_tools_number_the_memories_of_any_store(tmp_path: Path, root: Path) -> None:
