@@ -95,6 +95,23 @@ READ_FOR_ONE = 8
 """Messages that are found for each that is wanted, where texts are read to choose among them."""
 
 
+def read_beginning(session: Session, cancelled: IsCancelled = never) -> list[Message]:
+    """The first texts of a session. Raises UnreadableFile, Cancelled."""
+    first: list[Message] = []
+    for each in PROGRAMS[session.program].messages(session, Reading()):
+        if cancelled():
+            raise Cancelled
+        if each.kind in (Kind.TEXT, Kind.SUMMARY):
+            first.append(each)
+            if len(first) == BEGINNING:
+                break
+    return first
+
+
+BEGINNING = 12
+"""Texts that are shown of a session that is listed as a whole."""
+
+
 def read_neighbours(
     session: Session, message: Message, cancelled: IsCancelled = never
 ) -> tuple[list[Message], list[Message]]:

@@ -239,5 +239,11 @@ def failed(text: str) -> str:
 
 
 def describe_call(arguments: Mapping[str, Any]) -> str:
-    """The texts among the arguments of a call, in their order: what is shown and searched of it."""
-    return "\n".join(value for value in arguments.values() if isinstance(value, str))
+    """The texts among the arguments of a call, in their order: what is shown and searched of it.
+    The words of a command count as one text."""
+    texts = (" ".join(each) if _is_command(each) else each for each in arguments.values())
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _is_command(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)

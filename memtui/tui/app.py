@@ -440,9 +440,10 @@ class MemtuiApp(App[None]):
             screen.query("ToastRack").set(display=False)
 
     def report(self, words: str, action_id: str = "undo") -> None:
-        """Say in a toast, in place of earlier ones, what was done, and the key of an action."""
+        """Say in a toast, in place of earlier ones, what was done, and the key of an action; empty:
+        of none."""
         self.clear_notifications()
-        self.notify(f"{words}{self.hint(action_id)}", timeout=4)
+        self.notify(f"{words}{self.hint(action_id) if action_id else ''}", timeout=4)
 
     def report_refusal(self, reason: str) -> None:
         """Say in a toast why something cannot be done; once, while the same is being said."""

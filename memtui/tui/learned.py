@@ -48,7 +48,7 @@ def find_learned(memory: Memory, sessions: Sequence[Session], cancelled: IsCance
         words = describe_origin(origins[0]) + text.and_more(len(origins) - 1)
     elif gone:
         id = text.one_line(gone[0])[:ID_CHARS]
-        words = f"in session {id}, which is no longer there: {OriginKind.RECORDED}"
+        words = f"in session {id}, which is not among those read: {OriginKind.RECORDED}"
     return Learned(words, origins, used)
 
 
@@ -64,11 +64,12 @@ def _describe_used(used: Used) -> str:
 
 def _one_for_each(origins: Iterable[Origin]) -> list[Origin]:
     """Of several origins in one session the surest, which then has the words of the others."""
-    found: dict[Path, Origin] = {}
+    found: dict[tuple[Path, str], Origin] = {}
     for each in sorted(origins, key=lambda each: _ORDER.index(each.kind)):
-        surer = found.setdefault(each.session.path, each)
+        key = each.session.path, each.session.id
+        surer = found.setdefault(key, each)
         if surer.words is None and surer.call is None and each.words is not None:
-            found[each.session.path] = replace(surer, words=each.words)
+            found[key] = replace(surer, words=each.words)
     return list(found.values())
 
 

@@ -1,6 +1,7 @@
 """The index over sessions: time, memory and size, beside SQLite FTS5 over the same text.
 
     python -m tests.bench.sessions [--conversation MB] [--total MB] [--folder FOLDER]
+    python -m tests.bench.sessions --screen RUNS   # the screen with and without sessions, in turn
 
 Writes transcripts of Claude Code into a temporary home, of which `conversation` MB are words of
 person and agent and the rest results of tools. The words follow a Zipf distribution, and one in
@@ -32,6 +33,8 @@ from memtui.query import parse_search
 from memtui.search.query_terms import analyze_terms
 from memtui.search.session_index import SessionIndex
 from memtui.sessions import Kind, Reading, find_program, find_sessions
+from tests.bench import corpus
+from tests.bench.start import count_of, running
 
 MESSAGE_WORDS = 80
 SESSION_MESSAGES = 200
@@ -41,6 +44,7 @@ IDENTIFIERS = 0.018
 REPEATED = 0.4
 """Share of words that their message has before."""
 SEARCHES = 200
+SCREEN_MEMORIES = 33_000
 _SYLLABLES = [a + b + c for a in "bdgkpt" for b in "aeiou" for c in "lnrs"]
 _TOOL_OUTPUT = 'def read(path: str) -> bytes:\n\treturn open(path, "rb").read()  # 0x3f9a\n'
 
@@ -51,9 +55,56 @@ def main() -> None:
     parser.add_argument("--conversation", type=float, default=6.0, help="MB of conversation")
     parser.add_argument("--total", type=float, default=200.0, help="MB of all transcripts")
     parser.add_argument("--folder", type=Path, help="where the temporary home is made")
+    parser.add_argument("--screen", type=int, default=0, metavar="RUNS")
     arguments = parser.parse_args()
+    conversation, total = arguments.conversation * 1e6, arguments.total * 1e6
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-        _measure(Path(folder), arguments.conversation * 1e6, arguments.total * 1e6)
+        if arguments.screen:
+            _measure_screen(Path(folder), conversation, total, arguments.screen)
+        else:
+            _measure(Path(folder), conversation, total)
+
+
+def _measure_screen(home: Path, conversation: float, total: float, runs: int) -> None:
+    """Medians of the screen over 33,000 memories, with these sessions and without, in turn."""
+    _write(home, conversation, total, [_word(number) for number in range(VOCABULARY)])
+    corpus.write_agent_memory(home / "memory", SCREEN_MEMORIES)
+    count = count_of(home / "memory")
+    figures: dict[str, list[list[float]]] = {"without": [], "with": []}
+    for _ in range(runs + 1):  # the first of each is cold
+        for name, kept in figures.items():
+            kept.append(_screen(home, name, count, is_on=name == "with"))
+    names = ("first paint s", "all rows s", "step ms", "letter ms", "peak MiB")
+    for at, what in enumerate(names):
+        cells = [
+            f"{name} {statistics.median(run[at] for run in kept[1:]):.2f}"
+            for name, kept in figures.items()
+        ]
+        print(f"{what}: {', '.join(cells)}")
+
+
+def _screen(home: Path, name: str, count: int, *, is_on: bool) -> list[float]:
+    own = home / name
+    own.mkdir(exist_ok=True)
+    (own / "config.toml").write_text(f"[sessions]\nprograms = {['claude'] if is_on else []}\n")
+    places = {f"MEMTUI_{each}": str(own / each.lower()) for each in ("STATE", "CACHE")}
+    command = [sys.executable, "-m", "memtui", str(home / "memory")]
+    moved = {"HOME": str(home), CONFIG_VARIABLE: str(own / "config.toml"), **places}
+    with running(command, **moved) as app:
+        paint, rows = app.wait_for("Memories"), app.wait_for(f"of {count:,}", f"of {count}")
+        time.sleep(2)
+        steps = []
+        for _ in range(30):  # with pauses, in which the session that taught a memory is looked for
+            steps.append(app.press("down").last)
+            time.sleep(0.3)
+        app.press("/")
+        letters = [app.press(letter).last for letter in "session timeout ret"]
+        time.sleep(3)
+        memory = app.memory()
+        app.press("escape")
+        app.press("escape")
+        app.leave("q")
+    return [paint, rows, statistics.median(steps), statistics.median(letters), memory]
 
 
 def _measure(home: Path, conversation: float, total: float) -> None:

@@ -11,9 +11,12 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
+from memtui import paths
 from memtui.tui.sanitizing import DANGEROUS, OutputFilter
+from tests.unit.sessions.transcripts import WRITERS, write_hostile
 
 from .gallery import leave
+from .session_stage import person
 from .stage import Stage, fact, stage
 
 pytestmark = pytest.mark.slow
@@ -148,3 +151,28 @@ def test_the_backstop_leaves_clean_lines_alone() -> None:
     backstop = OutputFilter()
     assert backstop.apply(line, Color(0, 0, 0)) is line
     assert backstop.hits == 0
+
+
+async def test_sessions_of_every_program(root: Path, tmp_path: Path) -> None:
+    """The list of sessions, what is found in them, the passage and each session as a reader."""
+    home = tmp_path / "home"
+    write_hostile(home)
+    with person(home, *WRITERS) as settings:
+        config_file = paths.config_file()
+        async with stage(root, (160, 45), settings=settings, config_file=config_file) as on:
+            await on.press("\\", "enter")
+            await on.sees(f"{len(WRITERS)} sessions")
+            assert_harmless(on, backstop=False)
+            await on.press("p")
+            await on.sees("[✓] pi")
+            assert_harmless(on, backstop=False)
+            await on.press("escape", "/", *"invoices", "enter")
+            await on.sees(f"{len(WRITERS)} messages")
+            for _ in WRITERS:
+                await on.sees("Please keep invoices")
+                assert_harmless(on, backstop=False)
+                await on.press("enter")
+                await on.sees("[ ] your words")
+                await on.press("t", "G")
+                assert_harmless(on, backstop=False)
+                await on.press("escape", "escape", "j")

@@ -173,6 +173,7 @@ async def test_the_list_of_sessions_has_subagents_below_their_parents(
         rows = on.text().split("\n")
         parent = next(at for at, line in enumerate(rows) if "why is the deploy job red?" in line)
         assert "↳" in rows[parent + 1]
+        await on.sees("The job refuses: it is Friday.")  # how the session begins
 
 
 async def test_a_session_is_read_by_keyboard(root: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from memtui.library import Library
 from memtui.model import Memory
 from memtui.progress import Progress
 from memtui.query import Sort, parse_query
-from memtui.sessions import PROGRAMS, Session, survey
+from memtui.sessions import PROGRAMS, Message, Session, survey
 from memtui.sessions.chosen import turn_off, turn_on
 from memtui.sessions.programs import Holdings
 from memtui.tui.appearance import wrapped
@@ -436,25 +436,30 @@ class EverywhereScreen(Dialog[str]):
                 self._text.show([*head, [], *lines])
                 self._text.scroll_lines(max(0, at + len(head) + 1 - self._text.page // 2))
 
-        if message is None:
-            about = [text.one_line(session.title), text.one_line(session.cwd)]
-            lines = [line for each in about if each for line in wrapped(each, palette.dim, width)]
-            show(lines)
+        if row.is_gone:
+            show(wrapped("This message has changed since it was indexed.", palette.dim, width))
             return
 
         def read(job: Job) -> tuple[list[list[Segment]], int]:
-            from memtui.search.session_search import read_neighbours
+            from memtui.search.session_search import read_beginning, read_neighbours
 
-            before, behind = read_neighbours(session, message, job.is_cancelled)
+            before = list[Message]()
+            if message is not None:
+                before, behind = read_neighbours(session, message, job.is_cancelled)
+                said = [*before, message, *behind]
+            else:
+                said = read_beginning(session, job.is_cancelled)
             transcript = Transcript()
-            transcript.add([*before, message, *behind])
+            transcript.add(said)
             lines = TranscriptLines(transcript, (), PROGRAMS[session.program].title, palette, width)
             lines.highlight(words)
             for block in range(len(transcript.entries) + 1):
                 lines.lay_out(block)
-            at = lines.body_of(len(before) + 1)
-            found = lines.find_highlight(len(before) + 1, -1, 1)
-            at = lines.line_at((len(before) + 1, found)) if found >= 0 else at
+            at = 0
+            if message is not None:
+                at = lines.body_of(len(before) + 1)
+                found = lines.find_highlight(len(before) + 1, -1, 1)
+                at = lines.line_at((len(before) + 1, found)) if found >= 0 else at
             return [list(lines.line(number)) for number in range(len(lines))], at
 
         self._worker.jobs.start(
@@ -557,7 +562,8 @@ class EverywhereScreen(Dialog[str]):
             self._watcher.end()
             self._watcher = None
         self.app.report(
-            f"Sessions of {PROGRAMS[name].title} are {'read' if on else 'not read any more'}"
+            f"Sessions of {PROGRAMS[name].title} are {'read' if on else 'not read any more'}",
+            "",
         )
         self.working = True
         self._update()
@@ -580,7 +586,9 @@ class EverywhereScreen(Dialog[str]):
         body = (
             OutcomeLine(text.one_line(session.title) or text.one_line(session.id)),
             OutcomeLine(describe_session(session), Tone.QUIET),
-            OutcomeLine("It is left out of every list and search, and its words of the index."),
+            OutcomeLine(
+                "Lists and searches leave it out, and its words are removed from the index."
+            ),
             OutcomeLine("Its transcript is not changed.", Tone.QUIET),
         )
         replies = (Reply("y", "forget", "forget"),)
@@ -593,7 +601,7 @@ class EverywhereScreen(Dialog[str]):
                 self._sessions.look()
 
             def done(_: None) -> None:
-                self.app.report("The session is left out from now on")
+                self.app.report("The session is left out from now on", "")
                 self._search()
 
             self._worker.jobs.start("session-forget", work, self.if_open(done))

@@ -117,5 +117,6 @@ def _identify(row: Row) -> object:
         message = row.message
         place = message.place.offset if message is not None else -1
         ref = row.memory.ref if row.memory is not None else ""
-        return row.kind, ref, row.session.path if row.session else None, place
+        session = (row.session.path, row.session.id) if row.session is not None else None
+        return row.kind, ref, session, place
     return row

@@ -33,7 +33,7 @@ def draw_program(row: ProgramRow, palette: Palette, width: int) -> list[tuple[st
     program, kept = PROGRAMS[row.name], row.holdings
     size = f"{text.counted(kept.files, 'file')}, {text.size(kept.size)}"
     name = text.column(program.title, 12)
-    room = max(0, width - 19 - len(size))
+    room = max(0, width - 21 - len(size))
     where = text.cut(", ".join(text.file_name(str(root)) for root in kept.roots), room)
     return [
         ("[✓] ", palette.chosen) if row.is_on else ("[ ] ", palette.faint),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,17 @@ from click.testing import CliRunner, Result
 from memtui import paths
 from memtui.cli.group import memtui
 from memtui.cli.store_selection import INCOMPLETE
+from memtui.testing.hostile_values import FORBIDDEN
 from tests.secrets_for_tests import TOKEN
 from tests.unit.library.test_history import committed, git
-from tests.unit.sessions.transcripts import ANSWER, SAID, WRITERS, claude_line, write_lines
+from tests.unit.sessions.transcripts import (
+    ANSWER,
+    SAID,
+    WRITERS,
+    claude_line,
+    write_hostile,
+    write_lines,
+)
 
 
 @pytest.fixture
@@ -124,6 +133,28 @@ def test_secrets_and_control_characters_do_not_reach_the_terminal(home: Path) ->
         assert "Use" in output
         assert TOKEN not in output
         assert "\x1b" not in output
+
+
+@pytest.mark.slow
+def test_escape_sequences_of_no_program_reach_the_terminal(home: Path) -> None:
+    shutil.rmtree(home)
+    write_hostile(home)
+    (home / ".claude" / "CLAUDE.md").write_text("- Be brief.\n", "utf-8")
+    for name in WRITERS:
+        run("on", name, "--yes")
+    listed = json.loads(run("list", "--json").stdout)
+    assert {each["program"] for each in listed} == set(WRITERS)
+    shown = [run("show", each["id"], "--tools") for each in listed]
+    assert all(result.exit_code == 0 for result in shown)
+    assert all(ANSWER in result.output for result in shown)
+    store = str(home / ".claude")
+    everywhere = CliRunner().invoke(
+        memtui, ["search", "invoices", "--everywhere", "--store", store]
+    )
+    assert everywhere.output.count("invoices") >= len(WRITERS)
+    results = [*shown, everywhere, run("list"), run("programs"), run("show", listed[0]["id"][:3])]
+    for result in results:
+        assert not FORBIDDEN.intersection(result.output.replace("\n", ""))
 
 
 def test_a_session_that_cannot_be_read_is_named_and_the_others_listed(home: Path) -> None:

@@ -217,6 +217,19 @@ def test_the_answer_that_is_a_summary_is_told_once_as_a_summary(tmp_path: Path) 
     assert [message.kind for message in last] == [Kind.RESULT, Kind.SUMMARY, Kind.TEXT]
 
 
+def test_a_command_of_several_words_is_shown_as_one(tmp_path: Path) -> None:
+    file = WRITERS["codex"](tmp_path)
+    words = r'"arguments": "{\"command\": [\"git\", \"diff\"]}"'
+    file.write_text(
+        file.read_text("utf-8").replace(r'"arguments": "{\"command\": \"git diff\"}"', words),
+        "utf-8",
+    )
+    calls = [message for message in read(tmp_path, "codex")[0] if message.kind is Kind.CALL]
+    assert [(call.text, call.call and call.call.arguments) for call in calls] == [
+        ("git diff", {"command": ["git", "diff"]})
+    ]
+
+
 def test_the_copied_history_of_a_compaction_is_not_read(tmp_path: Path) -> None:
     file = WRITERS["codex"](tmp_path)
     with file.open("a", encoding="utf-8") as lines:

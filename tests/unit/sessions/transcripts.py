@@ -430,6 +430,21 @@ def change_texts(file: Path, change: Callable[[str], str]) -> None:
     _change(file, changed)
 
 
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
+
+
+def write_hostile(home: Path) -> None:
+    """A session of every program with escape sequences in every field, and in the file's name."""
+    for write in WRITERS.values():
+        file = write(home)
+        change_texts(file, lambda text: f"{text} {HOSTILE}")
+        if file.suffix == ".jsonl":
+            with file.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps({"type": HOSTILE, "role": HOSTILE}) + "\n")
+        if file.stem in ("5c0f", "qw1", "2026-05-04_pi1"):
+            file.rename(file.with_stem(f"{file.stem}{HOSTILE}"))
+
+
 def change_values(file: Path, new: Any, is_changed: Callable[[int], bool]) -> None:
     """Put this in place of some of the values of a session, which are numbered."""
     _change(file, lambda at, value, _: new if is_changed(at) else value)

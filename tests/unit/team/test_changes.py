@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from memtui.changes import Act, Change, invert_edits
 from memtui.errors import Conflict, Refused, SaveError
+from memtui.library.held_stores import memories_at
 from memtui.query import parse_query
 from tests.long_run import count
 from tests.team_fixtures import Team, View, add, apply, do
@@ -150,8 +151,8 @@ def test_former_rows_are_kept_for_everybody_with_who_and_when(team: Team) -> Non
     ]
     assert found[0].until > found[1].until
     between = found[1].until + (found[0].until - found[1].until) / 2
-    assert [each.content for each in rita.as_of([ref], between)] == ["second"]
-    assert rita.as_of([ref], datetime(2020, 1, 1, tzinfo=UTC)) == ()
+    assert [each.content for each in memories_at(rita, between).values()] == ["second"]
+    assert memories_at(rita, datetime(2020, 1, 1, tzinfo=UTC)) == {}
 
 
 def test_any_change_is_undone_by_anybody_who_may_write(team: Team) -> None:
