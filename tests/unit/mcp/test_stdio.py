@@ -65,7 +65,7 @@ def server(tmp_path: Path, *arguments: object, code: str = "") -> StdioServerPar
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28", "auto"])
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 async def test_both_revisions_read_write_and_undo(tmp_path: Path, root: Path, mode: str) -> None:
     before = {path: path.read_bytes() for path in root.rglob("*.json")}
     info = Implementation(name="codex", version="0.9")

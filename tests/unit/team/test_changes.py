@@ -12,6 +12,7 @@ from memtui.changes import Act, Change, invert_edits
 from memtui.errors import Conflict, Refused, SaveError
 from memtui.library.held_stores import memories_at
 from memtui.query import parse_query
+from tests.long_run import count
 from tests.team_fixtures import Team, View, add, apply, do
 
 EVERY = parse_query("status:all", datetime.now(UTC))
@@ -124,9 +125,10 @@ def test_what_postgres_cannot_keep_is_refused(team: Team) -> None:
 
 
 @pytest.mark.slow
-def test_a_memory_of_ten_megabytes(team: Team) -> None:
+def test_a_memory_of_megabytes(team: Team) -> None:
+    """More words than Postgres has room for in what it searches by, which is one megabyte."""
     store = team.open()
-    content = "".join(f"word{number} " for number in range(900_000))
+    content = "".join(f"word{number} " for number in range(count(200_000, 900_000)))
     ref = add(store, content)
     (memory,) = store.get([ref])
     assert memory.content == content
