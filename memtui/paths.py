@@ -205,7 +205,7 @@ def bundled_folder(name: str) -> Path:
     raise FileNotFoundError(f"memtui was installed without its {name} folder; install it again")
 
 
-SERVERS = {"postgres": "team", "langgraph": "langgraph"}
+SERVERS = {"postgres": "team", "langgraph": "langgraph", "mem0": "mem0-postgres"}
 """How the address of a store on a server begins, up to its colon -> its format; a service of
 `pg_service.conf` follows."""
 

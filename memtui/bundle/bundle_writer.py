@@ -118,6 +118,12 @@ def _about(store: Store, memories: Sequence[Memory], whole: bool, **more: Any) -
 
 def _pack_consistently(packed: PackedStores, library: OpenStores, store: Store) -> None:
     """Pack a whole store; again if another program wrote to it meanwhile."""
+    if store.is_shared:
+        raise UnreadableFile(
+            "it has no files, which a bundle holds",
+            where=str(store.root),
+            do="--format jsonl takes its memories",
+        )
     for _ in range(MAX_ATTEMPTS):
         before = store.scan()  # first, so that the memories are of these files too
         library.refresh()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from memtui.cli.options import argument, command, filtered, limit_option, option
 from memtui.cli.output import print_json
-from memtui.cli.store_selection import index_library, load_settings, read_library
+from memtui.cli.store_selection import index_library, load_settings, load_whole_library
 from memtui.errors import RefError, Refused, did_you_mean
 from memtui.model import format_time, to_record
 from memtui.query import Query, Sort
@@ -56,7 +56,7 @@ def context(
     TEXT is the task, taken as plain words; for session and loaded a project or branch. Without
     RECIPE the recipes are listed.
     """
-    from memtui.context import draft_pack, find_recipe, format_markdown, list_recipes
+    from memtui.context import draft_pack, find_recipe, format_markdown, list_recipes, task_query
 
     settings = _settings()
     if recipe is None:
@@ -64,7 +64,7 @@ def context(
             print(f"{known.name:<8}  {one_line(known.description)} ({one_line(known.source)})")
         return
     chosen = find_recipe(recipe, settings)
-    library = read_library(stores)
+    library = load_whole_library(stores, task_query(" ".join(text)))
     if text and chosen.takes == "entity":
         _refuse_unknown_entity(library, " ".join(text))
     if chosen.takes != "entity":  # the others search for nothing
@@ -157,7 +157,7 @@ def hot(*, stores: Sequence[str], limit: int = limit_option(HOT_LIMIT), as_json:
     """
     from memtui.search.salience import count_accesses, find_last_access
 
-    library = read_library(stores)
+    library = load_whole_library(stores)
     found = library.find(replace(Query(), sort=Sort.USED))
     memories = [found.rows[slot] for slot in found.slots[:limit]]
     used = [memory for memory in memories if count_accesses(memory)]

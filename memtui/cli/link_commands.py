@@ -10,7 +10,7 @@ import click
 
 from memtui.cli.options import command, option
 from memtui.cli.output import columns, print_json
-from memtui.cli.store_selection import read_library
+from memtui.cli.store_selection import load_whole_library
 from memtui.query import parse_time_end
 from memtui.text import cut, date, one_line
 
@@ -27,7 +27,7 @@ def links(ref: str, stores: Sequence[str], as_json: bool) -> None:
     REF: a full ref, the beginning of an id, or an entity such as people/alice.
     """
     now = datetime.now(UTC)
-    library = read_library(stores)
+    library = load_whole_library(stores)
     node = library.resolve_node(ref)
     with library.links.reading() as index:
         outgoing, incoming = index.outgoing(node), index.incoming(node)
@@ -127,7 +127,7 @@ def traverse(
 
     now = datetime.now(UTC)
     time = parse_time_end(at, now).time if at else now
-    library = read_library(stores)
+    library = load_whole_library(stores)
     found = library.traverse(
         library.resolve_node(ref),
         depth=depth,

@@ -19,7 +19,7 @@ from memtui.cli.output import (
     shown_progress,
     write_action,
 )
-from memtui.cli.store_selection import load_library, load_settings, read_library
+from memtui.cli.store_selection import load_library, load_settings, load_whole_library
 from memtui.errors import Refused, did_you_mean
 from memtui.model import format_time
 from memtui.text import and_more, counted, one_line, visible
@@ -79,7 +79,7 @@ def review(
     if arguments and arguments[0] not in ("list", *_VERBS) and all(map(paths.is_place, arguments)):
         stores, arguments = (*stores, *arguments), ()
     is_reading = not arguments or arguments[0] in ("list", "show")
-    library = read_library(stores) if is_reading else load_library(stores)
+    library = load_whole_library(stores, is_reading=is_reading)
     queue = _queue_of(library, clones)
     verb, ids = (arguments[0], arguments[1:]) if arguments else ("list", ())
     if verb != "list" and verb not in _VERBS:
@@ -177,7 +177,7 @@ def consolidate(
     ID is the number that --apply prints, as in `memtui log`. With --model the merged texts are
     written by the language model; what is sent is shown first, with secrets masked.
     """
-    library = load_library(stores)
+    library = load_whole_library(stores, is_reading=False)
     if undo_number is not None:
         action = write_action(library, lambda: library.undo(undo_number))
         print(f"Undone: {one_line(action.title)}")
@@ -213,7 +213,7 @@ def compact(
     ones become one summary each, written by the language model. High ones are never touched. The
     limits are under [review] in config.toml.
     """
-    library = load_library(stores)
+    library = load_whole_library(stores, is_reading=False)
     queue = _queue_of(library)
     if use_model:
         from memtui.upkeep.model_requests import parse_summary, summary_request

@@ -26,6 +26,7 @@ from memtui.cli.store_selection import (
     find_catalog,
     load_library,
     load_settings,
+    load_whole_library,
     note_unreadable,
     nothing_open,
     read_library,
@@ -34,6 +35,7 @@ from memtui.cli.store_selection import (
 )
 from memtui.errors import Refused, StoreError, did_you_mean
 from memtui.model import format_time
+from memtui.paths import is_address
 from memtui.text import counted, cut, mask_secrets, number, one_line, pad, short_ago
 
 if TYPE_CHECKING:
@@ -286,7 +288,7 @@ def check(
     from memtui.upkeep.checks import FindingKind
 
     kinds = _finding_kinds(fail_on)
-    library = load_library(stores)
+    library = load_whole_library(stores, is_reading=False)
     findings = library.check()
     if FindingKind.CONFLICT in kinds:
         from memtui.library.review import ReviewQueue
@@ -386,7 +388,7 @@ def compare(
     """
     from memtui.upkeep.similar_memories import comparison_record
 
-    library = read_library(list(dict.fromkeys([left, right])))
+    library = load_whole_library(list(dict.fromkeys([left, right])))
     labels = _labels(library, left, right)
     found = library.compare(*labels, entity)
     if as_json:
@@ -415,6 +417,8 @@ def _labels(library: Library, left: str, right: str) -> tuple[str, str]:
 
 def _label(library: Library, name: str) -> str:
     path = Path(name)
+    if is_address(name):
+        return next((s.label for s in library.stores if str(s.root) == name), name)
     if not path.exists():
         return name
     real = path.resolve()

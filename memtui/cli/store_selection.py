@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memtui.config import Settings
     from memtui.library import Library
     from memtui.library.store_catalog import KnownStore, StoreCatalog
+    from memtui.query import Query
     from memtui.stores.base import Unreadable
 
 
@@ -91,6 +92,28 @@ def index_library(library: Library) -> None:
         library.index(report)
 
 
+def load_whole_library(
+    names: Sequence[str], words: Query | None = None, *, is_reading: bool = True
+) -> Library:
+    """As `read_library`, for a command that looks at all memories; if it is not `is_reading`, as
+    `load_library`.
+
+    Stores that are asked are read too, as far as they are small. `words`: what is looked for first
+    in larger ones.
+    """
+    from memtui.cli.output import shown_progress
+    from memtui.query import Query
+
+    library = load_library(names)
+    with shown_progress() as report:
+        library = library.hold(words or Query(), report)
+    if is_reading:
+        _name_unreadable(library)
+    else:
+        print_unread(library.unheld)
+    return library
+
+
 def read_library(names: Sequence[str], as_of: str | None = None) -> Library:
     """As `load_library_as_of`, for a command that prints what the stores hold.
 
@@ -98,8 +121,12 @@ def read_library(names: Sequence[str], as_of: str | None = None) -> Library:
     `INCOMPLETE`.
     """
     library = load_library_as_of(names, as_of)
-    print_unread(f"{one_line(i.file)}: {one_line(i.reason)}" for i in note_unreadable(library))
+    _name_unreadable(library)
     return library
+
+
+def _name_unreadable(library: Library) -> None:
+    print_unread(f"{one_line(i.file)}: {one_line(i.reason)}" for i in note_unreadable(library))
 
 
 def print_unread(missing: Iterable[str]) -> None:
@@ -128,14 +155,13 @@ def note_incomplete() -> None:
 
 
 def _find_unreadable(library: Library) -> list[Unreadable]:
+    from memtui.stores.base import Unreadable
+
     # A file that vanished since the folder was listed holds nothing that could be missing.
     read = [item for s in library.snapshot.stores for item in s.unreadable if not item.gone]
-    asked = library.queried
-    away = asked.faults.items()
-    return [
-        *read,
-        *(Unreadable(str(asked.stores[label].root), fault.what) for label, fault in away),
-    ]
+    away = library.queried.faults.items()
+    roots = {store.label: str(store.root) for store in library.stores}
+    return [*read, *(Unreadable(roots[label], each.what) for label, each in away)]
 
 
 def load_library_as_of(names: Sequence[str], as_of: str | None) -> Library:

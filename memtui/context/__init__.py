@@ -11,3 +11,4 @@ from memtui.context.building import (
 )
 from memtui.context.pack import DroppedEntry, Pack, PackDraft, PackEntry, Section, format_markdown
 from memtui.context.sessions import list_projects
+from memtui.context.task import task_query

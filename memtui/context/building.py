@@ -36,11 +36,12 @@ from memtui.context.task import (
     RecipeConstants,
     Task,
     read_constants,
+    task_query,
     task_words,
 )
 from memtui.context.tiers import build_tiers
 from memtui.errors import Refused, did_you_mean
-from memtui.query import Query, Sort, Term, TermKind
+from memtui.query import Query, Sort
 
 
 class Recipe(Struct, frozen=True):
@@ -137,6 +138,7 @@ def draft_pack(
     only: Query = NO_FILTERS,
     limit: int | None = None,
     page_in: Collection[str] = (),
+    remarks: Sequence[str] = (),
 ) -> PackDraft:
     """Choose what an agent would be given, before any budget.
 
@@ -151,6 +153,7 @@ def draft_pack(
         limit: Most entries of the main section; None: the recipe's own limit.
         page_in: Refs or ids of memories whose whole text is given: in their own entry if they have
             one that was cut, else in a section at the end.
+        remarks: What the source lacks, for the notes of the pack.
 
     Returns:
         The draft; `PackDraft.pack` makes the pack of it.
@@ -160,7 +163,7 @@ def draft_pack(
     )
     head = tail = ""
     budget: int | None = None
-    notes: list[str] = []
+    notes: list[str] = []  # of the recipe
     own = settings.own.get(recipe.name)
     if own is not None:
         sections, notes = build_own(task, own.sections)
@@ -172,7 +175,7 @@ def draft_pack(
     else:
         sections = _SECTIONS[recipe.name](task)
     paged_in, unknown = build_paged_in(task, sections)
-    sections, notes = [*sections, *paged_in], [*notes, *unknown]
+    sections, notes = [*sections, *paged_in], [*remarks, *notes, *unknown]
     return draft(recipe.name, text, sections, head=head, tail=tail, notes=notes, budget=budget)
 
 
@@ -210,8 +213,7 @@ def build_own(task: Task, sections: Sequence[OwnSection]) -> tuple[list[Section]
         if query.hint:
             notes.append(f"{section.title}: {query.hint}")
         if TASK in section.query:
-            terms = tuple(Term(word, TermKind.WORD) for word in words)
-            query = replace(query, terms=(*terms, *query.terms))
+            query = replace(query, terms=(*task_query(task.text).terms, *query.terms))
         if section.sort:
             query = replace(query, sort=Sort(section.sort))
         query = replace(query, conditions=(*query.conditions, *task.only.conditions))

@@ -193,9 +193,14 @@ class Task(Struct, frozen=True):
         for name, values in {"status": ("active",), **filters}.items():
             if values and not queries.filter_values(query, name):
                 query = queries.with_filter_values(query, name, values)
-        terms = tuple(Term(word, TermKind.WORD) for word in task_words(text))
+        terms = task_query(text).terms
         asked = replace(query, terms=terms, sort=sort, as_written=as_written)
         return self.source.find_loaded(asked)
+
+
+def task_query(text: str) -> Query:
+    """The query for the words of a task."""
+    return Query(terms=tuple(Term(word, TermKind.WORD) for word in task_words(text)))
 
 
 def task_words(text: str) -> tuple[str, ...]:

@@ -165,7 +165,7 @@ class GitHistory(Struct):
             return {}
         changed = self._changed_files(name)
         output = self._run(
-            "log", "-z", "--name-only", "--no-renames", "--format=%x01%H %at",
+            "log", "-z", "-c", "--name-only", "--no-renames", "--format=%x01%H %at",
             "--no-show-signature", "HEAD", "--", name,
         )  # fmt: skip
         if changed is None or output is None or self._repository is None:

@@ -49,6 +49,8 @@ def find_former_states(
     moment = at.timestamp()
     steps = read_steps(library.state_folder, lambda found: _earliest(found, moment), since=moment)
     for store in library.stores:
+        if store.label in library.queried.stores:
+            continue  # it keeps its own
         reader = FormerReader(store)
         journal = _from_journal(library, store, reader, steps)
         if reader.is_possible:

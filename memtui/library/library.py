@@ -17,10 +17,13 @@ from memtui.changes import Act, Change
 from memtui.config import Embedding
 from memtui.errors import RefError, Refused
 from memtui.library import opening
+from memtui.library.guarded_store import unguarded
 from memtui.library.reader import NO_EMBEDDING, LibraryReader
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
+from memtui.query import Query
 from memtui.search.ranking import DEFAULTS, Weights
+from memtui.stores.base import Store
 from memtui.stores.values import utc_now
 from memtui.text import cut_line, masked_always, one_line
 
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from memtui.upkeep.similar_memories import StoreComparison
 
 
+NO_WORDS = Query()
 _OPENING = RLock()
 """Held while a journal is opened or closed; not the lock of the rows, which may be held for seconds
 that leaving memtui would wait for."""
@@ -90,16 +94,50 @@ class Library(LibraryReader):
 
     def only(self, labels: Collection[str]) -> Library:
         """Return a new library of the stores with these labels; nothing is read yet."""
+        return self._with([store for store in self.stores if store.label in labels])
+
+    def _with(self, stores: Sequence[Store]) -> Library:
+        """A new library like this one, of these stores."""
         library = Library(
-            [store for store in self.stores if store.label in labels],
+            stores,
             cache=self.cache_folder,
             state=self.state_folder,
             now=self.now,
             weights=self.weights,
             embedding=self.semantic.choice,
         )
+        labels = {store.label for store in stores}
         library.sources = tuple(source for source in self.sources if source.label in labels)
         return library
+
+    def hold(
+        self, words: Query = NO_WORDS, report: Report = silent, cancelled: IsCancelled = never
+    ) -> Library:
+        """Return a library that has read its asked stores too, as far as they are small; itself if
+        no store is asked.
+
+        What was not read is in `StoreState.unreadable`.
+
+        Args:
+            words: What it is needed for; of large stores, memories with these words are read first.
+            report: Called with what is read and indexed.
+            cancelled: Asked as often.
+        """
+        if not self.queried:
+            return self
+        from memtui.library.held_stores import held
+
+        library = self._with([held(unguarded(store), words) for store in self.stores])
+        library.load(report, cancelled)
+        library.index(report, cancelled)
+        return library
+
+    @property
+    def unheld(self) -> list[str]:
+        """What `hold` has not read of the stores that others share."""
+        shared = {store.label for store in self.stores if store.is_shared}
+        states = (state for state in self.snapshot.stores if state.label in shared)
+        return [f"{self.names.of(s.label)}: {item.reason}" for s in states for item in s.unreadable]
 
     def close(self) -> None:
         """Close the journal; it is opened again when needed."""
@@ -357,6 +395,8 @@ class Library(LibraryReader):
         """
         from memtui.upkeep import similar_memories
 
+        if self.queried:
+            return self.hold().compare(left, right, subject)
         both = [m for label in (left, right) for m in self.memories(label)]
         about = [m for m in both if similar_memories.is_about(m, subject)]
         return similar_memories.compare_stores(left, right, about)

@@ -42,7 +42,9 @@ class LoadedStores:
 
     def __init__(self, stores: Sequence[WritableStore], cache: Path | None) -> None:
         self.lock = RLock()
-        self.caches = [StoreCache(s, cache_home(cache, s) if cache else None) for s in stores]
+        # The rows of a store that others share are not copied to this disk.
+        homes = [None if cache is None or s.is_shared else cache_home(cache, s) for s in stores]
+        self.caches = [StoreCache(s, home) for s, home in zip(stores, homes, strict=True)]
         self._table = SlotTable()
         self._revision = 0
         self._limit_uses: tuple[tuple[int, int], tuple[LimitUse, ...]] | None = None

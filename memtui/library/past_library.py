@@ -7,12 +7,15 @@ from datetime import datetime
 from threading import RLock
 from typing import TYPE_CHECKING, NoReturn
 
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change
-from memtui.errors import Refused
+from memtui.errors import Refused, StoreError
 from memtui.insight import versions
 from memtui.insight.link_statements import find_end
 from memtui.insight.versions import FormerStates
 from memtui.library.former_states import find_former_states
+from memtui.library.held_stores import memories_at
 from memtui.library.library import Library
 from memtui.library.links import StoreLinks
 from memtui.library.loaded_stores import LoadedStores
@@ -28,7 +31,9 @@ if TYPE_CHECKING:
     from memtui.library.planning import Planned
 
 
-def library_at(library: Library, at: datetime, cancelled: IsCancelled = never) -> PastLibrary:
+def library_at(
+    library: Library, at: datetime, cancelled: IsCancelled = never, *, with_asked: bool = True
+) -> PastLibrary:
     """Return the library as it was at a time: what was believed then, in the texts of then.
 
     Former states come from memtui's journal, from the versions the stores keep, and from git. It
@@ -39,9 +44,25 @@ def library_at(library: Library, at: datetime, cancelled: IsCancelled = never) -
         library: The present.
         at: The time; aware.
         cancelled: Asked while git is read; what it knows is left out then.
+        with_asked: Ask the stores that are asked, too.
+
+    Raises:
+        StoreError: All stores are asked, and none can say what it was then.
+        Cancelled: An asked store was being read.
     """
     former = find_former_states(library, at, cancelled)
-    return PastLibrary(library, _snapshot_at(library.snapshot, at, former), at)
+    memories, faults = dict(former.memories), dict[str, StoreError]()
+    for label, store in library.queried.stores.items() if with_asked else ():
+        try:
+            memories.update(memories_at(store, at, cancelled))
+        except StoreError as error:
+            faults[label] = error
+            if len(faults) == len(library.stores):
+                raise
+    former = replace(former, memories=memories)
+    past = PastLibrary(library, _snapshot_at(library.snapshot, at, former), at)
+    past.queried.faults = faults
+    return past
 
 
 def _snapshot_at(present: Snapshot, at: datetime, former: FormerStates) -> Snapshot:

@@ -31,7 +31,7 @@ from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppa
 from memtui.stores.base import StoreView, WritableStore
 from memtui.stores.plans import BatchView, repeated_add
 from memtui.stores.sidecar import parse_sidecar
-from memtui.text import counted, cut, has_mask_of, masked_always, one_line
+from memtui.text import counted, cut, has_mask_of, mask_secrets, masked_always, one_line
 from memtui.text.secrets import DOT
 
 if TYPE_CHECKING:
@@ -264,9 +264,10 @@ def in_words(diffs: Iterable[FileDiff], library: LibraryReader) -> list[FileDiff
 def _in_words(diff: FileDiff, label: str, library: LibraryReader) -> FileDiff:
     def name(id: str) -> str:
         try:
-            return f"\u201c{cut(library.get(f'{label}:{id}').headline, _TITLE_CELLS)}\u201d"
+            title = mask_secrets(library.get(f"{label}:{id}").headline)  # before it is cut
         except RefError:  # gone, or new
             return id
+        return f"\u201c{cut(title, _TITLE_CELLS)}\u201d"
 
     before, after = (parse_sidecar(text or "").entries for text in (diff.before, diff.after))
     changed = [id for id in {**before, **after} if before.get(id) != after.get(id)]

@@ -55,11 +55,12 @@ MAX_NUMBERED = 40_000
 """Refs that have a slot; marks are at most `MAX_MARKED` of them."""
 MAX_MARKED = 10_000
 RANKED_TYPING = 200
-"""Candidates that are put in order while a word is being typed: a twentieth of the time of all."""
+"""Candidates that are put in order while the last word may go on, until a space ends it."""
 COUNTED_TO = 1_000
 """Hits that are counted exactly."""
 EPOCH = date(1970, 1, 1)
-_EVERYTHING = with_filter_values(Query(), "status", ["all"])
+EVERYTHING = with_filter_values(Query(), "status", ["all"])
+"""Finds all memories of every status."""
 _NOT_COUNTED = FoundFacets({}, Accuracy.ABOUT)
 
 Value = TypeVar("Value")
@@ -395,8 +396,7 @@ class QueriedStores:
     def size(self, label: str) -> Count:
         """How many memories a store has, of every status. Raises StoreError."""
         store = self.stores[label]
-        found = self._ask(store, partial(store.facets, _EVERYTHING))
-        return Count(sum(found.counts.get("kind", {}).values()), found.accuracy)
+        return self._ask(store, partial(size_of, store))
 
     def take_changed(self) -> frozenset[int]:
         """The slots of the memories that were found changed since the last call."""
@@ -628,6 +628,12 @@ class _Listed:
 
 
 _position_of = attrgetter("position")
+
+
+def size_of(store: QueryableStore) -> Count:
+    """How many memories a store has, of every status. Raises as `QueryableStore.facets`."""
+    found = store.facets(EVERYTHING)
+    return Count(sum(found.counts.get("kind", {}).values()), found.accuracy)
 
 
 def _is_pushed(query: Query) -> bool:

@@ -271,9 +271,15 @@ class LibraryReader:
             return found
 
         def rank(query: Query, memories: Sequence[Memory]) -> SearchResult:
-            return finding.find_among(query, memories, self._searchable(), cancelled)
+            return self.find_among(query, memories, cancelled)
 
         return self.queried.find(found, rank, cancelled, near)
+
+    def find_among(
+        self, query: Query, memories: Sequence[Memory], cancelled: IsCancelled = never
+    ) -> SearchResult:
+        """Return the hits of a query among these memories alone; raises Cancelled."""
+        return finding.find_among(query, memories, self._searchable(), cancelled)
 
     def count_in(self, state: StoreState) -> Count:
         """Return how many memories a store has; of a queried one, current ones at least."""

@@ -13,6 +13,7 @@ from memtui.insight import timeline
 from memtui.insight.comparison import Difference, compare
 from memtui.insight.timeline import TimeSpan
 from memtui.journal import ActionStep
+from memtui.library import held_stores
 from memtui.library.finding import SearchResult
 from memtui.library.former_versions import concerns, read_steps
 from memtui.library.library import Library
@@ -43,19 +44,37 @@ def compare_times(
         until: The second one; None for now.
         query: Only memories that match it at one of both times, whatever their status; all if None.
         cancelled: Asked while git is read.
+
+    Raises:
+        StoreError: A store that is asked does not answer, or cannot say what it was then.
+        Cancelled: An asked store was being read.
     """
     end = until or present.now()
-    before = library_at(present, since, cancelled)
-    after: Library = present if until is None else library_at(present, until, cancelled)
+    before = library_at(present, since, cancelled, with_asked=False)
+    after: Library = present
+    if until is not None:
+        after = library_at(present, until, cancelled, with_asked=False)
     first, second = _by_ref(before.snapshot), _by_ref(after.snapshot)
+    asked = [
+        held_stores.compare_times(store, since, end, cancelled)
+        for store in present.queried.stores.values()
+    ]
+    for each in asked:
+        first.update(each.before)
+        second.update(each.after)
     for ref in first.keys() & second.keys():
         if first[ref] == second[ref]:
             del first[ref], second[ref]
     if query is not None:
         matching = _matching(before, query) | _matching(after, query)
+        for each in asked:
+            for memories in filter(None, (each.before, each.after)):
+                matching |= _matching(present, query, [*memories.values()])
         first = {ref: memory for ref, memory in first.items() if ref in matching}
         second = {ref: memory for ref, memory in second.items() if ref in matching}
     own = _changed_by_memtui(present, [*first.values(), *second.values()], since, end.timestamp())
+    for each in asked:
+        own.update(each.by)
     return compare(
         first,
         second,
@@ -69,11 +88,12 @@ def _by_ref(snapshot: Snapshot) -> dict[str, Memory]:
     return {ref: snapshot.rows[slot] for ref, slot in snapshot.slot_of.items()}
 
 
-def _matching(library: Library, query: Query) -> set[str]:
+def _matching(library: Library, query: Query, memories: Sequence[Memory] = ()) -> set[str]:
+    """Refs of what a query finds whenever it was, among these memories or else the loaded ones."""
     every = replace(query, since=None, until=None)
     if not any(condition.field == "status" for condition in query.conditions):
         every = with_filter_values(every, "status", ["all"])
-    found = library.find_loaded(every)
+    found = library.find_among(every, memories) if memories else library.find_loaded(every)
     return {found.rows[slot].ref for slot in found.slots}
 
 

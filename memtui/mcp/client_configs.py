@@ -1,9 +1,7 @@
 """The lines that connect an agent's program to `memtui mcp`, for the person to paste.
 
-Sources, read in November 2026: code.claude.com/docs/en/mcp; developers.openai.com/codex/mcp;
-docs/tools/mcp-server.md and docs/cli/configuration.md of google-gemini/gemini-cli;
-cursor.com/docs/mcp; code.visualstudio.com/docs/agents/reference/mcp-configuration;
-zed.dev/docs/ai/mcp. No program was started with any of the lines.
+The source of each is beside its entry, read on 28 November 2026. No program was started with any
+of the lines.
 """
 
 from __future__ import annotations
@@ -98,18 +96,26 @@ _PROMPT = {
     "password": True,
 }
 CLIENTS: Mapping[str, ClientConfig] = {
+    # code.claude.com/docs/en/mcp: options before the name, the command behind `--`; ${VAR} is
+    # expanded in headers (on Windows not always: anthropics/claude-code#51581)
     "claude-code": ClientConfig(
         _claude_code,
         _in_json(".mcp.json", "mcpServers", token=f"${{{TOKEN_VARIABLE}}}", http_type=_HTTP).http,
     ),
+    # learn.chatgpt.com/docs/extend/mcp, formerly developers.openai.com/codex/mcp: a token in the
+    # file itself is refused
     "codex": ClientConfig(_codex_stdio, _codex_http),
+    # docs/tools/mcp-server.md of google-gemini/gemini-cli; geminicli.com/docs/cli/configuration:
+    # any string of the settings may have ${VAR}
     "gemini": _in_json(
         "~/.gemini/settings.json",
         "mcpServers",
         address="httpUrl",
         token=f"${{{TOKEN_VARIABLE}}}",
     ),
+    # cursor.com/docs/mcp
     "cursor": _in_json(".cursor/mcp.json", "mcpServers", token=f"${{env:{TOKEN_VARIABLE}}}"),
+    # code.visualstudio.com/docs/agents/reference/mcp-configuration
     "vscode": _in_json(
         ".vscode/mcp.json",
         "servers",
@@ -118,6 +124,7 @@ CLIENTS: Mapping[str, ClientConfig] = {
         http_type=_HTTP,
         more={"inputs": [_PROMPT]},
     ),
+    # zed.dev/docs/ai/mcp
     "zed": _in_json("~/.config/zed/settings.json", "context_servers", token="TOKEN"),
 }
 """Name of a program -> the lines for it. Zed takes the token as it is, in place of TOKEN."""

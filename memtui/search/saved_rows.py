@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,21 +104,23 @@ def has_secret(memory: Memory) -> bool:
         memory.also_entities, memory.tags, memory.links, memory.also, memory.supersedes,
         memory.superseded_by, memory.extra,
     )  # fmt: skip
-    return any(map(secrets.has_secret, (memory.content, "\n".join(_texts(others)))))
+    texts: list[str] = []
+    _add_texts(texts, others)
+    return any(map(secrets.has_secret, (memory.content, "\n".join(texts))))
 
 
-def _texts(value: Any, name: str = "") -> Iterator[str]:
-    """The texts of a record; each behind its name, if that may say that it is a secret."""
+def _add_texts(texts: list[str], value: Any, name: str = "") -> None:
+    """Add the texts of a record; each behind its name, if that may say that it is a secret."""
     if isinstance(value, str):
-        yield f"{name}: {value}" if secrets.names_secret(name) else value
+        texts.append(f"{name}: {value}" if secrets.names_secret(name) else value)
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _texts(item, key)
+            _add_texts(texts, item, key)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _texts(item, name)
+            _add_texts(texts, item, name)
     elif isinstance(value, Link | Place):
-        yield from _texts(msgspec.structs.asdict(value))
+        _add_texts(texts, msgspec.structs.asdict(value))
 
 
 def save(

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memtui.errors import Refused
 from memtui.model import IMPORTANCES, Memory
 from memtui.query import Query, Sort
 from memtui.stores.base import Reading, Scan, Shard, Store
@@ -215,6 +216,13 @@ class QueryableStore(Store):
     def former(self, id: str) -> Sequence[FormerVersion]:  # noqa: ARG002
         """What a memory was before each change, by whomever, the newest first."""
         return ()
+
+    def changes_since(self, time: datetime, limit: int) -> Sequence[FormerVersion]:  # noqa: ARG002
+        """What memories were before each change after a time, the newest first, at most so many.
+
+        Raises Refused where the store keeps no former values.
+        """
+        raise Refused("it keeps no former values", where=str(self.root))
 
     @abstractmethod
     def changed_since(self, mark: str) -> Changed:

@@ -57,7 +57,7 @@ PACKAGES = (
 )
 """memtui's own formats in the order in which they are tried, the least ambiguous first."""
 
-ASKED = ("team", "langgraph")
+ASKED = ("team", "langgraph", "mem0-postgres")
 """memtui's own formats that lie on a server, so that no folder is searched for them."""
 
 GROUP = "memtui.stores"
@@ -204,7 +204,7 @@ def _candidates(known: Format, path: Path) -> list[Candidate]:
 def format_of(name: str) -> Format | None:
     """The format with this name; None when this memtui does not know it."""
     if name in ASKED:
-        asked: Format = import_module(f"memtui.stores.{name}").FORMAT
+        asked: Format = import_module(f"memtui.stores.{name.replace('-', '_')}").FORMAT
         return asked
     return next((known for known in formats() if known.name == name), None)
 

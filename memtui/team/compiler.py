@@ -42,7 +42,7 @@ class Compiled(NamedTuple):
 
     where: Sql
     all_words: Sql | None
-    """A condition that holds for what has all words of the query; None where it has not several."""
+    """The same for what has all words of the query; None where it has not several."""
     ignored: tuple[str, ...]
     """The parts that are not in it, in words for people."""
 
@@ -54,6 +54,10 @@ _EVERY_TEXT = (
     " m.entity, m.type, m.source)"
 )
 """All that is searched, with a sign between the fields that no phrase holds."""
+
+HARDLY_BEGUN = 3
+"""Letters of a word up to which it is not among the words that the first candidates must all have:
+the index would read every word that begins so, and the ranking prefers those anyway."""
 
 Part = Sql | Words
 TRUE, FALSE = Sql("true"), Sql("false")
@@ -104,14 +108,13 @@ class _Compiler:
         if query.matches_nothing:
             parts.append(FALSE)
         text, every = self._text(query)
-        parts += text
-        all_words = None if every is None else _to_sql(every)
-        return Compiled(_to_sql(_all(parts)), all_words, tuple(self.ignored))
+        all_words = None if every is None else _to_sql(_all([*parts, *every]))
+        return Compiled(_to_sql(_all([*parts, *text])), all_words, tuple(self.ignored))
 
     # ---- text -----------------------------------------------------------------------------------
 
-    def _text(self, query: Query) -> tuple[Sequence[Part], Part | None]:
-        """The conditions of the terms, and one for all of several words."""
+    def _text(self, query: Query) -> tuple[Sequence[Part], Sequence[Part] | None]:
+        """The conditions of the terms, and those for all of several words."""
         wanted = query.wanted_terms
         if not wanted:
             return (), None
@@ -132,12 +135,15 @@ class _Compiler:
             for number, term in enumerate(terms.optional)
         ]
         found = [*map(self._term, terms.required), *excluded]
+        known = [part for part, term in zip(optional, terms.optional, strict=True)
+                 if not (term.last_is_prefix and len(term.term.text) <= HARDLY_BEGUN)]  # fmt: skip
+        every = [*known, *found] if known and len(optional) > 1 else None
         if optional and not terms.required:
             found = [_any(optional), *found]
         ids = self._ids(query)
         if ids is not None:
             found = [_any([_all(found), ids])]
-        return found, _all(optional) if len(optional) > 1 else None
+        return found, every
 
     @staticmethod
     def _is_joined(query: Query) -> bool:
@@ -158,11 +164,14 @@ class _Compiler:
                 return self._wildcard(term.parts[0])
         ways: list[str] = []
         *before, last = term.parts
+        begun = (term.compound or last) if term.last_is_prefix else ""
         if term.has_forms or term.kind is TermKind.FUZZY:
-            ways.append(_every(map(_forms, term.parts)))
-            ways += [_forms(term.compound)] if term.compound else []
-        if term.last_is_prefix:
-            ways.append(_begins(term.compound or last))
+            ways += [_every(map(_forms, term.parts))] if before else _forms_beside(last, begun)
+            ways += _forms_beside(term.compound, begun) if term.compound else []
+        if begun:
+            ways.append(_begins(begun))
+            if len(before) > 1:
+                return _any([Words(_either(ways)), _begun(before, last)])
             ways += [_every([*map(_forms, before), _begins(last)])] if before else []
         return Words(_either(ways)) if ways else FALSE
 
@@ -421,14 +430,28 @@ def _begins(word: str) -> str:
     return f"{quote(word)}:*"
 
 
+def _begun(before: Iterable[str], last: str) -> Sql:
+    """Some words, and one that begins so, as `app_conf.p` while it is typed: the last is looked for
+    in the rows with the others, since the index would read everything that begins so."""
+    query = _every([*map(_forms, before), _begins(last)])
+    words = _every(map(_forms, before))
+    return Sql("(m.words @@ %s::tsquery and ts_match_vq(m.words, %s::tsquery))", (words, query))
+
+
 def _forms(word: str) -> str:
-    """Any form of an English word; one that is not its own stem is found by its stem alone, since
-    the planner would count it twice."""
+    """Any form of an English word."""
+    return _either(_forms_beside(word))
+
+
+def _forms_beside(word: str, begun: str = "") -> list[str]:
+    """The forms of an English word that do not begin with `begun`, where that is looked for too. A
+    word that is not its own stem is found by its stem alone: the planner would count it twice."""
     stem = analysis.stem(word)
-    forms = [stem] if analysis.stem(stem) == stem else []
+    is_found = bool(begun) and stem.startswith(begun)
+    forms = [stem] if analysis.stem(stem) == stem and not is_found else []
     if stem.isascii() and stem.isalpha():
         forms.append(STEM + stem)
-    return _either(map(quote, forms))
+    return list(map(quote, forms))
 
 
 def _joined(each: tuple[str, bool]) -> Words:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NoReturn
 
 import psycopg
 
@@ -24,7 +24,7 @@ from memtui.stores.queryable import Changed, FormerVersion
 from memtui.stores.values import changed_values, check_unchanged, content_of
 from memtui.team.compiler import Sql
 from memtui.team.connection import Connection
-from memtui.team.rows import Table, plain_value
+from memtui.team.rows import Table, plain_value, split_words
 from memtui.team.store import TeamStore
 
 STORE = "store"
@@ -36,15 +36,6 @@ _CONTENT = ", ".join(
     for path in PATHS
 )
 _PATH = "string_to_array(lower(replace(s.prefix, '.', '/')), '/')"
-_SAID = "regexp_replace(left(v.content, 100000), '[^[:alnum:]]+', ' ', 'g')"
-_STEMS = f"tsvector_to_array(to_tsvector('english', {_SAID}))"
-_DEPTHS = f"generate_series(1, cardinality({_PATH})) depth"
-_WORDS = (
-    f"to_tsvector('simple', {_SAID}) || array_to_tsvector(array("
-    f"select '=' || stem from unnest({_STEMS}) stem union select '/' || unnest({_PATH})"
-    f" union select '/' || array_to_string(({_PATH})[:depth], '/') from {_DEPTHS}"
-    " union select ':' || v.type))"
-)
 TABLE = Table(
     "(select s.prefix || '/' || s.key collate \"C\" as id, 'note' as kind, v.type, '' as title,"
     " v.content, replace(s.prefix, '.', '/') as entity, 'medium' as importance,"
@@ -53,7 +44,8 @@ TABLE = Table(
     " coalesce(s.created_at, 'epoch') as created,"
     " coalesce(s.updated_at, s.created_at, 'epoch') as updated, false as pinned,"
     " null::float8 as confidence, jsonb_build_object('value', s.value, 'prefix', s.prefix, 'key',"
-    f" s.key, 'expires_at', s.expires_at) as extra, 1 as version, {_WORDS} as words"
+    f" s.key, 'expires_at', s.expires_at) as extra, 1 as version,"
+    f" {split_words('v.content', _PATH, 'v.type')} as words"
     f" from {STORE} s cross join lateral (select coalesce({_CONTENT}, s.value::text) as content,"
     " lower(coalesce(s.value ->> 'kind', s.value ->> 'type', 'note')) as type) v)",
     "null::jsonb",
@@ -149,6 +141,9 @@ class LangGraphStore(TeamStore):
 
     def former(self, id: str, limit: int = 100) -> tuple[FormerVersion, ...]:  # noqa: ARG002
         return ()
+
+    def changes_since(self, time: datetime, limit: int) -> NoReturn:  # noqa: ARG002
+        raise Refused("its table keeps no former values", where=str(self.root))
 
     def changed_since(self, mark: str) -> Changed:
         newest = "select coalesce(max(updated_at), 'epoch')::text, count(*)::text from store"

@@ -47,6 +47,22 @@ class Table(NamedTuple):
 TABLE = Table()
 
 
+def split_words(content: str, path: str, type: str) -> str:
+    """SQL for the words of another program's row, as `memtui.memories.words` has them.
+
+    The arguments are SQL: its text, the parts of its entity in small letters, its type.
+    """
+    said = f"regexp_replace(left({content}, 100000), '[^[:alnum:]]+', ' ', 'g')"
+    stems = f"tsvector_to_array(to_tsvector('english', {said}))"
+    depths = f"generate_series(1, cardinality({path})) depth"
+    return (
+        f"to_tsvector('simple', {said}) || array_to_tsvector(array("
+        f"select '=' || stem from unnest({stems}) stem union select '/' || unnest({path})"
+        f" union select '/' || array_to_string(({path})[:depth], '/') from {depths}"
+        f" union select ':' || {type}))"
+    )
+
+
 def from_memory(memory: Memory) -> dict[str, Any]:
     """The columns of a memory as JSON values, without author and team."""
     found: dict[str, Any] = {name: getattr(memory, name) for name in COLUMNS if name not in _OWN}

@@ -152,6 +152,7 @@ create index if not exists memories_text on memtui.memories
 create index if not exists links_target on memtui.links (target);
 create index if not exists versions_id on memtui.versions (id, number);
 create index if not exists versions_changed on memtui.versions (changed);
+create index if not exists versions_at on memtui.versions (at);
 
 -- The planner must know how rare words are: with the default it reads the whole table for them.
 alter table memtui.memories alter column words set statistics 10000;

@@ -125,10 +125,10 @@ class TeamStore(QueryableStore):
         order = f"order by m.updated desc, m.id limit {int(limit)}"
         if every is None:
             return Sql(f"{self.table.selected} where {where.text} {order}", where.values)
-        first = f"{self.table.selected} where {where.text} and {every.text} {order}"
+        first = f"{self.table.selected} where {every.text} {order}"
         others = f"{self.table.selected} where {where.text} and not {every.text} {order}"
         text = f"({first}) union all ({others}) limit {int(limit)}"
-        return Sql(text, (*where.values, *every.values) * 2)
+        return Sql(text, (*every.values, *where.values, *every.values))
 
     def position_at(self, query: Query, time: datetime) -> Position:
         keys: tuple[float, ...] = (-time.timestamp(),)
@@ -321,14 +321,8 @@ class TeamStore(QueryableStore):
         (rows,) = self.connection.ask(Sql(text, values))
         return tuple(to_former(row, self.label, str(self.root)) for row in rows)
 
-    def as_of(self, refs: Collection[str], time: datetime) -> tuple[Memory, ...]:
-        """The memories with these refs as they were at a time; those made later are left out."""
-        now = {memory.id: memory for memory in self.get(refs)}
-        ids = [storable(ref.removeprefix(f"{self.label}:")) for ref in refs]
-        later = "v.id = any (%s::text[]) and v.at > %s"
-        found = self._former(later, "v.number desc", (ids, time, 1_000_000))
-        now.update({each.memory.id: each.memory for each in found})  # the oldest one comes last
-        return tuple(each for each in now.values() if each.created is None or each.created <= time)
+    def changes_since(self, time: datetime, limit: int) -> Sequence[FormerVersion]:
+        return self._former("v.at > %s", "v.number desc", (time, limit))
 
     def plan_revert(self, former: FormerVersion) -> Plan:
         """The edits that make a memory again what it was, whoever changed it. Raises Conflict."""

@@ -325,7 +325,7 @@ def edit_until_told(connection: Connection, place: Path, state: Path, ref: str) 
     connection.send(number)
 
 
-EDITS = 20
+EDITS = 12
 
 
 def two_neighbours(library: Library) -> tuple[Memory, Memory]:

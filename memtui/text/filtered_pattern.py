@@ -134,6 +134,11 @@ def may_match(needed: Iterable[Sequence[str]], folded: str) -> bool:
     return all(any(map(folded.__contains__, words)) for words in needed)
 
 
+def min_chars(expression: str) -> int:
+    """The length of the shortest match of an expression; 0 if that is unknown."""
+    return _parser.parse(expression).getwidth()[0] if _parser is not None else 0
+
+
 def words_needed(expression: str) -> tuple[tuple[str, ...], ...]:
     """Lists of words, of each of which every match of an expression holds at least one, those first
     that say most; none if that is unknown."""

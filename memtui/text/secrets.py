@@ -29,6 +29,7 @@ from memtui.text.filtered_pattern import (
     find_all,
     fold,
     may_match,
+    min_chars,
     words_needed,
 )
 
@@ -79,8 +80,9 @@ NAMED = (
     r"\b(?:sshpass\s+-p|redis-cli(?:\s+-h\s\S{1,80})?\s+(?:-a|--pass)|mysql(?:dump)?\s[^\n|;]{0,80}?-p"
     r"|login\s(?:[^\n|;]{0,80}?\s)?-p|--(?:password|token|api-key|auth)[ =])\s?"
     r"(?P<option>[^\s\"'`<>-][^\s\"'`<>]{5,128})",
-    r"(?:\b(?:curl|https?|wget)\b[^\n|;]{0,80}?\s-u\s|--user[ =]"
-    r"|(?i:\bbasic[ -]?auth\b\s?[:=]?\s?))"
+    r"\b(?:curl|https?|wget)\b[^\n|;]{0,80}?\s-u "
+    r"[\"']?[\w.@+-]{1,64}:(?P<curl>[^\s\"'`<>@]{6,128})",
+    r"(?:--user[ =]|(?i:\bbasic[ -]?auth\b\s?[:=]?\s?))"
     r"[\"']?[\w.@+-]{1,64}:(?P<pair>[^\s\"'`<>@]{6,128})",
     r"(?i:\blogin\b)\(\s?[\"'][^\"'\n]{1,64}[\"'],\s?[\"'](?P<call>[^\"'\n]{6,128})[\"']",
     r"(?i:\blog[io]n\b[^\n]{0,60}?[:=]\s)[\w.@+-]{2,64}\s/\s(?P<slash>[^\s\"'`<>]{6,128})",
@@ -94,6 +96,7 @@ _START = r"(?:\b|(?<=\\[nrt]))"
 """A word also begins after an escaped end of line, as in the diff of a JSON file."""
 _PATTERNS = tuple(ISSUED.values())
 _ISSUED_FILTER = ExpressionFilter(tuple(ISSUED.values()))
+_ISSUED_CHARS = tuple(map(min_chars, ISSUED.values()))
 _LONG = re.compile(rf"[^\s,;()\"'`]{{{MIN_CHARS},}}")
 _KEY = re.compile(PRIVATE_KEY)
 _ELLIPSIS = re.compile(r"\.{3}|…")
@@ -312,11 +315,12 @@ def _dots(secret: str) -> str:
 
 _HINTS = (
     "pass", "pw", "credential", "secret", "token", "key", "kennwort", "clave", "senha", "parola",
-    "schl", "contrase", "пароль", "パスワード", "暗証番号", "密码", "密碼", "\\u", "://", "bearer",
+    "schl", "contrase", "пароль", "パスワード", "暗証番号", "密码", "密碼", "\\u", "@", "bearer",
     "authorization", "_auth", "mysql", "redis", "login", "logon", "--auth", "--user", "basic",
-    "curl", "http", "wget", "-----begin", "putty-user",
+    "-u ", "-----begin", "putty-user",
 )  # fmt: skip
-"""In lower case. Every text with a secret that follows a name contains one of these."""
+"""In lower case. Every text with a secret that follows a name contains one of these; the rare `@`
+stands for a URL with a password, and `-u` for `curl -u`, as pages are full of links."""
 
 
 def find_secrets(text: str) -> Iterator[Secret]:
@@ -332,11 +336,12 @@ def find_secrets(text: str) -> Iterator[Secret]:
 
 def _find_issued(text: str) -> Iterator[Secret]:
     """Only long words are searched, for what they may be; most texts have none."""
-    is_long = max(map(len, text.split()), default=0) >= MIN_CHARS
-    words = list(_LONG.finditer(text)) if is_long else []
-    numbers = _ISSUED_FILTER.candidates(fold(" ".join(word[0] for word in words))) if words else ()
+    long_words = [word for word in text.split() if len(word) >= MIN_CHARS]
+    longest = max(map(len, long_words), default=0)
+    possible = _ISSUED_FILTER.candidates(fold(" ".join(long_words))) if long_words else ()
+    numbers = [at for at in possible if _ISSUED_CHARS[at] <= longest]
     pattern = _issued(tuple(numbers))
-    for word in words:
+    for word in _LONG.finditer(text) if numbers else ():
         for found in pattern.finditer(text, *word.span()):
             whole = found[0]
             if (
@@ -379,7 +384,7 @@ def _joined(chosen: tuple[bool, ...]) -> re.Pattern[str]:
     return re.compile("|".join(compress(NAMED, chosen)) or "(?!)")
 
 
-_BEFORE_HINT, _BEHIND_HINT = 100, 520
+_BEFORE_HINT, _BEHIND_HINT = 240, 520
 """Characters read before the start of a hint and after it: more than any pattern needs."""
 
 
@@ -389,7 +394,8 @@ def _find_near_hints(text: str, folded: str) -> Iterator[re.Match[str]]:
         yield from _named(folded).finditer(text)
         return
     near: list[tuple[int, int]] = []
-    for at in sorted(at for hint in _HINTS for at in find_all(folded, hint)):
+    hints = [hint for hint in _HINTS if hint in folded]
+    for at in sorted(at for hint in hints for at in find_all(folded, hint)):
         start, end = max(0, at - _BEFORE_HINT), at + _BEHIND_HINT
         if near and start <= near[-1][1]:
             start = near.pop()[0]

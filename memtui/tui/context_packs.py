@@ -22,6 +22,7 @@ from memtui.context import (
     find_recipe,
     list_projects,
     list_recipes,
+    task_query,
 )
 from memtui.library import Library, SearchResult
 from memtui.library.store_names import StoreNames
@@ -136,8 +137,10 @@ def build_requested(
     `former`: the last answer, whose draft may still hold. Raises Cancelled, and Refused where there
     is no such recipe.
     """
-    source = _CancellableSource(library, job)
     revision = library.snapshot.revision
+    if library.queried:
+        library = library.hold(task_query(request.task), cancelled=job.is_cancelled)
+    source = _CancellableSource(library, job)
 
     def choose(name: str) -> PackDraft:
         recipe = find_recipe(name, settings)
@@ -149,6 +152,7 @@ def build_requested(
             now,
             types=request.types,
             page_in=request.page_in,
+            remarks=library.unheld,
         )
 
     if former is not None and former.revision == revision:

@@ -121,18 +121,28 @@ def shown(cache: Path, roots: Sequence[Path]) -> Iterator[TakenTerminal | None]:
     if not sys.stdout.isatty():
         yield None
         return
-    received: list[int] = []
+    attributes: Attributes | None = None
+
+    def give_back() -> None:
+        with contextlib.suppress(OSError, RuntimeError):  # a signal may have come inside a flush
+            sys.stdout.flush()
+        with contextlib.suppress(OSError):
+            os.write(sys.stdout.fileno(), f"\x1b[?7h{LEAVE}\x1b[?25h".encode())
+        if attributes is not None:
+            with contextlib.suppress(termios.error):
+                termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, attributes)
 
     def end(number: int, _: object) -> None:
-        received.append(number)
-        raise SystemExit(128 + number)
+        # Not by an exception: Python drops those that are raised in the callback of a weak
+        # reference, and each import runs one. Nothing has been written by now.
+        give_back()
+        os._exit(128 + number)
 
     before = {
         number: signal.signal(number, end)
         for number in (signal.SIGTERM, signal.SIGHUP)
         if signal.getsignal(number) is signal.SIG_DFL
     }
-    attributes = None
     try:
         attributes = _read_silently()
         frame = load(cache, roots, os.get_terminal_size(sys.stdout.fileno()))
@@ -140,16 +150,8 @@ def shown(cache: Path, roots: Sequence[Path]) -> Iterator[TakenTerminal | None]:
         sys.stdout.write(f"{ENTER}{hidden}\x1b[2J\x1b[H{frame or _BLANK}")
         sys.stdout.flush()
         yield TakenTerminal(attributes, bool(frame))
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            sys.stdout.write(f"\x1b[?7h{LEAVE}\x1b[?25h")
-            sys.stdout.flush()
-        if attributes is not None:
-            with contextlib.suppress(termios.error):
-                termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, attributes)
-        if received and isinstance(error, Exception):
-            # Python 3.11 makes a RuntimeError of what is raised in a `__set_name__`.
-            raise SystemExit(128 + received[0]) from error
+    except BaseException:
+        give_back()
         raise
     finally:
         for number, handler in before.items():

@@ -373,7 +373,7 @@ class Orders:
     In English: a verb in its base form at the beginning of a clause, after `do not`, `never` or
     `must not`, or after `you must` and the like. In other languages, whose forms the lists of words
     tell apart: any word at the beginning of a clause. Chinese and Japanese have neither, so each of
-    their words counts.
+    their words counts, unless a Chinese particle says that it reports something.
     """
 
     def __init__(self, listed: Mapping[str, str]) -> None:
@@ -391,7 +391,8 @@ class Orders:
         is_open = False
         for number, word in enumerate(words):
             if _IS_EAST_ASIAN.match(word):
-                found[number] = False
+                if not self._reports(word):
+                    found[number] = False
                 continue
             is_linked = word in listed["links"]
             is_open = is_open or starts[number] or is_linked
@@ -409,6 +410,12 @@ class Orders:
             for number in range(len(words)):
                 found |= dict.fromkeys(self._obliged(words, number), False)
         return found
+
+    def _reports(self, run: str) -> bool:
+        """Whether Chinese words tell what was done, or what the user wants, and ask for nothing."""
+        listed = self._words
+        tells = run.startswith("用户") or any(word in run for word in listed["reports"])
+        return tells and not any(word in run for word in listed["asks"])
 
     def _is_verb(self, words: Sequence[str], number: int, starts: Sequence[bool]) -> bool:
         """Whether a word at the beginning of a clause is a verb; many are nouns as well."""

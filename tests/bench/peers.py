@@ -20,10 +20,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from msgspec.structs import replace
 
 from memtui.search import columns as columns_module
 from memtui.search.documents import to_document

@@ -28,6 +28,14 @@ SLEEPS = f"""import pathlib, time
 pathlib.Path(__file__).with_name("{REACHED}").touch()
 while True: time.sleep(0.05)
 """
+IN_A_CALLBACK = """import os, signal, time, weakref
+class Held: pass
+held = Held()
+kept = weakref.ref(held, lambda _: os.kill(os.getpid(), signal.SIGTERM))
+del held
+while True: time.sleep(0.05)
+"""
+"""Python ignores what is raised in a callback of a weak reference; each import runs one."""
 FAILS = "raise ImportError('half installed')\n"
 TYPED = "hello\x1c"
 
@@ -109,6 +117,11 @@ def test_a_signal_meanwhile_gives_the_terminal_back(
         # Python ends by the signal itself where ^C came amid an `exec`, as of named tuples.
         assert code in ((1, -number) if number is signal.SIGINT else (128 + number,))
         assert "hello" not in on.text()
+
+
+def test_a_signal_in_a_callback_of_python_ends_it_too(memtui: Start, home: Path) -> None:
+    with memtui(["store"], home, environ=broken_textual(home, IN_A_CALLBACK)) as on:
+        assert wait_for_end(on) == 128 + signal.SIGTERM
 
 
 def test_a_fault_of_an_import_gives_the_terminal_back(memtui: Start, home: Path) -> None:

@@ -71,7 +71,7 @@ def _ends(by: str, on: Any) -> int:
     return -9 if by == "killed" else 128 + number
 
 
-@pytest.mark.parametrize("by", ["ctrl+q", "SIGTERM", "SIGHUP", "killed"])
+@pytest.mark.parametrize("by", ["ctrl+q", "SIGTERM", "killed"])
 def test_a_form_that_is_left_in_any_way_keeps_its_text(
     memtui: Start, tmp_path: Path, by: str
 ) -> None:

@@ -419,7 +419,10 @@ async def stage(
     async with app.run_test(size=size, notifications=toasts) as pilot:
         running = Stage(app, pilot)
         await (running.ready if open_library is None else running.begun)()
-        yield running
+        try:
+            yield running
+        finally:
+            app.is_ending = True  # Textual's `run_test` ends it without `exit`
     if app.fault is not None:
         raise app.fault
 

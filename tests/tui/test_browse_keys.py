@@ -85,6 +85,7 @@ async def test_zoom_and_back(root: Path) -> None:
         assert not on.browse.zoomed
 
 
+@pytest.mark.slow
 async def test_search_as_you_type_and_leave_it(root: Path) -> None:
     async with stage(root) as on:
         await on.press("/")

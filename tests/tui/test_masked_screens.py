@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from memtui import text
 from memtui.library import Library
+from tests.long_run import share
 from tests.secrets_for_tests import PLANTED, TOKEN, files_with, is_shown, masks_in, shown
 
 from . import gallery as galleries
@@ -51,10 +52,11 @@ PARTS = 3
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_no_screen_shows_one(part: int) -> None:
     async with gallery(SIZE) as on:
-        for scene in SCENES[part::PARTS]:
+        for number, scene in enumerate(SCENES[part::PARTS]):
             await _open(scene, on)
             if scene.dialog not in EDITING:
-                await _look(on, scene.name)
+                moves = share((["j", "="], ["G", "."]), number, 2)
+                await _look(on, scene.name, [[], *moves])
             await leave(on)
 
 
@@ -63,8 +65,8 @@ async def _open(scene: Scene, on: Stage) -> None:
     await on.settle()
 
 
-async def _look(on: Stage, name: str) -> None:
-    for keys in ([], ["j", "="], ["G", "."]):
+async def _look(on: Stage, name: str, moves: Sequence[Sequence[str]]) -> None:
+    for keys in moves:
         await on.press(*keys)
         await rest(on)
         assert not shown(on.text()), (name, keys, on.text())

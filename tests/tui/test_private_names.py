@@ -7,7 +7,6 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate
@@ -19,7 +18,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
-import memtui
+from tests.source_trees import walk_sources
 
 pytestmark = pytest.mark.textual
 
@@ -61,15 +60,11 @@ def test_textual_has_the_private_names_that_are_used(owner: type, name: str) -> 
 
 @pytest.mark.slow
 def test_every_private_name_that_is_used_is_in_the_list() -> None:
-    trees = [
-        ast.parse(path.read_text(encoding="utf-8"))
-        for path in Path(memtui.__file__).parent.rglob("*.py")
-    ]
-    own = {name for tree in trees for name in _defined(tree)}
+    nodes = [node for found in walk_sources().values() for node in found]
+    own = {name for node in nodes for name in _defined(node)}
     used = {
         node.attr
-        for tree in trees
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Attribute) and re.match("_[^_]", node.attr)
     }
     listed = {name for names in USED.values() for name in names}
@@ -77,12 +72,11 @@ def test_every_private_name_that_is_used_is_in_the_list() -> None:
     assert used - own - named_tuples <= listed | OTHERS
 
 
-def _defined(tree: ast.AST) -> Iterator[str]:
-    """The names that a module defines or sets on `self`."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.attr
+def _defined(node: ast.AST) -> Iterator[str]:
+    """The name that this defines or sets on `self`."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        yield node.attr

@@ -20,7 +20,7 @@ from textual.widgets import Input, TextArea
 from memtui.tui.app import Launch, MemtuiApp
 from memtui.tui.controllers.panes import RUN_SECONDS
 from memtui.tui.dialogs.unreadable import UnreadableScreen
-from tests.long_run import count
+from tests.long_run import count, share
 
 from .gallery import gallery, leave, rest
 from .stage import Stage, fact, stage, write_store
@@ -221,12 +221,13 @@ BURST = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(count(1, 4)))
 async def test_a_burst_on_every_screen_leaves_what_a_repaint_would(seed: int) -> None:
     """Thirty keys that arrive before the first of them is handled."""
     chance = random.Random(seed)
     async with gallery((COLUMNS, LINES), app_class=OnTerminal) as on:
-        for name, opening in SCREENS.items():
+        for name, opening in share([*SCREENS.items()], seed, 2):
             burst = chance.choices(BURST, k=30)
             what = f"{name} {seed}: {' '.join(burst)}"
             await strike_together(on, opening, burst)
@@ -243,7 +244,8 @@ async def strike_together(on: Stage, opening: Sequence[str], burst: Sequence[str
     await rest(on)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(count(1, 4)))
 async def test_a_random_walk_leaves_the_screen_as_a_repaint_would(
     tmp_path: Path, seed: int
 ) -> None:

@@ -77,11 +77,12 @@ def carry_out(call: Call, changes: Iterable[Change], why: str, done: str) -> Sai
 
 def pack_text(call: Call, recipe: str, task: str) -> str:
     """What a recipe gives for a task; "" if that is nothing."""
-    from memtui.context import draft_pack, find_recipe
+    from memtui.context import draft_pack, find_recipe, task_query
 
     now = call.library.now().astimezone()
     chosen = find_recipe(recipe, call.context_settings)
-    return draft_pack(chosen, task, call.library, call.context_settings, now).pack(None).text
+    library = call.library.hold(task_query(task))
+    return draft_pack(chosen, task, library, call.context_settings, now).pack(None).text
 
 
 def title_of(function: Callable[..., Any]) -> str:

@@ -98,13 +98,19 @@ def why_beside(change: Change, memory: Memory, view: StoreView, schema: Schema) 
     return "Engram relates no observation to itself" if other == memory else ""
 
 
-def _judgement_columns(verb: str) -> dict[str, Any]:
-    """The columns of a judgement by a person, as Engram writes them."""
+_OF_AGENT = ("reason", "evidence", "confidence", "marked_by_model")
+
+
+def _judgement_columns(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a judgement, as Engram writes them; an agent's comes with reasons."""
+    given = {name: fields[name] for name in _OF_AGENT if name in fields}
+    actor, kind = ("agent", "agent") if given else ("user", "human")
     return {
-        "relation": verb,
+        "relation": str(fields.get("relation", "")),
         "judgment_status": "judged",
-        "marked_by_actor": "user",
-        "marked_by_kind": "human",
+        "marked_by_actor": actor,
+        "marked_by_kind": kind,
+        **given,
     }
 
 
@@ -296,7 +302,7 @@ class Planner(ImportPlanner, frozen=True):
     def _supersede(self, change: Change, memory: Memory) -> Plan:
         plan, sync_id = self._successor(change, memory)
         own = str(memory.extra["sync_id"])
-        relation = self._new_relation(sync_id, own, "supersedes")
+        relation = self._new_relation(sync_id, own, {"relation": "supersedes"})
         warnings = plan.warnings
         key = memory.extra.get("topic_key")
         if key:
@@ -449,9 +455,9 @@ class Planner(ImportPlanner, frozen=True):
             return plan_nothing(change, memory, f"it already is linked as {verb}")
         pending = next((each for each in between if each.status == "pending"), None)
         edit = (
-            self._new_relation(source, target, verb)
+            self._new_relation(source, target, change.fields)
             if pending is None
-            else self._judge(pending, source, target, verb)
+            else self._judge(pending, source, target, change.fields)
         )
         superseded = (other.ref,) if verb == "supersedes" else ()
         return Plan((change,), (edit,), refs=(memory.ref, other.ref), supersedes=superseded)
@@ -486,14 +492,14 @@ class Planner(ImportPlanner, frozen=True):
             (change,), tuple(map(self._orphan, verdicts)), reason=reason, refs=(memory.ref,)
         )
 
-    def _new_relation(self, source: str, target: str, verb: str) -> Edit:
-        """A new judged relation between two sync_ids."""
+    def _new_relation(self, source: str, target: str, fields: Mapping[str, Any]) -> Edit:
+        """A new judged relation between two sync_ids; `fields`: of the LINK."""
         sync_id = rules.new_sync_id("rel")
         columns = {
             "sync_id": sync_id,
             "source_id": source,
             "target_id": target,
-            **_judgement_columns(verb),
+            **_judgement_columns(fields),
             "created_at": self.now,
             "updated_at": self.now,
         }
@@ -516,8 +522,10 @@ class Planner(ImportPlanner, frozen=True):
         where = "WHERE r.source_id = ? OR r.target_id = ?"
         return relations(self.connection, where, (sync_id, sync_id))
 
-    def _judge(self, pending: Relation, source: str, target: str, verb: str) -> Edit:
-        after = {"source_id": source, "target_id": target, **_judgement_columns(verb)}
+    def _judge(
+        self, pending: Relation, source: str, target: str, fields: Mapping[str, Any]
+    ) -> Edit:
+        after = {"source_id": source, "target_id": target, **_judgement_columns(fields)}
         before = {name: pending.columns.get(name) for name in after}
         key = {"sync_id": pending.sync_id}
         return row_edit(self.path, "memory_relations", key, before, after)

@@ -97,8 +97,13 @@ class InsightActions:
         screen = self._screen
         screen.search_bar.set_activity("")
         key, ago = screen.app.key_of("as_of"), text.ago(time.time, screen.now())
-        parts = (f"AS OF {text.date(time.time)}", ago, "read only", key and f"{key} leave")
-        screen.show_past(list(filter(None, parts)))
+        missing: list[str] = []
+        if (past := screen.worker.past) is not None:
+            name = past.names.of
+            for label, fault in past.queried.faults.items():
+                missing.append(f"without {name(label)}: {fault.what}")
+        parts = (f"AS OF {text.date(time.time)}", *missing, ago, "read only")
+        screen.show_past([*parts, *([f"{key} leave"] if key else [])])
 
     # Relevance
 

@@ -47,6 +47,8 @@ def test_the_log_names_the_agent_and_all_of_its_session_is_undone_byte_for_byte(
     assert [(one["number"], one["by"]["session"]) for one in shown] == [(2, "s1"), (1, "s1")]
     assert call("log", "--store", root) == 0
     assert "by codex 0.9, session s2" in capsys.readouterr().out
+    assert call("diff", "--since", "1h", "--store", root) == 0
+    assert "codex 0.9" in capsys.readouterr().out, "since the last look names the agent"
     assert call("undo", "--session", "s2", "--store", root) == 0
     assert call("undo", "--session", "s2", "--store", root) == 1, "there is nothing left"
     assert call("undo", "--store", root) == 0, "of the person"

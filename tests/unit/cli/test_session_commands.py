@@ -168,6 +168,7 @@ def test_a_session_that_cannot_be_read_is_named_and_the_others_listed(home: Path
     assert code == INCOMPLETE
 
 
+@pytest.mark.slow
 def test_a_search_everywhere_finds_former_texts_and_takes_phrases_and_orders(home: Path) -> None:
     store = home / ".claude" / "CLAUDE.md"
     git(store.parent, "init", "-q")
@@ -199,6 +200,7 @@ def test_a_search_everywhere_finds_former_texts_and_takes_phrases_and_orders(hom
     assert len(search("cents", "NOT", "two")["sessions"]) == 2
 
 
+@pytest.mark.slow
 def test_a_search_everywhere_finds_what_was_said(home: Path) -> None:
     run("on", "claude", "--yes")
 

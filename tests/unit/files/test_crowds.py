@@ -12,7 +12,7 @@ from tests.torture import agents, busy, crowds
 
 pytestmark = pytest.mark.slow
 
-EDITS = count(100, 500)
+EDITS = count(60, 500)
 """Of each writer."""
 
 

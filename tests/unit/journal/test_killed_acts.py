@@ -16,7 +16,7 @@ from tests.formats import ONE_OF_EACH_ENGINE
 from tests.long_run import count
 from tests.torture import act_kills
 
-EVERY = count(4, 1)
+EVERY = count(6, 1)
 CASES = {
     f"{known.name}-{act}": (known, act)
     for row, known in enumerate(ONE_OF_EACH_ENGINE)

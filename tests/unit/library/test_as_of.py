@@ -148,8 +148,8 @@ def test_rows_that_come_in_between_two_times_are_compared_too(
 
     library = loaded(tmp_path)
 
-    def busy(*args: Any) -> Any:
-        past = library_at(*args)
+    def busy(*args: Any, **options: Any) -> Any:
+        past = library_at(*args, **options)
         write_facts(tmp_path, "places", facts)
         library.refresh()
         return past

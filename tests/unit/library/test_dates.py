@@ -89,6 +89,19 @@ def test_the_oldest_commit_of_a_shallow_clone_dates_nothing(root: Path, tmp_path
     assert found["ports.md"].is_dated_by_file
 
 
+def test_a_file_that_a_merge_brought_has_the_time_of_the_merge(root: Path) -> None:
+    git(root, "checkout", "-qb", "other", "HEAD")
+    put(root, "README.md", "Notes.\n")
+    git(root, "add", "README.md")
+    git(root, "commit", "-qm", "readme")
+    git(root, "checkout", "-q", "-")
+    git(root, "merge", "-q", "--no-ff", "--no-commit", "other")
+    later = datetime(2026, 2, 20, tzinfo=UTC)
+    git(root, "add", ".serena/memories/draft.md", at=later)
+    git(root, "commit", "-qm", "merge", at=later)
+    assert (read(root)["draft.md"].when, read(root)["ports.md"].when) == (later, COMMITTED)
+
+
 def test_only_a_file_time_is_approximate_and_comes_last_of_its_day(root: Path) -> None:
     put(root, ".serena/memories/2026-03-01-today.md", "Of today.\n")
     library = Library.open([root], now=lambda: NOW)

@@ -21,8 +21,9 @@ RECORDED: Mapping[str, Mapping[str, Mapping[str, Any]]] = json.loads(
     Path(__file__).with_name("recorded_tools.json").read_text()
 )
 """Server -> tool -> its title and hints (read-only, destructive, idempotent, open world), where the
-server states them, and its arguments: type, and whether it is required. Of the reference server as
-it answered tools/list, of Ambient (cfdfe1d) and Engram (be4b613) as their sources declare them."""
+server states them, and its arguments: type, and whether it is required. Of the reference server
+and Engram (be4b613) as they answered tools/list, of Ambient (cfdfe1d) as its source declares them;
+of memtui since people write instructions with its tools."""
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -49,7 +50,8 @@ def _type_of(schema: Mapping[str, Any]) -> str:
 async def test_the_tools_are_those_of_the_real_server(
     tmp_path: Path, root: Path, profile: str
 ) -> None:
-    async with connected(tmp_path, root, profile=profile) as agent:
+    other = "" if profile == "memtui" else profile
+    async with connected(tmp_path, root, profile=other, write=not other) as agent:
         tools = (await agent.client.list_tools()).tools
     recorded = RECORDED[profile]
     assert {tool.name for tool in tools} == recorded.keys()
@@ -73,7 +75,7 @@ async def test_the_tools_are_those_of_the_real_server(
 
 
 def test_every_profile_is_recorded() -> None:
-    assert PROFILES.keys() == RECORDED.keys()
+    assert {*PROFILES, "memtui"} == RECORDED.keys()
 
 
 AMBIENT: list[tuple[str, dict[str, Any]]] = [
@@ -249,15 +251,18 @@ async def test_engram_s_judgments_answer_what_engram_asked(tmp_path: Path, engra
             " WHERE judgment_status = 'pending' AND a.deleted_at IS NULL AND b.deleted_at IS NULL"
         ).fetchone()
     async with connected(tmp_path, engram, profile="engram", write=True) as agent:
-        said = await agent.call("mem_judge", judgment_id=pending, relation="compatible")
+        verdict = {"relation": "compatible", "reason": "both hold", "confidence": 0.8}
+        said = await agent.call("mem_judge", judgment_id=pending, **verdict)
         assert said["result"] == "Recorded: compatible"
         unknown = {"judgment_id": "rel-0", "relation": "compatible"}
         assert "not found" in await agent.fault("mem_judge", **unknown)
     with closing(sqlite3.connect(engram / "engram.db")) as database:
         judged = database.execute(
-            "SELECT relation, judgment_status FROM memory_relations WHERE sync_id = ?", (pending,)
+            "SELECT relation, judgment_status, reason, confidence, marked_by_actor, marked_by_kind"
+            " FROM memory_relations WHERE sync_id = ?",
+            (pending,),
         ).fetchone()
-    assert judged == ("compatible", "judged")
+    assert judged == ("compatible", "judged", "both hold", 0.8, "agent", "agent")
 
 
 async def test_engram_s_tools_number_the_memories_of_any_store(tmp_path: Path, root: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -427,7 +428,9 @@ async def test_bad_arguments_are_refused_in_words_and_the_server_goes_on(
 ) -> None:
     before = contents(root)
     async with connected(tmp_path, root, write=True) as agent:
-        for tool, arguments in BAD:
+        others = await agent.call("list_memories", limit=1)
+        of_another = {"query": "tea", "cursor": others["next_cursor"]}
+        for tool, arguments in [*BAD, ("search_memories", of_another)]:
             said = await agent.fault(tool, **arguments)
             assert 10 < len(said) < 2_000, (tool, said)
             assert "Traceback" not in said
@@ -470,6 +473,50 @@ async def test_a_store_that_breaks_or_goes_is_said_and_the_rest_is_served(
             reason="x",
         )
         assert not root.exists()
+
+
+@pytest.mark.slow
+async def test_a_store_that_changes_and_goes_during_calls_is_served_as_it_is_then(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program writes, breaks and removes files all the time, a moment each."""
+    monkeypatch.setattr(agent_server, "STALE_SECONDS", -1.0)
+    monkeypatch.setattr(agent_server, "STALE_LOOKS", 0)
+    monkeypatch.setattr(agent_server, "READS", (1_000.0, 1_000))
+    file = root / "entities" / "al" / "items.json"
+    good, aside = file.read_text(), tmp_path / "aside"
+    is_over = threading.Event()
+
+    def disturb() -> None:
+        while not is_over.is_set():
+            for text in ("", "[{", good.replace("tea", "rum"), good):
+                file.write_text(text)
+            file.parent.rename(aside)
+            aside.rename(file.parent)
+
+    disturbing = threading.Thread(target=disturb)
+    async with connected(tmp_path, root, write=True) as agent:
+        tea = await agent.find("tea")
+        read = {"ref": tea["ref"], "version": tea["version"]}
+        disturbing.start()
+        try:
+            for number in range(6):
+                for tool, arguments in (
+                    ("search_memories", {"query": "morning"}),
+                    ("get_memory", {"ref": tea["ref"]}),
+                    ("get_history", {"ref": tea["ref"]}),
+                    ("get_related", {"ref": tea["ref"]}),
+                    ("get_context", {"recipe": "prime", "task": "tea"}),
+                    ("get_overview", {}),
+                    ("propose_change", {**read, "act": "retire", "reason": f"told {number}"}),
+                ):
+                    done = await agent.result(tool, **arguments)
+                    assert not done.is_error or len(done.content[0].text) > len(tool) + 25, done
+        finally:
+            is_over.set()
+            disturbing.join()
+        assert (await agent.find("tea"))["text"] == "Al likes tea in the morning"
+    assert file.read_text() == good
 
 
 HOSTILE = [

@@ -39,7 +39,7 @@ def both(server: Server) -> Iterator[Both]:
 class TestTeamConformance(AskedConformance):
     """Of a team's store."""
 
-    examples = count(120, 4_000)
+    examples = count(60, 4_000)
 
 
 def test_many_hits_are_sampled_and_said_to_be(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,6 +126,7 @@ async def test_an_agent_searches_a_team_and_proposes(team: Team, tmp_path: Path)
     assert memory["ref"] == f"{anna.connection.service}:{ref.partition(':')[2]}"
 
 
+@pytest.mark.slow
 async def test_two_people_change_the_same_memory(team: Team, tmp_path: Path) -> None:
     bert = team.open("bert")
     ref = add(bert, "Deploys happen on Tuesdays", entity="shop-api")

@@ -80,6 +80,7 @@ def test_init_prints_the_sql_without_touching_anything(
     assert "row level security" not in printed
 
 
+@pytest.mark.slow
 def test_without_psycopg_only_a_team_s_memory_is_missing() -> None:
     code = (
         "import sys\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -280,8 +281,8 @@ def mem_judge(
                     continue
                 ends = (one for one in memories if one.extra.get("sync_id") == each["target_id"])
                 if (target := next(ends, None)) is not None:
-                    why = "; ".join(filter(None, (reason, evidence))) or "asked by mem_judge"
-                    return _link(call, source, target, relation, why)
+                    said = {"reason": reason, "evidence": evidence, "confidence": confidence}
+                    return _link(call, source, target, relation, said)
     raise RefError(f"relation {quoted(judgment_id)} not found")
 
 
@@ -300,14 +301,28 @@ def mem_compare(
         told = answer_here("They do not conflict: nothing is kept of that.")
         told["sync_id"] = ""
         return told
-    return _link(call, first, second, relation, reasoning)
+    said = {"reason": reasoning, "confidence": confidence, "marked_by_model": model}
+    return _link(call, first, second, relation, said)
 
 
-def _link(call: Call, source: Memory, target: Memory, relation: str, why: str) -> Envelope:
+def _link(
+    call: Call,
+    source: Memory,
+    target: Memory,
+    relation: str,
+    said: Mapping[str, object],
+) -> Envelope:
+    """Link two memories; `said`: columns that Engram keeps of a judgement."""
     if source.store != target.store:
         raise Refused("the memories are in different stores")
-    fields = {"relation": relation, "target": call.library.link_target(source, target.ref)}
+    fields: dict[str, object] = {"relation": relation}
+    fields["target"] = call.library.link_target(source, target.ref)
+    if call.library.store(source.store).format == NAME:
+        fields |= {"confidence": 1.0} | {
+            name: each for name, each in said.items() if each is not None
+        }
     change = Change(Act.LINK, source.store, source.ref, fields)
+    why = str(said["reason"] or said.get("evidence") or "asked for by an agent")
     return answer_here(make_all(call, [change], why[:500], f"Recorded: {relation}").text)
 
 
