@@ -154,7 +154,12 @@ class LibraryWorker:
 
     # As of a time
 
-    def go_to(self, at: TimeCondition, done: Callable[[object], object]) -> None:
+    def go_to(
+        self,
+        at: TimeCondition,
+        done: Callable[[object], object],
+        failed: Callable[[MemtuiError], None],
+    ) -> None:
         """Show the stores as of a time; calls `done` once they are shown."""
 
         def go(library: Library, job: Job) -> PastLibrary:
@@ -167,7 +172,7 @@ class LibraryWorker:
             self.past, self.past_time = past, at
             done(past)
 
-        self.run("past", go, went, present=True)
+        self.run("past", go, went, failed, present=True)
 
     def go_to_present(self) -> None:
         """Show the stores as they are now."""

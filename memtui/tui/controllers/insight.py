@@ -12,6 +12,7 @@ from memtui.tui.choices import Choice
 from memtui.tui.layout import Pane
 
 if TYPE_CHECKING:
+    from memtui.errors import MemtuiError
     from memtui.library import Library, SearchResult
     from memtui.library.finding import SimilarMemories
     from memtui.query import TimeCondition
@@ -89,7 +90,11 @@ class InsightActions:
 
         def chosen(time: TimeCondition) -> None:
             screen.search_bar.set_activity("going back …")
-            screen.worker.go_to(time, lambda _: self._show_past(time))
+            screen.worker.go_to(time, lambda _: self._show_past(time), failed)
+
+        def failed(error: MemtuiError) -> None:
+            screen.search_bar.set_activity("")
+            screen.app.report_error(error)
 
         screen.app.ask(TimePrompt("As of", screen.now()), chosen)
 

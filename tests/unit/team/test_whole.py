@@ -175,3 +175,27 @@ async def test_the_screen_shows_the_team_as_of_a_time(team: Team, tmp_path: Path
         assert "Fridays" not in on.text()
         await on.press("@")
         await on.sees("Deploys on Fridays")
+
+
+async def test_the_screen_says_why_it_cannot_go_back(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bert = team.open("bert")
+    add(bert, "Deploys on Tuesdays")
+    add(bert, "Tea at four")
+    monkeypatch.setattr(held_stores, "MAX_HELD", 1)
+    place = Path(f"postgres:{team.service('anna')}")
+    state = tmp_path / "state"
+    async with stage(
+        tmp_path, (110, 30), state=state, open_library=lambda: Library.open([place], state=state)
+    ) as on:
+        await on.ready()
+        await on.press("@")
+        await on.type("1d")
+        await on.press("enter")
+        await on.until(
+            lambda: any("more than 1 memories" in each.message for each in on.app._notifications),
+            "the refusal",
+        )
+        assert "going back" not in on.text()
+        assert "AS OF" not in on.text()
