@@ -38,12 +38,12 @@ _SETTINGS = {
 
 
 def find_programs() -> Path | None:
-    """The folder of `initdb` and `postgres`; None where there is no server."""
+    """The folder of `initdb` and `postgres`, that of PATH first; None where there is no server."""
     found = sorted(
         Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: -_version(path)
     )
     named = shutil.which("initdb")
-    programs = [*found, *([Path(os.path.realpath(named))] if named else [])]
+    programs = [*([Path(os.path.realpath(named))] if named else []), *found]
     return programs[0].parent if programs else None
 
 

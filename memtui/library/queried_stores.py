@@ -55,7 +55,7 @@ MAX_NUMBERED = 40_000
 """Refs that have a slot; marks are at most `MAX_MARKED` of them."""
 MAX_MARKED = 10_000
 RANKED_TYPING = 200
-"""Candidates that are put in order while a word is being typed: a twentieth of the time of all."""
+"""Candidates that are put in order while the last word may go on, until a space ends it."""
 COUNTED_TO = 1_000
 """Hits that are counted exactly."""
 EPOCH = date(1970, 1, 1)

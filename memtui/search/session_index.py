@@ -16,7 +16,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -108,6 +108,8 @@ class _File(NamedTuple):
     changed: int
     end: int
     edges: str
+    stamps: Mapping[str, str] = {}
+    """Id of a session in a database -> its stamp."""
 
 
 class SessionIndex:
@@ -219,14 +221,22 @@ class SessionIndex:
         """Add the messages of a file; `alive` is called now and then, since a file may be large.
 
         Where more than lines at its end has changed, the documents of what it still holds stay and
-        the others go.
+        the others go. A session of a database is not read again while its stamp is the same.
         """
         before = batch.known.get(name)
         start = before.end if before and _has_grown(name, before, state) else 0
-        gone = batch.documents_of(name) if before and not start else set()
+        stamps = {each.id: each.stamp for each in sessions if each.stamp}
+        same = dict(before.stamps.items() & stamps.items()) if before else {}
+        changed = {each.id for each in sessions} - same.keys()
+        if before and same:
+            gone = batch.documents_of(name, before.stamps.keys() - same.keys() | changed)
+        else:
+            gone = batch.documents_of(name) if before and not start else set()
         seen.difference_update(map(unpack_id, gone))
         end, edges = start, _edges(name, state.size)
         for session in sessions:
+            if session.id not in changed:
+                continue
             reading = Reading()
             line, number = -1, 0
             messages = PROGRAMS[self.program].messages(session, reading, start)
@@ -246,8 +256,8 @@ class SessionIndex:
                 gone.discard(document)
             end = max(end, reading.end)
         batch.remove_documents(name, gone)
-        if edges == _edges(name, state.size):
-            batch.note(name, state._replace(end=end, edges=_edges(name, end)))
+        if not end or edges == _edges(name, state.size):
+            batch.note(name, state._replace(end=end, edges=_edges(name, end), stamps=stamps))
         else:  # it was rewritten meanwhile, and is read anew
             batch.note(name, state._replace(changed=0))
 
@@ -380,9 +390,9 @@ class _Batch:
             self.remove_documents(name, self.documents_of(name))
             self._is_changed |= self.known.pop(name, None) is not None
 
-    def documents_of(self, name: str) -> set[bytes]:
-        """What is stored of the messages of a file."""
-        return {stored for _, stored in self._find(name)}
+    def documents_of(self, name: str, sessions: Collection[str] | None = None) -> set[bytes]:
+        """What is stored of the messages of a file, or of some sessions in it."""
+        return {stored for _, stored in self._find(name, sessions)}
 
     def remove_documents(self, name: str, gone: Collection[bytes]) -> None:
         """Take these of the documents of a file out."""
@@ -393,14 +403,17 @@ class _Batch:
                 if stored in gone:
                     writer.delete_document(number)
 
-    def _find(self, name: str) -> list[tuple[int, bytes]]:
-        """Number and column of each document of a file."""
+    def _find(self, name: str, sessions: Collection[str] | None = None) -> list[tuple[int, bytes]]:
+        """Number and column of each document of a file, or of some sessions in it."""
+        asked = whoosh_query.Term(FILE, name)
+        if sessions is not None:
+            either = [whoosh_query.Term(SESSION, session) for session in sessions]
+            asked = whoosh_query.And([asked, whoosh_query.Or(either)])
         if self._opened.is_empty():
             return []
         with self._opened.searcher() as searcher:
             places = searcher.reader().column_reader(PLACE)
-            numbers = searcher.docs_for_query(whoosh_query.Term(FILE, name))
-            return [(number, places[number]) for number in numbers]
+            return [(number, places[number]) for number in searcher.docs_for_query(asked)]
 
     def keep_only(self, sessions: Collection[str]) -> None:
         """Forget all sessions that are not among these: one that is left out of a database."""

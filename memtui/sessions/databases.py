@@ -72,7 +72,8 @@ class DatabaseTranscripts(Transcripts):
     def sessions(self, file: Path) -> Iterator[Session]:
         """The sessions in the database."""
         rows = read_database(file, lambda c: select(c, self.session_table, self.session_columns))
-        return (self.describe(row, file) for row in rows)
+        size = share_of(file, len(rows))
+        return (replace(self.describe(row, file), size=size) for row in rows)
 
     def messages(self, session: Session, reading: Reading, start: int = 0) -> Iterator[Message]:
         """See `Transcripts.messages`; rows may change, so an update reads all."""
@@ -88,6 +89,15 @@ def read_database(file: Path, work: Callable[[sqlite3.Connection], T]) -> T:
         return read_or_raise(file, work)
     except StoreError as error:
         raise UnreadableFile(error.what, where=str(file)) from None
+
+
+def share_of(file: Path, sessions: int) -> int:
+    """The bytes of a database for each of its sessions, since how large each is takes long to
+    count."""
+    try:
+        return file.stat().st_size // max(1, sessions)
+    except OSError:
+        return 0
 
 
 def select(
@@ -213,6 +223,13 @@ class OpenCode(DatabaseTranscripts):
         """The database in the folder of data."""
         data = Path(variables.get("XDG_DATA_HOME") or home / ".local" / "share")
         return [data / "opencode" / "opencode.db"]
+
+    def sessions(self, file: Path) -> Iterator[Session]:
+        """The sessions in the database, with their stamps."""
+        query = "SELECT session_id, MAX(rowid), COUNT(*) FROM part GROUP BY session_id"
+        parts = read_database(file, lambda c: {row[0]: tuple(row) for row in c.execute(query)})
+        for session in super().sessions(file):
+            yield replace(session, stamp=f"{session.changed} {parts.get(session.id)}")
 
     def describe(self, row: Mapping[str, Any], file: Path) -> Session:
         """See `DatabaseTranscripts.describe`. A session below another is a subagent's."""

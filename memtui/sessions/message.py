@@ -103,7 +103,9 @@ class Session(Struct, frozen=True):
     """Id of the session that this one was forked from or belongs to."""
     is_sidechain: bool = False
     size: int = 0
-    """Bytes of the file; 0 in a database."""
+    """Bytes of the file; of a database a share of them."""
+    stamp: str = ""
+    """Of a database: what differs once the session has changed. Empty: reading it tells."""
 
     @property
     def project(self) -> str:

@@ -27,7 +27,7 @@ from memtui.sessions.base import (
     object_of,
     text_of,
 )
-from memtui.sessions.databases import read_database, select
+from memtui.sessions.databases import read_database, select, share_of
 from memtui.sessions.injected import without_injected
 from memtui.sessions.json_lines import LONGEST_LINE, Line, decode_object
 from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
@@ -108,6 +108,8 @@ class OpenClaw(JsonLineTranscripts):
                         changed=parse_time(row["transcript_updated_at"] or row["updated_at"]),
                         parent=ids.get(row["spawned_by"], "") or row["previous_session_id"] or "",
                         is_sidechain=row["spawned_by"] in ids,
+                        size=share_of(file, len(windows)),
+                        stamp=str(row["transcript_updated_at"] or ""),
                     ),
                     _events(connection, row["session_id"], Reading(), f"LIMIT {HEAD_LINES}"),
                 )

@@ -22,6 +22,8 @@ from memtui.sessions.json_lines import decode_value, read_lines
 from memtui.sessions.message import Reading, Session, parse_time
 from memtui.sessions.programs import PROGRAMS
 
+_DATABASE = ".sqlite"
+"""End of the name of OpenClaw's databases, in which it may archive a session instead."""
 SOON = timedelta(days=7)
 """Before its deletion a session is warned of."""
 _PERIOD = re.compile(r"\s*(\d{1,6})\s*([hdwm]?)\s*", re.IGNORECASE)
@@ -61,8 +63,7 @@ def kept_days(program: Transcripts, home: Path, variables: Mapping[str, str]) ->
 def find_deletions(
     sessions: Iterable[Session], home: Path, variables: Mapping[str, str]
 ) -> dict[Path, Deletion]:
-    """File of a session -> when its program deletes it, of those that it does; a row of a database
-    may be archived instead."""
+    """File of a session -> when its program deletes it, of those that it does."""
     days: dict[str, float | None] = {}
     found = {}
     for session in sessions:
@@ -70,7 +71,7 @@ def find_deletions(
         if session.program not in days:
             days[session.program] = kept_days(program, home, variables)
         kept = days[session.program]
-        if kept is not None and session.changed is not None and session.size:
+        if kept is not None and session.changed is not None and session.path.suffix != _DATABASE:
             at = session.changed + timedelta(days=kept)
             found[session.path] = Deletion(at, session.program, program.retention_setting)
     return found

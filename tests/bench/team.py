@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from memtui.changes import Act
 from memtui.errors import MemtuiError
+from memtui.library.reader import LibraryReader
 from memtui.query import Query, Sort, parse_query
 from memtui.team.compiler import Sql
 from memtui.team.store import TeamStore
@@ -335,14 +336,19 @@ def measure_keystrokes(on: Measured, store: TeamStore, words: Vocabulary) -> Non
 
     def sql(query: Query) -> Sequence[Sql]:
         asked = newest(query)
-        page, count = store._page(asked, None, 50, False), store._count(asked, 1_000)
-        return [page, count, *store._facets(asked).values()]
+        return [store._page(asked, None, 50, False), store._count(asked, 1_000)]
 
+    library = LibraryReader([store])
+    library.load()
     for letters in (1, 2, 3, 4, 6):
         some = words.some(words.common, letters)
         on.line(f"whole keystroke, {letters} letters", whole, some, sql, typing=True)
+        on.line(f"the same by relevance, {letters} letters", library.find, some, typing=True)
     on.line("whole keystroke, rare word", whole, words.some(words.rare), sql)
     on.line("whole keystroke, two words, last 2 letters", whole, words.pairs(2), sql, typing=True)
+    for letters in (2, 4):
+        some = words.pairs(letters)
+        on.line(f"by relevance, 2 words, last {letters}", library.find, some, typing=True)
     on.line("whole keystroke, no hit", whole, nothing(), sql)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import resource
+import sqlite3
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +25,9 @@ from memtui.sessions import find_sessions
 from tests.secrets_for_tests import TOKEN
 from tests.unit.sessions.transcripts import (
     ANSWER,
+    ROWS,
     SAID,
+    STAMPS,
     WRITERS,
     claude_line,
     growing,
@@ -104,6 +108,28 @@ def test_an_index_that_follows_a_session_is_that_of_the_whole(tmp_path: Path, na
     for word in ("keep", "invoices", "noted", "wrong", "not", "expenses"):
         assert followed.hits(word) == whole.hits(word), word
     assert followed.found("noted") == [ANSWER]
+
+
+@pytest.mark.parametrize("name", ["opencode", "openclaw"])
+def test_of_a_database_only_the_sessions_that_changed_are_read_again(
+    tmp_path: Path, name: str
+) -> None:
+    home = Home(tmp_path, name)
+    file = WRITERS[name](tmp_path)
+    table, column = ROWS[file.name]
+    ((sessions, time),) = STAMPS[file.name]
+    home.update()
+    with closing(sqlite3.connect(file, isolation_level=None)) as program:
+        program.execute(f"UPDATE {table} SET {column} = replace({column}, 'cents', 'pence')")
+        home.update()
+        assert home.hits("cents")  # the session does not say that it has changed
+        program.execute(f"UPDATE {sessions} SET {time} = {time} + 1000")
+        home.update()
+        assert not home.hits("cents")
+        assert home.found("pence integers") == [ANSWER.replace("cents", "pence")]
+        program.execute(f"DELETE FROM {sessions}")
+    home.update()
+    assert not home.hits("pence")
 
 
 def test_a_file_that_was_rewritten_or_removed_loses_its_old_words(tmp_path: Path) -> None:

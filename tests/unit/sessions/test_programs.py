@@ -65,6 +65,7 @@ def test_the_list_says_project_and_first_words(tmp_path: Path, name: str) -> Non
     session = find_sessions([name], [], tmp_path, {}).sessions[0]
     assert (session.cwd, session.project) == (PROJECT, "shop")
     assert session.title == SAID or name in ("hermes", "opencode")
+    assert session.size > 0
     if name != "cline":  # its messages carry no time
         assert session.started is not None
 

@@ -129,7 +129,7 @@ def openclaw(home: Path) -> Path:
         )
         database.execute(
             "INSERT INTO session_windows VALUES"
-            " ('oc1', 'agent:main:main', NULL, 1777882500000, 1777882504000, NULL, NULL)"
+            " ('oc1', 'agent:main:main', NULL, 1777882500000, 0, 1777882504000, NULL)"
         )
         for number, line in enumerate(openclaw_lines()):
             database.execute(
@@ -373,9 +373,16 @@ ROWS = {
 """Name of a database -> the table of what was said, and the column with the text."""
 
 
+STAMPS = {
+    "opencode.db": [("session", "time_updated")],
+    "openclaw-agent.sqlite": [("session_windows", "transcript_updated_at")],
+}
+"""Name of a database -> where it says that a session has changed."""
+
+
 def growing(file: Path) -> Iterator[None]:
-    """Write a session again as its program does, with a stop after each message; of a database a
-    row is changed and one removed, too."""
+    """Write a session again as its program does, with a stop after each message; in a database
+    rows are changed, too."""
     if file.suffix == ".json":
         history = json.loads(file.read_text("utf-8"))
         for count in range(1, len(history) + 1):
@@ -394,13 +401,16 @@ def growing(file: Path) -> Iterator[None]:
             rows = program.execute(f"SELECT * FROM {table}").fetchall()
             program.execute(f"DELETE FROM {table}")
             marks = ", ".join("?" * len(rows[0]))
+            renamed = f"UPDATE {table} SET {column} = replace({column}, 'invoices', 'expenses')"
             for row in rows:
-                program.execute(f"INSERT INTO {table} VALUES ({marks})", row)
-                yield
-                program.execute(
-                    f"UPDATE {table} SET {column} = replace({column}, 'invoices', 'expenses')"
-                )
-                yield
+                for change, given in (
+                    (f"INSERT INTO {table} VALUES ({marks})", row),
+                    (renamed, ()),
+                ):
+                    program.execute(change, given)
+                    for sessions, time in STAMPS.get(file.name, ()):
+                        program.execute(f"UPDATE {sessions} SET {time} = {time} + 1")
+                    yield
             program.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             yield
 
