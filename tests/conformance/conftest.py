@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memtui.changes import Act
+from memtui.stores.plans import SIDECAR_ACTS
 from memtui.testing.unreadable_tests import DAMAGE, NO_FILE
 from tests.formats import EVERY_FORMAT
 from tests.long_run import count
@@ -24,14 +25,21 @@ FAST_ACT = Act.EDIT
 OF_EVERY_DAMAGE = "test_one_bad_file"
 EVERY_DAMAGE = count(3, 1)
 """The usual run damages the files of a format in every third way, those of the next in others."""
+EVERY_SIDECAR_ACT = count(3, 1)
+"""Likewise of the acts that most formats leave to memtui's file beside the store."""
 
 
 def _is_left_out(item: pytest.Item) -> bool:
     given = getattr(item, "callspec", None)
-    if given is None or "known" not in given.params or not item.name.startswith(OF_EVERY_DAMAGE):
+    if given is None or "known" not in given.params:
         return False
-    damage = [*DAMAGE, *NO_FILE].index(given.params["damage"])
-    return bool((EVERY_FORMAT.index(given.params["known"]) + damage) % EVERY_DAMAGE)
+    row = EVERY_FORMAT.index(given.params["known"])
+    if item.name.startswith(OF_EVERY_DAMAGE):
+        column = [*DAMAGE, *NO_FILE].index(given.params["damage"])
+        return bool((row + column) % EVERY_DAMAGE)
+    if item.name.startswith(OF_EVERY_ACT) and given.params["act"] in SIDECAR_ACTS:
+        return bool((row + sorted(SIDECAR_ACTS).index(given.params["act"])) % EVERY_SIDECAR_ACT)
+    return False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -319,11 +319,12 @@ class Stage:
 
     async def until(self, holds: Callable[[], object], what: str) -> None:
         """Wait until this holds while nothing else is left to do, however slow the machine is."""
-        end = monotonic() + LONGEST_WAIT
+        end, pause = monotonic() + LONGEST_WAIT, 0.01
         await self.settle()
         while not holds():
             assert monotonic() < end, f"never: {what}\n{self.text()}"
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(pause)
+            pause = min(0.1, 1.5 * pause)  # a look draws the whole screen
             await self.settle()
 
     async def still(self) -> str:

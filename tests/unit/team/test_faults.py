@@ -111,6 +111,7 @@ class Slow:
                 target.sendall(data)
 
     def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)  # which `accept` notices
         self._socket.close()
 
 
