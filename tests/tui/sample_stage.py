@@ -118,7 +118,10 @@ async def changing(
         on = ChangingStage(app, pilot, folder)
         await on.ready()
         await on.rest()
-        yield on
+        try:
+            yield on
+        finally:
+            app.is_ending = True  # Textual's `run_test` ends it without `exit`
         assert app.backstop.hits == 0, "a call of visible() is missing"
     if app.fault is not None:
         raise app.fault
