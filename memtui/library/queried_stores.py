@@ -55,7 +55,7 @@ MAX_NUMBERED = 40_000
 """Refs that have a slot; marks are at most `MAX_MARKED` of them."""
 MAX_MARKED = 10_000
 RANKED_TYPING = 200
-"""Candidates that are put in order while the last word may go on, until a space ends it."""
+"""Candidates that are put in order while the last word is typed, until enter or a space ends it."""
 COUNTED_TO = 1_000
 """Hits that are counted exactly."""
 EPOCH = date(1970, 1, 1)
@@ -470,7 +470,7 @@ class QueriedStores:
         """Ask one store; where it cannot answer, search what was seen of it."""
         left_out = store.understands(query)
         is_ranked = bool(left_out) or not _is_pushed(query)
-        is_typed = any(term.is_open for term in query.wanted_terms)
+        is_typed = query.is_typed and any(term.is_open for term in query.wanted_terms)
         limit = (RANKED_TYPING if is_typed else MAX_RANKED) if is_ranked else 2 * PAGE
         try:
             answer = self._ask(store, partial(store.answer, query, limit, COUNTED_TO), cancelled)

@@ -155,6 +155,8 @@ class Query(Struct, frozen=True, dict=True):
     """The line has marks or faults only, so it finds nothing instead of everything."""
     as_written: bool = False
     """Words that no memory holds are not replaced by similar ones."""
+    is_typed: bool = False
+    """Somebody is still typing it."""
 
     @cached_property
     def order(self) -> Sort:

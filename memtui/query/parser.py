@@ -104,6 +104,7 @@ class _Parser(Struct):
             hint="; ".join(problem.text for problem in self.problems),
             problems=tuple(self.problems),
             matches_nothing=useless and not self.unfinished,
+            is_typed=self.typing,
         )
 
     def _make_query(self, parts: Iterable[Node]) -> Query:
