@@ -216,6 +216,11 @@ def is_address(name: str) -> bool:
     return bool(colon) and scheme in SERVERS
 
 
+def real_root(root: str | Path) -> str:
+    """The root of a store without links, the same in every working directory."""
+    return str(root) if is_address(str(root)) else os.path.realpath(root)
+
+
 def is_place(name: str) -> bool:
     """Whether a name is an address, or a path that exists; else it may be a label."""
     return is_address(name) or os.path.exists(name)

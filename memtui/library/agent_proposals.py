@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -183,7 +182,7 @@ def make_proposal(
         author=author,
         time=library.now().astimezone(UTC),
         reason=reason,
-        root=os.path.realpath(store.root),
+        root=paths.real_root(store.root),
         act=change.act,
         memory=memories[0].id if change.ref else "",
         fields=change.fields,
@@ -206,7 +205,7 @@ def open_proposals(library: Library) -> Iterator[Proposal]:
     """The proposals on the stores of a library, as the review queue shows them."""
     if library.state_folder is None:
         return
-    labels = {os.path.realpath(store.root): store.label for store in library.stores}
+    labels = {paths.real_root(store.root): store.label for store in library.stores}
     proposals = AgentProposals(library.state_folder)
     proposals.erase_secrets(_decisions(library), library.now())
     for each in proposals:

@@ -145,6 +145,8 @@ def compare_times(
 
 
 def _changes_since(store: QueryableStore, time: datetime) -> Sequence[FormerVersion]:
+    if store.no_past:
+        raise Refused(store.no_past, where=str(store.root))
     found = store.changes_since(time, MAX_HELD + 1)
     if len(found) > MAX_HELD:
         raise _too_many(store)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from memtui.errors import MemtuiError, StoreError
-from memtui.paths import SERVERS, is_address
+from memtui.paths import SERVERS, is_address, real_root
 from memtui.stores import registry
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 from memtui.stores.format import Format
@@ -161,8 +160,7 @@ def open_stores(found: Iterable[FoundStore], labels: Sequence[str] = ()) -> tupl
     used: set[str] = set()
     roots: set[str] = set()
     for number, item in enumerate(found):
-        root = str(item.root)
-        real = f"{item.format.name}\0{root if is_address(root) else os.path.realpath(root)}"
+        real = f"{item.format.name}\0{real_root(item.root)}"
         if real in roots:
             continue
         roots.add(real)

@@ -35,7 +35,7 @@ from memtui.search.embedding import embedded_text
 from memtui.search.nearest_memories import NearWords, compare_to_slot
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.stores.base import Store, Unreadable, WritableStore
-from memtui.stores.queryable import Count, Position, QueryableStore
+from memtui.stores.queryable import OTHERS, Count, Position, QueryableStore
 from memtui.stores.values import utc_now
 from memtui.text import Passage, find_passage, number, visible
 
@@ -135,6 +135,17 @@ class LibraryReader:
             if store.label == label:
                 return store
         raise Refused(f"no open store is called {visible(label)!r}")
+
+    @property
+    def no_past(self) -> str:
+        """Why the past of no open store can be shown; "" if that of one can be."""
+        queried = self.queried.stores.values()
+        reasons = [store.no_past for store in queried if store.no_past]
+        return reasons[0] if reasons and len(reasons) == len(self.stores) else ""
+
+    def others(self, ref: str) -> str:
+        """Who else can have changed a memory, for messages."""
+        return OTHERS if self.queried.store_of(ref) is not None else "another program"
 
     def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Fill the snapshot: cached rows first, then every shard that is new or changed.

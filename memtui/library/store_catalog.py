@@ -23,7 +23,7 @@ from memtui.library.library import Library
 from memtui.library.opening import unique_label
 from memtui.library.snapshot import StoreState
 from memtui.library.store_names import project_of
-from memtui.paths import is_address, read_private, write_private
+from memtui.paths import read_private, real_root, write_private
 from memtui.stores import registry
 from memtui.stores.base import SyncState, Unreadable
 from memtui.text import ago, counted, file_name, mask_secrets, number, one_line
@@ -44,9 +44,7 @@ class KnownStore(Struct, frozen=True):
     @property
     def key(self) -> str:
         """The same whichever way leads to the store."""
-        root = str(self.root)
-        real = root if is_address(root) else os.path.realpath(root)
-        return f"{self.format.partition(':')[0]}:{real}"
+        return f"{self.format.partition(':')[0]}:{real_root(self.root)}"
 
 
 class StoreSummary(Struct, frozen=True):

@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memtui.errors import Refused
 from memtui.model import IMPORTANCES, Memory
 from memtui.query import Query, Sort
 from memtui.stores.base import Reading, Scan, Shard, Store
@@ -25,6 +24,10 @@ PUSHED_ORDERS = frozenset({Sort.NEW, Sort.OLD, Sort.IMPORTANCE})
 """The orders of `QueryableStore.find`. Whoever wants another one, such as relevance, asks for the
 newest `MAX_RANKED` memories and orders these."""
 MAX_RANKED = 5_000
+
+
+OTHERS = "somebody else"
+"""Who changed a memory of such a store meanwhile: another person, or her agent."""
 
 
 class Accuracy(StrEnum):
@@ -142,6 +145,8 @@ class QueryableStore(Store):
     """
 
     is_shared = True
+    no_past = "it keeps no former values"
+    """Why it cannot say what was there at a time; "" if it can."""
 
     def scan(self) -> Scan:
         """Nothing: this store is never read whole."""
@@ -218,11 +223,9 @@ class QueryableStore(Store):
         return ()
 
     def changes_since(self, time: datetime, limit: int) -> Sequence[FormerVersion]:  # noqa: ARG002
-        """What memories were before each change after a time, the newest first, at most so many.
-
-        Raises Refused where the store keeps no former values.
-        """
-        raise Refused("it keeps no former values", where=str(self.root))
+        """What memories were before each change after a time, the newest first, at most so many;
+        only asked where there is a past."""
+        return ()
 
     @abstractmethod
     def changed_since(self, mark: str) -> Changed:

@@ -171,11 +171,17 @@ def changed_values(change: Change, memory: Memory, editable: Collection[str]) ->
     return values
 
 
-def check_unchanged(memory: Memory, content_now: str, place: str, new_text: str | None) -> None:
-    """Raise Conflict if the text changed since the person saw it."""
+def check_unchanged(
+    memory: Memory,
+    content_now: str,
+    place: str,
+    new_text: str | None,
+    who: str = "another program",
+) -> None:
+    """Raise Conflict if the text changed since the person saw it; by whom it can have been."""
     if content_now != memory.content:
         raise Conflict(
-            "another program changed this memory since it was read",
+            f"{who} changed this memory since it was read",
             where=place,
             base=memory.content,
             theirs=content_now,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any, NoReturn
+from datetime import UTC
+from typing import Any
 
 import psycopg
 
@@ -20,7 +20,7 @@ from memtui.model import Memory
 from memtui.stores.base import StoreView
 from memtui.stores.format import FormatSupport
 from memtui.stores.plans import plan_one
-from memtui.stores.queryable import Changed, FormerVersion
+from memtui.stores.queryable import OTHERS, Changed, FormerVersion
 from memtui.stores.values import changed_values, check_unchanged, content_of
 from memtui.team.compiler import Sql
 from memtui.team.connection import Connection
@@ -136,14 +136,11 @@ class LangGraphStore(TeamStore):
             text = row["value"]
             for name in path:
                 text = text[name]
-            check_unchanged(memory, text, memory.ref, None)
+            check_unchanged(memory, text, memory.ref, None, OTHERS)
         return row
 
     def former(self, id: str, limit: int = 100) -> tuple[FormerVersion, ...]:  # noqa: ARG002
         return ()
-
-    def changes_since(self, time: datetime, limit: int) -> NoReturn:  # noqa: ARG002
-        raise Refused("its table keeps no former values", where=str(self.root))
 
     def changed_since(self, mark: str) -> Changed:
         newest = "select coalesce(max(updated_at), 'epoch')::text, count(*)::text from store"

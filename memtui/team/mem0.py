@@ -118,9 +118,6 @@ class Mem0Store(TeamStore):
     def former(self, id: str, limit: int = 100) -> tuple[FormerVersion, ...]:  # noqa: ARG002
         return ()
 
-    def changes_since(self, time: datetime, limit: int) -> NoReturn:  # noqa: ARG002
-        raise Refused("its table keeps no former values", where=str(self.root))
-
     def changed_since(self, mark: str) -> Changed:
         newest = f"select max(updated)::text, count(*)::text from {self.table.name} m"
         ((found,),) = self.connection.ask(Sql(newest))

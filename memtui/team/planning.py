@@ -25,7 +25,7 @@ from memtui.stores.plans import (
     planned_before,
     requested_link,
 )
-from memtui.stores.queryable import FormerVersion
+from memtui.stores.queryable import OTHERS, FormerVersion
 from memtui.stores.values import changed_values, check_unchanged, content_of, created_of, tag_words
 from memtui.team.rows import COLUMNS, from_memory, of_columns
 
@@ -119,9 +119,9 @@ class Planner:
         for edit in self._planned(memory.id):
             row = None if edit.after is None else {**(row or {}), **edit.after}
         if row is None:
-            what = "another person removed it"
+            what = f"{OTHERS} removed it"
             raise Conflict(what, where=memory.ref, base=memory.content, yours=new_text)
-        check_unchanged(memory, row["content"], memory.ref, new_text)
+        check_unchanged(memory, row["content"], memory.ref, new_text, OTHERS)
         return row
 
     def _planned(self, id: str) -> Iterator[Edit]:
@@ -143,7 +143,7 @@ class Planner:
         for name in changed:
             if not is_fresh and row[name] != shown.get(name, row[name]):
                 raise Conflict(
-                    f"another person changed its {name} since it was shown",
+                    f"{OTHERS} changed its {name} since it was shown",
                     where=memory.ref,
                     base=str(shown[name]),
                     theirs=str(row[name]),

@@ -76,6 +76,7 @@ class TeamStore(QueryableStore):
     format = "team"
     table = TABLE
     connection_class = Connection
+    no_past = ""
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         self.root, self.label, self.now = root, label, now

@@ -58,6 +58,8 @@ class ActionContext(NamedTuple):
     """A session is known that taught the memory that is shown."""
     stores: int = 2
     """How many stores are open; a library that is still being opened counts as one."""
+    no_past: str = ""
+    """Why no open store can be shown as of a time; empty if one can."""
     past: str = ""
     """Why nothing can be written: the stores are shown as of a time. Empty at present."""
     refused: Callable[[str], str] = lambda _: "nothing can be changed now"
@@ -375,7 +377,8 @@ ACTIONS: tuple[Action, ...] = (
     _change("compare.stores", "%", "compare stores",
         "What two stores both say, and what only one of them knows", (), (ANYWHERE,)),
     _action("stores", "0", "stores", "Choose the stores that are open"),
-    _action("as_of", "@", "as of", "As of a time: show what was believed then, or the present"),
+    _action("as_of", "@", "as of", "As of a time: show what was believed then, or the present",
+        allowed=lambda now: now.no_past),
     _action("theme", "T", "theme", "Change theme"),
     _action("settings", "comma", "settings", "Settings: what config.toml holds"),
     _action("reload", "f5", "reload", "Reload from disk"),

@@ -112,8 +112,11 @@ def differing(one: Memory, other: Memory) -> list[str]:
     return [name for name in LABELS if getattr(one, name) != getattr(other, name)]
 
 
-def changed_underneath(base: Memory, now: Memory, values: Values) -> Conflict | None:
-    """Return the conflict if a field changed in the form was also changed on disk, else None."""
+def changed_underneath(base: Memory, now: Memory, values: Values, who: str) -> Conflict | None:
+    """Return the conflict if a field changed in the form was also changed by others, else None.
+
+    `who`: whom the message names.
+    """
     changed = changed_fields(base, values)
     both = [name for name in differing(base, now) if name in changed]
     if not both:
@@ -125,7 +128,7 @@ def changed_underneath(base: Memory, now: Memory, values: Values) -> Conflict | 
         return "\n\n".join(f"{LABELS[name]}: {value(name)}" for name in both)
 
     return Conflict(
-        "another program changed this memory while you were editing",
+        f"{who} changed this memory while you were editing",
         where=now.origin.file,
         base=joined(partial(value_of, base)),
         theirs=joined(partial(value_of, now)),

@@ -176,16 +176,17 @@ class StatusText:
     def _statistics_facts(self, statistics: Statistics) -> list[Row]:
         now = self._screen.now()
         library = self._screen.worker.library
+        is_queried = library is not None and bool(library.queried)
         facts = [Row("shown", fact=text.number(statistics.total, statistics.accuracy))]
-        if library is not None and library.queried:
-            facts.append(Row("pinned, undated", fact="not counted"))
+        if is_queried:
+            facts += [Row(name, fact="not counted") for name in ("pinned", "undated")]
         elif statistics.pinned:
             facts.append(Row("pinned", fact=text.number(statistics.pinned)))
-        if statistics.newest:
-            facts.append(Row("newest", fact=text.short_ago(statistics.newest, now)))
-        if statistics.oldest:
-            facts.append(Row("oldest", fact=text.short_ago(statistics.oldest, now)))
-        if statistics.undated:
+        for name, time in (("newest", statistics.newest), ("oldest", statistics.oldest)):
+            if time is not None:  # queried stores say the day only
+                when = f"{time:%Y-%m-%d}" if is_queried else text.short_ago(time, now)
+                facts.append(Row(name, fact=when))
+        if statistics.undated and not is_queried:
             facts.append(Row("undated", fact=text.number(statistics.undated)))
         if statistics.disk:
             facts.append(Row("on disk", fact=text.size(statistics.bytes)))

@@ -348,7 +348,8 @@ class FormActions(WritingController):
             library.refresh_files([memory.origin.file])
             now = library.follow(memory, before)
             changes = [Change(Act.EDIT, now.store, now.ref, {"content": content})]
-            conflict = changed_underneath(memory, now, {"content": content})
+            who = library.others(now.ref)
+            conflict = changed_underneath(memory, now, {"content": content}, who)
             if conflict is not None:
                 raise conflict
             if why := superseded_meanwhile(memory, now):

@@ -77,6 +77,13 @@ class ReviewActions(WritingController):
     def has_model(self) -> bool:
         return bool(self._screen.app.settings.language_model.model)
 
+    @property
+    def not_scanned(self) -> str:
+        """The names of open stores whose memories are not looked at, because they are asked."""
+        library = self._writer.library
+        labels = library.queried.stores if library is not None else ()
+        return ", ".join(map(self._screen.app.store_name, labels))
+
     # Scanning
 
     def begin(self) -> None:

@@ -40,9 +40,9 @@ from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 PREVIEW_DELAY = 0.15
 """Seconds after the last key until the preview is computed."""
 _STOPPED = frozenset({Outcome.DEDUPE, Outcome.REJECTED})
-DELETED = "another program deleted this memory"
+DELETED = "deleted this memory"
 KEPT = "; your text is still here."
-UNRESOLVED = OutcomeLine("another program changed this memory meanwhile", Tone.WARNING, "!")
+UNRESOLVED = "changed this memory meanwhile"
 SHOW_BOTH, AS_NEW = "show both texts", "save as a new memory"
 MERGED = "Merged: both changes are in the text, save it if it is right"
 MARKED = "marked: keep the lines you want, and remove the marks"
@@ -230,7 +230,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             if self._saving:  # stores compare the text with what was read, and no other field
                 library.refresh_files([base.origin.file])
             now = library.follow(base, self._before or library.snapshot)
-            if conflict := change_forms.changed_underneath(base, now, values):
+            if conflict := change_forms.changed_underneath(base, now, values, self._others):
                 raise conflict
             old, new = (self._form.base or base).ref, now.ref
             changes = [replace(each, ref=new) if each.ref == old else each for each in changes]
@@ -292,11 +292,17 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
                 return library.follow(base, before)
         return None
 
+    @property
+    def _others(self) -> str:
+        """Who changed the memory meanwhile, for messages."""
+        library, base = self._writer.library, self._base
+        return library.others(base.ref if base else "") if library else "another program"
+
     def _say_gone(self) -> None:
         self._is_gone, self._is_conflict, self._preview = True, False, None
         self._drop_preview()
         self.is_previewing = False
-        self.say(OutcomeLine(f"{DELETED}{KEPT}", Tone.BAD, "!"))
+        self.say(OutcomeLine(f"{self._others} {DELETED}{KEPT}", Tone.BAD, "!"))
 
     def _failed(self, error: MemtuiError) -> None:
         self.is_previewing, self._preview = False, None
@@ -304,7 +310,8 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             self._say_gone()
             return
         self._is_conflict = isinstance(error, Conflict) and error.has_texts
-        self.say(UNRESOLVED if self._is_conflict else change_worker.describe_failure(error))
+        changed = OutcomeLine(f"{self._others} {UNRESOLVED}", Tone.WARNING, "!")
+        self.say(changed if self._is_conflict else change_worker.describe_failure(error))
 
     @property
     def _stopped(self) -> bool:
@@ -373,7 +380,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         """Leave for the form of a new memory, which begins with the input."""
         draft = self._draft()
         if draft is None or not self._has_text:
-            self.app.notify(f"{DELETED}.", severity="warning")
+            self.app.notify(f"{self._others} {DELETED}.", severity="warning")
             return
         values = {name: value_of(base, name) for name in LABELS} | self.values()
         self.dismiss(FormDraft(Act.ADD, draft.root, (), values, {}))

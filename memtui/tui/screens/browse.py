@@ -223,6 +223,7 @@ class BrowseScreen(PaneScreen):
             can_go_forward=self._reading.jumps.can_go_forward,
             is_dated=self.timeline.is_dated,
             stores=1 if library is None else len(library.stores),
+            no_past="" if library is None else library.no_past,
             past=past.refused if past else "",
             refused=refused,
         )
