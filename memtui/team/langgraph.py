@@ -72,6 +72,7 @@ class LangGraphStore(TeamStore):
     """The memories in one such table."""
 
     format = "langgraph"
+    no_past = "its table keeps no former values"
     table = TABLE
     connection_class = StoreTable
 

@@ -96,6 +96,7 @@ class Mem0Store(TeamStore):
     """The memories in one collection."""
 
     format = "mem0-postgres"
+    no_past = "its table keeps no former values"
     read_only = WHY_READ_ONLY
     editable: frozenset[str] = frozenset()
 

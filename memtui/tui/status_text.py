@@ -77,7 +77,9 @@ class StatusText:
         count = self._count_unreadable()
         alert = f"! {text.number(count)} unreadable" if count else ""
         chips = screen.view.chip_list(screen.app.store_name)
-        screen.chips.show(chips, f"{status}, {order}", hint, right, alert, order)
+        is_said = any(chip.key == "sort" for chip in chips)
+        beside = "" if is_said and order == ORDER_WORDS[found.query.order] else order
+        screen.chips.show(chips, f"{status}, {order}", hint, right, alert, beside)
         if total and not found.total:
             self._offer(found)
         elif not total:

@@ -309,6 +309,8 @@ class BrowseScreen(PaneScreen):
         if event.text:
             self._sessions.add_search(event.text, self.worker.jobs)
         self.focus_pane(Pane.MEMORIES)
+        if self.found is not None and self.found.among:
+            self.search()  # while somebody types, fewer candidates are put in order
 
     @on(messages.FilterChosen)
     def _chosen(self, event: messages.FilterChosen) -> None:

@@ -129,8 +129,7 @@ class ChipLine(ClickableLine):
         note, style = (self._hint, palette.warning)
         if not note and not self._chips:
             note, style = self._quiet, palette.faint
-        is_sorted = any(chip.key == "sort" for chip in self._chips)
-        if self._chips and self._order and not is_sorted:
+        if self._chips and self._order:
             order = self._order + (" · " if note else " ")
             if self._used + text.width(order) <= room:
                 self.put(order, palette.faint)

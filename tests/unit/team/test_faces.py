@@ -15,7 +15,9 @@ from memtui.changes import Act
 from memtui.cli.main import run
 from memtui.config import Settings
 from memtui.library import Library
+from memtui.library.review import ReviewQueue
 from memtui.mcp.server import AgentServer
+from memtui.upkeep.proposals import ProposalKind
 from tests.team_fixtures import Team, add, do
 from tests.tui.stage import stage
 from tests.unit.mcp.agents import Agent
@@ -102,7 +104,9 @@ def test_what_would_be_published_is_shown_first(
     assert "ledger" in "".join(capsys.readouterr())
 
 
-async def test_an_agent_searches_a_team_and_proposes(team: Team, tmp_path: Path) -> None:
+async def test_an_agent_searches_a_team_and_proposes(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     anna = team.open("anna")
     ref = add(anna, "Deploys happen on Tuesdays", entity="shop-api")
     place = Path(f"postgres:{anna.connection.service}")
@@ -124,6 +128,13 @@ async def test_an_agent_searches_a_team_and_proposes(team: Team, tmp_path: Path)
         assert done["status"] == "proposed"
     assert anna.get([ref])[0].content == "Deploys happen on Tuesdays"
     assert memory["ref"] == f"{anna.connection.service}:{ref.partition(':')[2]}"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)  # the agent runs in another folder than the person
+    review = ReviewQueue(library)
+    (proposal,) = review.scan([ProposalKind.AGENT]).proposals
+    library.apply(review.plan([proposal]))
+    assert anna.get([ref])[0].content == "Deploys happen on Mondays"
 
 
 @pytest.mark.slow
@@ -145,7 +156,7 @@ async def test_two_people_change_the_same_memory(team: Team, tmp_path: Path) -> 
         await on.press("ctrl+home")
         await on.type("Anna: ")
         do(bert, Act.EDIT, ref, content="Bert: deploys happen on Fridays")
-        await on.sees("changed this memory meanwhile")
+        await on.sees("somebody else changed this memory meanwhile")
         await on.press("ctrl+s")
         await on.sees("Bert: deploys")
         await on.press("m")
