@@ -118,7 +118,8 @@ def memories_at(
     later = _changes_since(store, at)
     present, is_all = read_memories(store, EVERYTHING, cancelled)
     if not is_all:
-        raise Refused(f"it has more than {number(MAX_HELD)} memories", where=str(store.root))
+        what = f"it has more than {number(MAX_HELD)} memories, too many to show its past"
+        raise Refused(what, where=str(store.root))
     return _as_of(present, later, at)
 
 
