@@ -228,9 +228,6 @@ LISTED_HERE = (
 )
 
 
-AT_THE_SHELL = "`memtui review` scans it"
-
-
 def _is_pattern(proposal: Proposal) -> bool:
     """Whether a rule found it in a store, so that it can be told never to look there again."""
     return bool(proposal.store) and proposal.kind is not ProposalKind.AGENT
@@ -314,14 +311,16 @@ class ReviewScreen(FittingDialog[None]):
             found = SCANNING if self._host.is_awaited else "Nothing to review."
             self._list.empty = f"{found}\n{LISTED_HERE}"
             if names := self._host.not_scanned:
-                self._list.empty += f"\nOf {names} only what agents propose: {AT_THE_SHELL}."
+                self._list.empty += (
+                    f"\nOf {names} only what agents propose; `memtui review` scans it."
+                )
         self._list.show_rows(rows, cursor=cursor)
         if queue is not None:
             parts = [text.counted(queue.acceptable, "proposal"), text.counted(queue.hints, "hint")]
             parts += [f"{text.number(queue.declined)} declined"] if queue.declined else []
             parts += [f"{text.number(queue.snoozed)} snoozed"] if queue.snoozed else []
             if names := self._host.not_scanned:
-                parts.append(f"without {names}: {AT_THE_SHELL}")
+                parts.append(f"{names} not scanned: `memtui review`")
             self.query_one(".box").border_subtitle = Content(" · ".join(parts))
         self._moved()
 
