@@ -234,7 +234,9 @@ class ExactIndex:
             known = self._covered.get(home) if home is not None else None
             if home is None or known is None:
                 return
-            now = {slot for shard in cache.shards.values() for slot in shard.slots}
+            # A refresh may go on meanwhile; what is not in these rows yet comes after it.
+            slots = (slot for shard in list(cache.shards.values()) for slot in shard.slots)
+            now = {slot for slot in slots if slot < len(rows)}
             fresh = [slot for slot in sorted(now - known.slots) if not has_secret(rows[slot])]
             gone = known.slots - now
             if not (fresh or gone) or len(fresh) + len(gone) > MAX_FOLLOWED:
