@@ -34,7 +34,9 @@ def option(*names: str, **attributes: Any) -> Any:
 
     def make(parameter: Parameter) -> click.Option:
         kind = str(parameter.annotation)
-        given = {"is_flag": kind == "bool", "multiple": kind.startswith("Sequence"), **attributes}
+        # With `is_flag=False` click takes a value that begins with a dash for another option.
+        flag = {"is_flag": True} if kind == "bool" else {}
+        given = {**flag, "multiple": kind.startswith("Sequence"), **attributes}
         declared = names or (f"--{parameter.name.replace('_', '-')}",)
         return click.Option([*declared, parameter.name], **given)
 

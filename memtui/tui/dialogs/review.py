@@ -312,7 +312,7 @@ class ReviewScreen(FittingDialog[None]):
             self._list.empty = f"{found}\n{LISTED_HERE}"
             if names := self._host.not_scanned:
                 self._list.empty += (
-                    f"\nOf {names} only what agents propose; `memtui review` scans it."
+                    f"\nThe memories of {names} are not scanned here; `memtui review` does."
                 )
         self._list.show_rows(rows, cursor=cursor)
         if queue is not None:

@@ -8,10 +8,12 @@ from contextlib import redirect_stderr, redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 
+import click
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memtui.cli.group import COMMANDS, load_command
 from memtui.cli.main import run
 from memtui.query import parse_query
 from tests.bench.corpus import write_facts
@@ -128,3 +130,14 @@ def test_an_address_is_not_replaced_by_a_word_that_looks_like_it(
     write_facts(tmp_path / "third", ["replaces the HTTPS polling"], each=1)
     assert run(["search", "--store", str(tmp_path / "third"), "http://zzz"]) == 1
     assert "https" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_value_of_an_option_may_begin_with_a_dash(name: str) -> None:
+    command = load_command(name)
+    for option in command.params:
+        if isinstance(option, click.Option) and option.type is click.STRING:
+            for given in ([option.opts[0], "- two words"], [f"{option.opts[0]}=- two words"]):
+                context = command.make_context(name, given, resilient_parsing=True)
+                value = context.params[option.name or ""]
+                assert value in ("- two words", ("- two words",)), option.opts[0]
