@@ -84,7 +84,13 @@ def sessions(
     config.toml, where `exclude` leaves out projects. No transcript is ever changed.
     """
     if delete_index:
-        _delete_index()
+        from memtui import paths
+        from memtui.search.session_index import SessionIndex
+        from memtui.sessions import PROGRAMS
+
+        for name in PROGRAMS:
+            SessionIndex(paths.cache_folder(), name).discard()
+        print("The index of sessions is removed.")
         return
     verb, names = (arguments[0], arguments[1:]) if arguments else ("list", ())
     if verb not in _VERBS:
@@ -365,16 +371,6 @@ def _forget(session: Session) -> None:
     print(f"Left out from now on: {one_line(session.id)}. Its transcript is not changed.")
 
 
-def _delete_index() -> None:
-    from memtui import paths
-    from memtui.search.session_index import SessionIndex
-    from memtui.sessions import PROGRAMS
-
-    for name in PROGRAMS:
-        SessionIndex(paths.cache_folder(), name).discard()
-    print("The index of sessions is removed.")
-
-
 def _turn_off(name: str) -> None:
     from memtui import paths
     from memtui.search.session_index import SessionIndex
@@ -413,7 +409,17 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
         print_json(
             {
                 "ref": memory.ref,
-                "origins": [_origin_record(each) for each in found],
+                "origins": [
+                    {
+                        "kind": str(each.kind),
+                        "session": _record(each.session),
+                        "words": _message_record(each.words) if each.words else None,
+                        "call": _message_record(each.call) if each.call else None,
+                        "strength": str(each.strength) if each.strength else None,
+                        "share": round(each.share, 3) if each.strength else None,
+                    }
+                    for each in found
+                ],
                 "not_found": gone,
                 "used": _used_record(used),
             }
@@ -495,17 +501,6 @@ def _print_origin(origin: Origin, words: Sequence[str]) -> None:
     if origin.call is not None and origin.call.call is not None:
         print(f"  call: {one_line(origin.call.call.name)}")
     print(f"  memtui sessions show {one_line(session.id)}")
-
-
-def _origin_record(origin: Origin) -> dict[str, Any]:
-    return {
-        "kind": str(origin.kind),
-        "session": _record(origin.session),
-        "words": _message_record(origin.words) if origin.words else None,
-        "call": _message_record(origin.call) if origin.call else None,
-        "strength": str(origin.strength) if origin.strength else None,
-        "share": round(origin.share, 3) if origin.strength else None,
-    }
 
 
 def search_sessions(query: Query, limit: int, as_json: bool) -> list[dict[str, Any]]:

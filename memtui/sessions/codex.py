@@ -149,14 +149,10 @@ class _Reader(LineReader):
         elif kind and kind not in _WITHOUT_MESSAGES:
             reading.unknown[f"response_item {kind}"] += 1
         elif not kind:
-            self._note_old(item, reading)
-
-    def _note_old(self, item: Mapping[str, Any], reading: Reading) -> None:
-        """The first line and the states of a rollout of 2025."""
-        if "id" in item and "timestamp" in item:
-            self._note_meta(item)
-        elif "record_type" not in item:
-            reading.unknown["without a type"] += 1
+            if "id" in item and "timestamp" in item:
+                self._note_meta(item)
+            elif "record_type" not in item:
+                reading.unknown["without a type"] += 1
 
     def _make(self, part: Part, line: Line) -> Message:
         self._number += 1

@@ -383,21 +383,18 @@ class MemtuiApp(App[None]):
     ) -> None:
         self.is_ending = True
         self.key_queue.stop()
-        self._keep_drafts()
-        super().exit(result, return_code, message)
-
-    def wait_for_writes(self) -> None:
-        """Wait for jobs that write, once the screens are gone."""
-        if hasattr(self, "browse"):  # it ended before there was a screen otherwise
-            self.browse.worker.jobs.wait()
-
-    def _keep_drafts(self) -> None:
         for screen in self.screen_stack:
             if isinstance(screen, SelectingScreen):
                 try:
                     self.has_draft |= screen.keep_draft(last=True)
                 except Exception as error:
                     self.fault = self.fault or error
+        super().exit(result, return_code, message)
+
+    def wait_for_writes(self) -> None:
+        """Wait for jobs that write, once the screens are gone."""
+        if hasattr(self, "browse"):  # it ended before there was a screen otherwise
+            self.browse.worker.jobs.wait()
 
     def end_by(self, number: signal.Signals) -> None:
         if not self._can_keep_session:

@@ -176,13 +176,13 @@ def describe_compared(
 ) -> str:
     """Sizes of two packs, and how many entries are in both and in one."""
     count = Counter(line.difference for line in lines)
-    moved = {line.entry.ref or line.entry.text for line in lines if _is_moved(line) and line.entry}
+    moved = {
+        line.entry.ref or line.entry.text
+        for line in lines
+        if line.difference is PackDifference.MOVED and line.entry
+    }
     both = count[PackDifference.SAME] + count[PackDifference.CHANGED] + len(moved)
     only_left, only_right = count[PackDifference.ONLY_LEFT], count[PackDifference.ONLY_RIGHT]
     left, right = (f"{name} {text.number(n)}" for name, n in zip(names, tokens, strict=True))
     words = f"{left} · {right} tokens · {both} in both"
     return f"{words}, {only_left} only left, {only_right} only right" if wide else words
-
-
-def _is_moved(line: ComparedEntry) -> bool:
-    return line.difference is PackDifference.MOVED

@@ -93,11 +93,6 @@ def task_groups(text: str) -> list[TaskGroup]:
     return groups
 
 
-def is_head_line(text: str) -> bool:
-    """Whether an item is the lines about its task group."""
-    return all(_HEAD_LINE.fullmatch(line) for line in text.split("\n"))
-
-
 def type_of(section: str) -> str:
     """The type that a heading stands for."""
     return _TYPES.get(section.lower(), "task" if section.startswith("Task ") else "")
@@ -118,16 +113,12 @@ def asking_note(memory: Memory, new_text: str | None) -> str:
     """The text of a note that asks Codex to change a memory, or to forget it (None)."""
     file = memory.id.partition("#")[0]
     place = f"{file}, {memory.entity}" if memory.entity else file
-    quoted = _quoted(memory.content)
+    quoted = "\n".join(f"> {line}".rstrip() for line in memory.content.strip().split("\n"))
     if new_text is None:
         return f"Forget this memory. It stands in {place}:\n\n{quoted}\n"
     return (
         f"Change this memory. It stands in {place}:\n\n{quoted}\n\nIt should say:\n\n{new_text}\n"
     )
-
-
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in text.strip().split("\n"))
 
 
 # ---- memories ------------------------------------------------------------------------------------
@@ -146,7 +137,9 @@ def item_memories(parsed: MarkdownList, label: str) -> Iterator[Memory]:
     is_summary = parsed.key == SUMMARY
     for item in parsed.items:
         group = next((g for g in reversed(groups) if g.start <= item.start), None)
-        is_head = group is not None and is_head_line(item.text)
+        is_head = group is not None and all(
+            _HEAD_LINE.fullmatch(line) for line in item.text.split("\n")
+        )
         if is_head or (is_summary and item.text == FIRST_LINE):
             continue
         extra: dict[str, Any] = {FILE_TIME_KEY: FILE_TIME}

@@ -57,7 +57,11 @@ def read_sync_state(connection: sqlite3.Connection) -> SyncState | None:
     if "sync_state" not in tables:
         return None
     found = connection.execute("SELECT * FROM sync_state LIMIT ?", (MAX_TARGETS,))
-    targets = [row for row in map(dict, found) if _is_cloud(row.get("target_key"))]
+    targets = [
+        row
+        for row in map(dict, found)
+        if text(row.get("target_key")).partition(":")[0] == DEFAULT_TARGET
+    ]
     enrolled = "SELECT count(*) FROM sync_enrolled_projects"
     is_enrolled = "sync_enrolled_projects" in tables and connection.execute(enrolled).fetchone()[0]
     if not is_enrolled and not any(map(_was_tried, targets)):
@@ -81,10 +85,6 @@ def read_sync_state(connection: sqlite3.Connection) -> SyncState | None:
         _last_pull(connection, tables, targets),
         max((_number(row.get("last_pulled_seq")) for row in targets), default=0),
     )
-
-
-def _is_cloud(target: object) -> bool:
-    return text(target).partition(":")[0] == DEFAULT_TARGET
 
 
 def _was_tried(row: Row) -> bool:

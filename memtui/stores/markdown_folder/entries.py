@@ -8,8 +8,7 @@ SKILL.md, *Logging Format*.)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,19 +72,15 @@ def parse_entries(body: str) -> Iterator[Entry]:
             )
 
 
-def fields_of(text: str) -> Mapping[str, str]:
-    """The fields of an entry by name in lower case: `**Area**: docs`, and `- Tags: a, b`."""
-    found = [*_FIELD.findall(text), *_ITEM.findall(text)]
-    return {name.lower(): value.strip() for name, value in found}
-
-
 def entry_memories(document: MarkdownFile, label: str) -> Iterator[Memory]:
     """A fact for each entry; its status and priority stay in `extra`, as its program has them."""
     for each in parse_entries(document.body):
         if not each.text:
             continue
-        fields = fields_of(each.text)
+        found = [*_FIELD.findall(each.text), *_ITEM.findall(each.text)]
+        fields = {name.lower(): value.strip() for name, value in found}
         summary = _SUMMARY.search(each.text)
+        times = (from_iso(fields.get(key)) for key in ("resolved", "last-seen"))
         yield Memory(
             **memory_name(label, f"{document.path}#{each.name}"),
             kind="fact",
@@ -94,17 +89,12 @@ def entry_memories(document: MarkdownFile, label: str) -> Iterator[Memory]:
             content=each.text,
             entity=document.path.removesuffix(".md"),
             created=from_iso(fields.get("logged")) or from_iso(each.day),
-            updated=_last_change(fields),
+            updated=next(filter(None, times), None),
             importance=_IMPORTANCES.get(fields.get("priority", "").lower(), "medium"),
             tags=words_of(fields.get("tags")),
             origin=Place(document.file, document.line + document.body.count("\n", 0, each.start)),
             extra={**fields, ENTRY: each.name, "note": document.path},
         )
-
-
-def _last_change(fields: Mapping[str, str]) -> datetime | None:
-    times = (from_iso(fields.get(key)) for key in ("resolved", "last-seen"))
-    return next(filter(None, times), None)
 
 
 def plan_edit_entry(change: Change, memory: Memory, context: DocumentContext) -> Plan:

@@ -295,12 +295,6 @@ class EverywhereScreen(Dialog[str]):
 
     def _found(self, results: Results) -> None:
         self._results = results
-        self._offer_values()
-        self._show(stays=self._list.cursor > 1)
-        self._release_keys()
-
-    def _offer_values(self) -> None:
-        """Complete the values of all fields: those of memories, and those of the sessions."""
         line, listed = self.query_one(EverywhereInput), self.app.browse.search_bar.line
         sessions = self._sessions.found.sessions
         line.vocabulary = listed.vocabulary
@@ -310,6 +304,8 @@ class EverywhereScreen(Dialog[str]):
             "program": dict.fromkeys(self._on, 1),
             "session": Counter(each.id for each in sessions),
         }
+        self._show(stays=self._list.cursor > 1)
+        self._release_keys()
 
     def _show(self, *, stays: bool = True) -> None:
         """Show the results, and what else can be done where no program is on."""
@@ -557,7 +553,13 @@ class EverywhereScreen(Dialog[str]):
             return
         self.app.reload_settings()
         if not on:
-            self._discard_index(name)
+
+            def discard(_: Job) -> None:
+                from memtui.search.session_index import SessionIndex
+
+                SessionIndex(paths.cache_folder(), name).discard()
+
+            self._worker.jobs.start("session-discard", discard, replaces=False)
         if self._watcher is not None:
             self._watcher.end()
             self._watcher = None
@@ -568,14 +570,6 @@ class EverywhereScreen(Dialog[str]):
         self.working = True
         self._update()
         self._show()
-
-    def _discard_index(self, name: str) -> None:
-        def discard(_: Job) -> None:
-            from memtui.search.session_index import SessionIndex
-
-            SessionIndex(paths.cache_folder(), name).discard()
-
-        self._worker.jobs.start("session-discard", discard, replaces=False)
 
     def action_forget(self) -> None:
         """Ask whether to leave a session out from now on."""

@@ -369,7 +369,7 @@ class BrowseScreen(PaneScreen):
             cursor=cursor,
             top=top,
             types=_types_width(found),
-            entities=_entities_width(found),
+            entities=0 if queries.filter_values(found.query, "entity") else ENTITY_MAX,
             names=library.names.by_label if len(library.stores) > 1 else None,
             entity_name=library.entity_name,
             approximate=found.is_approximate,
@@ -668,8 +668,3 @@ def _types_width(found: SearchResult) -> int:
     if len(types) == 1 and "*" not in types[0]:
         return 0
     return max((text.width(text.one_line(name)) for name in found.types), default=0)
-
-
-def _entities_width(found: SearchResult) -> int:
-    """Columns that entities may take; 0 where the list stays inside one."""
-    return 0 if queries.filter_values(found.query, "entity") else ENTITY_MAX
