@@ -115,7 +115,7 @@ def sessions(
 
 def _found() -> Found:
     """The sessions of the programs that are on; what cannot be read is said on standard error."""
-    from memtui.sessions.chosen import chosen_sessions
+    from memtui.sessions.programs import chosen_sessions
 
     if not load_settings().session_programs:
         raise Refused(
@@ -347,8 +347,7 @@ def _print_programs(as_json: bool) -> None:
 
 def _turn_on(name: str, *, yes: bool) -> None:
     from memtui.sessions import find_program, survey
-    from memtui.sessions.chosen import turn_on
-    from memtui.sessions.programs import describe_holdings, describe_terms
+    from memtui.sessions.programs import describe_holdings, describe_terms, turn_on
 
     program = find_program(name)
     print(describe_holdings(program, survey(program, Path.home(), os.environ)))
@@ -375,7 +374,7 @@ def _turn_off(name: str) -> None:
     from memtui import paths
     from memtui.search.session_index import SessionIndex
     from memtui.sessions import PROGRAMS, find_program
-    from memtui.sessions.chosen import turn_off
+    from memtui.sessions.programs import turn_off
 
     if name not in load_settings().session_programs:
         find_program(name)

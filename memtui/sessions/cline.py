@@ -16,9 +16,11 @@ from memtui.errors import UnreadableFile
 from memtui.files.reading import read_bytes, walk
 from memtui.sessions.base import (
     TITLE_CHARS,
+    Line,
     LineReader,
     Part,
     WholeTranscripts,
+    decode_value,
     describe_call,
     failed,
     joined_texts,
@@ -27,7 +29,6 @@ from memtui.sessions.base import (
     text_of,
 )
 from memtui.sessions.injected import without_injected
-from memtui.sessions.json_lines import Line, decode_value
 from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
 
 _HISTORY = "api_conversation_history.json"

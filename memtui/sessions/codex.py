@@ -15,15 +15,16 @@ from msgspec.structs import replace
 from memtui.files.reading import walk
 from memtui.sessions.base import (
     JsonLineTranscripts,
+    Line,
     LineReader,
     Part,
+    decode_value,
     describe_call,
     joined_texts,
     object_of,
     text_of,
 )
 from memtui.sessions.injected import without_injected
-from memtui.sessions.json_lines import Line, decode_value
 from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
 
 _CALLS = {

@@ -23,6 +23,7 @@ from memtui.sessions.base import (
     TITLE_CHARS,
     Part,
     Transcripts,
+    decode_value,
     describe_call,
     failed,
     joined_texts,
@@ -32,7 +33,6 @@ from memtui.sessions.base import (
     text_of,
 )
 from memtui.sessions.injected import without_injected
-from memtui.sessions.json_lines import decode_value
 from memtui.sessions.message import (
     Call,
     Kind,

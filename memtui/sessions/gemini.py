@@ -15,18 +15,20 @@ from msgspec.structs import replace
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes, walk
 from memtui.sessions.base import (
+    Line,
     LineReader,
     Part,
     WholeTranscripts,
+    decode_object,
     describe_call,
     failed,
     joined_texts,
     list_of,
     object_of,
+    read_lines,
     text_of,
 )
 from memtui.sessions.injected import without_injected
-from memtui.sessions.json_lines import Line, decode_object, read_lines
 from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
 
 _WITHOUT_MESSAGES = frozenset({"info", "error", "warning"})

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from memtui.files.reading import walk
 from memtui.sessions.base import (
     JsonLineTranscripts,
+    Line,
     LineReader,
     Part,
     describe_call,
@@ -23,7 +24,6 @@ from memtui.sessions.base import (
     text_of,
 )
 from memtui.sessions.injected import without_injected
-from memtui.sessions.json_lines import Line
 from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
 
 _CONVERSATION = "conversation.jsonl"

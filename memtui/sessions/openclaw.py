@@ -17,9 +17,12 @@ from typing import Any
 from memtui.files.reading import walk
 from memtui.sessions.base import (
     HEAD_LINES,
+    LONGEST_LINE,
     JsonLineTranscripts,
+    Line,
     LineReader,
     Part,
+    decode_object,
     describe_call,
     failed,
     joined_texts,
@@ -29,7 +32,6 @@ from memtui.sessions.base import (
 )
 from memtui.sessions.databases import read_database, select, share_of
 from memtui.sessions.injected import without_injected
-from memtui.sessions.json_lines import LONGEST_LINE, Line, decode_object
 from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
 
 _LEFT_OUT = (".checkpoint.", ".deleted", ".reset", ".bak")

@@ -37,10 +37,10 @@ from memtui.tui.output import (
     BLANK_TERMINAL,
     CompositorUpdate,
     NearestColours,
+    OutputFilter,
     ShownLines,
     draw_lines,
 )
-from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.widgets.line_api import SelectableText, SelectingScreen, ThemedWidget
 

@@ -77,7 +77,7 @@ class Sessions:
     def look(self, only: Collection[str] | None = None) -> None:
         """Look for the sessions, or for those in the files that `only` names, which were written
         just now; call it in a job."""
-        from memtui.sessions.chosen import chosen_sessions
+        from memtui.sessions.programs import chosen_sessions
 
         found = chosen_sessions(only=only)
         if only is not None:

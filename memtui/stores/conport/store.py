@@ -35,7 +35,7 @@ from memtui.stores.base import ReadTime
 from memtui.stores.conport import DATABASE
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.sections import split_sections
-from memtui.stores.sqlite.columns import text
+from memtui.stores.sqlite.rows import text
 from memtui.stores.sqlite.spans import SPAN, span_digest, span_key, span_marks
 from memtui.stores.sqlite.tables import (
     Table,

@@ -53,9 +53,9 @@ from memtui.stores.engram.rows import (
 )
 from memtui.stores.engram.schema import Schema, column_names, inspect
 from memtui.stores.format import ExportedDocument, ExportRequest, IncomingStore
-from memtui.stores.sqlite.columns import is_valid_text, text
 from memtui.stores.sqlite.connection import read_or_raise
 from memtui.stores.sqlite.rebuild import lines_of
+from memtui.stores.sqlite.rows import is_valid_text, text
 from memtui.text import number
 
 T = TypeVar("T")

@@ -45,7 +45,7 @@ from memtui.stores.engram.schema import Schema
 from memtui.stores.format import UpkeepRules
 from memtui.stores.sidecar import link_to_json
 from memtui.stores.sqlite import spans
-from memtui.stores.sqlite.columns import (
+from memtui.stores.sqlite.rows import (
     remaining_columns,
     text,
     to_json_value,

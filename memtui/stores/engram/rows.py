@@ -21,9 +21,9 @@ from memtui.stores.engram.rules import MANUAL_SESSION, timestamp
 from memtui.stores.engram.schema import Schema, inspect
 from memtui.stores.format import WHOLE, rows_digest
 from memtui.stores.sqlite import rows
-from memtui.stores.sqlite.columns import from_json_value, text, to_json_value
 from memtui.stores.sqlite.connection import run_read
 from memtui.stores.sqlite.rebuild import dump
+from memtui.stores.sqlite.rows import from_json_value, text, to_json_value
 from memtui.stores.sqlite.writing import digest_of
 
 TABLES = ("observations", "memory_relations", "sessions", "user_prompts", "observation_versions")

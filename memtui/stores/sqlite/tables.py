@@ -26,7 +26,6 @@ from memtui.model import Memory, Place
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 from memtui.stores.format import DatabaseSupport
 from memtui.stores.sections import join_sections
-from memtui.stores.sqlite.columns import remaining_columns, text
 from memtui.stores.sqlite.connection import (
     SMALLEST_DATABASE,
     FileStamps,
@@ -38,6 +37,7 @@ from memtui.stores.sqlite.connection import (
     run_read,
 )
 from memtui.stores.sqlite.rebuild import alone_with, dump, rebuild
+from memtui.stores.sqlite.rows import remaining_columns, text
 from memtui.stores.sqlite.spans import bounded, span_bounds, span_digest, span_key, span_marks
 from memtui.stores.values import from_iso, memory_name, parse_json, texts_of
 

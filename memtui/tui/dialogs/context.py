@@ -31,7 +31,10 @@ from memtui.tui.context_packs import (
 )
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.picker import Picker
-from memtui.tui.pack_explanation import (
+from memtui.tui.widgets.inputs import LineInput
+from memtui.tui.widgets.pack_view import (
+    PackComparisonList,
+    PackList,
     describe_budget,
     describe_compared,
     describe_empty,
@@ -39,8 +42,6 @@ from memtui.tui.pack_explanation import (
     explain_compared,
     explain_item,
 )
-from memtui.tui.widgets.inputs import LineInput
-from memtui.tui.widgets.pack_view import PackComparisonList, PackList
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import TextWindow
 

@@ -26,8 +26,7 @@ from memtui.model import Memory
 from memtui.progress import Progress
 from memtui.query import Sort, parse_query
 from memtui.sessions import PROGRAMS, Message, Session, survey
-from memtui.sessions.chosen import turn_off, turn_on
-from memtui.sessions.programs import Holdings
+from memtui.sessions.programs import Holdings, turn_off, turn_on
 from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.dialogs.diff import CompareScreen

@@ -20,7 +20,7 @@ from textual.widgets import Input, TextArea
 
 from memtui import text
 from memtui.tui.choices import Choice
-from memtui.tui.sanitizing import InputSanitizer
+from memtui.tui.output import InputSanitizer
 from memtui.tui.widgets.line_api import FocusableWidget
 from memtui.tui.widgets.text_window import RowList
 

@@ -21,7 +21,7 @@ from memtui.cli.demo_story import (
 )
 from memtui.library import Library
 from memtui.paths import bundled_folder
-from memtui.sessions.chosen import chosen_sessions
+from memtui.sessions.programs import chosen_sessions
 from memtui.stores import registry
 from memtui.tui.learned import find_learned
 
