@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.store_catalog import StoreCatalog
     from memtui.tui.appearance import Palette
-    from memtui.tui.choices import Choice
     from memtui.tui.first_frame import TakenTerminal
+    from memtui.tui.view_state import Choice
 
 Answer = TypeVar("Answer")
 CLOSED_DIALOGS = 10

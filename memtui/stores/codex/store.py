@@ -44,7 +44,7 @@ from memtui.stores.importing import (
     text_with_title,
 )
 from memtui.stores.listed_texts import shard_of
-from memtui.stores.markdown import document_editing, documents
+from memtui.stores.markdown import document_store, documents
 from memtui.stores.markdown.items import SECTION, MarkdownList
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, PlanContext, plan_duplicate, plan_one
 from memtui.stores.scanning import FoundShard, planned_text, time_of_change
@@ -253,17 +253,17 @@ def _not_on(act: Act, memory: Memory) -> str:
 def new_note(text: str, about: str, context: PlanContext) -> tuple[str, Edit]:
     """The id and the edit of a new note. Raises Refused."""
     stamp = context.now.strftime("%Y-%m-%dT%H-%M-%S")
-    slug = document_editing.file_stem(about)[:LONGEST_SLUG].strip("-_") or "note"
+    slug = document_store.file_stem(about)[:LONGEST_SLUG].strip("-_") or "note"
     for number in range(1, 1000):
         path = f"{NOTES}/{stamp}-{slug}{'' if number == 1 else f'-{number}'}{SUFFIX}"
         if context.ref(path) not in context.planned_refs and not (context.root / path).exists():
-            return path, text_edit(str(document_editing.new_file(context.root, path)), None, text)
+            return path, text_edit(str(document_store.new_file(context.root, path)), None, text)
     raise Refused("there are too many notes of this name", where=slug)
 
 
 def _add(change: Change, context: PlanContext) -> Plan:
     title = word_of(change, "title", "")
-    text = document_editing.titled_text(title, content_of(change))
+    text = document_store.titled_text(title, content_of(change))
     entity = word_of(change, "entity", "ad_hoc")
     if entity != "ad_hoc":
         text = f"{text.rstrip()}\n\nThis is about {entity}.\n"
@@ -272,9 +272,7 @@ def _add(change: Change, context: PlanContext) -> Plan:
 
 
 def _delete(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    edits = document_editing.deletion_edits(
-        document_editing.open_document(memory, context), context
-    )
+    edits = document_store.deletion_edits(document_store.open_document(memory, context), context)
     return plan_one(change, memory, edits)
 
 
@@ -324,8 +322,8 @@ def _plan_import(change: Change, context: PlanContext) -> Plan:
         return plan_duplicate(change, "a note of this name")
     document = change.fields.get("document")
     text = document if isinstance(document, str) else content_of(change)
-    file = document_editing.new_file(context.root, path)
-    return document_editing.plan_file_import(change, context, file, text, **sidecar_values(change))
+    file = document_store.new_file(context.root, path)
+    return document_store.plan_file_import(change, context, file, text, **sidecar_values(change))
 
 
 def convert(memory: Memory) -> ConvertedMemory:
@@ -361,7 +359,7 @@ class CodexStore(TextFileStore):
         add=_add,
         add_imported=_plan_import,
         handlers={
-            Act.EDIT: document_editing.edit_document,
+            Act.EDIT: document_store.edit_document,
             Act.DELETE: _delete,
             Act.RETIRE: _request,
             Act.SUPERSEDE: _request,

@@ -39,7 +39,7 @@ from memtui.stores.base import (
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.listed_texts import shard_of
 from memtui.stores.markdown import document_store, documents
-from memtui.stores.markdown.document_editing import (
+from memtui.stores.markdown.document_store import (
     OpenDocument,
     converted_document,
     titled_text,

@@ -1,4 +1,4 @@
-"""Name, find, compare and insert single rows, and save files inside a transaction."""
+"""Rows and their values, as text and JSON (bytes that are not UTF-8 as lone surrogates)."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ from memtui.stores.importing import (
     texts_in,
 )
 from memtui.stores.markdown import document_store
-from memtui.stores.markdown.document_editing import (
+from memtui.stores.markdown.document_store import (
     OpenDocument,
     converted_document,
     open_document,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from memtui import text
 from memtui.model import Memory, to_record
 from memtui.tui import output
-from memtui.tui.choices import Choice
 from memtui.tui.jobs import Job
+from memtui.tui.view_state import Choice
 
 if TYPE_CHECKING:
     from memtui.library import Library

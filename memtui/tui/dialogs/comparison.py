@@ -25,12 +25,12 @@ from memtui.library import Library
 from memtui.library.time_views import compare_times
 from memtui.query import Query, TimeCondition
 from memtui.tui.appearance import Palette, wrapped
-from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.jobs import Job
 from memtui.tui.library_worker import LibraryWorker
+from memtui.tui.view_state import Choice
 from memtui.tui.widgets.diff_view import draw_text_diff
 from memtui.tui.widgets.text_window import RowList, TextWindow
 

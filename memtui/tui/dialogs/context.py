@@ -18,7 +18,6 @@ from memtui.context import Pack, PackEntry, Recipe
 from memtui.errors import MemtuiError
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID, PACK
-from memtui.tui.choices import Choice
 from memtui.tui.context_packs import (
     BuiltPack,
     ItemKind,
@@ -31,6 +30,7 @@ from memtui.tui.context_packs import (
 )
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.picker import Picker
+from memtui.tui.view_state import Choice
 from memtui.tui.widgets.inputs import LineInput
 from memtui.tui.widgets.pack_view import (
     PackComparisonList,

@@ -31,10 +31,13 @@ from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.dialogs.diff import CompareScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
-from memtui.tui.dialogs.result_list import Heading, Note, ResultList, Row
 from memtui.tui.dialogs.session_programs import (
+    Heading,
+    Note,
     ProgramRow,
     ProgramsScreen,
+    ResultList,
+    Row,
     ask_to_turn_on,
     draw_terms,
 )

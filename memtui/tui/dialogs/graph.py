@@ -26,12 +26,12 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.query import Condition, Query, TimeCondition
 from memtui.tui import appearance
-from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.memory_detail import Reference
+from memtui.tui.view_state import Choice
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.text_window import RowList
 

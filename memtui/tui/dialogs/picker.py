@@ -13,8 +13,8 @@ from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.tui.appearance import Palette, wrapped
-from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog, TextDialog
+from memtui.tui.view_state import Choice
 from memtui.tui.widgets.inputs import ChoiceList, FilterInput
 
 NARROW_FROM = 8

@@ -29,7 +29,6 @@ from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.transcripts import TranscriptActions
 from memtui.tui.controllers.viewing import ViewingActions
-from memtui.tui.entity_paths import KnownPaths, Target, make_paths
 from memtui.tui.jobs import Job
 from memtui.tui.layout import ENTITY_MAX, Pane
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY, LibraryWorker
@@ -43,6 +42,7 @@ from memtui.tui.view_state import (
     restore_cursor,
     window_of,
 )
+from memtui.tui.widgets.entity_tree import KnownPaths, Target, make_paths
 
 if TYPE_CHECKING:
     from memtui.config import Settings
