@@ -137,8 +137,8 @@ class ComparisonScreen(PageDialog[str]):
         ("u", "until", "until"),
         ("f", "kinds", "kinds"),
         ("x", "save", "save"),
-        Binding("right,l", "scroll_text(1)", "scroll text", key_display="←→"),
-        ("left,h", "scroll_text(-1)"),
+        Binding("right,l", "scroll_beside(1)", "scroll text", key_display="←→"),
+        ("left,h", "scroll_beside(-1)"),
     ]
 
     def __init__(
@@ -228,7 +228,7 @@ class ComparisonScreen(PageDialog[str]):
 
     def labels(self) -> Mapping[str, object]:
         each = self._list.current
-        some = dict.fromkeys(("kinds", "save", "scroll_text(1)"), self.found)
+        some = dict.fromkeys(("kinds", "save", "scroll_beside(1)"), self.found)
         return {"open": each is not None and each.after is not None, **some}
 
     # Keys
@@ -238,9 +238,6 @@ class ComparisonScreen(PageDialog[str]):
         each = self._list.current
         if each is not None and each.after is not None:
             self.dismiss(each.memory.ref)
-
-    def action_scroll_text(self, step: int) -> None:
-        self._text.scroll_lines(step * max(1, self._text.page - 1))
 
     def action_since(self) -> None:
         def chosen(time: TimeCondition) -> None:

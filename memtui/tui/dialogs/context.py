@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from textual import on
@@ -21,7 +22,6 @@ from memtui.tui.actions import BY_ID, PACK
 from memtui.tui.context_packs import (
     BuiltPack,
     ItemKind,
-    PackHost,
     PackItem,
     PackRequest,
     compare_packs,
@@ -44,6 +44,9 @@ from memtui.tui.widgets.pack_view import (
 )
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import TextWindow
+
+if TYPE_CHECKING:
+    from memtui.tui.controllers.context import ContextActions
 
 LOADED = "loaded"
 """The recipe of what each program loads by itself, which suits every store."""
@@ -74,7 +77,9 @@ class PackScreen(FittingDialog[str]):
         ("shift+tab", "app.focus_previous"),
     ]
 
-    def __init__(self, host: PackHost, recipes: Sequence[Recipe], request: PackRequest) -> None:
+    def __init__(
+        self, host: ContextActions, recipes: Sequence[Recipe], request: PackRequest
+    ) -> None:
         super().__init__()
         self._host = host
         self._recipes = {recipe.name: recipe for recipe in recipes}

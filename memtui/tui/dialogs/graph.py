@@ -265,8 +265,8 @@ class GraphScreen(PageDialog[str]):
         ("d", "direction", "direction"),
         ("@", "as_of", "as of"),
         ("x", "export", "export"),
-        ("pagedown,ctrl+d", "scroll_detail(1)"),
-        ("pageup,ctrl+u", "scroll_detail(-1)"),
+        ("pagedown,ctrl+d", "scroll_beside(1)"),
+        ("pageup,ctrl+u", "scroll_beside(-1)"),
     ]
 
     def __init__(
@@ -474,9 +474,6 @@ class GraphScreen(PageDialog[str]):
         """Follow the links again with another filter."""
         self._filter = replace(self._filter, **changes)
         self._ask()
-
-    def action_scroll_detail(self, step: int) -> None:
-        self._detail.scroll_lines(step * max(1, self._detail.page - 1))
 
     def action_export(self) -> None:
         found, name = self._found, self.links.name_of

@@ -123,9 +123,6 @@ class Picker(FittingDialog[tuple[str, ...]]):
         self._list.narrow(event.value)
         self._show_whole()
 
-    def action_move(self, action_id: str) -> None:
-        self._list.action_move(action_id)
-
     def action_toggle_choice(self) -> None:
         if self._several:
             self._list.toggle()
