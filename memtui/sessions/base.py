@@ -20,7 +20,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memtui.errors import UnreadableFile
-from memtui.files.reading import error_text, open_regular
+from memtui.files.reading import error_text, open_regular, walk
+from memtui.sessions.injected import without_injected
 from memtui.sessions.message import LONGEST_TEXT, Call, Kind, Message, Place, Reading, Role, Session
 
 LONGEST_LINE = 16 << 20
@@ -177,12 +178,43 @@ class Part(Struct, frozen=True):
     call: Call | None = None
 
 
+def make_texts(role: object, text: str) -> Iterator[Part]:
+    """What a person (`user`) or an agent (`assistant`) said, if it is more than blanks and context
+    that the program injects."""
+    if role == "user" and (text := without_injected(text)):
+        yield Part(Role.USER, Kind.TEXT, text)
+    elif role == "assistant" and (text := text.strip()):
+        yield Part(Role.ASSISTANT, Kind.TEXT, text)
+
+
+def make_call(name: object, arguments: object, id: object) -> Part:
+    """A call of a tool; what is shown and searched of it are the texts among its arguments, in
+    their order. The words of a command count as one text."""
+    given = object_of(arguments)
+    texts = (" ".join(each) if _is_command(each) else each for each in given.values())
+    text = "\n".join(text for text in texts if isinstance(text, str))
+    return Part(Role.ASSISTANT, Kind.CALL, text, Call(text_of(name), given, text_of(id)))
+
+
+def make_result(text: str, id: object, *, is_error: bool = False) -> Part:
+    """The result of the call with this id; one that the program reports as failed says so."""
+    if is_error and not text.startswith("<tool_use_error>"):
+        text = f"error: {text}"
+    return Part(Role.TOOL, Kind.RESULT, text, Call("", {}, text_of(id)))
+
+
 class JsonLineTranscripts(Transcripts):
     """A program that appends a line to a file for each message; a file is one session."""
 
-    @abstractmethod
+    line_reader: type[LineReader]
+
+    def files(self, root: Path) -> Iterator[Path]:
+        """All files of lines."""
+        return (Path(entry.path) for entry in walk(root, (".jsonl",)))
+
     def reader(self, session: Session) -> LineReader:
         """What reads the lines of a session from its beginning."""
+        return self.line_reader(session)
 
     def sessions(self, file: Path) -> Iterator[Session]:
         """The session of the file, from its first lines."""
@@ -247,14 +279,18 @@ class LineReader(ABC):
     def __init__(self, session: Session) -> None:
         self.session = session
         """What is known of the session from the lines that were read."""
+        self.held: Message | None = None
+        """A message that later lines may change."""
 
     @abstractmethod
     def read(self, line: Line, reading: Reading) -> Iterator[Message]:
         """The messages of a line. A type that is not known is counted in `reading`."""
 
     def rest(self) -> Iterator[Message]:
-        """What was held back at the end of the file."""
-        return iter(())
+        """What was held back, such as at the end of the file."""
+        held, self.held = self.held, None
+        if held is not None:
+            yield held
 
     def note(self, **fields: Any) -> None:
         """Note what a line says of the session, unless an earlier one has said it."""
@@ -276,6 +312,13 @@ class LineReader(ABC):
         """The message of a part of a line."""
         place = Place(str(self.session.path), line.offset, line.length)
         return make_message(self.session, part, place, id=id, parent=parent, time=time, cwd=cwd)
+
+    def make_all(
+        self, parts: Iterable[Part], line: Line, id: str, **more: Any
+    ) -> Iterator[Message]:
+        """The messages of a line with this id, numbered from the second on."""
+        for number, part in enumerate(parts):
+            yield self.make(part, line, id=f"{id}#{number}" if number else id, **more)
 
 
 def make_message(
@@ -339,18 +382,6 @@ def joined_texts(blocks: object, *types: str) -> str:
         if isinstance(block, dict) and (not types or block.get("type") in types)
     )
     return "\n".join(filter(None, texts))
-
-
-def failed(text: str) -> str:
-    """The result of a call that the program reports as failed; it says so."""
-    return text if text.startswith("<tool_use_error>") else f"error: {text}"
-
-
-def describe_call(arguments: Mapping[str, Any]) -> str:
-    """The texts among the arguments of a call, in their order: what is shown and searched of it.
-    The words of a command count as one text."""
-    texts = (" ".join(each) if _is_command(each) else each for each in arguments.values())
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _is_command(value: object) -> bool:
