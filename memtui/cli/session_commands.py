@@ -147,17 +147,21 @@ def _list(project: str, limit: int, as_json: bool) -> None:
     if as_json:
         print_json(_session_records(sessions))
         return
-    now, width = datetime.now(UTC), columns()
     for each in sessions:
-        cells = (
-            pad(one_line(each.id)[:ID_CELLS], ID_CELLS),
-            pad(short_ago(each.changed, now), AGE_CELLS),
-            column(each.program, PROGRAM_CELLS),
-            column(each.project, PROJECT_CELLS),
-        )
         title = one_line(each.title) or ("a subagent" if each.is_sidechain else "")
-        print(cut(f"{'  '.join(cells)}  {title}", width).rstrip())
-    _warn_of_deletions(sessions, now)
+        _print_row(each.id, each.changed, each.program, each.project, title)
+    _warn_of_deletions(sessions, datetime.now(UTC))
+
+
+def _print_row(id: str, time: datetime | None, what: str, whose: str, text: str) -> None:
+    cells = (
+        pad(one_line(id)[:ID_CELLS], ID_CELLS),
+        pad(short_ago(time, datetime.now(UTC)), AGE_CELLS),
+        column(what, PROGRAM_CELLS),
+        column(whose, PROJECT_CELLS),
+        text,
+    )
+    print(cut("  ".join(cells), columns()).rstrip())
 
 
 def _warn_of_deletions(sessions: Sequence[Session], now: datetime) -> None:
@@ -560,17 +564,12 @@ def search_former(
             for each in found
         ]
     words = analyze_terms(query.terms).title_words
-    now = datetime.now(UTC)
     print_memories(gone)
     for each in found:
-        cells = (
-            pad(one_line(each.memory.id)[:ID_CELLS], ID_CELLS),
-            pad(short_ago(each.version.time, now), AGE_CELLS),
-            column(each.memory.store, PROGRAM_CELLS),
-            column(f"{each.version.origin} {each.version.note}", PROJECT_CELLS),
+        change, text = f"{each.version.origin} {each.version.note}", each.version.text
+        _print_row(
+            each.memory.id, each.version.time, each.memory.store, change, _passage(text, words)
         )
-        text = _passage(each.version.text, words)
-        print(cut(f"{'  '.join(cells)}  {text}", columns()).rstrip())
     return []
 
 
@@ -633,15 +632,8 @@ def _print_neighbour(message: Message) -> None:
 
 
 def _print_hit(hit: Hit, message: Message | None, words: Sequence[str]) -> None:
-    now = datetime.now(UTC)
-    cells = (
-        pad(one_line(hit.session)[:ID_CELLS], ID_CELLS),
-        pad(short_ago(hit.time, now), AGE_CELLS),
-        column(hit.program, PROGRAM_CELLS),
-        column(message.cwd.rstrip("/").rpartition("/")[2] if message else "", PROJECT_CELLS),
-        pad("you" if hit.is_user else "agent", 5),
-    )
-    text = "(the session changed since it was indexed)"
+    who = "you" if hit.is_user else "agent"
+    text, folder = "(the session changed since it was indexed)", ""
     if message is not None:
-        text = _passage(message.text, words)
-    print(cut(f"{'  '.join(cells)}  {text}", columns()).rstrip())
+        text, folder = _passage(message.text, words), message.cwd.rstrip("/").rpartition("/")[2]
+    _print_row(hit.session, hit.time, hit.program, folder, f"{pad(who, 5)}  {text}")
