@@ -411,11 +411,6 @@ class QueriedStores:
         store = self.stores[label]
         return self._ask(store, partial(store.wait_for_change, timeout))
 
-    def refusal(self, label: str) -> str:
-        """Why nothing can be done in a store at present; "" if it answers."""
-        fault = self.faults.get(label)
-        return "" if fault is None else f"{label} does not answer: {fault.what}"
-
     # ---- searching ------------------------------------------------------------------------------
 
     def find(
