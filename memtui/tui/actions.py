@@ -34,8 +34,8 @@ class ActionContext(NamedTuple):
     """The open stores hold a memory, whether it is shown or not."""
     has_memory: bool = False
     """The cursor of the list stands on a memory."""
-    is_coming: bool = False
-    """That memory has been asked for and is not here yet."""
+    why_none: str = "no memory is selected"
+    """Said where it does not."""
     openable: bool = True
     """The focused pane has something that can be opened or chosen."""
     marked: int = 0
@@ -142,9 +142,7 @@ _HAS_TARGETS = _needs("targets", "this memory refers to no other")
 
 
 def _has_memory(now: ActionContext) -> str:
-    if now.has_memory:
-        return ""
-    return "this memory is on its way" if now.is_coming else "no memory is selected"
+    return "" if now.has_memory else now.why_none
 
 
 def _is_present(now: ActionContext) -> str:

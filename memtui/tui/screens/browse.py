@@ -203,7 +203,7 @@ class BrowseScreen(PaneScreen):
         return ActionContext(
             has_memories=library is None or library.snapshot.count > 0 or bool(library.queried),
             has_memory=self.detail.memory is not None,
-            is_coming=self.memories.memory is None and len(self.memories.slots) > 0,
+            why_none=self.memories.why_none,
             openable={
                 Pane.MEMORIES: self.memories.memory is not None,
                 Pane.DETAIL: self.detail.memory is not None,
