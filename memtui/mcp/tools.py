@@ -446,8 +446,7 @@ def get_overview(call: Call) -> Overview:
             "program": library.names.of(state.label),
             **_counted(library.count_in(state)),
             "unreadable": [f"{one.file}: {one.reason}" for one in state.unreadable[:5]],
-            "read_only": library.queried.refusal(state.label)
-            or library.store(state.label).read_only,
+            "read_only": library.away(state.label) or library.store(state.label).read_only,
         }
         for state in library.snapshot.stores[:100]
     ]

@@ -35,7 +35,7 @@ class TransferActions(WritingController):
             return why
         if action_id == "copy.to":
             if self._selection.current() is None and not self._screen.memories.marked:
-                return "no memory is selected"
+                return self._screen.memories.why_none
             if not self._targets():
                 return f"no other store is open that could take it. {self._to_open_more()}"
         return ""

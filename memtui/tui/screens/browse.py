@@ -203,6 +203,7 @@ class BrowseScreen(PaneScreen):
         return ActionContext(
             has_memories=library is None or library.snapshot.count > 0 or bool(library.queried),
             has_memory=self.detail.memory is not None,
+            why_none=self.memories.why_none,
             openable={
                 Pane.MEMORIES: self.memories.memory is not None,
                 Pane.DETAIL: self.detail.memory is not None,
@@ -309,8 +310,6 @@ class BrowseScreen(PaneScreen):
         if event.text:
             self._sessions.add_search(event.text, self.worker.jobs)
         self.focus_pane(Pane.MEMORIES)
-        if self.found is not None and self.found.among:
-            self.search()  # while somebody types, fewer candidates are put in order
 
     @on(messages.FilterChosen)
     def _chosen(self, event: messages.FilterChosen) -> None:
@@ -340,7 +339,15 @@ class BrowseScreen(PaneScreen):
         if pane is Pane.DETAIL and self.memories.slot >= 0:
             self.memories.is_chosen = True  # it is being read
         self.settle()
+        self._rank_all()
         self._hold_keys()
+
+    def _rank_all(self) -> None:
+        """Search again once nobody types: until then fewer candidates are put in order."""
+        found = self.found
+        is_typed = found is not None and found.query.is_typed and found.among
+        if is_typed and not self.is_typing and self._shown_number == self._number:
+            self.search()
 
     # Answers
 
@@ -388,6 +395,7 @@ class BrowseScreen(PaneScreen):
         self._is_whole = is_whole
         if self._is_whole:
             self.memories.is_chosen = True  # nothing comes in by itself any more
+        self._rank_all()
         self.update_keys()
 
     def _show_facets(self, found: SearchResult) -> None:
