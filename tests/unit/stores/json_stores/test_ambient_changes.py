@@ -14,7 +14,7 @@ from memtui.stores.ambient.records import (
     fit_content,
     task_key,
 )
-from memtui.stores.ambient.store import find_superseded, keywords, overlap, upkeep_rules
+from memtui.stores.ambient.adding import find_superseded, keywords, overlap, upkeep_rules
 
 from .opened import LABEL, NOW_MS, Opened, files_below, open_ambient
 from .programs import AmbientProgram
