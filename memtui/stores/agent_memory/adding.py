@@ -17,12 +17,7 @@ from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.model import Memory
 from memtui.stores import importing, plans
-from memtui.stores.agent_memory import (
-    DAILY,
-    ENTITIES,
-    SUMMARY,
-    TACIT,
-)
+from memtui.stores.agent_memory import DAILY, ENTITIES, SUMMARY, TACIT
 from memtui.stores.agent_memory.records import (
     ACTIVE,
     HISTORICAL,
@@ -41,13 +36,7 @@ from memtui.stores.agent_memory.records import (
     note_to_text,
 )
 from memtui.stores.format import ConvertedMemory
-from memtui.stores.values import (
-    UNADDRESSABLE,
-    content_of,
-    created_of,
-    to_iso_seconds,
-    word_of,
-)
+from memtui.stores.values import UNADDRESSABLE, content_of, created_of, to_iso_seconds, word_of
 
 # ---- adding --------------------------------------------------------------------------------------
 

@@ -45,12 +45,7 @@ from memtui.stores.ambient.records import (
     retire_event,
     task_key,
 )
-from memtui.stores.format import (
-    Compaction,
-    ConvertedMemory,
-    Expiry,
-    UpkeepRules,
-)
+from memtui.stores.format import Compaction, ConvertedMemory, Expiry, UpkeepRules
 from memtui.stores.sidecar import kept_value
 from memtui.stores.values import (
     content_of,

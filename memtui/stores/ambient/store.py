@@ -61,10 +61,7 @@ from memtui.stores.base import (
     WriteRecorder,
 )
 from memtui.stores.file_store import FileStore
-from memtui.stores.format import (
-    FormatSupport,
-    TransferSupport,
-)
+from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.json_file import NamedRecord, with_members
 from memtui.stores.scanning import FoundShard, LastRead
 from memtui.stores.sidecar import Sidecar, is_kept

@@ -34,12 +34,7 @@ from memtui.stores.simple_memory.records import (
     parse_schema_kind,
     tags_of,
 )
-from memtui.stores.values import (
-    RATING_OF,
-    content_of,
-    created_of,
-    tag_words,
-)
+from memtui.stores.values import RATING_OF, content_of, created_of, tag_words
 
 # ---- adding --------------------------------------------------------------------------------------
 
