@@ -140,13 +140,6 @@ class _Search:
         return _choose(self._said, weights, names)
 
 
-def find_mention(
-    memory: Memory, sessions: Iterable[Session], cancelled: IsCancelled = never
-) -> Origin | None:
-    """As `find_mentions`, of one memory."""
-    return find_mentions([(memory, sessions)], cancelled)[0]
-
-
 def find_mentions(
     asked: Sequence[tuple[Memory, Iterable[Session]]], cancelled: IsCancelled = never
 ) -> list[Origin | None]:
