@@ -1,4 +1,4 @@
-"""Two people with a screen each, and an agent, on the memory of one team: what each of them sees."""
+"""Two people with a screen each, and an agent, on one team's memory: what each of them sees."""
 
 from __future__ import annotations
 
