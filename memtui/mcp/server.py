@@ -218,7 +218,10 @@ class AgentServer:
     def answer(self, ctx: Context[Any, Any], tool: Tool, arguments: dict[str, Any]) -> Any:
         """Run a tool for whoever asks. Raises ToolError with one line that the agent can act on."""
         author = self._author(ctx)
-        self._rate(author, tool.reads).take()
+        key = (f"{author.client}\0{author.session}", tool.reads)
+        if len(self._rates) > 1000:
+            self._rates.clear()
+        self._rates.setdefault(key, Rate(*(READS if tool.reads else CHANGES))).take()
         try:
             with nullcontext() if tool.reads else self._changing:
                 call = self._call(author, tool)
@@ -269,12 +272,6 @@ class AgentServer:
         if not id:
             return self._session
         return hashlib.sha256(f"{self._session} {id}".encode()).hexdigest()[:8]
-
-    def _rate(self, author: Author, is_read: bool) -> Rate:
-        key = (f"{author.client}\0{author.session}", is_read)
-        if len(self._rates) > 1000:
-            self._rates.clear()
-        return self._rates.setdefault(key, Rate(*(READS if is_read else CHANGES)))
 
     def _add_resources(self, server: MCPServer) -> None:
         def read(ctx: Context[Any, Any], function: Callable[..., Any], **arguments: Any) -> str:

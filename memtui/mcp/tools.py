@@ -722,8 +722,8 @@ def _said_in_sessions(call: Call, query: Query, limit: int) -> list[dict[str, An
 def _origins(memory: Memory) -> Origins:
     """The sessions that taught a memory, as `memtui origin` finds them within some time."""
     from memtui.search.mentions import origins_of
-    from memtui.sessions.chosen import chosen_sessions
     from memtui.sessions.origin import find_recorded
+    from memtui.sessions.programs import chosen_sessions
 
     deadline = time.monotonic() + ORIGIN_SECONDS
     left_out = ""

@@ -34,33 +34,28 @@ from memtui.stores.agent_memory import (
     TACIT,
     find_entities,
     find_notes,
-    notes,
     records,
     shard_key,
-)
-from memtui.stores.agent_memory.notes import (
-    NOTE_ACTS,
-    NOTES,
-    NoteText,
-    delete_note,
-    edit_note,
-    note_to_text,
 )
 from memtui.stores.agent_memory.records import (
     ACTIVE,
     HISTORICAL,
     INDENT,
     MANUAL,
+    NOTE_ACTS,
+    NOTES,
     PLURALS,
     FactContext,
     FactFile,
-    edge_link,
-)
-from memtui.stores.agent_memory.rules import (
     FactRules,
+    NoteText,
     broken_rule,
     contradicted,
+    delete_note,
+    edge_link,
+    edit_note,
     most_similar,
+    note_to_text,
     upkeep_rules,
 )
 from memtui.stores.base import (
@@ -584,19 +579,21 @@ class AgentMemory(FileStore):
         for path in map(Path, shard.files):
             try:
                 if not is_entity:
-                    make = notes.tacit if shard.key == TACIT else notes.daily
-                    memories.append(make(notes.read_note(path, path.parent), self.label, shard.key))
+                    make = records.tacit if shard.key == TACIT else records.daily
+                    memories.append(
+                        make(records.read_note(path, path.parent), self.label, shard.key)
+                    )
                 elif path.name == ITEMS:
                     file = read_json(path, self.root)
                     named, record_faults = named_records(file, slug)
                     memories += records.facts(file, named, self.label, slug)
                     faults += record_faults
                 else:
-                    summary = notes.read_note(path, self.root)
-                    stated = records.entity_path(notes.stated_type(summary.content), slug)
+                    summary = records.read_note(path, self.root)
+                    stated = records.entity_path(records.stated_type(summary.content), slug)
                     entity = memories[0].entity if memories else stated
                     id = f"{shard.key}/{SUMMARY}"
-                    memories.append(notes.summary(summary, self.label, id, entity, slug))
+                    memories.append(records.summary(summary, self.label, id, entity, slug))
             except UnreadableFile as error:
                 faults.append(_with_advice(as_unreadable(error, path)))
         return Reading(tuple(memories), tuple(faults))

@@ -39,7 +39,6 @@ from memtui.stores.beads import issues_file
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.scanning import IS_EMPTY, FoundShard, as_refused, listed_faults, planned_text
-from memtui.stores.sections import join_sections, split_sections
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import (
     UNADDRESSABLE,
@@ -50,8 +49,10 @@ from memtui.stores.values import (
     created_of,
     from_iso,
     importance_of,
+    join_sections,
     list_of,
     memory_name,
+    split_sections,
     tag_words,
     text_of,
     texts_of,

@@ -34,15 +34,17 @@ from memtui.stores import importing, plans
 from memtui.stores.base import ReadTime
 from memtui.stores.conport import DATABASE
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
-from memtui.stores.sections import split_sections
-from memtui.stores.sqlite.columns import text
-from memtui.stores.sqlite.spans import SPAN, span_digest, span_key, span_marks
+from memtui.stores.sqlite.rows import text
 from memtui.stores.sqlite.tables import (
+    SPAN,
     Table,
     TableStore,
     database_support,
     existing_file,
     holds_tables,
+    span_digest,
+    span_key,
+    span_marks,
 )
 from memtui.stores.sqlite.writing import RowContext, WritableTables, digest_of, number_of
 from memtui.stores.values import (
@@ -51,6 +53,7 @@ from memtui.stores.values import (
     created_of,
     from_iso,
     parse_json,
+    split_sections,
     tag_words,
     to_iso_seconds,
     word_of,

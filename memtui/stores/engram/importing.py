@@ -23,7 +23,7 @@ from memtui.stores.engram.schema import OBSERVATION_COLUMNS
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import entity_parts, extra_in, kind_change, lost_names, short_hash
 from memtui.stores.plans import plan_duplicate
-from memtui.stores.sqlite.columns import from_json_value, is_valid_text, text
+from memtui.stores.sqlite.rows import from_json_value, is_valid_text, text
 from memtui.stores.values import created_of, from_iso
 
 _FROM_EXTRA = OBSERVATION_COLUMNS - {"id", "type", "title", "content", "pinned", "normalized_hash"}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from memtui import text
 from memtui.tui.actions import ActionHandlers
-from memtui.tui.choices import Choice
 from memtui.tui.controllers.changes import WritingController
 from memtui.tui.library_worker import read_slots
+from memtui.tui.view_state import Choice
 
 
 class TransferActions(WritingController):

@@ -29,7 +29,6 @@ from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.transcripts import TranscriptActions
 from memtui.tui.controllers.viewing import ViewingActions
-from memtui.tui.entity_paths import KnownPaths, Target, make_paths
 from memtui.tui.jobs import Job
 from memtui.tui.layout import ENTITY_MAX, Pane
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY, LibraryWorker
@@ -43,6 +42,7 @@ from memtui.tui.view_state import (
     restore_cursor,
     window_of,
 )
+from memtui.tui.widgets.entity_tree import KnownPaths, Target, make_paths
 
 if TYPE_CHECKING:
     from memtui.config import Settings
@@ -376,7 +376,7 @@ class BrowseScreen(PaneScreen):
             cursor=cursor,
             top=top,
             types=_types_width(found),
-            entities=_entities_width(found),
+            entities=0 if queries.filter_values(found.query, "entity") else ENTITY_MAX,
             names=library.names.by_label if len(library.stores) > 1 else None,
             entity_name=library.entity_name,
             approximate=found.is_approximate,
@@ -676,8 +676,3 @@ def _types_width(found: SearchResult) -> int:
     if len(types) == 1 and "*" not in types[0]:
         return 0
     return max((text.width(text.one_line(name)) for name in found.types), default=0)
-
-
-def _entities_width(found: SearchResult) -> int:
-    """Columns that entities may take; 0 where the list stays inside one."""
-    return 0 if queries.filter_values(found.query, "entity") else ENTITY_MAX

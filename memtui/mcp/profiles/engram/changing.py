@@ -13,7 +13,7 @@ from memtui.changes import Act, Change
 from memtui.errors import RefError, Refused
 from memtui.mcp.framing import shown
 from memtui.mcp.profiles.answers import make_all, store_label
-from memtui.mcp.profiles.engram.observations import (
+from memtui.mcp.profiles.engram.reading import (
     MAX_FOUND,
     Envelope,
     Number,
@@ -27,8 +27,8 @@ from memtui.mcp.profiles.engram.observations import (
     project_of_folder,
     quoted,
     record_of,
+    suggestion,
 )
-from memtui.mcp.profiles.engram.reading import suggestion
 from memtui.mcp.tools import Call, Text, Words, retiring
 from memtui.model import Memory
 from memtui.query import Query
