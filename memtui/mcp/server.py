@@ -34,9 +34,10 @@ from memtui.journal import Author
 from memtui.library import Library
 from memtui.library.reader import LibraryReader
 from memtui.library.snapshot import Snapshot
-from memtui.mcp import tools
+from memtui.mcp import reading
+from memtui.mcp.call import Call
 from memtui.mcp.framing import MAX_CHARACTERS, NOTICE, Cursors, length, shown
-from memtui.mcp.tools import PROPOSE_TOOLS, READ_TOOLS, WRITE_TOOLS, Call, Tool
+from memtui.mcp.tools import PROPOSE_TOOLS, READ_TOOLS, WRITE_TOOLS, Tool
 from memtui.text import one_line
 
 log = logging.getLogger(__name__)
@@ -284,18 +285,18 @@ class AgentServer:
         @server.resource("memtui://memory/{+ref}", mime_type="application/json", title="A memory")
         def memory(ref: str, ctx: Context[Any, Any]) -> str:
             """One memory with its whole text."""
-            return read(ctx, tools.get_memory, ref=ref)
+            return read(ctx, reading.get_memory, ref=ref)
 
         @server.resource("memtui://entity/{+path}", mime_type="application/json", title="An entity")
         def entity(path: str, ctx: Context[Any, Any]) -> str:
             """The current memories about an entity."""
             quoted = path.replace('"', "")
-            return read(ctx, tools.list_memories, filters=f'entity:"{quoted}"')
+            return read(ctx, reading.list_memories, filters=f'entity:"{quoted}"')
 
         @server.resource("memtui://context/{recipe}", mime_type="application/json", title="Context")
         def context(recipe: str, ctx: Context[Any, Any]) -> str:
             """What a recipe gives without a task."""
-            return read(ctx, tools.get_context, recipe=recipe)
+            return read(ctx, reading.get_context, recipe=recipe)
 
 
 def _add_prompts(server: MCPServer) -> None:

@@ -53,6 +53,12 @@ def lower_word(value: object) -> str:
     return value.strip().lower() if isinstance(value, str) else ""
 
 
+def first_line(text: str, most: int = 120) -> str:
+    """The first line of a text, cut between words: a title."""
+    line = text.strip().partition("\n")[0].strip("# ")
+    return line if len(line) <= most else line[:most].rpartition(" ")[0] or line[:most]
+
+
 def list_of(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 

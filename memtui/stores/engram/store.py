@@ -41,6 +41,7 @@ from memtui.stores.engram.importing import convert
 from memtui.stores.engram.planning import Planner, refusal, why_beside
 from memtui.stores.engram.records import (
     DatabasePlace,
+    count_of,
     project_names,
     session_context,
     upkeep_rules,
@@ -379,7 +380,7 @@ def read_sync_state(connection: sqlite3.Connection) -> SyncState | None:
         refused,
         tuple(dict.fromkeys(reasons)),
         _last_pull(connection, tables, targets),
-        max((_number(row.get("last_pulled_seq")) for row in targets), default=0),
+        max((count_of(row.get("last_pulled_seq")) for row in targets), default=0),
     )
 
 
@@ -387,11 +388,7 @@ def _was_tried(row: Row) -> bool:
     """Whether Engram ever tried to synchronise this target; changes are queued before, too."""
     numbers = ("last_acked_seq", "last_pulled_seq", "consecutive_failures")
     is_waiting = row.get("lifecycle") in ("idle", "pending")
-    return not is_waiting or any(_number(row.get(name)) for name in numbers)
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0
+    return not is_waiting or any(count_of(row.get(name)) for name in numbers)
 
 
 def _reason(row: Row) -> str:

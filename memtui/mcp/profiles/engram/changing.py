@@ -11,6 +11,7 @@ from pydantic import Field
 
 from memtui.changes import Act, Change
 from memtui.errors import RefError, Refused
+from memtui.mcp.call import Call, Text, Words
 from memtui.mcp.framing import shown
 from memtui.mcp.profiles.answers import make_all, store_label
 from memtui.mcp.profiles.engram.reading import (
@@ -29,7 +30,7 @@ from memtui.mcp.profiles.engram.reading import (
     record_of,
     suggestion,
 )
-from memtui.mcp.tools import Call, Text, Words, retiring
+from memtui.mcp.tools import retiring
 from memtui.model import Memory
 from memtui.query import Query
 from memtui.stores.engram import NAME, rules

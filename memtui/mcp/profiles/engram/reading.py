@@ -15,9 +15,9 @@ from pydantic import Field
 from memtui.errors import RefError, Refused
 from memtui.files.git_history import GitHistory
 from memtui.files.git_repository import find_repository
+from memtui.mcp.call import Call, Reply, Text, Words
 from memtui.mcp.framing import cut_text, shown
 from memtui.mcp.profiles.answers import pack_text
-from memtui.mcp.tools import Call, Reply, Text, Words
 from memtui.model import Memory, format_time
 from memtui.search.aggregates import list_entities
 from memtui.stores.engram import NAME, rules
