@@ -21,7 +21,6 @@ from tests.samples import SAMPLES
 
 from .stage import NOW, Stage
 
-
 LEFT_OUT = shutil.ignore_patterns(
     *("2026-0*", "carillon-score", "dayo-*", "ines-*", "kenji-*", "kirigane-*", "marit-*"),
     *("nordlot-*", "pappelhof-*", "stadt-*", "sundial", "yael-*"),
