@@ -92,7 +92,17 @@ def context(
     else:
         print(visible(pack.text), end="" if pack.text.endswith("\n") or not pack.text else "\n")
         if explain:
-            _print_reasons(pack)
+            for section in pack.sections:
+                tokens = counted(section.tokens, "token")
+                print(f"\n{one_line(section.title)}: {tokens}; {one_line(section.rule)}")
+                for entry in section.entries:
+                    if entry.ref:
+                        tokens = counted(entry.tokens, "token")
+                        print(f"  {one_line(entry.ref)}  {tokens}  {one_line(entry.why)}")
+            if pack.dropped:
+                print("\nleft out:")
+                for dropped in pack.dropped:
+                    print(f"  {one_line(dropped.entry.ref)}  {one_line(dropped.reason)}")
         _print_summary(pack)
 
 
@@ -119,20 +129,6 @@ def _settings() -> ContextSettings:
             known += ", ".join(sorted(CONSTANT_NAMES))
             click.echo(f"config.toml: context.constants has no {one_line(name)}{known}", err=True)
     return read_settings(settings.recipe_constants, settings.recipes, settings.salience_types)
-
-
-def _print_reasons(pack: Pack) -> None:
-    for section in pack.sections:
-        tokens = counted(section.tokens, "token")
-        print(f"\n{one_line(section.title)}: {tokens}; {one_line(section.rule)}")
-        for entry in section.entries:
-            if entry.ref:
-                tokens = counted(entry.tokens, "token")
-                print(f"  {one_line(entry.ref)}  {tokens}  {one_line(entry.why)}")
-    if pack.dropped:
-        print("\nleft out:")
-        for dropped in pack.dropped:
-            print(f"  {one_line(dropped.entry.ref)}  {one_line(dropped.reason)}")
 
 
 def _print_summary(pack: Pack) -> None:

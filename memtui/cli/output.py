@@ -176,7 +176,13 @@ def apply_planned(library: Library, planned: Planned, dry_run: bool, as_json: bo
     else:
         if dry_run:
             print_effects(_effects(planned))
-        _print_outcome(planned)
+        for plan in planned.plans:
+            words = " ".join([str(plan.outcome), *map(one_line, plan.refs)])
+            print(f"{words}: {one_line(plan.reason)}" if plan.reason else words)
+        for ref in planned.supersedes:
+            print(f"  supersedes {one_line(ref)}")
+        for warning in planned.warnings:
+            print(f"memtui: {one_line(warning)}", file=sys.stderr)
         if dry_run:
             from memtui.library.planning import in_words
 
@@ -189,16 +195,6 @@ def apply_planned(library: Library, planned: Planned, dry_run: bool, as_json: bo
 def _effects(planned: Planned) -> list[str]:
     advice = "; `memtui delete` deletes it there" if planned.only_hides else ""
     return [f"{effect}{advice}" for effect in planned.effects]
-
-
-def _print_outcome(planned: Planned) -> None:
-    for plan in planned.plans:
-        words = " ".join([str(plan.outcome), *map(one_line, plan.refs)])
-        print(f"{words}: {one_line(plan.reason)}" if plan.reason else words)
-    for ref in planned.supersedes:
-        print(f"  supersedes {one_line(ref)}")
-    for warning in planned.warnings:
-        print(f"memtui: {one_line(warning)}", file=sys.stderr)
 
 
 def _to_records(planned: Planned, dry_run: bool) -> list[dict[str, Any]]:

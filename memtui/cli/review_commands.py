@@ -413,7 +413,7 @@ def _sessions() -> Sequence[Session]:
     """The sessions of the programs that are on."""
     if not load_settings().session_programs:
         return ()
-    from memtui.sessions.chosen import chosen_sessions
+    from memtui.sessions.programs import chosen_sessions
 
     return chosen_sessions().sessions
 

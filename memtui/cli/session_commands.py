@@ -84,7 +84,13 @@ def sessions(
     config.toml, where `exclude` leaves out projects. No transcript is ever changed.
     """
     if delete_index:
-        _delete_index()
+        from memtui import paths
+        from memtui.search.session_index import SessionIndex
+        from memtui.sessions import PROGRAMS
+
+        for name in PROGRAMS:
+            SessionIndex(paths.cache_folder(), name).discard()
+        print("The index of sessions is removed.")
         return
     verb, names = (arguments[0], arguments[1:]) if arguments else ("list", ())
     if verb not in _VERBS:
@@ -109,7 +115,7 @@ def sessions(
 
 def _found() -> Found:
     """The sessions of the programs that are on; what cannot be read is said on standard error."""
-    from memtui.sessions.chosen import chosen_sessions
+    from memtui.sessions.programs import chosen_sessions
 
     if not load_settings().session_programs:
         raise Refused(
@@ -141,17 +147,21 @@ def _list(project: str, limit: int, as_json: bool) -> None:
     if as_json:
         print_json(_session_records(sessions))
         return
-    now, width = datetime.now(UTC), columns()
     for each in sessions:
-        cells = (
-            pad(one_line(each.id)[:ID_CELLS], ID_CELLS),
-            pad(short_ago(each.changed, now), AGE_CELLS),
-            column(each.program, PROGRAM_CELLS),
-            column(each.project, PROJECT_CELLS),
-        )
         title = one_line(each.title) or ("a subagent" if each.is_sidechain else "")
-        print(cut(f"{'  '.join(cells)}  {title}", width).rstrip())
-    _warn_of_deletions(sessions, now)
+        _print_row(each.id, each.changed, each.program, each.project, title)
+    _warn_of_deletions(sessions, datetime.now(UTC))
+
+
+def _print_row(id: str, time: datetime | None, what: str, whose: str, text: str) -> None:
+    cells = (
+        pad(one_line(id)[:ID_CELLS], ID_CELLS),
+        pad(short_ago(time, datetime.now(UTC)), AGE_CELLS),
+        column(what, PROGRAM_CELLS),
+        column(whose, PROJECT_CELLS),
+        text,
+    )
+    print(cut("  ".join(cells), columns()).rstrip())
 
 
 def _warn_of_deletions(sessions: Sequence[Session], now: datetime) -> None:
@@ -341,8 +351,7 @@ def _print_programs(as_json: bool) -> None:
 
 def _turn_on(name: str, *, yes: bool) -> None:
     from memtui.sessions import find_program, survey
-    from memtui.sessions.chosen import turn_on
-    from memtui.sessions.programs import describe_holdings, describe_terms
+    from memtui.sessions.programs import describe_holdings, describe_terms, turn_on
 
     program = find_program(name)
     print(describe_holdings(program, survey(program, Path.home(), os.environ)))
@@ -365,21 +374,11 @@ def _forget(session: Session) -> None:
     print(f"Left out from now on: {one_line(session.id)}. Its transcript is not changed.")
 
 
-def _delete_index() -> None:
-    from memtui import paths
-    from memtui.search.session_index import SessionIndex
-    from memtui.sessions import PROGRAMS
-
-    for name in PROGRAMS:
-        SessionIndex(paths.cache_folder(), name).discard()
-    print("The index of sessions is removed.")
-
-
 def _turn_off(name: str) -> None:
     from memtui import paths
     from memtui.search.session_index import SessionIndex
     from memtui.sessions import PROGRAMS, find_program
-    from memtui.sessions.chosen import turn_off
+    from memtui.sessions.programs import turn_off
 
     if name not in load_settings().session_programs:
         find_program(name)
@@ -413,7 +412,17 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
         print_json(
             {
                 "ref": memory.ref,
-                "origins": [_origin_record(each) for each in found],
+                "origins": [
+                    {
+                        "kind": str(each.kind),
+                        "session": _record(each.session),
+                        "words": _message_record(each.words) if each.words else None,
+                        "call": _message_record(each.call) if each.call else None,
+                        "strength": str(each.strength) if each.strength else None,
+                        "share": round(each.share, 3) if each.strength else None,
+                    }
+                    for each in found
+                ],
                 "not_found": gone,
                 "used": _used_record(used),
             }
@@ -497,17 +506,6 @@ def _print_origin(origin: Origin, words: Sequence[str]) -> None:
     print(f"  memtui sessions show {one_line(session.id)}")
 
 
-def _origin_record(origin: Origin) -> dict[str, Any]:
-    return {
-        "kind": str(origin.kind),
-        "session": _record(origin.session),
-        "words": _message_record(origin.words) if origin.words else None,
-        "call": _message_record(origin.call) if origin.call else None,
-        "strength": str(origin.strength) if origin.strength else None,
-        "share": round(origin.share, 3) if origin.strength else None,
-    }
-
-
 def search_sessions(query: Query, limit: int, as_json: bool) -> list[dict[str, Any]]:
     """Print the messages with all words of a query, each between its neighbours, or return their
     records if `as_json`.
@@ -566,17 +564,12 @@ def search_former(
             for each in found
         ]
     words = analyze_terms(query.terms).title_words
-    now = datetime.now(UTC)
     print_memories(gone)
     for each in found:
-        cells = (
-            pad(one_line(each.memory.id)[:ID_CELLS], ID_CELLS),
-            pad(short_ago(each.version.time, now), AGE_CELLS),
-            column(each.memory.store, PROGRAM_CELLS),
-            column(f"{each.version.origin} {each.version.note}", PROJECT_CELLS),
+        change, text = f"{each.version.origin} {each.version.note}", each.version.text
+        _print_row(
+            each.memory.id, each.version.time, each.memory.store, change, _passage(text, words)
         )
-        text = _passage(each.version.text, words)
-        print(cut(f"{'  '.join(cells)}  {text}", columns()).rstrip())
     return []
 
 
@@ -639,15 +632,8 @@ def _print_neighbour(message: Message) -> None:
 
 
 def _print_hit(hit: Hit, message: Message | None, words: Sequence[str]) -> None:
-    now = datetime.now(UTC)
-    cells = (
-        pad(one_line(hit.session)[:ID_CELLS], ID_CELLS),
-        pad(short_ago(hit.time, now), AGE_CELLS),
-        column(hit.program, PROGRAM_CELLS),
-        column(message.cwd.rstrip("/").rpartition("/")[2] if message else "", PROJECT_CELLS),
-        pad("you" if hit.is_user else "agent", 5),
-    )
-    text = "(the session changed since it was indexed)"
+    who = "you" if hit.is_user else "agent"
+    text, folder = "(the session changed since it was indexed)", ""
     if message is not None:
-        text = _passage(message.text, words)
-    print(cut(f"{'  '.join(cells)}  {text}", columns()).rstrip())
+        text, folder = _passage(message.text, words), message.cwd.rstrip("/").rpartition("/")[2]
+    _print_row(hit.session, hit.time, hit.program, folder, f"{pad(who, 5)}  {text}")

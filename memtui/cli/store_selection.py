@@ -43,7 +43,10 @@ def show_stores(
     named = [Path(name) if is_address(name) else Path(name).absolute() for name in names]
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         library = load_library(names)
-        _print_summary(library)
+        for state in library.snapshot.stores:
+            print(f"{state.label}: {state.size} in {one_line(str(state.root))}")
+            for item in state.unreadable:
+                print(f"  unreadable: {one_line(item.file)}: {one_line(item.reason)}")
         return INCOMPLETE if _find_unreadable(library) else 0
     from memtui.tui import start
 
@@ -57,13 +60,6 @@ def show_stores(
         return open_library(names)
 
     return start(open_chosen, roots=named, catalog=catalog, legend=legend)
-
-
-def _print_summary(library: Library) -> None:
-    for state in library.snapshot.stores:
-        print(f"{state.label}: {state.size} in {one_line(str(state.root))}")
-        for item in state.unreadable:
-            print(f"  unreadable: {one_line(item.file)}: {one_line(item.reason)}")
 
 
 def load_library(names: Sequence[str]) -> Library:

@@ -113,4 +113,4 @@ def _undo(store: TeamStore, number: int, dry_run: bool) -> None:
         raise Refused("the memory is as it was before that change", where=former.memory.ref)
     if not dry_run:
         store.write(plan.edits)
-        print(f"undone: {former.memory.ref} is as it was before {one_line(former.who)}'s change")
+        print(f"undone: change {number} of {former.memory.ref} by {one_line(former.who)}")

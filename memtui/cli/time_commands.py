@@ -20,7 +20,7 @@ from memtui.text import date, one_line, visible
 
 if TYPE_CHECKING:
     from memtui.insight.comparison import Difference
-    from memtui.insight.versions import TextVersion, VersionHistory
+    from memtui.insight.versions import VersionHistory
 
 
 @command
@@ -94,7 +94,18 @@ def _print_history(found: VersionHistory) -> None:
     for at, version in enumerate(found.versions):
         if at:
             print()
-        print(_headline(at, version, found))
+        memory = version.memory
+        status = memory.status if version.is_present else "former text"
+        by = f"by {one_line(version.author)}" if version.author else ""
+        named = "" if version.origin in ("store", "kept version") else f"{version.origin} "
+        origin = f"{named}{one_line(version.note)}"
+        mark = "*" if memory.ref == found.lineage.memory.ref else " "
+        parts = (f"{at + 1:>3}{mark}", date(version.time), one_line(memory.ref), status, origin, by)
+        print(
+            "  ".join(
+                column.rstrip() if column.strip() else "" for column in parts if column.strip()
+            )
+        )
         former = found.previous(at)
         text = version.text
         shown = text if former is None else mark_words(diff_words(former.text, text))
@@ -104,19 +115,6 @@ def _print_history(found: VersionHistory) -> None:
         print(f"\n{one_line(id)}  {NOT_OPEN}")
     if found.left_out:
         click.echo(f"not all versions, git: {one_line(found.left_out)}", err=True)
-
-
-def _headline(at: int, version: TextVersion, found: VersionHistory) -> str:
-    memory = version.memory
-    status = memory.status if version.is_present else "former text"
-    by = f"by {one_line(version.author)}" if version.author else ""
-    named = "" if version.origin in ("store", "kept version") else f"{version.origin} "
-    origin = f"{named}{one_line(version.note)}"
-    mark = "*" if memory.ref == found.lineage.memory.ref else " "
-    parts = (f"{at + 1:>3}{mark}", date(version.time), one_line(memory.ref), status, origin, by)
-    return "  ".join(
-        column.rstrip() if column.strip() else "" for column in parts if column.strip()
-    )
 
 
 @command

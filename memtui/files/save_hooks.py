@@ -23,6 +23,12 @@ class WriteRecorder(Protocol):
         """memtui's own folder, which holds locks and backups."""
         ...
 
+    @property
+    def agent(self) -> str:
+        """The agent that made the change, or that proposed what a person accepted; "" if none did.
+        Untrusted text."""
+        ...
+
     def intend(self, path: str, pre: str, post: str) -> None:
         """The file is about to be written.
 
@@ -57,6 +63,8 @@ class WriteRecorder(Protocol):
 
 class NullRecorder:
     """A recorder that records nothing: for tests, and for changes that need no undo."""
+
+    agent = ""
 
     def __init__(self, state: Path) -> None:
         self.state = state

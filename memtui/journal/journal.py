@@ -101,6 +101,7 @@ class Recording:
         self._total = 0
         self.action = action
         """Id of the action."""
+        self.agent = ""
 
     @property
     def state(self) -> Path:

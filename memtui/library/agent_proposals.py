@@ -238,6 +238,7 @@ def _to_proposal(each: AgentProposal, label: str, library: Library) -> Proposal:
         file=origin.file,
         line=origin.line,
         fingerprint=made_from,
+        agent=str(each.author),
     )
 
 

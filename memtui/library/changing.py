@@ -56,6 +56,7 @@ class ChangeWriter:
         in the journal and can be undone.
         """
         with self._journal.begin(planned.title, planned.parts, author) as recording:
+            recording.agent = planned.agent if author is None else str(author)
             recording.report_to(report, planned.parts)
             refs, warnings = self._apply_parts(planned.parts, recording)
         return replace(self._action(recording.action), refs=refs, warnings=warnings)

@@ -156,8 +156,7 @@ class Library(LibraryReader):
     def refusal(self, act: Act, memory: Memory) -> str:
         """Return why `act` is not possible on `memory`; "" if it is."""
         store = self.store(memory.store)
-        away = self.queried.refusal(memory.store)
-        return away or store.read_only or store.refusal(act, memory)
+        return self.away(memory.store) or store.read_only or store.refusal(act, memory)
 
     def plan(
         self,

@@ -49,6 +49,8 @@ class Planned(Struct, frozen=True):
     plans: tuple[Plan, ...]
     parts: tuple[StoreEdits, ...]
     """The edits of each store, without repetitions."""
+    agent: str = ""
+    """The agents that proposed it; "" if none did. Untrusted text."""
 
     @property
     def changes(self) -> list[Change]:

@@ -49,9 +49,9 @@ from memtui.text import number, visible
 
 FIRST_SLOT = 1 << 40
 """Slots from here on are of queried stores: they name a ref for as long as the library is open."""
-MAX_SEEN = 6_000
+MAX_SEEN = 3_000
 """Memories that are kept of those seen last, to show them while a store is not connected."""
-MAX_NUMBERED = 40_000
+MAX_NUMBERED = 20_000
 """Refs that have a slot; marks are at most `MAX_MARKED` of them."""
 MAX_MARKED = 10_000
 RANKED_TYPING = 200
@@ -410,11 +410,6 @@ class QueriedStores:
         """
         store = self.stores[label]
         return self._ask(store, partial(store.wait_for_change, timeout))
-
-    def refusal(self, label: str) -> str:
-        """Why nothing can be done in a store at present; "" if it answers."""
-        fault = self.faults.get(label)
-        return "" if fault is None else f"{label} does not answer: {fault.what}"
 
     # ---- searching ------------------------------------------------------------------------------
 

@@ -292,6 +292,11 @@ class LibraryReader:
         """Return the hits of a query among these memories alone; raises Cancelled."""
         return finding.find_among(query, memories, self._searchable(), cancelled)
 
+    def away(self, label: str) -> str:
+        """Return why a store does not answer at present; "" if it does."""
+        fault = self.queried.faults.get(label)
+        return "" if fault is None else f"{self.names.of(label)} does not answer: {fault.what}"
+
     def count_in(self, state: StoreState) -> Count:
         """Return how many memories a store has; of a queried one, current ones at least."""
         if state.label not in self.queried.stores:

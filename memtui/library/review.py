@@ -264,7 +264,9 @@ class ReviewQueue:
                 raise Refused("its memories changed since the scan", do="scan again")
         changes = [change for proposal in _without_archived(chosen) for change in proposal.changes]
         what = chosen[0].title if len(chosen) == 1 else f"accept {len(chosen)} proposals"
-        return self._library.plan(changes, title or f"{ACCEPTED}{what}")
+        planned = self._library.plan(changes, title or f"{ACCEPTED}{what}")
+        agents = dict.fromkeys(proposal.agent for proposal in chosen if proposal.agent)
+        return replace(planned, agent=", ".join(agents))
 
     def note_accepted(self, proposals: Iterable[Proposal], action: int) -> None:
         """Remember, for the agents that proposed them, which change accepted these proposals.

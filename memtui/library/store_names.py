@@ -62,7 +62,9 @@ class StoreNames:
 
     def _labels(self, value: str) -> list[str]:
         """The labels, in lower case, that a value of the filter stands for; itself for none."""
-        if value in self._folded:
+        from memtui.search.filters import whole_label
+
+        if (value := whole_label(value, self._folded)) in self._folded:
             return [value]
         pattern = value.replace("[", "[[]")
         return [

@@ -34,9 +34,10 @@ from memtui.journal import Author
 from memtui.library import Library
 from memtui.library.reader import LibraryReader
 from memtui.library.snapshot import Snapshot
-from memtui.mcp import tools
+from memtui.mcp import reading
+from memtui.mcp.call import Call
 from memtui.mcp.framing import MAX_CHARACTERS, NOTICE, Cursors, length, shown
-from memtui.mcp.tools import PROPOSE_TOOLS, READ_TOOLS, WRITE_TOOLS, Call, Tool
+from memtui.mcp.tools import PROPOSE_TOOLS, READ_TOOLS, WRITE_TOOLS, Tool
 from memtui.text import one_line
 
 log = logging.getLogger(__name__)
@@ -218,7 +219,10 @@ class AgentServer:
     def answer(self, ctx: Context[Any, Any], tool: Tool, arguments: dict[str, Any]) -> Any:
         """Run a tool for whoever asks. Raises ToolError with one line that the agent can act on."""
         author = self._author(ctx)
-        self._rate(author, tool.reads).take()
+        key = (f"{author.client}\0{author.session}", tool.reads)
+        if len(self._rates) > 1000:
+            self._rates.clear()
+        self._rates.setdefault(key, Rate(*(READS if tool.reads else CHANGES))).take()
         try:
             with nullcontext() if tool.reads else self._changing:
                 call = self._call(author, tool)
@@ -270,12 +274,6 @@ class AgentServer:
             return self._session
         return hashlib.sha256(f"{self._session} {id}".encode()).hexdigest()[:8]
 
-    def _rate(self, author: Author, is_read: bool) -> Rate:
-        key = (f"{author.client}\0{author.session}", is_read)
-        if len(self._rates) > 1000:
-            self._rates.clear()
-        return self._rates.setdefault(key, Rate(*(READS if is_read else CHANGES)))
-
     def _add_resources(self, server: MCPServer) -> None:
         def read(ctx: Context[Any, Any], function: Callable[..., Any], **arguments: Any) -> str:
             try:
@@ -287,18 +285,18 @@ class AgentServer:
         @server.resource("memtui://memory/{+ref}", mime_type="application/json", title="A memory")
         def memory(ref: str, ctx: Context[Any, Any]) -> str:
             """One memory with its whole text."""
-            return read(ctx, tools.get_memory, ref=ref)
+            return read(ctx, reading.get_memory, ref=ref)
 
         @server.resource("memtui://entity/{+path}", mime_type="application/json", title="An entity")
         def entity(path: str, ctx: Context[Any, Any]) -> str:
             """The current memories about an entity."""
             quoted = path.replace('"', "")
-            return read(ctx, tools.list_memories, filters=f'entity:"{quoted}"')
+            return read(ctx, reading.list_memories, filters=f'entity:"{quoted}"')
 
         @server.resource("memtui://context/{recipe}", mime_type="application/json", title="Context")
         def context(recipe: str, ctx: Context[Any, Any]) -> str:
             """What a recipe gives without a task."""
-            return read(ctx, tools.get_context, recipe=recipe)
+            return read(ctx, reading.get_context, recipe=recipe)
 
 
 def _add_prompts(server: MCPServer) -> None:

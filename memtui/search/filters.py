@@ -248,12 +248,12 @@ def _allowed_values(part: Condition, vocabulary: Sequence[str]) -> Mask:
         return np.ones(len(vocabulary), np.bool_)
     values = part.values
     if part.field == "store":
-        values = tuple(_whole_label(value, vocabulary) for value in values)
+        values = tuple(whole_label(value, vocabulary) for value in values)
     passed = match_names(vocabulary, make_matcher(values))
     return ~passed if part.negated else passed
 
 
-def _whole_label(value: str, labels: Sequence[str]) -> str:
+def whole_label(value: str, labels: Iterable[str]) -> str:
     """The label that begins with a value, if it is the only one; else the value."""
     folded = [label.casefold() for label in labels]
     longer = [label for label in folded if value and label.startswith(value)]
@@ -359,7 +359,7 @@ def describe_unknown_value(columns: Columns, query: Query, *, is_near: bool = Fa
         folded = dict.fromkeys(value.casefold() for value in known)
         for value in part.values:
             if part.field == "store":
-                value = _whole_label(value, list(folded))
+                value = whole_label(value, list(folded))
             if not value or value in folded or any(map(make_matcher((value,)), folded)):
                 continue
             value = value.removesuffix("*")  # a value that is being typed

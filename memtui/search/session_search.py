@@ -17,7 +17,7 @@ from memtui.search.session_index import Hit, SessionIndex, read_message
 from memtui.search.session_worker import index_sessions
 from memtui.search.text_match import holds_all, is_exact
 from memtui.sessions import PROGRAMS, Kind, Message, Reading, Session
-from memtui.sessions.chosen import chosen_sessions, forget
+from memtui.sessions.programs import chosen_sessions, forget
 
 
 def search_chosen(

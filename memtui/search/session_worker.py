@@ -44,7 +44,7 @@ def work(arguments: Sequence[str], report: Report) -> dict[str, Any]:
     finds, and only then for nothing. Raises SaveError."""
     from memtui.files.reading import error_text
     from memtui.search.session_index import SessionIndex
-    from memtui.sessions.chosen import chosen_sessions
+    from memtui.sessions.programs import chosen_sessions
 
     cache, program, *files = arguments
     only = frozenset(files) or None

@@ -1,20 +1,129 @@
-"""What the transcripts of every program offer, and what their readers share."""
+"""What the transcripts of every program offer, and what their readers share.
+
+A file of JSON lines, which its program may be writing to, is read in pieces, so that one of
+gigabytes costs little memory. A line past `LONGEST_LINE` is passed over. A last line without a line
+break may be torn and is left for the next reading.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memtui.errors import UnreadableFile
-from memtui.files.reading import error_text
-from memtui.sessions.json_lines import Line, read_lines
+from memtui.files.reading import error_text, open_regular, walk
+from memtui.sessions.injected import without_injected
 from memtui.sessions.message import LONGEST_TEXT, Call, Kind, Message, Place, Reading, Role, Session
+
+LONGEST_LINE = 16 << 20
+"""Bytes. A longer line holds images or copies of a history, no words of a person."""
+_PIECE = 1 << 20
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+"""An escape in a JSON string; the group is half of a character, as where a program cut a text."""
+
+
+class Line(NamedTuple):
+    """One line of a transcript."""
+
+    value: dict[str, Any]
+    offset: int
+    length: int
+
+
+def read_lines(path: Path, reading: Reading, start: int = 0) -> Iterator[Line]:
+    """Yield the complete lines that are JSON objects, from the offset `start` on.
+
+    What is passed over is counted in `reading`, whose `end` follows. Raises UnreadableFile.
+    """
+    descriptor, _ = open_regular(path)
+    try:
+        os.lseek(descriptor, start, os.SEEK_SET)
+        reading.end = start
+        for line in _split(descriptor):
+            offset, reading.end = reading.end, reading.end + line.size + 1
+            if line.data is None:
+                reading.too_long += 1
+            elif line.data and not line.data.isspace():
+                value = decode_object(line.data)
+                if value is None:
+                    reading.damaged += 1
+                else:
+                    yield Line(value, offset, line.size)
+    except OSError as error:
+        raise UnreadableFile(error_text(error), where=str(path)) from None
+    finally:
+        os.close(descriptor)
+
+
+class _Piece(NamedTuple):
+    data: bytes | None
+    """None: longer than `LONGEST_LINE`."""
+    size: int
+
+
+def _split(descriptor: int) -> Iterator[_Piece]:
+    """The lines of an open file that end with a line break."""
+    kept: list[bytes] = []
+    size = 0
+    while data := os.read(descriptor, _PIECE):
+        *ended, rest = data.split(b"\n")
+        for part in ended:
+            size += len(part)
+            is_whole = size <= LONGEST_LINE
+            yield _Piece(b"".join((*kept, part)) if is_whole else None, size)
+            kept, size = [], 0
+        size += len(rest)
+        kept = [*kept, rest] if size <= LONGEST_LINE else []
+
+
+def read_line(path: Path, offset: int, length: int) -> bytes:
+    """The bytes of one line, as `Line` gave its place. Raises UnreadableFile."""
+    descriptor, _ = open_regular(path)
+    try:
+        return os.pread(descriptor, min(length, LONGEST_LINE), offset)
+    except OSError as error:
+        raise UnreadableFile(error_text(error), where=str(path)) from None
+    finally:
+        os.close(descriptor)
+
+
+def decode_object(line: bytes) -> dict[str, Any] | None:
+    """The JSON object of a line; None if it is none. Broken UTF-8 becomes U+FFFD."""
+    value = decode_value(line)
+    return value if isinstance(value, dict) else None
+
+
+def decode_value(data: bytes) -> Any:
+    """The JSON value; None if it is none. Broken UTF-8 and half characters become U+FFFD."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = data.decode("utf-8", "replace")
+        try:
+            return msgspec.json.decode(_ESCAPE.sub(_whole_escape, text))
+        except (msgspec.DecodeError, RecursionError):
+            return None
+
+
+def _whole_escape(found: re.Match[str]) -> str:
+    return "\ufffd" if found[1] else found[0]
+
+
+# ---- lines of JSON -------------------------------------------------------------------------------
+
 
 HEAD_LINES = 200
 """Lines of a transcript that are read to say what session it is."""
@@ -69,12 +178,43 @@ class Part(Struct, frozen=True):
     call: Call | None = None
 
 
+def make_texts(role: object, text: str) -> Iterator[Part]:
+    """What a person (`user`) or an agent (`assistant`) said, if it is more than blanks and context
+    that the program injects."""
+    if role == "user" and (text := without_injected(text)):
+        yield Part(Role.USER, Kind.TEXT, text)
+    elif role == "assistant" and (text := text.strip()):
+        yield Part(Role.ASSISTANT, Kind.TEXT, text)
+
+
+def make_call(name: object, arguments: object, id: object) -> Part:
+    """A call of a tool; what is shown and searched of it are the texts among its arguments, in
+    their order. The words of a command count as one text."""
+    given = object_of(arguments)
+    texts = (" ".join(each) if _is_command(each) else each for each in given.values())
+    text = "\n".join(text for text in texts if isinstance(text, str))
+    return Part(Role.ASSISTANT, Kind.CALL, text, Call(text_of(name), given, text_of(id)))
+
+
+def make_result(text: str, id: object, *, is_error: bool = False) -> Part:
+    """The result of the call with this id; one that the program reports as failed says so."""
+    if is_error and not text.startswith("<tool_use_error>"):
+        text = f"error: {text}"
+    return Part(Role.TOOL, Kind.RESULT, text, Call("", {}, text_of(id)))
+
+
 class JsonLineTranscripts(Transcripts):
     """A program that appends a line to a file for each message; a file is one session."""
 
-    @abstractmethod
+    line_reader: type[LineReader]
+
+    def files(self, root: Path) -> Iterator[Path]:
+        """All files of lines."""
+        return (Path(entry.path) for entry in walk(root, (".jsonl",)))
+
     def reader(self, session: Session) -> LineReader:
         """What reads the lines of a session from its beginning."""
+        return self.line_reader(session)
 
     def sessions(self, file: Path) -> Iterator[Session]:
         """The session of the file, from its first lines."""
@@ -139,14 +279,18 @@ class LineReader(ABC):
     def __init__(self, session: Session) -> None:
         self.session = session
         """What is known of the session from the lines that were read."""
+        self.held: Message | None = None
+        """A message that later lines may change."""
 
     @abstractmethod
     def read(self, line: Line, reading: Reading) -> Iterator[Message]:
         """The messages of a line. A type that is not known is counted in `reading`."""
 
     def rest(self) -> Iterator[Message]:
-        """What was held back at the end of the file."""
-        return iter(())
+        """What was held back, such as at the end of the file."""
+        held, self.held = self.held, None
+        if held is not None:
+            yield held
 
     def note(self, **fields: Any) -> None:
         """Note what a line says of the session, unless an earlier one has said it."""
@@ -168,6 +312,13 @@ class LineReader(ABC):
         """The message of a part of a line."""
         place = Place(str(self.session.path), line.offset, line.length)
         return make_message(self.session, part, place, id=id, parent=parent, time=time, cwd=cwd)
+
+    def make_all(
+        self, parts: Iterable[Part], line: Line, id: str, **more: Any
+    ) -> Iterator[Message]:
+        """The messages of a line with this id, numbered from the second on."""
+        for number, part in enumerate(parts):
+            yield self.make(part, line, id=f"{id}#{number}" if number else id, **more)
 
 
 def make_message(
@@ -231,18 +382,6 @@ def joined_texts(blocks: object, *types: str) -> str:
         if isinstance(block, dict) and (not types or block.get("type") in types)
     )
     return "\n".join(filter(None, texts))
-
-
-def failed(text: str) -> str:
-    """The result of a call that the program reports as failed; it says so."""
-    return text if text.startswith("<tool_use_error>") else f"error: {text}"
-
-
-def describe_call(arguments: Mapping[str, Any]) -> str:
-    """The texts among the arguments of a call, in their order: what is shown and searched of it.
-    The words of a command count as one text."""
-    texts = (" ".join(each) if _is_command(each) else each for each in arguments.values())
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _is_command(value: object) -> bool:

@@ -8,25 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
 from memtui.files.reading import walk
 from memtui.sessions.base import (
     JsonLineTranscripts,
+    Line,
     LineReader,
     Part,
-    describe_call,
-    failed,
     joined_texts,
     list_of,
+    make_call,
+    make_result,
+    make_texts,
     object_of,
     text_of,
 )
-from memtui.sessions.injected import without_injected
-from memtui.sessions.json_lines import Line
-from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
+from memtui.sessions.message import Kind, Message, Reading, Role, Session, parse_time
 
 _SUBAGENT = "agent-"
 """The file of a subagent is called so; its lines carry the id of the session above it."""
@@ -53,11 +52,59 @@ _WITHOUT_MESSAGES = frozenset(
 )
 
 
+class _Reader(LineReader):
+    """Holds back an assistant's text until the next line: while it streams, the same message is
+    written again and again, each time longer."""
+
+    _held_id = ""
+
+    def read(self, line: Line, reading: Reading) -> Iterator[Message]:
+        kind = text_of(line.value.get("type"))
+        if kind in ("user", "assistant"):
+            yield from self._message(line, kind)
+        elif kind == "system":
+            return
+        elif kind in ("ai-title", "custom-title"):
+            self.note(title=text_of(line.value.get("title") or line.value.get("customTitle")))
+        elif kind not in _WITHOUT_MESSAGES:
+            reading.unknown[kind or "without a type"] += 1
+
+    def _message(self, line: Line, kind: str) -> Iterator[Message]:
+        value = line.value
+        message = object_of(value.get("message"))
+        cwd, time = text_of(value.get("cwd")), parse_time(value.get("timestamp"))
+        above = text_of(value.get("sessionId"))
+        self.note(cwd=cwd, started=time, parent=above if self.session.is_sidechain else "")
+        if value.get("isMeta") is True or message.get("model") == _NO_MODEL:
+            return
+        id, parent = text_of(value.get("uuid")), text_of(value.get("parentUuid"))
+        streamed = text_of(message.get("id"))
+        is_summary = value.get("isCompactSummary") is True
+        parts = _parts(message.get("content"), kind, is_summary)
+        for made in self.make_all(parts, line, id, parent=parent, time=time, cwd=cwd):
+            if value.get("isSidechain") is True and not made.is_sidechain:
+                made = replace(made, is_sidechain=True)
+            yield from self._unless_streamed(made, streamed)
+
+    def _unless_streamed(self, made: Message, streamed: str) -> Iterator[Message]:
+        held = self.held
+        is_same = held is not None and streamed == self._held_id and made.kind is held.kind
+        if is_same and held is not None and made.text.startswith(held.text):
+            self.held = replace(made, id=held.id)
+            return
+        yield from self.rest()
+        if made.role is Role.ASSISTANT and made.kind is Kind.TEXT and streamed:
+            self.held, self._held_id = made, streamed
+        else:
+            yield made
+
+
 class ClaudeCode(JsonLineTranscripts):
     """`projects/<slug>/<session>.jsonl`, and subagents in a folder beside it."""
 
     name = "claude"
     title = "Claude Code"
+    line_reader = _Reader
     retention = "Claude Code deletes sessions after 30 days (cleanupPeriodDays in settings.json)"
     retention_days = 30
     retention_setting = "cleanupPeriodDays"
@@ -72,73 +119,10 @@ class ClaudeCode(JsonLineTranscripts):
 
     def reader(self, session: Session) -> LineReader:
         """See `JsonLineTranscripts.reader`."""
-        return _Reader(replace(session, is_sidechain=session.id.startswith(_SUBAGENT)))
-
-
-class _Reader(LineReader):
-    """Holds back an assistant's text until the next line: while it streams, the same message is
-    written again and again, each time longer."""
-
-    def __init__(self, session: Session) -> None:
-        super().__init__(session)
-        self._held: Message | None = None
-        self._held_id = ""
-
-    def read(self, line: Line, reading: Reading) -> Iterator[Message]:
-        kind = text_of(line.value.get("type"))
-        if kind in ("user", "assistant"):
-            yield from self._message(line, kind)
-        elif kind == "system":
-            return
-        elif kind in ("ai-title", "custom-title"):
-            self.note(title=text_of(line.value.get("title") or line.value.get("customTitle")))
-        elif kind not in _WITHOUT_MESSAGES:
-            reading.unknown[kind or "without a type"] += 1
-
-    def rest(self) -> Iterator[Message]:
-        held, self._held = self._held, None
-        if held is not None:
-            yield held
-
-    def _message(self, line: Line, kind: str) -> Iterator[Message]:
-        value = line.value
-        message = object_of(value.get("message"))
-        cwd, time = text_of(value.get("cwd")), parse_time(value.get("timestamp"))
-        above = text_of(value.get("sessionId"))
-        self.note(cwd=cwd, started=time, parent=above if self.session.is_sidechain else "")
-        if value.get("isMeta") is True or message.get("model") == _NO_MODEL:
-            return
-        id, parent = text_of(value.get("uuid")), text_of(value.get("parentUuid"))
-        streamed = text_of(message.get("id"))
-        is_summary = value.get("isCompactSummary") is True
-        for number, part in enumerate(_parts(message.get("content"), kind, is_summary)):
-            made = self.make(
-                part,
-                line,
-                id=f"{id}#{number}" if number else id,
-                parent=parent,
-                time=time,
-                cwd=cwd,
-            )
-            if value.get("isSidechain") is True and not made.is_sidechain:
-                made = replace(made, is_sidechain=True)
-            yield from self._unless_streamed(made, streamed)
-
-    def _unless_streamed(self, made: Message, streamed: str) -> Iterator[Message]:
-        held = self._held
-        is_same = held is not None and streamed == self._held_id and made.kind is held.kind
-        if is_same and held is not None and made.text.startswith(held.text):
-            self._held = replace(made, id=held.id)
-            return
-        yield from self.rest()
-        if made.role is Role.ASSISTANT and made.kind is Kind.TEXT and streamed:
-            self._held, self._held_id = made, streamed
-        else:
-            yield made
+        return super().reader(replace(session, is_sidechain=session.id.startswith(_SUBAGENT)))
 
 
 def _parts(content: object, kind: str, is_summary: bool) -> Iterator[Part]:
-    role = Role.USER if kind == "user" else Role.ASSISTANT
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list_of(content)
     for block in map(object_of, blocks):
         match block.get("type"):
@@ -146,18 +130,10 @@ def _parts(content: object, kind: str, is_summary: bool) -> Iterator[Part]:
                 text = text_of(block.get("text"))
                 if is_summary:
                     yield Part(Role.SYSTEM, Kind.SUMMARY, text)
-                elif text := without_injected(text) if role is Role.USER else text.strip():
-                    yield Part(role, Kind.TEXT, text)
+                else:
+                    yield from make_texts(kind, text)
             case "tool_use":
-                yield _call(block)
+                yield make_call(block.get("name"), block.get("input"), block.get("id"))
             case "tool_result":
-                call = Call("", {}, text_of(block.get("tool_use_id")))
-                text = joined_texts(block.get("content"))
-                text = failed(text) if block.get("is_error") is True else text
-                yield Part(Role.TOOL, Kind.RESULT, text, call)
-
-
-def _call(block: Mapping[str, Any]) -> Part:
-    arguments = object_of(block.get("input"))
-    call = Call(text_of(block.get("name")), arguments, text_of(block.get("id")))
-    return Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
+                text, is_error = joined_texts(block.get("content")), block.get("is_error") is True
+                yield make_result(text, block.get("tool_use_id"), is_error=is_error)

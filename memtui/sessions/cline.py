@@ -16,19 +16,20 @@ from memtui.errors import UnreadableFile
 from memtui.files.reading import read_bytes, walk
 from memtui.sessions.base import (
     TITLE_CHARS,
+    Line,
     LineReader,
     Part,
     WholeTranscripts,
-    describe_call,
-    failed,
+    decode_value,
     joined_texts,
     list_of,
+    make_call,
+    make_result,
+    make_texts,
     object_of,
     text_of,
 )
-from memtui.sessions.injected import without_injected
-from memtui.sessions.json_lines import Line, decode_value
-from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
+from memtui.sessions.message import Kind, Message, Reading, Role, Session, parse_time
 
 _HISTORY = "api_conversation_history.json"
 _MESSAGES = ".messages.json"
@@ -128,19 +129,15 @@ def _parts(block: Mapping[str, Any], role: str) -> Iterator[Part]:
     text = text_of(block.get("text")).strip()
     match block.get("type"):
         case "tool_use":
-            arguments = object_of(block.get("input"))
-            call = Call(text_of(block.get("name")), arguments, text_of(block.get("id")))
-            yield Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
+            yield make_call(block.get("name"), block.get("input"), block.get("id"))
         case "tool_result":
-            call = Call("", {}, text_of(block.get("tool_use_id")))
-            result = joined_texts(block.get("content"))
-            result = failed(result) if block.get("is_error") is True else result
-            yield Part(Role.TOOL, Kind.RESULT, result, call)
+            is_error = block.get("is_error") is True
+            text = joined_texts(block.get("content"))
+            yield make_result(text, block.get("tool_use_id"), is_error=is_error)
         case "text" if role == "assistant" and text:
-            yield Part(Role.ASSISTANT, Kind.TEXT, text)
+            yield from make_texts(role, text)
         case "text" if _RESULT.match(text):
             yield Part(Role.TOOL, Kind.RESULT, text)
         case "text":
             found = _TASK.match(text)
-            if text := without_injected(found[2] if found else text):
-                yield Part(Role.USER, Kind.TEXT, text)
+            yield from make_texts("user", found[2] if found else text)

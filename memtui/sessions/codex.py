@@ -12,19 +12,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from memtui.files.reading import walk
 from memtui.sessions.base import (
     JsonLineTranscripts,
+    Line,
     LineReader,
     Part,
-    describe_call,
+    decode_value,
     joined_texts,
+    make_call,
+    make_result,
+    make_texts,
     object_of,
     text_of,
 )
-from memtui.sessions.injected import without_injected
-from memtui.sessions.json_lines import Line, decode_value
-from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
+from memtui.sessions.message import Kind, Message, Reading, Role, Session, parse_time
 
 _CALLS = {
     "function_call": "arguments",
@@ -55,26 +56,6 @@ _OTHER_LINES = frozenset(
 )
 
 
-class Codex(JsonLineTranscripts):
-    """`sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl` and `archived_sessions/`."""
-
-    name = "codex"
-    title = "Codex"
-
-    def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:
-        """Running and archived sessions."""
-        folder = Path(variables.get("CODEX_HOME") or home / ".codex")
-        return [folder / "sessions", folder / "archived_sessions"]
-
-    def files(self, root: Path) -> Iterator[Path]:
-        """All rollouts that are not compressed."""
-        return (Path(entry.path) for entry in walk(root, (".jsonl",)))
-
-    def reader(self, session: Session) -> LineReader:
-        """See `JsonLineTranscripts.reader`."""
-        return _Reader(session)
-
-
 class _Reader(LineReader):
     """A message is named by its turn and its number in it: a fork copies turns with their ids.
 
@@ -86,7 +67,6 @@ class _Reader(LineReader):
         self._turn = self._cwd = ""
         self._number = 0
         self._has_meta = False
-        self._held: Message | None = None
 
     def read(self, line: Line, reading: Reading) -> Iterator[Message]:
         kind, payload = text_of(line.value.get("type")), line.value.get("payload")
@@ -102,8 +82,8 @@ class _Reader(LineReader):
                 self.note(cwd=self._cwd)
             case "compacted":
                 text = text_of(item.get("message")).strip()
-                if self._held is not None and text.endswith(self._held.text):
-                    self._held = None
+                if self.held is not None and text.endswith(self.held.text):
+                    self.held = None
                 yield from self.rest()
                 if text:
                     yield self._make(Part(Role.SYSTEM, Kind.SUMMARY, text), line)
@@ -111,16 +91,11 @@ class _Reader(LineReader):
                 for message in self._item(item, line, reading):
                     yield from self.rest()
                     if message.role is Role.ASSISTANT and message.kind is Kind.TEXT:
-                        self._held = message
+                        self.held = message
                     else:
                         yield message
             case _ if kind not in _OTHER_LINES:
                 reading.unknown[kind or "without a type"] += 1
-
-    def rest(self) -> Iterator[Message]:
-        held, self._held = self._held, None
-        if held is not None:
-            yield held
 
     def _note_meta(self, meta: Mapping[str, Any]) -> None:
         if self._has_meta:  # a fork repeats the line of the session that it was copied from
@@ -136,27 +111,19 @@ class _Reader(LineReader):
     def _item(self, item: Mapping[str, Any], line: Line, reading: Reading) -> Iterator[Message]:
         kind = text_of(item.get("type"))
         if kind == "message":
-            role, text = text_of(item.get("role")), joined_texts(item.get("content"))
-            if role == "user" and (text := without_injected(text)):
-                yield self._make(Part(Role.USER, Kind.TEXT, text), line)
-            elif role == "assistant" and (text := text.strip()):
-                yield self._make(Part(Role.ASSISTANT, Kind.TEXT, text), line)
+            for part in make_texts(item.get("role"), joined_texts(item.get("content"))):
+                yield self._make(part, line)
         elif kind in _CALLS:
             yield self._make(_call(item, _CALLS[kind]), line)
         elif kind in ("function_call_output", "custom_tool_call_output"):
-            call = Call("", {}, text_of(item.get("call_id")))
-            yield self._make(Part(Role.TOOL, Kind.RESULT, _output(item.get("output")), call), line)
+            yield self._make(make_result(_output(item.get("output")), item.get("call_id")), line)
         elif kind and kind not in _WITHOUT_MESSAGES:
             reading.unknown[f"response_item {kind}"] += 1
         elif not kind:
-            self._note_old(item, reading)
-
-    def _note_old(self, item: Mapping[str, Any], reading: Reading) -> None:
-        """The first line and the states of a rollout of 2025."""
-        if "id" in item and "timestamp" in item:
-            self._note_meta(item)
-        elif "record_type" not in item:
-            reading.unknown["without a type"] += 1
+            if "id" in item and "timestamp" in item:
+                self._note_meta(item)
+            elif "record_type" not in item:
+                reading.unknown["without a type"] += 1
 
     def _make(self, part: Part, line: Line) -> Message:
         self._number += 1
@@ -166,6 +133,19 @@ class _Reader(LineReader):
         return self.make(part, line, id=id, time=time, cwd=self._cwd)
 
 
+class Codex(JsonLineTranscripts):
+    """`sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl` and `archived_sessions/`."""
+
+    name = "codex"
+    title = "Codex"
+    line_reader = _Reader
+
+    def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:
+        """Running and archived sessions."""
+        folder = Path(variables.get("CODEX_HOME") or home / ".codex")
+        return [folder / "sessions", folder / "archived_sessions"]
+
+
 def _call(item: Mapping[str, Any], field: str) -> Part:
     given, arguments = item.get(field), {}
     if isinstance(given, str):
@@ -173,9 +153,7 @@ def _call(item: Mapping[str, Any], field: str) -> Part:
         arguments = arguments or {"input": given}
     else:
         arguments = dict(object_of(given))
-    name = text_of(item.get("name")) or "shell"
-    call = Call(name, arguments, text_of(item.get("call_id")))
-    return Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
+    return make_call(text_of(item.get("name")) or "shell", arguments, item.get("call_id"))
 
 
 def _output(value: object) -> str:

@@ -23,18 +23,17 @@ from memtui.sessions.base import (
     TITLE_CHARS,
     Part,
     Transcripts,
-    describe_call,
-    failed,
+    decode_value,
     joined_texts,
     list_of,
+    make_call,
     make_message,
+    make_result,
+    make_texts,
     object_of,
     text_of,
 )
-from memtui.sessions.injected import without_injected
-from memtui.sessions.json_lines import decode_value
 from memtui.sessions.message import (
-    Call,
     Kind,
     Message,
     Place,
@@ -190,19 +189,15 @@ class Hermes(DatabaseTranscripts):
 
 def _hermes_parts(row: Mapping[str, Any]) -> Iterator[Part]:
     role, text = text_of(row["role"]), joined_texts(row["content"])
-    if role == "user" and (text := without_injected(text)):
-        yield Part(Role.USER, Kind.TEXT, text)
-    elif role == "assistant":
-        if text := text.strip():
-            yield Part(Role.ASSISTANT, Kind.TEXT, text)
+    yield from make_texts(role, text)
+    if role == "assistant":
         calls = decode_value(text_of(row["tool_calls"]).encode("utf-8", "replace"))
-        for called in map(object_of, list_of(calls)):
-            function = object_of(called.get("function"))
+        for call in map(object_of, list_of(calls)):
+            function = object_of(call.get("function"))
             arguments = _arguments(function.get("arguments"))
-            call = Call(text_of(function.get("name")), arguments, text_of(called.get("id")))
-            yield Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
+            yield make_call(function.get("name"), arguments, call.get("id"))
     elif role == "tool":
-        yield Part(Role.TOOL, Kind.RESULT, text, Call("", {}, text_of(row["tool_call_id"])))
+        yield make_result(text, row["tool_call_id"])
 
 
 def _arguments(value: object) -> Mapping[str, Any]:
@@ -277,17 +272,13 @@ class OpenCode(DatabaseTranscripts):
 def _opencode_parts(part: Mapping[str, Any], head: Mapping[str, Any]) -> Iterator[Part]:
     text, kind, role = text_of(part.get("text")).strip(), part.get("type"), head.get("role")
     if kind == "text" and part.get("synthetic") is not True:
-        if role == "user" and (text := without_injected(text)):
-            yield Part(Role.USER, Kind.TEXT, text)
-        elif role == "assistant" and text and head.get("summary") is True:
+        if role == "assistant" and text and head.get("summary") is True:
             yield Part(Role.SYSTEM, Kind.SUMMARY, text)
-        elif role == "assistant" and text:
-            yield Part(Role.ASSISTANT, Kind.TEXT, text)
+        else:
+            yield from make_texts(role, text)
     elif kind == "tool":
-        state, id = object_of(part.get("state")), text_of(part.get("callID"))
-        arguments = object_of(state.get("input"))
-        call = Call(text_of(part.get("tool")), arguments, id)
-        yield Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
+        state, id = object_of(part.get("state")), part.get("callID")
+        yield make_call(part.get("tool"), state.get("input"), id)
         error = text_of(state.get("error"))
-        if output := failed(error) if error else text_of(state.get("output")):
-            yield Part(Role.TOOL, Kind.RESULT, output, Call("", {}, id))
+        if output := error or text_of(state.get("output")):
+            yield make_result(output, id, is_error=bool(error))

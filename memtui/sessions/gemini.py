@@ -15,19 +15,21 @@ from msgspec.structs import replace
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes, walk
 from memtui.sessions.base import (
+    Line,
     LineReader,
     Part,
     WholeTranscripts,
-    describe_call,
-    failed,
+    decode_object,
     joined_texts,
     list_of,
+    make_call,
+    make_result,
+    make_texts,
     object_of,
+    read_lines,
     text_of,
 )
-from memtui.sessions.injected import without_injected
-from memtui.sessions.json_lines import Line, decode_object, read_lines
-from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
+from memtui.sessions.message import Message, Reading, Session, parse_time
 
 _WITHOUT_MESSAGES = frozenset({"info", "error", "warning"})
 _FAILED = ("error", "cancelled")
@@ -130,33 +132,24 @@ class _Reader(LineReader):
             if kind not in _WITHOUT_MESSAGES:
                 reading.unknown[kind or "without a type"] += 1
             return
-        for number, part in enumerate(_parts(value, kind)):
-            yield self.make(part, line, id=f"{id}#{number}" if number else id, time=time)
+        yield from self.make_all(_parts(value, kind), line, id, time=time)
 
 
 def _parts(value: Mapping[str, Any], kind: str) -> Iterator[Part]:
     text = joined_texts(value.get("content")).strip()
-    if kind == "user":
-        if text := without_injected(text):
-            yield Part(Role.USER, Kind.TEXT, text)
-        return
-    if text:
-        yield Part(Role.ASSISTANT, Kind.TEXT, text)
-    for called in map(object_of, list_of(value.get("toolCalls"))):
-        arguments, id = object_of(called.get("args")), text_of(called.get("id"))
-        call = Call(text_of(called.get("name")), arguments, id)
-        yield Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
-        if result := _result(called):
-            result = failed(result) if called.get("status") in _FAILED else result
-            yield Part(Role.TOOL, Kind.RESULT, result, Call("", {}, id))
+    yield from make_texts("user" if kind == "user" else "assistant", text)
+    for call in map(object_of, list_of(value.get("toolCalls")) if kind != "user" else ()):
+        yield make_call(call.get("name"), call.get("args"), call.get("id"))
+        if result := _result(call):
+            yield make_result(result, call.get("id"), is_error=call.get("status") in _FAILED)
 
 
-def _result(called: Mapping[str, Any]) -> str:
+def _result(call: Mapping[str, Any]) -> str:
     """What a tool answered: `resultDisplay`, else the output in the parts of `result`."""
-    if shown := text_of(called.get("resultDisplay")):
+    if shown := text_of(call.get("resultDisplay")):
         return shown
     answers = (
-        object_of(object_of(part).get("functionResponse")) for part in list_of(called.get("result"))
+        object_of(object_of(part).get("functionResponse")) for part in list_of(call.get("result"))
     )
     outputs = (object_of(answer.get("response")) for answer in answers)
     return "\n".join(filter(None, (text_of(output.get("output")) for output in outputs)))

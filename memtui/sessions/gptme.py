@@ -14,19 +14,32 @@ from msgspec.structs import replace
 from memtui.files.reading import walk
 from memtui.sessions.base import (
     JsonLineTranscripts,
+    Line,
     LineReader,
     Part,
-    describe_call,
-    failed,
     list_of,
+    make_call,
+    make_result,
+    make_texts,
     object_of,
     text_of,
 )
-from memtui.sessions.injected import without_injected
-from memtui.sessions.json_lines import Line
-from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
+from memtui.sessions.message import Kind, Message, Reading, Role, Session, parse_time
 
 _CONVERSATION = "conversation.jsonl"
+
+
+class _GptmeReader(LineReader):
+    def read(self, line: Line, reading: Reading) -> Iterator[Message]:
+        role, text = text_of(line.value.get("role")), text_of(line.value.get("content")).strip()
+        time = parse_time(line.value.get("timestamp"))
+        self.note(started=time)
+        for part in make_texts(role, text):
+            yield self.make(part, line, time=time)
+        if role == "system" and line.value.get("hide") is not True and text:
+            yield self.make(Part(Role.TOOL, Kind.RESULT, text), line, time=time)
+        elif role not in ("user", "assistant", "system"):
+            reading.unknown[role or "without a role"] += 1
 
 
 class Gptme(JsonLineTranscripts):
@@ -34,6 +47,7 @@ class Gptme(JsonLineTranscripts):
 
     name = "gptme"
     title = "gptme"
+    line_reader = _GptmeReader
 
     def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:
         """The logs of all conversations."""
@@ -48,7 +62,7 @@ class Gptme(JsonLineTranscripts):
     def reader(self, session: Session) -> LineReader:
         """See `JsonLineTranscripts.reader`."""
         folder = session.path.parent
-        return _GptmeReader(replace(session, id=folder.name, cwd=_workspace(folder)))
+        return super().reader(replace(session, id=folder.name, cwd=_workspace(folder)))
 
 
 def _workspace(folder: Path) -> str:
@@ -57,42 +71,6 @@ def _workspace(folder: Path) -> str:
         return os.readlink(folder / "workspace")
     except OSError:
         return ""
-
-
-class _GptmeReader(LineReader):
-    def read(self, line: Line, reading: Reading) -> Iterator[Message]:
-        role, text = text_of(line.value.get("role")), text_of(line.value.get("content")).strip()
-        time = parse_time(line.value.get("timestamp"))
-        self.note(started=time)
-        if role == "user" and (text := without_injected(text)):
-            yield self.make(Part(Role.USER, Kind.TEXT, text), line, time=time)
-        elif role == "assistant" and text:
-            yield self.make(Part(Role.ASSISTANT, Kind.TEXT, text), line, time=time)
-        elif role == "system" and line.value.get("hide") is not True and text:
-            yield self.make(Part(Role.TOOL, Kind.RESULT, text), line, time=time)
-        elif role not in ("user", "assistant", "system"):
-            reading.unknown[role or "without a role"] += 1
-
-
-class Qwen(JsonLineTranscripts):
-    """`projects/<slug>/chats/<session>.jsonl`, of older builds `tmp/<hash>/chats/`."""
-
-    name = "qwen"
-    title = "Qwen Code"
-
-    def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:
-        """The folders of all projects."""
-        folder = Path(variables.get("QWEN_HOME") or home / ".qwen")
-        return [folder / "projects", folder / "tmp"]
-
-    def files(self, root: Path) -> Iterator[Path]:
-        """All chats."""
-        paths = (Path(entry.path) for entry in walk(root, (".jsonl",)))
-        return (path for path in paths if path.parent.name == "chats")
-
-    def reader(self, session: Session) -> LineReader:
-        """See `JsonLineTranscripts.reader`."""
-        return _QwenReader(session)
 
 
 class _QwenReader(LineReader):
@@ -105,27 +83,39 @@ class _QwenReader(LineReader):
                 reading.unknown[kind or "without a type"] += 1
             return
         id, parent = text_of(value.get("uuid")), text_of(value.get("parentUuid"))
-        parts = list_of(object_of(value.get("message")).get("parts"))
-        for number, part in enumerate(filter(None, (_part(object_of(p), kind) for p in parts))):
-            made = f"{id}#{number}" if number else id
-            yield self.make(part, line, id=made, parent=parent, time=time)
+        given = list_of(object_of(value.get("message")).get("parts"))
+        parts = (part for each in map(object_of, given) for part in _parts(each, kind))
+        yield from self.make_all(parts, line, id, parent=parent, time=time)
 
 
-def _part(part: Mapping[str, object], kind: str) -> Part | None:
-    text = text_of(part.get("text")).strip()
-    called, answer = object_of(part.get("functionCall")), object_of(part.get("functionResponse"))
+class Qwen(JsonLineTranscripts):
+    """`projects/<slug>/chats/<session>.jsonl`, of older builds `tmp/<hash>/chats/`."""
+
+    name = "qwen"
+    title = "Qwen Code"
+    line_reader = _QwenReader
+
+    def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:
+        """The folders of all projects."""
+        folder = Path(variables.get("QWEN_HOME") or home / ".qwen")
+        return [folder / "projects", folder / "tmp"]
+
+    def files(self, root: Path) -> Iterator[Path]:
+        """All chats."""
+        paths = (Path(entry.path) for entry in walk(root, (".jsonl",)))
+        return (path for path in paths if path.parent.name == "chats")
+
+
+def _parts(part: Mapping[str, object], kind: str) -> Iterator[Part]:
+    call, answer = object_of(part.get("functionCall")), object_of(part.get("functionResponse"))
     if part.get("thought") is True:
-        return None
-    if called:
-        arguments = object_of(called.get("args"))
-        call = Call(text_of(called.get("name")), arguments, text_of(called.get("id")))
-        return Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
-    if answer:
+        return
+    if call:
+        yield make_call(call.get("name"), call.get("args"), call.get("id"))
+    elif answer:
         response = object_of(answer.get("response"))
         error = text_of(response.get("error"))
-        result = failed(error) if error else text_of(response.get("output"))
-        return Part(Role.TOOL, Kind.RESULT, result, Call("", {}, text_of(answer.get("id"))))
-    if kind == "user":
-        text = without_injected(text)
-    role = Role.USER if kind == "user" else Role.ASSISTANT
-    return Part(role, Kind.TEXT, text) if text else None
+        text = error or text_of(response.get("output"))
+        yield make_result(text, answer.get("id"), is_error=bool(error))
+    else:
+        yield from make_texts("user" if kind == "user" else "assistant", text_of(part.get("text")))

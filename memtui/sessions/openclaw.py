@@ -17,20 +17,22 @@ from typing import Any
 from memtui.files.reading import walk
 from memtui.sessions.base import (
     HEAD_LINES,
+    LONGEST_LINE,
     JsonLineTranscripts,
+    Line,
     LineReader,
     Part,
-    describe_call,
-    failed,
+    decode_object,
     joined_texts,
     list_of,
+    make_call,
+    make_result,
+    make_texts,
     object_of,
     text_of,
 )
 from memtui.sessions.databases import read_database, select, share_of
-from memtui.sessions.injected import without_injected
-from memtui.sessions.json_lines import LONGEST_LINE, Line, decode_object
-from memtui.sessions.message import Call, Kind, Message, Reading, Role, Session, parse_time
+from memtui.sessions.message import Kind, Message, Reading, Role, Session, parse_time
 
 _LEFT_OUT = (".checkpoint.", ".deleted", ".reset", ".bak")
 """Parts of the names of copies that the program keeps."""
@@ -61,12 +63,32 @@ _WINDOWS = (
 _EVENTS = ("rowid", "event_json", "event_zstd")
 
 
+class _Reader(LineReader):
+    def read(self, line: Line, reading: Reading) -> Iterator[Message]:
+        value = line.value
+        kind, id = text_of(value.get("type")), text_of(value.get("id"))
+        parent, time = text_of(value.get("parentId")), parse_time(value.get("timestamp"))
+        parts = list[Part]()
+        if kind == "session":
+            above = text_of(value.get("parentSession")).rpartition("/")[2].removesuffix(".jsonl")
+            self.note(cwd=text_of(value.get("cwd")), started=time, parent=above)
+        elif kind in ("compaction", "branch_summary"):
+            if text := text_of(value.get("summary")).strip():
+                parts = [Part(Role.SYSTEM, Kind.SUMMARY, text)]
+        elif kind == "message":
+            parts = list(_parts(object_of(value.get("message"))))
+        elif kind not in _WITHOUT_MESSAGES:
+            reading.unknown[kind or "without a type"] += 1
+        yield from self.make_all(parts, line, id, parent=parent, time=time)
+
+
 class OpenClaw(JsonLineTranscripts):
     """`agents/<agent>/agent/openclaw-agent.sqlite`, of older builds
     `agents/<agent>/sessions/<id>.jsonl`."""
 
     name = "openclaw"
     title = "OpenClaw"
+    line_reader = _Reader
     retention = "OpenClaw deletes or archives sessions after 30 days (session.maintenance)"
     retention_days = 30
     retention_setting = "session.maintenance.pruneAfter"
@@ -126,10 +148,6 @@ class OpenClaw(JsonLineTranscripts):
         read = read_database(session.path, lambda c: list(_events(c, session.id, reading)))
         yield from (line for line in read if line.offset > start)
 
-    def reader(self, session: Session) -> LineReader:
-        """See `JsonLineTranscripts.reader`."""
-        return _Reader(session)
-
 
 def _events(
     connection: sqlite3.Connection, session: str, reading: Reading, limit: str = ""
@@ -176,64 +194,22 @@ class Pi(JsonLineTranscripts):
 
     name = "pi"
     title = "pi"
+    line_reader = _Reader
 
     def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:
         """The sessions of all projects."""
         return [Path(variables.get("PI_CODING_AGENT_DIR") or home / ".pi" / "agent") / "sessions"]
 
-    def files(self, root: Path) -> Iterator[Path]:
-        """All transcripts."""
-        return (Path(entry.path) for entry in walk(root, (".jsonl",)))
-
-    def reader(self, session: Session) -> LineReader:
-        """See `JsonLineTranscripts.reader`."""
-        return _Reader(session)
-
-
-class _Reader(LineReader):
-    def read(self, line: Line, reading: Reading) -> Iterator[Message]:
-        value = line.value
-        kind = text_of(value.get("type"))
-        time = parse_time(value.get("timestamp"))
-        if kind == "session":
-            above = text_of(value.get("parentSession")).rpartition("/")[2].removesuffix(".jsonl")
-            self.note(cwd=text_of(value.get("cwd")), started=time, parent=above)
-        elif kind in ("compaction", "branch_summary"):
-            text = text_of(value.get("summary")).strip()
-            if text:
-                yield self._make(Part(Role.SYSTEM, Kind.SUMMARY, text), line, 0)
-        elif kind == "message":
-            for number, part in enumerate(_parts(object_of(value.get("message")))):
-                yield self._make(part, line, number)
-        elif kind not in _WITHOUT_MESSAGES:
-            reading.unknown[kind or "without a type"] += 1
-
-    def _make(self, part: Part, line: Line, number: int) -> Message:
-        id = text_of(line.value.get("id"))
-        return self.make(
-            part,
-            line,
-            id=f"{id}#{number}" if number else id,
-            parent=text_of(line.value.get("parentId")),
-            time=parse_time(line.value.get("timestamp")),
-        )
-
 
 def _parts(message: Mapping[str, Any]) -> Iterator[Part]:
     role, content = text_of(message.get("role")), message.get("content")
-    if role == "user":
-        if text := without_injected(joined_texts(content)):
-            yield Part(Role.USER, Kind.TEXT, text)
-    elif role == "toolResult":
-        call = Call("", {}, text_of(message.get("toolCallId")))
-        text = joined_texts(content)
-        text = failed(text) if message.get("isError") is True else text
-        yield Part(Role.TOOL, Kind.RESULT, text, call)
+    if role == "toolResult":
+        is_error = message.get("isError") is True
+        yield make_result(joined_texts(content), message.get("toolCallId"), is_error=is_error)
+    elif role == "user":
+        yield from make_texts(role, joined_texts(content))
     elif role == "assistant":
-        if text := joined_texts(content, "text").strip():
-            yield Part(Role.ASSISTANT, Kind.TEXT, text)
+        yield from make_texts(role, joined_texts(content, "text"))
         for block in map(object_of, list_of(content)):
             if block.get("type") == "toolCall":
-                arguments = object_of(block.get("arguments"))
-                call = Call(text_of(block.get("name")), arguments, text_of(block.get("id")))
-                yield Part(Role.ASSISTANT, Kind.CALL, describe_call(arguments), call)
+                yield make_call(block.get("name"), block.get("arguments"), block.get("id"))

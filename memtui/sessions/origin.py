@@ -190,15 +190,12 @@ def does_write(call: Call, file: str, text: str) -> bool:
     if not text or name not in FILE_TOOLS | MEMORY_TOOLS:
         return False
     given = list(_texts(call.arguments))
-    if name in FILE_TOOLS and not any(_names_file(each, file) for each in given):
+    if name in FILE_TOOLS and not any(
+        bool(file) and (os.path.normpath(each) == file or file in each) for each in given
+    ):
         return False
     plain = [_plain(each) for each in given]
     return any(each == text or (len(text) >= SHORTEST_PART and text in each) for each in plain)
-
-
-def _names_file(text: str, file: str) -> bool:
-    """Whether an argument is the path, or a command or a patch that holds it."""
-    return bool(file) and (os.path.normpath(text) == file or file in text)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -17,8 +17,7 @@ from msgspec import Struct
 
 from memtui.errors import UnreadableFile
 from memtui.files.reading import read_bytes
-from memtui.sessions.base import Transcripts, object_of, text_of
-from memtui.sessions.json_lines import decode_value, read_lines
+from memtui.sessions.base import Transcripts, decode_value, object_of, read_lines, text_of
 from memtui.sessions.message import Reading, Session, parse_time
 from memtui.sessions.programs import PROGRAMS
 

@@ -168,16 +168,13 @@ class FileStore(Store):
         if memory is None:
             return ""
         if act is Act.HIDE:
-            return self._why_not_hidden(memory)
+            if memory.status != "active":
+                return f"it is {memory.status} already"
+            return "" if self.refusal(Act.RETIRE, memory) else "its format can retire it"
         is_native = act not in plans.SIDECAR_ACTS
         return self.acts.not_on(act, memory) or (
             explain_read_only_file(memory) if is_native else ""
         )
-
-    def _why_not_hidden(self, memory: Memory) -> str:
-        if memory.status != "active":
-            return f"it is {memory.status} already"
-        return "" if self.refusal(Act.RETIRE, memory) else "its format can retire it"
 
     def plan(self, change: Change, view: StoreView) -> Plan:
         """The exact edits of a change. Raises Refused, Conflict or RefError; writes nothing."""

@@ -117,15 +117,16 @@ def uuid_of(store: str, id: str) -> str:
     try:
         return str(uuid.UUID(id))
     except ValueError:
-        return str(uuid.uuid5(_NAMESPACE, _clean(f"{store}:{id}")))
+        return str(uuid.uuid5(_NAMESPACE, encodable(f"{store}:{id}")))
 
 
 def short_hash(ref: str, digits: int) -> str:
     """Hex digits derived from a ref."""
-    return hashlib.sha256(_clean(ref).encode()).hexdigest()[:digits]
+    return hashlib.sha256(encodable(ref).encode()).hexdigest()[:digits]
 
 
-def _clean(text: str) -> str:
+def encodable(text: str) -> str:
+    """Replace what UTF-8 cannot hold."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -17,7 +17,7 @@ from memtui.model import CURRENT, IMPORTANCES, KINDS, STATUSES
 from memtui.query import REGEX, Condition, Group, Node, Operator, Query, Range, Sort, Term, TermKind
 from memtui.query import has_terms as looks_for_text
 from memtui.search import analysis
-from memtui.search.filters import make_matcher, match_names
+from memtui.search.filters import make_matcher, match_names, whole_label
 from memtui.search.query_terms import QueryTerm, analyze_terms, join_neighbours
 from memtui.stores.queryable import Position
 from memtui.team.rows import TABLE, Table
@@ -271,7 +271,8 @@ class _Compiler:
             case "entity":
                 return self._lexemes(ENTITY, values)
             case "store":
-                return TRUE if match_names((self.label,), make_matcher(values)).all() else FALSE
+                is_own = make_matcher([whole_label(value, (self.label,)) for value in values])
+                return TRUE if is_own(self.label.casefold()) else FALSE
             case "status":
                 return _any_of("m.status", _matching(STATUSES, values))
             case "kind":

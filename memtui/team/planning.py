@@ -90,24 +90,44 @@ class Planner:
         ends = status != "active"
         return plan_one(change, memory, self._put(memory, values), ends=ends)
 
-    def revert(self, former: FormerVersion) -> Plan:
-        """The edits that make a memory what it was before a change; it may be gone."""
-        memory, wanted = former.memory, {name: former.row[name] for name in COLUMNS}
+    def revert(self, former: FormerVersion, following: FormerVersion | None) -> Plan:
+        """The edits that take back what one change wrote, and leave what was changed since.
+
+        Args:
+            former: The memory before the change.
+            following: The same before the next change of it; None: there was none.
+
+        Raises:
+            Conflict: Something that the change wrote is not there any more.
+        """
+        memory = former.memory
         row = self._read_rows([memory.id]).get(memory.id)
-        known: Sequence[Link] = ()
-        edits: list[Edit] = []
+        change, key = Change(Act.EDIT, self.label, memory.ref), {"id": memory.id}
+        if (row is None) != (former.act == "delete"):
+            what = "removed it" if row is None else "made it again"
+            raise Conflict(f"{OTHERS} {what} since then", where=memory.ref)
         if row is None:
-            edits.append(self._edit(MEMORIES, {"id": memory.id}, None, wanted))
-        else:
-            known = of_columns(row, self.label, self.root).links
-            after = {name: value for name, value in wanted.items() if row[name] != value}
-            before = {name: row[name] for name in after}
-            edits += [self._edit(MEMORIES, {"id": memory.id}, before, after)] if after else []
-        gone = [link for link in known if link not in memory.links]
-        edits += [self._link_edit(memory.id, link, is_new=False) for link in gone]
-        back = [link for link in memory.links if link not in known]
-        edits += [self._link_edit(memory.id, link) for link in back]
-        change = Change(Act.EDIT, self.label, memory.ref)
+            edits = [self._edit(MEMORIES, key, None, {n: former.row[n] for n in COLUMNS})]
+            edits += [self._link_edit(memory.id, link) for link in memory.links]
+            return plan_one(change, memory, tuple(edits))
+        links = of_columns(row, self.label, self.root).links
+        written: Mapping[str, Any] = row if following is None else following.row
+        after = links if following is None else following.memory.links
+        names = [name for name in COLUMNS if written[name] != former.row[name]]
+        others = [name for name in names if row[name] != written[name]]
+        added = [link for link in after if link not in memory.links]
+        gone = [link for link in memory.links if link not in after]
+        changed = [name for name in others if name != "updated"]
+        if any((link in links) == (link in gone) for link in (*added, *gone)):
+            changed.append("links")
+        if changed:
+            what = f"{OTHERS} changed its {', '.join(changed)} since then"
+            raise Conflict(what, where=memory.ref)
+        kept = [name for name in names if name not in others]
+        before, back = ({name: each[name] for name in kept} for each in (row, former.row))
+        edits = [self._edit(MEMORIES, key, before, back)] if kept else []
+        edits += [self._link_edit(memory.id, link, is_new=False) for link in added]
+        edits += [self._link_edit(memory.id, link) for link in gone]
         return plan_one(change, memory, tuple(edits))
 
     # ---- rows -----------------------------------------------------------------------------------

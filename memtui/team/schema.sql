@@ -88,10 +88,16 @@ create or replace function memtui.before_change() returns trigger language plpgs
 declare
     path text[];
     said text;
+    agent text := left(nullif(current_setting('memtui.agent', true), ''), 100);
+    who text := session_user || coalesce(' with ' || agent, '');
 begin
-    if tg_op <> 'INSERT' then
-        insert into memtui.versions (id, team, act, version, former)
-            select old.id, old.team, lower(tg_op), old.version,
+    if tg_op = 'INSERT' then
+        if new.author = session_user then
+            new.author := who;
+        end if;
+    else
+        insert into memtui.versions (id, team, act, who, version, former)
+            select old.id, old.team, lower(tg_op), who, old.version,
                 to_jsonb(old) - 'words' - 'changed' || jsonb_build_object('links', coalesce(
                     (select jsonb_agg(to_jsonb(l) - 'id') from memtui.links l where l.id = old.id),
                     '[]'));

@@ -326,11 +326,14 @@ class TeamStore(QueryableStore):
         return self._former("v.at > %s", "v.number desc", (time, limit))
 
     def plan_revert(self, former: FormerVersion) -> Plan:
-        """The edits that make a memory again what it was, whoever changed it. Raises Conflict."""
+        """The edits that take back a change, whoever made it. Raises Conflict."""
         self.connection.connect()
         if self.read_only:
             raise Refused(self.read_only, where=str(self.root))
-        return Planner(str(self.root), self.label, self._rows, None, self.now()).revert(former)
+        values = (former.memory.id, former.number, 1)
+        following = self._former("v.id = %s and v.number > %s", "v.number", values)
+        planner = Planner(str(self.root), self.label, self._rows, None, self.now())
+        return planner.revert(former, following[0] if following else None)
 
     # ---- what others change ---------------------------------------------------------------------
 

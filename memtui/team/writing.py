@@ -7,6 +7,7 @@ of whoever is connected: history and undo hold for everybody, whichever program 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -34,6 +35,9 @@ _COLUMNS = {
 }
 """Table -> the columns that are written; the last one is LangGraph's."""
 _JSON = ("extra", "value")
+_DATES = ("updated", "updated_at")
+"""Columns that every change sets. Another value there is no conflict, since somebody else may have
+changed another field; the later time is kept."""
 
 
 def write(
@@ -47,6 +51,7 @@ def write(
     name, intended = row_name(edits[0]), ""
     try:
         with connection.transaction() as open_one:
+            open_one.execute("select set_config('memtui.agent', %s, true)", (recorder.agent,))
             before = row_digest(_row(open_one, edits[0]))
             for edit in edits:
                 _write(open_one, edit)
@@ -98,7 +103,8 @@ def _where(edit: Edit) -> sql.Composable:
 def _write(connection: psycopg.Connection[Any], edit: Edit) -> None:
     row = _row(connection, edit)
     before: Mapping[str, Any] = edit.before or {}
-    is_same = row is not None and all(row[name] == before[name] for name in before)
+    compared = [name for name in before if edit.after is None or name not in _DATES]
+    is_same = row is not None and all(row[name] == before[name] for name in compared)
     if is_same if edit.before is None else not is_same:
         raise row_conflict(edit, row)
     table = _table(edit)
@@ -106,10 +112,14 @@ def _write(connection: psycopg.Connection[Any], edit: Edit) -> None:
         text = sql.SQL("delete from {} where {}").format(table, _where(edit))
         connection.execute(text, tuple(edit.row.values()))
         return
-    values = {name: _bound(name, value) for name, value in edit.after.items()}
+    after = dict(edit.after)
+    for name in _DATES:
+        if row is not None and name in before and row[name] != before[name]:
+            after[name] = max(row[name], after[name], key=datetime.fromisoformat)
+    values = {name: _bound(name, value) for name, value in after.items()}
     casts = {name: _CASTS.get(name, "") for name in values}
     if edit.table == MEMORIES:
-        whole = {**_DEFAULTS, **(row or {}), **edit.after}
+        whole = {**_DEFAULTS, **(row or {}), **after}
         values["words"], casts["words"] = to_tsvector(of_columns(whole, "", "")), "tsvector"
     marks = [sql.SQL(f"%s::{casts[name]}" if casts[name] else "%s") for name in values]
     columns = [sql.Identifier(name) for name in values]

@@ -34,6 +34,8 @@ class ActionContext(NamedTuple):
     """The open stores hold a memory, whether it is shown or not."""
     has_memory: bool = False
     """The cursor of the list stands on a memory."""
+    why_none: str = "no memory is selected"
+    """Said where it does not."""
     openable: bool = True
     """The focused pane has something that can be opened or chosen."""
     marked: int = 0
@@ -136,12 +138,15 @@ def _needs(field: str, reason: str) -> Allowed:
 
 _HAS_STORES = _needs("stores", "no store is open")
 _HAS_MEMORIES = _needs("has_memories", "there are no memories yet")
-_HAS_MEMORY = _needs("has_memory", "no memory is selected")
 _HAS_TARGETS = _needs("targets", "this memory refers to no other")
 
 
+def _has_memory(now: ActionContext) -> str:
+    return "" if now.has_memory else now.why_none
+
+
 def _is_present(now: ActionContext) -> str:
-    return now.past or _HAS_MEMORY(now)
+    return now.past or _has_memory(now)
 
 
 _HAS_MATCH = _needs("has_match", "the detail shows no match of a search")
@@ -270,15 +275,15 @@ ACTIONS: tuple[Action, ...] = (
         allowed=_HAS_MEMORIES),
     _action("order.then", "ctrl+v", "then by", "Sort by a further key"),
     _action("mark", "space", "mark", "Mark / unmark", (Pane.MEMORIES,), (Pane.MEMORIES,),
-        _HAS_MEMORY),
+        _has_memory),
     _action("mark.range", "v", "range", "Mark a range with the cursor; again to end it",
-        (Pane.MEMORIES,), (Pane.MEMORIES,), _HAS_MEMORY),
+        (Pane.MEMORIES,), (Pane.MEMORIES,), _has_memory),
     _action("mark.down", "shift+down", "mark down", "Mark a range downwards", (Pane.MEMORIES,), (),
-        _HAS_MEMORY),
+        _has_memory),
     _action("mark.up", "shift+up", "mark up", "Mark a range upwards", (Pane.MEMORIES,), (),
-        _HAS_MEMORY),
+        _has_memory),
     _action("mark.all", "a", "mark all", "Mark all / none", (Pane.MEMORIES,), (),
-        _HAS_MEMORY),
+        _has_memory),
     _action("follow", "}", "next reference", "Go to the next reference", (Pane.DETAIL,),
         (Pane.DETAIL,), _HAS_TARGETS),
     _action("follow.back", "{", "previous reference", "Go to the previous reference",
@@ -288,44 +293,44 @@ ACTIONS: tuple[Action, ...] = (
     _action("forward", "]", "forward", "Forward again, after going back", _PANES,
         (Pane.DETAIL,), _needs("can_go_forward", "there is nowhere to go forward to")),
     _action("detail.raw", "=", "raw", "Show the text as it is written / with Markdown rendered",
-        _ON_MEMORY, (Pane.DETAIL,), _HAS_MEMORY),
+        _ON_MEMORY, (Pane.DETAIL,), _has_memory),
     _action("detail.fields", ".", "raw fields", "Show / hide the raw fields", _ON_MEMORY,
-        (Pane.DETAIL,), _HAS_MEMORY),
+        (Pane.DETAIL,), _has_memory),
     _action("secrets", "!", "secrets", "Show secrets / mask them again"),
     _action("history", "H", "history", "History: earlier and later versions", _ON_MEMORY,
-        _ON_MEMORY, _HAS_MEMORY),
+        _ON_MEMORY, _has_memory),
     _action("graph", "O", "links", "Links: show what this memory or entity is linked to",
-        (Pane.ENTITIES, *_ON_MEMORY), (Pane.ENTITIES, *_ON_MEMORY), _HAS_MEMORY),
+        (Pane.ENTITIES, *_ON_MEMORY), (Pane.ENTITIES, *_ON_MEMORY), _has_memory),
     _action("learned", "J", "learned",
         "Learned: go to the words in a session that taught this memory", _ON_MEMORY,
         (Pane.DETAIL,), _needs("has_learned", "no session is known that taught this memory")),
     _action("source", "o", "source", "Open its file in $EDITOR", _ON_MEMORY, _ON_MEMORY,
         _is_present),
     _action("pager", "$", "pager", "Read its text in $PAGER", _ON_MEMORY, (),
-        _HAS_MEMORY),
+        _has_memory),
     _action("similar", "M", "similar", "Similar memories", _ON_MEMORY, (Pane.DETAIL,),
-        _HAS_MEMORY),
+        _has_memory),
     _action("why", "w", "why", "Explain the rank of this match", _ON_MEMORY, _ON_MEMORY,
         _needs("ranked", "search first: only matches, best match first, have a rank")),
     _action("copy", "y", "copy", "Copy text without hidden characters, secrets as shown",
         _ON_MEMORY, _ON_MEMORY,
-        _HAS_MEMORY),
+        _has_memory),
     _action("copy.exact", "Y", "copy exactly",
         "Copy text exactly, hidden characters and secrets included",
-        _ON_MEMORY, (), _HAS_MEMORY),
+        _ON_MEMORY, (), _has_memory),
     _action("fresh", "ctrl+n", "next new", "Go to the next new memory",
         allowed=_needs("fresh", "nothing is new since you last looked")),
     _action("changed", "N", "what changed",
         "What changed since I last looked, or between two times"),
     _action("copy.as", "ctrl+y", "copy as", "Copy as text, Markdown, JSON or reference",
-        _ON_MEMORY, (), _HAS_MEMORY),
+        _ON_MEMORY, (), _has_memory),
     _action("compare", "|", "compare", "Compare two marked memories side by side", _ON_MEMORY,
         (Pane.MEMORIES,), _has_pair),
     _action("bookmark", "m", "bookmark", "Set a bookmark: then a letter", _ON_MEMORY, (),
-        _HAS_MEMORY),
+        _has_memory),
     _action("bookmark.go", "'", "go to bookmark", "Go to a bookmark: then its letter"),
     _action("url", "ctrl+g", "open URL", "Open a web address of the text, after asking",
-        _ON_MEMORY, (), _HAS_MEMORY),
+        _ON_MEMORY, (), _has_memory),
     _action("collapse", "left h", "collapse", "Collapse, or go to the parent", (Pane.ENTITIES,),
         palette=False),
     _action("expand", "right l", "expand", "Expand", (Pane.ENTITIES,), (Pane.ENTITIES,),

@@ -37,10 +37,10 @@ from memtui.tui.output import (
     BLANK_TERMINAL,
     CompositorUpdate,
     NearestColours,
+    OutputFilter,
     ShownLines,
     draw_lines,
 )
-from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.widgets.line_api import SelectableText, SelectingScreen, ThemedWidget
 
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.store_catalog import StoreCatalog
     from memtui.tui.appearance import Palette
-    from memtui.tui.choices import Choice
     from memtui.tui.first_frame import TakenTerminal
+    from memtui.tui.view_state import Choice
 
 Answer = TypeVar("Answer")
 CLOSED_DIALOGS = 10
@@ -383,21 +383,18 @@ class MemtuiApp(App[None]):
     ) -> None:
         self.is_ending = True
         self.key_queue.stop()
-        self._keep_drafts()
-        super().exit(result, return_code, message)
-
-    def wait_for_writes(self) -> None:
-        """Wait for jobs that write, once the screens are gone."""
-        if hasattr(self, "browse"):  # it ended before there was a screen otherwise
-            self.browse.worker.jobs.wait()
-
-    def _keep_drafts(self) -> None:
         for screen in self.screen_stack:
             if isinstance(screen, SelectingScreen):
                 try:
                     self.has_draft |= screen.keep_draft(last=True)
                 except Exception as error:
                     self.fault = self.fault or error
+        super().exit(result, return_code, message)
+
+    def wait_for_writes(self) -> None:
+        """Wait for jobs that write, once the screens are gone."""
+        if hasattr(self, "browse"):  # it ended before there was a screen otherwise
+            self.browse.worker.jobs.wait()
 
     def end_by(self, number: signal.Signals) -> None:
         if not self._can_keep_session:

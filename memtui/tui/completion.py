@@ -134,16 +134,11 @@ def _candidates(name: str, beginning: str, found: Counts, known: Vocabulary) -> 
     near = chain(frequent, closed)
     yield from (value for value in near if value.casefold().startswith(beginning))
     if name == "entity" and beginning:
-        yield from _parts(beginning, found)
+        for path in islice(found.get("entity", {}), MAX_FREQUENT):
+            for part in path.split("/")[1:]:
+                if part.casefold().startswith(beginning):
+                    yield part
     yield from islice(known.starting(name, beginning), MAX_KNOWN)
-
-
-def _parts(beginning: str, found: Counts) -> Iterator[str]:
-    """Parts of entity paths, which name them too: `alice` of `people/alice`."""
-    for path in islice(found.get("entity", {}), MAX_FREQUENT):
-        for part in path.split("/")[1:]:
-            if part.casefold().startswith(beginning):
-                yield part
 
 
 def _is_typable(value: str) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from difflib import SequenceMatcher
 from enum import StrEnum
-from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,7 +29,7 @@ from memtui.model import Memory
 from memtui.progress import Cancelled
 from memtui.query import Query
 from memtui.stores.base import Store
-from memtui.tui.jobs import Failed, Job
+from memtui.tui.jobs import Job
 
 
 class PackRequest(Struct, frozen=True):
@@ -67,26 +66,6 @@ class BuiltPack(Struct, frozen=True):
     """The types of all memories in use, with their number."""
     projects: Mapping[str, tuple[str, ...]]
     """The projects and branches to choose from, each with the programs that know it."""
-
-
-class PackHost(Protocol):
-    """What the context screen calls, implemented by `controllers.context.ContextActions`."""
-
-    def build(
-        self,
-        request: PackRequest,
-        former: BuiltPack | None,
-        done: Callable[[BuiltPack], object],
-        failed: Failed,
-    ) -> None: ...
-    def as_of(self) -> str: ...
-    def stop(self) -> None: ...
-    def is_stale(self, built: BuiltPack) -> bool: ...
-    def choose(self, entry: PackEntry | None) -> None: ...
-    def refusal(self, action_id: str) -> str: ...
-    def act(self, action_id: str) -> None: ...
-    def copy(self, pack: Pack, *, exact: bool) -> None: ...
-    def save(self, pack: Pack) -> None: ...
 
 
 class _CancellableSource:

@@ -58,8 +58,9 @@ LONGEST_SHOWING = 1.0
 """Seconds for which reading waits until the screen shows what was read so far."""
 TYPING_REST = 0.08
 """Seconds without a letter after which queried stores count what they found by day."""
-FOLLOW_SECONDS, FOLLOW_PAUSE, RETRY_SECONDS = 30.0, 0.05, 2.0
-"""For which a queried store is waited for to change; between two changes; after a failure."""
+FOLLOW_SECONDS, FOLLOW_PAUSE, RETRY_SECONDS = 1.0, 0.05, 2.0
+"""For which a queried store is waited for to change, after which its thread ends with the screen;
+between two changes; after a failure."""
 READ_AT_ONCE = 1_024
 """Memories between two reports of progress."""
 MAX_TAGGED = 500

@@ -346,13 +346,14 @@ class MemoryDetail(NamedTuple):
         file = _place(memory.origin, self.root)
         updated = memory.updated if memory.updated != memory.created else None
         read_by = memory.extra.get(READ_BY)
+        source = memory.dated_by
         pairs = [
             *zip(("Learned", "Used"), self.learned, strict=True),
             ("Entity", ", ".join((memory.entity, *memory.also_entities))),
             ("Tags", ", ".join(memory.tags)),
             ("Created", self._time(memory.created) if memory.created else ""),
             ("Updated", self._time(updated) if updated else ""),
-            ("Dated", _dated(memory)),
+            ("Dated", "" if source in ("", "its own time") else f"by {source}"),
             ("Text", memory.later_text),
             ("Confidence", "" if memory.confidence is None else f"{memory.confidence:g}"),
             ("Source", memory.source),
@@ -483,12 +484,6 @@ def split_parts(content: str, *, markdown: bool = False) -> list[str]:
         part.append(line)
         size += len(line) + 1
     return [*parts, "\n".join(part)]
-
-
-def _dated(memory: Memory) -> str:
-    """Where the date is from; "" for a time of its own."""
-    source = memory.dated_by
-    return "" if source in ("", "its own time") else f"by {source}"
 
 
 def _line(*segments: Segment, ref: str = "") -> DetailLine:

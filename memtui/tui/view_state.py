@@ -15,6 +15,7 @@ from memtui.query import Condition, Operator, Query, Sort, TimeCondition
 if TYPE_CHECKING:
     from memtui.library.result_window import ResultWindow
 
+
 ORDERS = (Sort.OLD, Sort.IMPORTANCE, Sort.PRIORITY, Sort.SALIENCE, Sort.USED)
 """Orders to choose from, beside the usual one."""
 ORDER_WORDS = {
@@ -317,3 +318,19 @@ def _without_place(memory: Memory) -> Memory:
     by_file = memory.extra.get(FILE_TIME_KEY) == FILE_TIME
     updated = None if by_file else memory.updated
     return replace(memory, origin=Place(""), also=(), extra=extra, updated=updated)
+
+
+class Choice(NamedTuple):
+    """One line of a list to choose from."""
+
+    value: str
+    words: str
+    number: int | None = None
+    """Shown at the right, such as how many memories have the value."""
+    chosen: bool = False
+    note: str = ""
+    sign: str = ""
+    tail: str = ""
+    """Shown there instead: a key."""
+    field: str = ""
+    """The filter field whose colours its glyph takes."""

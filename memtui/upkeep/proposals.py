@@ -177,6 +177,8 @@ class Proposal(Struct, frozen=True):
     """What was found in the memory, where the title begins with it."""
     fingerprint: str = ""
     """Digest of its memories as they were; empty if it has none."""
+    agent: str = ""
+    """The agent that proposes it; "" for a finding of memtui. Untrusted text."""
 
     @property
     def is_hint(self) -> bool:

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from memtui import config, paths
 from memtui.config import Settings
-from memtui.sessions.chosen import turn_on
+from memtui.sessions.programs import turn_on
 from tests.secrets_for_tests import TOKEN
 from tests.unit.sessions.transcripts import claude_line, write_lines
 

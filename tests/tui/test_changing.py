@@ -12,10 +12,9 @@ from textual import events
 
 from memtui.changes import Act, Change
 from memtui.library import Library
-from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen
+from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen, MergeScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.log import ActionList, LogScreen
-from memtui.tui.dialogs.merge import MergeScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memtui.changes import FileDiff
 from memtui.tui.diff_lines import count_lines, diff_files
-from memtui.tui.sanitizing import DANGEROUS, InputSanitizer
+from memtui.tui.output import DANGEROUS, InputSanitizer
 
 ANY_TEXT = st.text(
     st.one_of(

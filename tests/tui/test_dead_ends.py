@@ -12,7 +12,7 @@ from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.link import LinkScreen
 from memtui.tui.dialogs.log import LogScreen
 from memtui.tui.dialogs.picker import SavedFilterPicker
-from memtui.tui.entity_paths import NO_PATHS, Target
+from memtui.tui.widgets.entity_tree import NO_PATHS, Target
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 
 from .sample_stage import changing

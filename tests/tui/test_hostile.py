@@ -12,7 +12,7 @@ from rich.style import Style
 from textual.color import Color
 
 from memtui import paths
-from memtui.tui.sanitizing import DANGEROUS, OutputFilter
+from memtui.tui.output import DANGEROUS, OutputFilter
 from tests.unit.sessions.transcripts import WRITERS, write_hostile
 
 from .gallery import leave

@@ -120,7 +120,7 @@ async def test_rows_on_their_way_are_painted_and_filled(tmp_path: Path) -> None:
         assert "Memory " not in on.text()
         assert "····" in on.text()
         assert on.browse.memories.memory is None
-        assert on.browse.refusal("edit")
+        assert on.browse.refusal("history") == "this memory is on its way"
         store.gate.set()
         await on.sees("Memory 1999 about")
         assert "about 100 %" in on.text()
@@ -171,7 +171,9 @@ async def test_a_store_that_goes_away_leaves_its_pages_and_says_so(tmp_path: Pat
         library, memory = on.browse.worker.library, on.browse.memories.memory
         assert library is not None
         assert memory is not None
-        assert "does not answer" in library.refusal(Act.EDIT, memory)
+        name = library.names.of("team")
+        assert f"{name} does not answer" in library.refusal(Act.EDIT, memory)
+        assert f"{name} IS NOT CONNECTED" in on.text()
         await on.press("slash")
         await on.type("release")
         await on.sees("release")
@@ -243,7 +245,6 @@ async def test_the_counts_come_after_the_hits_and_move_nothing(tmp_path: Path) -
             await asyncio.sleep(0.01)
         shown, hits = on.browse.memories, list(on.browse.memories.slots)
         assert on.browse.counted is about, "the counts of before until there are others"
-        await on.handle("down", "down")
         before, lines = shown.position, list_lines(on.text())
         assert len(lines) > 10
         store.counting.set()
@@ -264,6 +265,22 @@ async def test_an_order_as_a_chip_says_of_how_many_it_was_made(
         await on.type("sort:relevance release")
         await on.press("enter")
         await on.sees("best match first ×  best of the newest 300 of ")
+
+
+async def test_leaving_the_line_puts_all_candidates_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memtui.library.queried_stores.MAX_RANKED", 300)
+    store = SlowMemories(make(2_000))
+    async with stage(tmp_path, (110, 30), open_library=opened(store)) as on:
+        await on.ready()
+        for key in ("enter", "down", "tab"):
+            await on.press("slash", "ctrl+u")
+            await on.type("releas")
+            await on.sees("best of the newest 200 of ")
+            await on.press(key)
+            await on.sees("best of the newest 300 of ")
+            assert not on.browse.is_typing
 
 
 async def test_a_newer_keystroke_cancels_the_question_before(tmp_path: Path) -> None:

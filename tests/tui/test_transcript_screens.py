@@ -12,7 +12,7 @@ import pytest
 import watchfiles
 
 from memtui import paths
-from memtui.sessions.chosen import programs_on
+from memtui.sessions.programs import programs_on
 from memtui.tui.dialogs import everywhere
 from memtui.tui.dialogs.everywhere import EverywhereScreen
 from tests.secrets_for_tests import TOKEN

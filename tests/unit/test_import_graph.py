@@ -19,6 +19,7 @@ FOR_TYPES_ONLY = frozenset(
             for name in ("agent_memory", "ambient", "claude_code", "simple_memory")
         ),
         "memtui.tui.app",
+        "memtui.tui.controllers.context",
         "memtui.tui.controllers.review",
         "memtui.tui.screens.browse",
     }

@@ -40,10 +40,10 @@ MAY_CUT_LINES = {
     "bundle/bundle_reader.py",  # lines of ASCII that are JSON each
     "config/loading.py",  # what tomli-w has just written
 }
-MAY_UNPICKLE = {"search/whoosh_index.py", "stores/mem0/points.py"}
+MAY_UNPICKLE = {"search/whoosh_index.py", "stores/mem0/store.py"}
 """Their unpicklers know a few classes of an index, and of a point, which become plain objects."""
 MAY_RUN = {
-    "serve/terminal.py",
+    "serve/server.py",
     "tui/__init__.py",  # memtui itself, on another store
     "child_processes.py",  # memtui itself, for slow work
     "search/row_filters.py",  # Python, for a regular expression that may take for ever

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from memtui.changes import Act, Change
+from memtui.mcp.call import Call
 from memtui.mcp.profiles.answers import (
     Said,
     carry_out,
@@ -19,7 +20,7 @@ from memtui.mcp.profiles.answers import (
     store_label,
     storing,
 )
-from memtui.mcp.tools import Call, find_by, retiring
+from memtui.mcp.tools import find_by, retiring
 from memtui.model import Memory, format_time
 from memtui.query import Query
 from memtui.text import one_line

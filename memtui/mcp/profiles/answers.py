@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from memtui.changes import Change
 from memtui.errors import MemtuiError, Refused
 from memtui.library import Library
+from memtui.mcp.call import Call, Reply
 from memtui.mcp.framing import cut_text, shown
-from memtui.mcp.tools import Call, Reply, Tool, make
+from memtui.mcp.tools import Tool, make
 
 
 class Said(Reply):

@@ -10,9 +10,10 @@ from typing_extensions import TypedDict
 
 from memtui.changes import Act, Change
 from memtui.errors import Refused
+from memtui.mcp.call import Call, Reply
 from memtui.mcp.framing import length, shown
 from memtui.mcp.profiles.answers import Said, carry_out, reading, store_label, storing
-from memtui.mcp.tools import Call, Reply, find_by, retiring
+from memtui.mcp.tools import find_by, retiring
 from memtui.model import Memory
 from memtui.query import Query
 

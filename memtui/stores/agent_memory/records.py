@@ -12,6 +12,7 @@ when it has an edge or a person wrote it (source `manual`), else medium.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -21,18 +22,22 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memtui.changes import Edit, Kind, Plan
+from memtui.changes import Act, Change, Edit, Kind, Plan, text_edit
 from memtui.errors import Conflict, UnreadableFile
-from memtui.files.json.locating import load
+from memtui.files.json.locating import BYTE_ORDER_MARK, load
 from memtui.files.reading import decode, read_bytes, safe_join
 from memtui.model import UNTYPED, Link, Memory, Place
 from memtui.stores import agent_memory
 from memtui.stores.agent_memory import ENTITIES, ITEMS, SUMMARY, shard_key
-from memtui.stores.agent_memory.notes import stated_type
+from memtui.stores.format import UpkeepRules
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_or_new
-from memtui.stores.plans import PlanContext
+from memtui.stores.plans import SIDECAR_ACTS, PlanContext, plan_one, tag_edits
+from memtui.stores.scanning import read_text
 from memtui.stores.values import (
     UNADDRESSABLE,
+    changed_values,
+    check_unchanged,
+    content_of,
     from_iso,
     memory_name,
     text_of,
@@ -42,6 +47,7 @@ from memtui.stores.values import (
 
 if TYPE_CHECKING:
     from memtui.stores.agent_memory.store import AgentMemory
+
 
 ACTIVE = "active"
 HISTORICAL = "historical"
@@ -244,3 +250,286 @@ def read_fact_file(root: Path, slug: str, label: str) -> FactFile:
             kind = stated_type(decode(read_bytes(folder / agent_memory.SUMMARY, root)))
     memories = facts(file, records, label, slug)
     return FactFile(file, slug, kind, tuple(records), tuple(memories))
+
+
+# ---- notes ---------------------------------------------------------------------------------------
+
+# Entity summaries, daily notes and MEMORY.md as memories.
+#
+# The content is the whole file, without a byte order mark and, where every line ends in CRLF,
+# with plain line feeds (`extra` then says so, and writing puts both back).
+
+
+NOTES = "notes"
+"""The entity of daily notes and of MEMORY.md."""
+
+_TYPE_LINE = re.compile(r"\*\*Type:\*\*\s*(\S.*)")
+_UPDATED_LINE = re.compile(r"\*\*Last updated:\*\*\s*(\d{4}-\d{2}-\d{2})")
+_HEAD_LINES = 20
+"""Lines of a summary that may hold its **Type** and **Last updated**."""
+
+
+class NoteText(Struct, frozen=True):
+    """One markdown file, and how its bytes differ from its content."""
+
+    path: Path
+    content: str
+    has_bom: bool
+    """It begins with a byte order mark."""
+    crlf: bool
+    """All its lines end in CRLF."""
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        extra: dict[str, Any] = {}
+        if self.has_bom:
+            extra["byte_order_mark"] = True
+        if self.crlf:
+            extra["line_endings"] = "crlf"
+        return extra
+
+
+def parse_note(path: Path, text: str) -> NoteText:
+    """Strip the byte order mark and CRLF line ends from the text of a file."""
+    marked = text.startswith(BYTE_ORDER_MARK)
+    body = text.removeprefix(BYTE_ORDER_MARK)
+    pairs = body.count("\r\n")
+    crlf = 0 < pairs == body.count("\n") == body.count("\r")
+    return NoteText(path, body.replace("\r\n", "\n") if crlf else body, marked, crlf)
+
+
+def note_to_text(content: str, like: NoteText) -> str:
+    """The text of the file for new content, with the mark and line ends that the file has."""
+    body = content.replace("\n", "\r\n") if like.crlf else content
+    return BYTE_ORDER_MARK + body if like.has_bom else body
+
+
+def read_note(path: Path, root: Path) -> NoteText:
+    """Read a note. Raises UnreadableFile."""
+    return parse_note(path, decode(read_bytes(path, root)))
+
+
+def heading(content: str) -> str:
+    """The text of the first `# heading`; empty without one."""
+    for line in content.split("\n"):
+        text = line.removesuffix("\r").lstrip("#")
+        found = text.strip().rstrip("#").strip()
+        if line.startswith("#") and text[:1] in (" ", "\t") and found:
+            return found
+    return ""
+
+
+def stated_type(content: str) -> str:
+    """The entity type that a summary states."""
+    return _in_head(content, _TYPE_LINE).strip()
+
+
+def _in_head(content: str, pattern: re.Pattern[str]) -> str:
+    for line in content.split("\n", _HEAD_LINES)[:_HEAD_LINES]:
+        if match := pattern.match(line.removesuffix("\r")):
+            return match[1]
+    return ""
+
+
+def _note(prose: NoteText, label: str, id: str, **fields: Any) -> Memory:
+    return Memory(
+        **memory_name(label, id),
+        kind="note",
+        content=prose.content,
+        origin=Place(str(prose.path), 1),
+        extra=prose.extra,
+        **fields,
+    )
+
+
+def summary(prose: NoteText, label: str, id: str, entity: str, slug: str) -> Memory:
+    """An entity's summary.md; `updated` is its **Last updated** line."""
+    title = heading(prose.content) or slug
+    updated = from_iso(_in_head(prose.content, _UPDATED_LINE))
+    return _note(prose, label, id, type="summary", title=title, entity=entity, updated=updated)
+
+
+def daily(prose: NoteText, label: str, id: str) -> Memory:
+    """A daily note; its date is its file name."""
+    date = id.removesuffix(".md")
+    title, created = heading(prose.content) or date, from_iso(date)
+    return _note(prose, label, id, type="daily", title=title, entity=NOTES, created=created)
+
+
+def tacit(prose: NoteText, label: str, id: str) -> Memory:
+    """MEMORY.md: how the human works."""
+    title = heading(prose.content) or id
+    return _note(prose, label, id, type="tacit", title=title, entity=NOTES)
+
+
+NOTE_FIELDS = frozenset({"content", "tags"})
+NOTE_ACTS = frozenset({Act.EDIT, Act.DELETE}) | SIDECAR_ACTS
+
+
+def _read_again(memory: Memory) -> tuple[str, NoteText]:
+    """The current text of the note's file, and the note. Raises Refused."""
+    path = Path(memory.origin.file)
+    text = read_text(path, path.parent)
+    return text, parse_note(path, text)
+
+
+def edit_note(change: Change, memory: Memory, context: PlanContext) -> Plan:
+    before, prose = _read_again(memory)
+    changed = changed_values(change, memory, NOTE_FIELDS)
+    edits: tuple[Edit, ...] = ()
+    if "content" in changed:
+        path = str(prose.path)
+        check_unchanged(memory, prose.content, path, changed["content"])
+        edits = (text_edit(path, before, note_to_text(content_of(change), prose)),)
+    if "tags" in changed:
+        edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
+    return plan_one(change, memory, edits)
+
+
+def delete_note(change: Change, memory: Memory, context: PlanContext) -> Plan:
+    before, prose = _read_again(memory)
+    path = str(prose.path)
+    check_unchanged(memory, prose.content, path, None)
+    edits: tuple[Edit, ...] = (
+        text_edit(path, before, None),
+        *context.sidecar_entry(memory).removal(),
+    )
+    return plan_one(change, memory, edits)
+
+
+# ---- the program's rules -------------------------------------------------------------------------
+
+# The rules by which agent-memory accepts a new fact (add-fact-validated.sh).
+#
+# In its order: long enough, nothing passing or vague, not said already, and what it contradicts.
+# Letters are folded as `tr` does it: A to Z only, and any byte that is no ASCII letter or digit
+# parts words. Facts are compared only when their status is exactly `active`, as the program does.
+#
+# Two differences from the program are deliberate. It takes any two texts without an ASCII letter
+# or digit for duplicates (both have the empty set of words): here only equal ones are. And it may
+# add a text of several lines again, because it compares with each line alone: here a text that is
+# there word for word is a duplicate, whatever its alphabet and its lines.
+
+
+_WORD = re.compile(r"[a-z0-9]+")
+_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
+
+
+def _phrases(text: str) -> tuple[str, ...]:
+    """Phrases between commas."""
+    return tuple(" ".join(phrase.split()) for phrase in text.split(","))
+
+
+class FactRules(Struct, frozen=True):
+    """The constants of the rules; config.toml can set each."""
+
+    shortest: int = 15
+    """Characters (add-fact-validated.sh:131)."""
+    similar: float = 0.7
+    """Jaccard of words from which a fact counts as said already (:97). It is compared after
+    rounding to two places (:91), so that 0.695 is enough."""
+    transient: tuple[str, ...] = _phrases(
+        """is tired, is busy, is working on, had lunch, had dinner, had breakfast, is eating,
+        feels like, seems like, might be, maybe, probably, i think, not sure, is going to,
+        plans to, wants to, thinking about, considering"""
+    )
+    """Phrases that mark a fact as transient (:104-124)."""
+    anchors: tuple[str, ...] = _phrases(
+        """works at, employed at, employed by, job at, position at, role at, lives in, lives at,
+        address:, address is, moved to, email:, email is, phone:, phone is, phone number,
+        title is, title:, married to, partner is, dating, uses browser, uses editor,
+        switched to, started using"""
+    )
+    """Wordings of which one person has one truth at a time (:178-245)."""
+
+
+def folded(text: str) -> str:
+    return text.translate(_LOWER)
+
+
+def words(text: str) -> frozenset[str]:
+    """The set of words that similarity compares."""
+    return frozenset(_WORD.findall(folded(text)))
+
+
+def similarity(first: str, second: str) -> float:
+    """Jaccard similarity of the texts' words, rounded to two places as the program prints it."""
+    if first.strip() == second.strip():
+        return 1.0
+    first_words, second_words = words(first), words(second)
+    union = first_words | second_words
+    return float(f"{len(first_words & second_words) / len(union):.2f}") if union else 0.0
+
+
+def broken_rule(content: str, rules: FactRules) -> str:
+    """Why the program would reject the text, in its own words; empty when it would not."""
+    if len(content) < rules.shortest:
+        return f"Fact too short ({len(content)} chars < {rules.shortest} minimum)"
+    text = folded(content)
+    for pattern in rules.transient:
+        if pattern in text:
+            return f"Contains transient/vague pattern: '{pattern}'"
+    return ""
+
+
+def repetition(content: str, existing: str) -> float:
+    """Similarity of a new text to a fact: that of the most similar line of the fact.
+
+    The program prints the facts' texts and reads them line by line (:159-169), so that a fact of
+    several lines is several texts to it.
+    """
+    lines = [line for line in existing.split("\n") if line]
+    scores = [similarity(content, text) for text in (lines or [existing])]
+    return 1.0 if content.strip() == existing.strip() else max(scores)
+
+
+def most_similar(
+    content: str, facts: Iterable[Memory], rules: FactRules
+) -> tuple[Memory, float] | None:
+    """The most similar active fact at or above the limit, and its similarity."""
+    closest: tuple[Memory, float] | None = None
+    for fact in facts:
+        score = repetition(content, fact.content)
+        if score >= rules.similar and (closest is None or score > closest[1]):
+            closest = (fact, score)
+    return closest
+
+
+def contradicted(
+    content: str, facts: Iterable[Memory], rules: FactRules
+) -> list[tuple[Memory, str]]:
+    """The active facts that share an anchor with the text but are not similar, with the anchor.
+
+    In the order of the file, each once with its first anchor: the program goes over the facts, and
+    over the anchors within each (:229-244). The last fact is what it leaves in `supersedes`.
+    """
+    text = folded(content)
+    anchors = [anchor for anchor in rules.anchors if anchor in text]
+    found: list[tuple[Memory, str]] = []
+    for fact in facts if anchors else ():
+        fact_text = folded(fact.content)
+        shared = next((anchor for anchor in anchors if anchor in fact_text), None)
+        if shared is not None and similarity(content, fact.content) < rules.similar:
+            found.append((fact, shared))
+    return found
+
+
+def upkeep_rules(rules: FactRules) -> UpkeepRules:
+    """The rules for tidying facts."""
+
+    def subjects(memory: Memory) -> list[str]:
+        text = folded(memory.content)
+        return [anchor for anchor in rules.anchors if anchor in text]
+
+    def contradicts(older: Memory, newer: Memory) -> str:
+        if older.kind != "fact" or newer.kind != "fact" or older.entity != newer.entity:
+            return ""
+        found = contradicted(newer.content, [older], rules)
+        return f"both say {found[0][1]!r}, and are not the same" if found else ""
+
+    return UpkeepRules(
+        subjects=subjects,
+        contradicts=contradicts,
+        contradiction_source="agent-memory, add-fact-validated.sh:178-245",
+        shortens_history=True,
+    )

@@ -47,12 +47,6 @@ LEGACY = re.compile(r"[0-9a-f]{8,64}\.json")
 KEY_DIGITS = 16
 
 
-def _holds_projects(folder: Path) -> bool:
-    return has_entry(
-        folder / PROJECTS, lambda entry: bool(PROJECT_KEY.fullmatch(entry.name)) and entry.is_dir()
-    )
-
-
 def _is_default_place(folder: Path) -> bool:
     """Whether this is `.ambient/memory`, which may hold only legacy files, or none yet."""
     return folder.name == "memory" and folder.parent.name == ".ambient" and os.path.isdir(folder)
@@ -65,7 +59,10 @@ def detect(path: Path) -> Iterator[Candidate]:
     if path.name == PROJECTS:
         folders.append(path.parent)
     for folder in folders:
-        if _holds_projects(folder):
+        if has_entry(
+            folder / PROJECTS,
+            lambda entry: bool(PROJECT_KEY.fullmatch(entry.name)) and entry.is_dir(),
+        ):
             yield Candidate(folder, f"{PROJECTS}/ with a folder named by 16 hexadecimal digits")
         elif _is_default_place(folder):
             yield Candidate(folder, "Ambient's own place")

@@ -29,7 +29,8 @@ from memtui.files.reading import read_bytes
 from memtui.model import Memory, Place
 from memtui.stores import ambient
 from memtui.stores.ambient import records
-from memtui.stores.ambient.store import Ambient, type_of
+from memtui.stores.ambient.adding import type_of
+from memtui.stores.ambient.store import Ambient
 from memtui.stores.base import Unreadable
 from memtui.stores.format import ExportedDocument, ExportRequest, IncomingStore
 from memtui.stores.importing import uuid_of

@@ -296,13 +296,12 @@ def read_project(root: Path, key: str, files: tuple[str, ...]) -> tuple[Project,
     top: Mapping[str, Any] = next((f.file.top for f in found if f.is_project), {})
     name, remote = text_in(top, "projectName"), text_in(top, "origin")
     folder = Path(key).name
-    shown = name or _name_of_remote(remote) or _name_of_root(folder, found)
+    shown = (
+        name
+        or re.split("[/:]", remote.strip().rstrip("/"))[-1].removesuffix(".git")
+        or _name_of_root(folder, found)
+    )
     return Project(folder, name, remote, tuple(found), shown), faults
-
-
-def _name_of_remote(remote: str) -> str:
-    """The last part of a Git remote or of a path: `git@host:team/shop-api.git` is `shop-api`."""
-    return re.split("[/:]", remote.strip().rstrip("/"))[-1].removesuffix(".git")
 
 
 def _name_of_root(key: str, files: Iterable[EventFile]) -> str:

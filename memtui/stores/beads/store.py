@@ -39,7 +39,6 @@ from memtui.stores.beads import issues_file
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.scanning import IS_EMPTY, FoundShard, as_refused, listed_faults, planned_text
-from memtui.stores.sections import join_sections, split_sections
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import (
     UNADDRESSABLE,
@@ -48,10 +47,13 @@ from memtui.stores.values import (
     checked_importance,
     content_of,
     created_of,
+    first_line,
     from_iso,
     importance_of,
+    join_sections,
     list_of,
     memory_name,
+    split_sections,
     tag_words,
     text_of,
     texts_of,
@@ -403,7 +405,7 @@ def _line(value: Mapping[str, Any], issues: Issues, context: IssueContext) -> st
 def _add(change: Change, context: IssueContext) -> Plan:
     issues = context.issues()
     text = content_of(change)
-    title = _checked_title(change.fields.get("title") or _first_line(text))
+    title = _checked_title(change.fields.get("title") or first_line(text))
     same = (each for each in issues.lines if each.value.get("title") == title)
     twin = next((each.value for each in same if _status(each.value) == "active"), None)
     if twin is not None and join_sections(twin, HEADINGS) == text.strip():
@@ -428,11 +430,6 @@ def _parts(text: str) -> dict[str, str]:
     return {key: part for key, part in split_sections(text, HEADINGS, {}).items() if part}
 
 
-def _first_line(text: str, most: int = 120) -> str:
-    line = text.strip().partition("\n")[0].strip("# ")
-    return line if len(line) <= most else line[:most].rpartition(" ")[0] or line[:most]
-
-
 def _import(change: Change, context: IssueContext) -> Plan:
     issues, extra, text = (
         context.issues(),
@@ -455,7 +452,7 @@ def _import(change: Change, context: IssueContext) -> Plan:
         **importing.native_keys(change, (importing.CONVERTED, "converted_from")),
         **_parts(text),
         "id": id,
-        "title": _checked_title(title or _first_line(text)),
+        "title": _checked_title(title or first_line(text)),
         "issue_type": _checked_type(change),
         "labels": importing.texts_in(change, "tags"),
     }
@@ -492,7 +489,7 @@ def convert(memory: Memory) -> ConvertedMemory:
     type = memory.type.lower() if _TYPE.fullmatch(memory.type.lower()) else "task"
     fields = {
         "id": f"bd-{importing.short_hash(memory.ref, 8)}",
-        "title": _first_line(memory.title or memory.content),
+        "title": first_line(memory.title or memory.content),
         "content": memory.content or memory.title,
         "type": type,
         "importance": memory.importance,

@@ -27,7 +27,7 @@ from memtui.stores.importing import (
     texts_in,
 )
 from memtui.stores.listed_texts import ListedText, ListFile
-from memtui.stores.markdown.document_editing import (
+from memtui.stores.markdown.document_store import (
     OpenDocument,
     checked_title,
     deletion_edits,

@@ -44,7 +44,7 @@ from memtui.stores.importing import (
     text_with_title,
 )
 from memtui.stores.listed_texts import shard_of
-from memtui.stores.markdown import document_editing, documents
+from memtui.stores.markdown import document_store, documents
 from memtui.stores.markdown.items import SECTION, MarkdownList
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, PlanContext, plan_duplicate, plan_one
 from memtui.stores.scanning import FoundShard, planned_text, time_of_change
@@ -93,11 +93,6 @@ def task_groups(text: str) -> list[TaskGroup]:
     return groups
 
 
-def is_head_line(text: str) -> bool:
-    """Whether an item is the lines about its task group."""
-    return all(_HEAD_LINE.fullmatch(line) for line in text.split("\n"))
-
-
 def type_of(section: str) -> str:
     """The type that a heading stands for."""
     return _TYPES.get(section.lower(), "task" if section.startswith("Task ") else "")
@@ -118,16 +113,12 @@ def asking_note(memory: Memory, new_text: str | None) -> str:
     """The text of a note that asks Codex to change a memory, or to forget it (None)."""
     file = memory.id.partition("#")[0]
     place = f"{file}, {memory.entity}" if memory.entity else file
-    quoted = _quoted(memory.content)
+    quoted = "\n".join(f"> {line}".rstrip() for line in memory.content.strip().split("\n"))
     if new_text is None:
         return f"Forget this memory. It stands in {place}:\n\n{quoted}\n"
     return (
         f"Change this memory. It stands in {place}:\n\n{quoted}\n\nIt should say:\n\n{new_text}\n"
     )
-
-
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in text.strip().split("\n"))
 
 
 # ---- memories ------------------------------------------------------------------------------------
@@ -146,7 +137,9 @@ def item_memories(parsed: MarkdownList, label: str) -> Iterator[Memory]:
     is_summary = parsed.key == SUMMARY
     for item in parsed.items:
         group = next((g for g in reversed(groups) if g.start <= item.start), None)
-        is_head = group is not None and is_head_line(item.text)
+        is_head = group is not None and all(
+            _HEAD_LINE.fullmatch(line) for line in item.text.split("\n")
+        )
         if is_head or (is_summary and item.text == FIRST_LINE):
             continue
         extra: dict[str, Any] = {FILE_TIME_KEY: FILE_TIME}
@@ -260,17 +253,17 @@ def _not_on(act: Act, memory: Memory) -> str:
 def new_note(text: str, about: str, context: PlanContext) -> tuple[str, Edit]:
     """The id and the edit of a new note. Raises Refused."""
     stamp = context.now.strftime("%Y-%m-%dT%H-%M-%S")
-    slug = document_editing.file_stem(about)[:LONGEST_SLUG].strip("-_") or "note"
+    slug = document_store.file_stem(about)[:LONGEST_SLUG].strip("-_") or "note"
     for number in range(1, 1000):
         path = f"{NOTES}/{stamp}-{slug}{'' if number == 1 else f'-{number}'}{SUFFIX}"
         if context.ref(path) not in context.planned_refs and not (context.root / path).exists():
-            return path, text_edit(str(document_editing.new_file(context.root, path)), None, text)
+            return path, text_edit(str(document_store.new_file(context.root, path)), None, text)
     raise Refused("there are too many notes of this name", where=slug)
 
 
 def _add(change: Change, context: PlanContext) -> Plan:
     title = word_of(change, "title", "")
-    text = document_editing.titled_text(title, content_of(change))
+    text = document_store.titled_text(title, content_of(change))
     entity = word_of(change, "entity", "ad_hoc")
     if entity != "ad_hoc":
         text = f"{text.rstrip()}\n\nThis is about {entity}.\n"
@@ -279,9 +272,7 @@ def _add(change: Change, context: PlanContext) -> Plan:
 
 
 def _delete(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    edits = document_editing.deletion_edits(
-        document_editing.open_document(memory, context), context
-    )
+    edits = document_store.deletion_edits(document_store.open_document(memory, context), context)
     return plan_one(change, memory, edits)
 
 
@@ -331,8 +322,8 @@ def _plan_import(change: Change, context: PlanContext) -> Plan:
         return plan_duplicate(change, "a note of this name")
     document = change.fields.get("document")
     text = document if isinstance(document, str) else content_of(change)
-    file = document_editing.new_file(context.root, path)
-    return document_editing.plan_file_import(change, context, file, text, **sidecar_values(change))
+    file = document_store.new_file(context.root, path)
+    return document_store.plan_file_import(change, context, file, text, **sidecar_values(change))
 
 
 def convert(memory: Memory) -> ConvertedMemory:
@@ -368,7 +359,7 @@ class CodexStore(TextFileStore):
         add=_add,
         add_imported=_plan_import,
         handlers={
-            Act.EDIT: document_editing.edit_document,
+            Act.EDIT: document_store.edit_document,
             Act.DELETE: _delete,
             Act.RETIRE: _request,
             Act.SUPERSEDE: _request,

@@ -34,23 +34,27 @@ from memtui.stores import importing, plans
 from memtui.stores.base import ReadTime
 from memtui.stores.conport import DATABASE
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
-from memtui.stores.sections import split_sections
-from memtui.stores.sqlite.columns import text
-from memtui.stores.sqlite.spans import SPAN, span_digest, span_key, span_marks
+from memtui.stores.sqlite.rows import text
 from memtui.stores.sqlite.tables import (
+    SPAN,
     Table,
     TableStore,
     database_support,
     existing_file,
     holds_tables,
+    span_digest,
+    span_key,
+    span_marks,
 )
 from memtui.stores.sqlite.writing import RowContext, WritableTables, digest_of, number_of
 from memtui.stores.values import (
     changed_values,
     content_of,
     created_of,
+    first_line,
     from_iso,
     parse_json,
+    split_sections,
     tag_words,
     to_iso_seconds,
     word_of,
@@ -402,16 +406,11 @@ def _link(change: Change, memory: Memory, context: RowContext) -> Plan:
     return plans.plan_one(change, memory, (edit,))
 
 
-def _first_line(content: str, most: int = 120) -> str:
-    line = content.strip().partition("\n")[0].strip("# ")
-    return line if len(line) <= most else line[:most].rpartition(" ")[0] or line[:most]
-
-
 def _add(change: Change, context: RowContext) -> Plan:
     """Plan an ADD: the entity, else the type, says into which table; a decision by default."""
     content, type = content_of(change), word_of(change, "type", "")
     head, _, category = word_of(change, "entity", "").partition("/")
-    title = str(change.fields.get("title") or "").strip() or _first_line(content)
+    title = str(change.fields.get("title") or "").strip() or first_line(content)
     tags = tag_words(change.fields.get("tags", ()))
     time = created_of(change, context.now).isoformat(timespec="seconds")
     values: dict[str, Any] = {"timestamp": time}
@@ -495,7 +494,7 @@ def convert(memory: Memory) -> ConvertedMemory:
     content = memory.content or memory.title
     fields = {
         "id": memory.id,
-        "title": memory.title or _first_line(content),
+        "title": memory.title or first_line(content),
         "content": content,
         "entity": "",
         "created": memory.created,

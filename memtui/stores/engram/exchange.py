@@ -53,9 +53,9 @@ from memtui.stores.engram.rows import (
 )
 from memtui.stores.engram.schema import Schema, column_names, inspect
 from memtui.stores.format import ExportedDocument, ExportRequest, IncomingStore
-from memtui.stores.sqlite.columns import is_valid_text, text
 from memtui.stores.sqlite.connection import read_or_raise
 from memtui.stores.sqlite.rebuild import lines_of
+from memtui.stores.sqlite.rows import is_valid_text, text
 from memtui.text import number
 
 T = TypeVar("T")
@@ -132,8 +132,15 @@ class _Document:
                 row["pinned"] = bool(row["pinned"])
 
     def whole(self) -> dict[str, Any]:
+        needed = {row["session_id"] for row in (*self.observations, *self.prompts)}
         found: dict[str, Any] = {
-            "sessions": self._sessions(),
+            "sessions": [
+                row
+                for row in self._rows("sessions", SESSION, "started_at, rowid")
+                if self._only is None
+                or row["id"] in needed
+                or f"{SESSION_PREFIX}{row['id']}" in self._only
+            ],
             "observations": self.observations,
             "prompts": self.prompts,
         }
@@ -174,16 +181,6 @@ class _Document:
             row
             for row in self._rows(table, columns, order)
             if self._only is None or f"{prefix}{row['id']}" in self._only
-        ]
-
-    def _sessions(self) -> list[dict[str, Any]]:
-        needed = {row["session_id"] for row in (*self.observations, *self.prompts)}
-        return [
-            row
-            for row in self._rows("sessions", SESSION, "started_at, rowid")
-            if self._only is None
-            or row["id"] in needed
-            or f"{SESSION_PREFIX}{row['id']}" in self._only
         ]
 
     def _relations(self) -> list[dict[str, Any]]:

@@ -21,9 +21,16 @@ from memtui.stores.engram.records import PROMPT, SESSION, count_of, importance
 from memtui.stores.engram.rows import OpenDatabase, imported_session_row, session_edits
 from memtui.stores.engram.schema import OBSERVATION_COLUMNS
 from memtui.stores.format import ConvertedMemory
-from memtui.stores.importing import entity_parts, extra_in, kind_change, lost_names, short_hash
+from memtui.stores.importing import (
+    encodable,
+    entity_parts,
+    extra_in,
+    kind_change,
+    lost_names,
+    short_hash,
+)
 from memtui.stores.plans import plan_duplicate
-from memtui.stores.sqlite.columns import from_json_value, is_valid_text, text
+from memtui.stores.sqlite.rows import from_json_value, is_valid_text, text
 from memtui.stores.values import created_of, from_iso
 
 _FROM_EXTRA = OBSERVATION_COLUMNS - {"id", "type", "title", "content", "pinned", "normalized_hash"}
@@ -172,7 +179,7 @@ def convert(memory: Memory) -> ConvertedMemory:
     created = memory.created or memory.updated
     extra: dict[str, Any] = {
         "sync_id": f"obs-{short_hash(memory.ref, 16)}",
-        "tool_name": _encodable(memory.ref),
+        "tool_name": encodable(memory.ref),
         "project": rules.project_name(entity_parts(memory)[0]),
         "scope": "project",
     }
@@ -183,8 +190,8 @@ def convert(memory: Memory) -> ConvertedMemory:
     fields = {
         "id": memory.ref,
         "content": content,
-        "title": _encodable(memory.headline),
-        "type": _encodable(memory.type) or rules.DEFAULT_TYPE,
+        "title": encodable(memory.headline),
+        "type": encodable(memory.type) or rules.DEFAULT_TYPE,
         "status": status,
         "pinned": memory.pinned,
         "extra": extra,
@@ -202,17 +209,12 @@ def convert(memory: Memory) -> ConvertedMemory:
     return ConvertedMemory(fields, lost_names(memory, changes, *names))
 
 
-def _encodable(text: str) -> str:
-    """Replace what UTF-8 cannot hold."""
-    return text.encode("utf-8", "replace").decode()
-
-
 def _content(memory: Memory) -> tuple[str, tuple[str, ...]]:
     """Cut the text to Engram's limit; also what was changed."""
     text = memory.content or memory.headline
     changed: tuple[str, ...] = ()
     if not is_valid_text(text):
-        text, changed = _encodable(text), ("content (half characters become ?)",)
+        text, changed = encodable(text), ("content (half characters become ?)",)
     data = text.encode()
     if len(data) <= rules.CONTENT_BYTES:
         return text, changed

@@ -55,7 +55,7 @@ from memtui.stores.engram.rows import session_edits
 from memtui.stores.engram.rules import plan_nothing
 from memtui.stores.engram.schema import Schema
 from memtui.stores.importing import is_import
-from memtui.stores.sqlite.columns import DAMAGED, text, to_json_value
+from memtui.stores.sqlite.rows import DAMAGED, text, to_json_value
 from memtui.text import counted
 
 _OVERWRITTEN = ("type", "title", "content", "tool_name", "last_seen_at")

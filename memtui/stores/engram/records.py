@@ -44,8 +44,8 @@ from memtui.stores.base import LoadedBlock, LoadedText
 from memtui.stores.engram.schema import Schema
 from memtui.stores.format import UpkeepRules
 from memtui.stores.sidecar import link_to_json
-from memtui.stores.sqlite import spans
-from memtui.stores.sqlite.columns import (
+from memtui.stores.sqlite import tables
+from memtui.stores.sqlite.rows import (
     remaining_columns,
     text,
     to_json_value,
@@ -271,12 +271,12 @@ def stamps(connection: sqlite3.Connection, schema: Schema) -> Stamps:
     versions = _version_marks(connection, schema)
     for bucket, marks in _marks(connection, schema, "observations", "id"):
         joined = (marks, touching.get(bucket, 0), versions.get(bucket))
-        found[spans.span_key("observations", bucket)] = spans.span_digest((FORM, joined))
+        found[tables.span_key("observations", bucket)] = tables.span_digest((FORM, joined))
     if schema.has("user_prompts"):
         for bucket, marks in _marks(connection, schema, "user_prompts", "id"):
-            found[spans.span_key("prompts", bucket)] = spans.span_digest((FORM, marks))
+            found[tables.span_key("prompts", bucket)] = tables.span_digest((FORM, marks))
     for bucket, marks in _marks(connection, schema, "sessions", "rowid"):
-        found[spans.span_key("sessions", bucket)] = spans.span_digest((FORM, marks))
+        found[tables.span_key("sessions", bucket)] = tables.span_digest((FORM, marks))
     return found
 
 
@@ -285,7 +285,7 @@ def memories(
 ) -> tuple[Memory, ...]:
     """The memories of one shard, by row number. Raises sqlite3.Error, ValueError on a bad key."""
     table, _, bucket = key.partition("/")
-    low, high = spans.span_bounds(int(bucket))
+    low, high = tables.span_bounds(int(bucket))
     if table == "observations":
         return _observations(connection, schema, home, low, high)
     if table == "prompts":
@@ -335,7 +335,7 @@ def relations(
         values,
     )
     found = []
-    for row in map(dict, spans.bounded(cursor)):
+    for row in map(dict, tables.bounded(cursor)):
         ends = row.pop("source_row"), row.pop("target_row")
         found.append(relation_of(row, ends, source_alive=bool(row.pop("source_alive"))))
     return found
@@ -354,7 +354,7 @@ def _versions(
         (low, high),
     )
     found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for row in spans.bounded(cursor):
+    for row in tables.bounded(cursor):
         columns = {
             name: to_json_value(row[name])
             for name in row.keys()  # noqa: SIM118 - a sqlite3.Row iterates over its values
@@ -370,13 +370,13 @@ def _rows(
     cursor = connection.execute(
         f"SELECT * FROM {table} WHERE {number} BETWEEN ? AND ? ORDER BY {number}", (low, high)
     )
-    return map(dict, spans.bounded(cursor))
+    return map(dict, tables.bounded(cursor))
 
 
 def _marks(
     connection: sqlite3.Connection, schema: Schema, table: str, number: str
 ) -> list[tuple[int, tuple[Any, ...]]]:
-    return spans.span_marks(
+    return tables.span_marks(
         connection, table, schema.tables.get(table, frozenset()) - _NOT_SHOWN, number
     )
 
@@ -391,7 +391,7 @@ def _relation_marks(connection: sqlite3.Connection, schema: Schema) -> dict[int,
             "utf-8", "surrogatepass"
         )
         for number in {each.source_row, each.target_row} - {None}:
-            bucket = spans.bucket_of(number or 0)
+            bucket = tables.bucket_of(number or 0)
             sums[bucket] = zlib.crc32(state, sums[bucket])
     return sums
 
@@ -400,7 +400,7 @@ def _version_marks(connection: sqlite3.Connection, schema: Schema) -> dict[int, 
     if not schema.has("observation_versions", "observation_id"):
         return {}
     cursor = connection.execute(
-        f"SELECT observation_id / {spans.SPAN}, count(*), total(length(content))"
+        f"SELECT observation_id / {tables.SPAN}, count(*), total(length(content))"
         " FROM observation_versions GROUP BY 1"
     )
     return {row[0]: tuple(row)[1:] for row in cursor}
@@ -408,7 +408,7 @@ def _version_marks(connection: sqlite3.Connection, schema: Schema) -> dict[int, 
 
 def shard_of_observation(number: int) -> str:
     """Key of the shard that holds the observation with this row number, above 0."""
-    return spans.span_key("observations", number // spans.SPAN)
+    return tables.span_key("observations", number // tables.SPAN)
 
 
 # ---- the context of a session -------------------------------------------------------------------

@@ -33,8 +33,7 @@ from memtui.stores.engram.rows import DERIVED, TABLES, find_row, insert_row
 from memtui.stores.engram.rules import content_hash, timestamp
 from memtui.stores.engram.schema import KNOWN_TRIGGERS, Schema, inspect
 from memtui.stores.engram.sync_log import SyncLog
-from memtui.stores.sqlite.columns import from_json_value, text
-from memtui.stores.sqlite.rows import refuse_damaged, row_conflict, row_name
+from memtui.stores.sqlite.rows import from_json_value, refuse_damaged, row_conflict, row_name, text
 from memtui.stores.sqlite.writing import write_rows
 
 REVISED = frozenset({"type", "title", "content", "project", "scope", "topic_key"})

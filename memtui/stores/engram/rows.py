@@ -21,9 +21,9 @@ from memtui.stores.engram.rules import MANUAL_SESSION, timestamp
 from memtui.stores.engram.schema import Schema, inspect
 from memtui.stores.format import WHOLE, rows_digest
 from memtui.stores.sqlite import rows
-from memtui.stores.sqlite.columns import from_json_value, text, to_json_value
 from memtui.stores.sqlite.connection import run_read
 from memtui.stores.sqlite.rebuild import dump
+from memtui.stores.sqlite.rows import from_json_value, text, to_json_value
 from memtui.stores.sqlite.writing import digest_of
 
 TABLES = ("observations", "memory_relations", "sessions", "user_prompts", "observation_versions")
@@ -148,22 +148,20 @@ def _edit_status(
 ) -> EditStatus | None:
     newest = sequence[0]
     if newest.after is None:
-        return _deletion_status(newest, row)
+        if row is None or row.get("judgment_status") == "orphaned":
+            return HELD
+        before = newest.before or {}
+        if not all(
+            _is_same(row[name], before[name]) for name in before if name not in ENGRAM_COLUMNS
+        ):
+            return CHANGED
+        now = {name: to_json_value(row[name]) for name in before}
+        return EditStatus(EditState.REVERTED, replace(newest, before=now, after=None))
     if newest.before is None:
         # A later edit of the same row, by its number, has the last word.
         known = row is not None and (newest.table, row["id"]) in updated
         return HELD if known else _insertion_status(newest, row)
     return CHANGED if row is None else _update_status(sequence, row)
-
-
-def _deletion_status(edit: Edit, row: Row | None) -> EditStatus:
-    if row is None or row.get("judgment_status") == "orphaned":
-        return HELD
-    before = edit.before or {}
-    if not all(_is_same(row[name], before[name]) for name in before if name not in ENGRAM_COLUMNS):
-        return CHANGED
-    now = {name: to_json_value(row[name]) for name in before}
-    return EditStatus(EditState.REVERTED, replace(edit, before=now, after=None))
 
 
 def _insertion_status(edit: Edit, row: Row | None) -> EditStatus:

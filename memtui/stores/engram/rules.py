@@ -19,7 +19,7 @@ from msgspec import Struct
 from memtui.changes import Change, Outcome, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.sqlite.columns import is_valid_text
+from memtui.stores.sqlite.rows import is_valid_text
 
 CONTENT_BYTES = 50_000
 """Longest content; Engram cuts there (store.go, MaxObservationLength)."""

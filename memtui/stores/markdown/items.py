@@ -35,7 +35,7 @@ from memtui.stores.base import (
     limit_uses,
 )
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile, ListStore, plan_edit
-from memtui.stores.markdown.document_editing import edit_document
+from memtui.stores.markdown.document_store import edit_document
 from memtui.stores.markdown.documents import (
     document_fields,
     parse_document,

@@ -8,18 +8,20 @@ SKILL.md, *Logging Format*.)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memtui.changes import Change, Edit, Kind, Plan, text_edit
 from memtui.errors import Conflict, Refused
 from memtui.model import Memory, Place
+from memtui.stores.listed_texts import TEXT_KEY, name_texts
 from memtui.stores.markdown.document_store import DocumentContext
 from memtui.stores.markdown.documents import MarkdownFile, parse_document, with_body, words_of
+from memtui.stores.markdown_folder.rules import Observation, observations
 from memtui.stores.plans import plan_one
 from memtui.stores.scanning import planned_text
+from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import changed_values, content_of, from_iso, memory_name, tag_words
 
 NAMES = ("LEARNINGS.md", "ERRORS.md", "FEATURE_REQUESTS.md")
@@ -73,19 +75,15 @@ def parse_entries(body: str) -> Iterator[Entry]:
             )
 
 
-def fields_of(text: str) -> Mapping[str, str]:
-    """The fields of an entry by name in lower case: `**Area**: docs`, and `- Tags: a, b`."""
-    found = [*_FIELD.findall(text), *_ITEM.findall(text)]
-    return {name.lower(): value.strip() for name, value in found}
-
-
 def entry_memories(document: MarkdownFile, label: str) -> Iterator[Memory]:
     """A fact for each entry; its status and priority stay in `extra`, as its program has them."""
     for each in parse_entries(document.body):
         if not each.text:
             continue
-        fields = fields_of(each.text)
+        found = [*_FIELD.findall(each.text), *_ITEM.findall(each.text)]
+        fields = {name.lower(): value.strip() for name, value in found}
         summary = _SUMMARY.search(each.text)
+        times = (from_iso(fields.get(key)) for key in ("resolved", "last-seen"))
         yield Memory(
             **memory_name(label, f"{document.path}#{each.name}"),
             kind="fact",
@@ -94,17 +92,12 @@ def entry_memories(document: MarkdownFile, label: str) -> Iterator[Memory]:
             content=each.text,
             entity=document.path.removesuffix(".md"),
             created=from_iso(fields.get("logged")) or from_iso(each.day),
-            updated=_last_change(fields),
+            updated=next(filter(None, times), None),
             importance=_IMPORTANCES.get(fields.get("priority", "").lower(), "medium"),
             tags=words_of(fields.get("tags")),
             origin=Place(document.file, document.line + document.body.count("\n", 0, each.start)),
             extra={**fields, ENTRY: each.name, "note": document.path},
         )
-
-
-def _last_change(fields: Mapping[str, str]) -> datetime | None:
-    times = (from_iso(fields.get(key)) for key in ("resolved", "last-seen"))
-    return next(filter(None, times), None)
 
 
 def plan_edit_entry(change: Change, memory: Memory, context: DocumentContext) -> Plan:
@@ -149,3 +142,102 @@ def _replaced(memory: Memory, context: DocumentContext, text: str | None) -> tup
     if after == before:
         return ()
     return (text_edit(str(file), before, after, kind=Kind.LINES),)
+
+
+# ---- observations --------------------------------------------------------------------------------
+
+# An observation has no id: it is named by a digest of its line. The sidecar keeps the name of one
+# that memtui edited, see `memtui.stores.listed_texts.name_texts`.
+
+
+def named_observations(path: str, body: str, sidecar: Sidecar) -> list[tuple[str, Observation]]:
+    """The observations of a note with their ids, which an edit by memtui does not change."""
+    found = observations(body)
+    keys = [each.key.partition("~")[0] for each in found]
+    derived = [(key, f"{path}#{key}") for key in keys]
+    return list(zip(name_texts(derived, f"{path}#", sidecar, path), found, strict=True))
+
+
+def plan_delete_line(change: Change, memory: Memory, context: DocumentContext) -> Plan:
+    """Plan to remove the line."""
+    line = _ObservationLine.open(memory, context)
+    edits = (*line.edit(None), *context.sidecar_entry(memory).removal())
+    return plan_one(change, memory, edits, others=(context.ref(str(memory.extra["note"])),))
+
+
+def plan_edit_line(change: Change, memory: Memory, context: DocumentContext) -> Plan:
+    """Plan another text, category or tags of an observation; the rest of its note stays."""
+    changed = changed_values(change, memory, frozenset({"content", "type", "tags"}))
+    edits: tuple[Edit, ...] = ()
+    entry: dict[str, Any] = {}
+    if {"content", "type"} & changed.keys():
+        line = _ObservationLine.open(memory, context)
+        statement = content_of(change).strip() if "content" in changed else memory.content
+        category = str(changed.get("type") or memory.type).strip()
+        edits = line.edit(line.written(statement, category))
+        key = line.checked(edits, statement, category)
+        entry[TEXT_KEY] = None if f"{line.path}#{key}" == memory.id else key
+    if "tags" in changed:
+        native = [tag for tag in memory.tags if f"#{tag}" in memory.content]
+        entry["tags"] = [tag for tag in tag_words(changed["tags"]) if tag not in native]
+    edits += context.sidecar_entry(memory).set(**entry) if entry else ()
+    return plan_one(change, memory, edits, others=(context.ref(str(memory.extra["note"])),))
+
+
+class _ObservationLine(NamedTuple):
+    """The line of a note that holds an observation."""
+
+    path: str
+    file: Path
+    before: str
+    """Text of the note."""
+    number: int
+    """0-based, in the text."""
+    observation: Observation
+
+    @classmethod
+    def open(cls, memory: Memory, context: DocumentContext) -> _ObservationLine:
+        """Find the line, as it is after the changes planned so far. Raises Conflict, Refused."""
+        path, file = str(memory.extra["note"]), Path(memory.origin.file)
+        text = planned_text(file, context.root, context.view)
+        document = parse_document(path, str(file), text or "", None)
+        for id, each in named_observations(path, document.body, context.sidecar):
+            if id == memory.id and each.text == memory.content:
+                return cls(path, file, text or "", document.line - 2 + each.line, each)
+        raise Conflict("another program changed or removed this line", where=str(file))
+
+    def written(self, statement: str, category: str) -> str:
+        """The line with another statement and category. Raises Refused."""
+        if "\n" in statement:
+            raise Refused("an observation is one line", where=self.path, do="edit the note")
+        head, found, tail = self.before.split("\n")[self.number].rpartition(self.observation.text)
+        old = f"[{self.observation.category}]"
+        named = old in head
+        if category != self.observation.category:
+            head = head.replace(old, f"[{category}]", 1) if named else f"{head}[{category}] "
+        return f"{head}{statement}{tail}" if found else statement
+
+    def edit(self, line: str | None) -> tuple[Edit, ...]:
+        """The edit that gives the line this text, or removes it."""
+        lines = self.before.split("\n")
+        lines[self.number : self.number + 1] = [] if line is None else [line]
+        after = "\n".join(lines)
+        if after == self.before:
+            return ()
+        return (text_edit(str(self.file), self.before, after, kind=Kind.LINES),)
+
+    def checked(self, edits: Sequence[Edit], statement: str, category: str) -> str:
+        """The key of the new line. Raises Refused unless only this observation is another one."""
+        after = edits[0].after if edits else self.before
+        found = observations(parse_document(self.path, "", after, None).body)
+        known = observations(parse_document(self.path, "", self.before, None).body)
+        at = known.index(self.observation)
+        wanted = [(each.line, each.category, each.text) for each in known]
+        wanted[at] = (known[at].line, category, statement)
+        if [(each.line, each.category, each.text) for each in found] != wanted:
+            raise Refused(
+                "this text would not be read as one observation",
+                where=self.path,
+                do="edit the note",
+            )
+        return found[at].key.partition("~")[0]

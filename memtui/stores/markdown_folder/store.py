@@ -39,7 +39,7 @@ from memtui.stores.base import (
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.listed_texts import shard_of
 from memtui.stores.markdown import document_store, documents
-from memtui.stores.markdown.document_editing import (
+from memtui.stores.markdown.document_store import (
     OpenDocument,
     converted_document,
     titled_text,
@@ -51,13 +51,11 @@ from memtui.stores.markdown_folder import SETTINGS, profile_of, rules
 from memtui.stores.markdown_folder.entries import (
     ENTRY,
     entry_memories,
+    named_observations,
     parse_entries,
     plan_delete_entry,
-    plan_edit_entry,
-)
-from memtui.stores.markdown_folder.observation_lines import (
-    named_observations,
     plan_delete_line,
+    plan_edit_entry,
     plan_edit_line,
 )
 from memtui.stores.markdown_folder.profiles import BASIC, MEMFS, PROFILES, Profile, is_loaded

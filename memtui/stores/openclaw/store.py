@@ -23,7 +23,7 @@ from memtui.stores.base import LoadedText, LoadLimit, ReadTime, StoreView, Unrea
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import CONVERTED, extra_in
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile
-from memtui.stores.markdown.document_editing import imported_file, plan_file_import
+from memtui.stores.markdown.document_store import imported_file, plan_file_import
 from memtui.stores.markdown.items import SECTION, MarkdownList, MarkdownListStore, plan_any_edit
 from memtui.stores.openclaw import FOLDER, NOTES, day_of
 from memtui.stores.scanning import SUFFIX

@@ -42,6 +42,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from memtui.errors import Refused, SaveError, StoreError
+from memtui.files.reading import decode
 from memtui.files.save_hooks import failpoint
 
 BUSY_SECONDS = 5.0
@@ -362,7 +363,7 @@ def _connect(path: Path, query: str, triggers: Collection[str] = ()) -> sqlite3.
     connection = sqlite3.connect(
         uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
     )
-    connection.text_factory = _text
+    connection.text_factory = decode  # a text cut by bytes may end in half a character
     connection.row_factory = sqlite3.Row
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
@@ -377,11 +378,6 @@ def _connect(path: Path, query: str, triggers: Collection[str] = ()) -> sqlite3.
         connection.close()
         raise
     return connection
-
-
-def _text(raw: bytes) -> str:
-    """Decode a column; where a program cuts texts by bytes, it may hold half a character."""
-    return raw.decode("utf-8", "surrogateescape")
 
 
 _FUNCTIONS = frozenset(

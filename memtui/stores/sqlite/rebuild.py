@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from memtui.errors import BundleError, Refused, SaveError
-from memtui.stores.sqlite.columns import encode, is_valid_text
 from memtui.stores.sqlite.connection import exclusive_access, read_or_raise, result_code
+from memtui.stores.sqlite.rows import encode, is_valid_text
 
 _SETTINGS = ("application_id", "encoding", "page_size", "user_version")
 _KINDS = ("table", "virtual", "view", "index", "trigger")

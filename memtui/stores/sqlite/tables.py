@@ -2,16 +2,19 @@
 
 A format declares its tables (`Table`) and names its database; rows become memories by the
 declaration, and what no field holds stands in `extra`. The file is opened as `connection` says,
-never without its program's locks. A shard is a run of rows (`spans`), or a table that is read as a
-whole because its rows belong together.
+never without its program's locks. A shard is a run of `SPAN` row numbers, with a checksum of its
+rows as its stamp, so that it is read again also where somebody edits with the sqlite3 program; or a
+table that is read as a whole because its rows belong together.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
+import zlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -25,8 +28,6 @@ from memtui.files.revert_detection import EditSequence, EditStatus
 from memtui.model import Memory, Place
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 from memtui.stores.format import DatabaseSupport
-from memtui.stores.sections import join_sections
-from memtui.stores.sqlite.columns import remaining_columns, text
 from memtui.stores.sqlite.connection import (
     SMALLEST_DATABASE,
     FileStamps,
@@ -38,8 +39,69 @@ from memtui.stores.sqlite.connection import (
     run_read,
 )
 from memtui.stores.sqlite.rebuild import alone_with, dump, rebuild
-from memtui.stores.sqlite.spans import bounded, span_bounds, span_digest, span_key, span_marks
-from memtui.stores.values import from_iso, memory_name, parse_json, texts_of
+from memtui.stores.sqlite.rows import remaining_columns, text
+from memtui.stores.values import from_iso, join_sections, memory_name, parse_json, texts_of
+
+SPAN = 256
+"""Rows in a shard: about 1 ms to read, and few enough shards at 100,000 rows."""
+
+MAX_SHARD_BYTES = 256 << 20
+"""Rows of one shard that hold more are refused: pages that are part of several values can make a
+small file hold any amount."""
+
+
+def bounded(rows: Iterable[sqlite3.Row]) -> Iterator[sqlite3.Row]:
+    """The rows, as long as they hold no more than a shard can."""
+    left = MAX_SHARD_BYTES
+    for row in rows:
+        left -= sum(len(value) for value in row if isinstance(value, str | bytes))
+        if left < 0:
+            raise sqlite3.DataError(f"{SPAN} rows hold more than {MAX_SHARD_BYTES >> 20} MiB")
+        yield row
+
+
+def span_marks(
+    connection: sqlite3.Connection, table: str, columns: Collection[str], number: str
+) -> list[tuple[int, tuple[Any, ...]]]:
+    """Count, highest number and checksum of the rows of each span, over these columns."""
+    connection.create_function("memtui_sum", -1, _sum, deterministic=True)
+    summed = "".join(f', CAST("{name}" AS BLOB)' for name in sorted(columns))
+    cursor = connection.execute(
+        f"SELECT {number} / {SPAN} AS bucket, count(*), max({number}),"
+        f" total(memtui_sum({number}{summed})) FROM {table} GROUP BY 1 ORDER BY 1"
+    )
+    return [(row[0], tuple(row)[1:]) for row in cursor]
+
+
+def _sum(number: int, *values: bytes | None) -> int:
+    """Checksum of a row; NULL differs from "", as in edits."""
+    crc = number & 0xFFFFFFFF
+    for value in values:
+        crc = zlib.crc32(value or b"", zlib.crc32(b"\0" if value is None else b"\1", crc))
+    return crc
+
+
+def bucket_of(number: int) -> int:
+    """Integer division towards zero, as SQLite divides."""
+    return number // SPAN if number >= 0 else -(-number // SPAN)
+
+
+def span_bounds(bucket: int) -> tuple[int, int]:
+    """The lowest and the highest row number of a span."""
+    low, high = bucket * SPAN, bucket * SPAN
+    return low - (SPAN - 1) * (bucket <= 0), high + (SPAN - 1) * (bucket >= 0)
+
+
+def span_key(table: str, bucket: int) -> str:
+    """Key of the shard of a span."""
+    return f"{table}/{bucket:06d}"
+
+
+def span_digest(value: object) -> str:
+    """The stamp of a shard; `value` holds its marks, and the form in which rows are read."""
+    state = repr((SPAN, value)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(state).hexdigest()[:32]
+
 
 FORM = "1"
 """Part of every stamp; raise it when rows are turned into memories differently."""

@@ -27,7 +27,6 @@ from memtui.stores.file_store import FileStore, explain_read_only
 from memtui.stores.plans import PlanContext, planned_before
 from memtui.stores.scanning import FoundShard, LastRead
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.sqlite.columns import from_json_value, is_valid_text, to_json_value
 from memtui.stores.sqlite.connection import (
     commit,
     database_error_text,
@@ -37,12 +36,15 @@ from memtui.stores.sqlite.connection import (
 )
 from memtui.stores.sqlite.rows import (
     find_row,
+    from_json_value,
     insert_row,
+    is_valid_text,
     refuse_damaged,
     row_conflict,
     row_digest,
     row_name,
     saved_beside,
+    to_json_value,
 )
 from memtui.stores.sqlite.tables import Table, TableStore, columns_of
 from memtui.stores.values import check_unchanged, utc_now

@@ -55,7 +55,7 @@ from memtui.stores.importing import (
     texts_in,
 )
 from memtui.stores.markdown import document_store
-from memtui.stores.markdown.document_editing import (
+from memtui.stores.markdown.document_store import (
     OpenDocument,
     converted_document,
     open_document,
@@ -68,7 +68,6 @@ from memtui.stores.markdown.documents import (
     CREATED_KEYS,
     UPDATED_KEYS,
     MarkdownFile,
-    Outline,
     date_in_path,
     document_fields,
     linked_documents,
@@ -139,7 +138,9 @@ def memory_of(
 ) -> Memory:
     """Convert a document to a memory, with its usage in the log and the person's rating."""
     found = outline(document.body)
-    status = status_of(document)
+    key = state_key(document)
+    ended = RETIRED_STATES if key == "state" else RETIRED_LESSONS
+    status = "retired" if key and lower_word(document.frontmatter.get(key)) in ended else "active"
     created, created_from = _created(document)
     extra = _extra(document)
     if found.headings:
@@ -149,11 +150,12 @@ def memory_of(
         extra["ignored_type"] = document_type.ignored
     if injections:
         extra["injections"] = dict(injections)
+    heading = "" if found.title.lower() in TEMPLATE_HEADINGS else found.title
     return Memory(
         **document_fields(document, label),
         kind="document",
         type=document_type.type,
-        title=_title(document, found),
+        title=document.name or heading or posixpath.basename(document.path).removesuffix(".md"),
         entity=posixpath.dirname(document.path),
         created=created,
         updated=_updated(document),
@@ -175,13 +177,6 @@ def state_key(document: MarkdownFile) -> str:
     return "status" if LESSONS in document.folders else ""
 
 
-def status_of(document: MarkdownFile) -> str:
-    """Active or retired."""
-    key = state_key(document)
-    ended = RETIRED_STATES if key == "state" else RETIRED_LESSONS
-    return "retired" if key and lower_word(document.frontmatter.get(key)) in ended else "active"
-
-
 def _importance(document: MarkdownFile, status: str, rating: object) -> str:
     priority = PRIORITIES.get(lower_word(document.frontmatter.get("priority")))
     stated = priority or importance_of_rating(rating)
@@ -192,11 +187,6 @@ def _importance(document: MarkdownFile, status: str, rating: object) -> str:
     if status == "retired" or not ARCHIVES.isdisjoint(document.folders):
         return "low"
     return "medium"
-
-
-def _title(document: MarkdownFile, found: Outline) -> str:
-    heading = "" if found.title.lower() in TEMPLATE_HEADINGS else found.title
-    return document.name or heading or posixpath.basename(document.path).removesuffix(".md")
 
 
 def _created(document: MarkdownFile) -> tuple[datetime | None, str]:
@@ -337,16 +327,12 @@ def _restore(change: Change, memory: Memory, context: document_store.DocumentCon
 
 
 def _add(change: Change, context: document_store.DocumentContext) -> Plan:
-    store, plan = _workspace(context), document_store.plan_add(change, context)
+    assert isinstance(context.store, WorkspaceStore)
+    store, plan = context.store, document_store.plan_add(change, context)
     path, new_type = plan.refs[0].removeprefix(f"{context.label}:"), change.fields.get("type")
     if not new_type or store.types.value.by_path(path).type == new_type:
         return plan
     return replace(plan, edits=(*plan.edits, *store.entry_edits(path, str(new_type))))
-
-
-def _workspace(context: document_store.DocumentContext) -> WorkspaceStore:
-    assert isinstance(context.store, WorkspaceStore)
-    return context.store
 
 
 def _front(change: Change, folder: str, now: datetime) -> dict[str, Any]:

@@ -93,7 +93,7 @@ class Selection:
         else:
             memories = self.some()
         if not memories:
-            return "no memory is selected"
+            return self._screen.memories.why_none
         if action_id == "merge" and len(memories) < 2:
             return "mark two or more memories to merge them"
         first = ""

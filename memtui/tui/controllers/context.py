@@ -24,7 +24,7 @@ ANY_STORE = ("typed", "prime")
 
 
 class ContextActions:
-    """Implements `PackHost`: what the context screen needs of the library and the browse screen."""
+    """What the context screen needs of the library and the browse screen."""
 
     def __init__(
         self, screen: BrowseScreen, selection: Selection, refusal: Callable[[str], str]

@@ -14,13 +14,13 @@ from memtui import text
 from memtui.files import drafts
 from memtui.tui.change_forms import UNCHANGED
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.choices import Choice
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.context import ContextActions
 from memtui.tui.controllers.forms import FormActions
 from memtui.tui.controllers.recovery import JournalActions, RepairActions
 from memtui.tui.controllers.review import ReviewActions
 from memtui.tui.controllers.transfer import TransferActions
+from memtui.tui.view_state import Choice
 
 if TYPE_CHECKING:
     from memtui.files.drafts import FormDraft

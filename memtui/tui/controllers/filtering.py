@@ -14,9 +14,8 @@ from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES
 from memtui.tui import appearance
 from memtui.tui.actions import OFFER_KEYS
-from memtui.tui.choices import Choice
 from memtui.tui.layout import Pane
-from memtui.tui.view_state import OPPOSITES, ORDER_WORDS, ORDERS, ViewState
+from memtui.tui.view_state import OPPOSITES, ORDER_WORDS, ORDERS, Choice, ViewState
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers

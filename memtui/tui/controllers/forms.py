@@ -32,13 +32,13 @@ from memtui.tui.change_forms import (
     superseded_meanwhile,
 )
 from memtui.tui.change_worker import Preview
-from memtui.tui.choices import Choice
 from memtui.tui.controllers.changes import WritingController, of_one_store
 from memtui.tui.jobs import Job
+from memtui.tui.view_state import Choice
 
 if TYPE_CHECKING:
+    from memtui.tui.dialogs.diff import MergeWay
     from memtui.tui.dialogs.edit_form import FormScreen
-    from memtui.tui.dialogs.merge import MergeWay
 
 Answer = TypeVar("Answer")
 KnownValues = Mapping[str, Sequence[str]]
@@ -99,7 +99,7 @@ class FormActions(WritingController):
         self, read: Callable[[], list[Memory]], library: Library, job: Job
     ) -> list[MergeWay]:
         """Plan the merges that keep each of the memories, first the newest. Raises Refused."""
-        from memtui.tui.dialogs.merge import MergeWay
+        from memtui.tui.dialogs.diff import MergeWay
 
         memories = read()
         able, reasons = self._selection.able("merge", memories)
@@ -120,7 +120,7 @@ class FormActions(WritingController):
         return ways
 
     def _ask_merge(self, ways: list[MergeWay]) -> None:
-        from memtui.tui.dialogs.merge import EDIT, MergeScreen
+        from memtui.tui.dialogs.diff import EDIT, MergeScreen
 
         def answered(answer: tuple[str, int]) -> None:
             what, number = answer

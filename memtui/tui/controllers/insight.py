@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from memtui import text
-from memtui.tui.choices import Choice
 from memtui.tui.layout import Pane
+from memtui.tui.view_state import Choice
 
 if TYPE_CHECKING:
     from memtui.errors import MemtuiError

@@ -12,10 +12,10 @@ from memtui import text
 from memtui.errors import MemtuiError, WorkerError
 from memtui.library.planning import name_below
 from memtui.tui.change_worker import Preview, describe_effects
-from memtui.tui.choices import Choice
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.recovery import JournalActions
 from memtui.tui.diff_lines import DiffLine, diff_files
+from memtui.tui.view_state import Choice
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction

@@ -7,8 +7,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from memtui.progress import Cancelled
-from memtui.tui.choices import Choice
 from memtui.tui.controllers.viewing import copy_text
+from memtui.tui.view_state import Choice
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.dialogs.session_reader import ReaderSource
     from memtui.tui.jobs import Job
-    from memtui.tui.learned import Learned
     from memtui.tui.screens.browse import BrowseScreen
-    from memtui.tui.session_search import Sessions
+    from memtui.tui.session_search import Learned, Sessions
     from memtui.tui.transcript_lines import HeadLine
 
 Found = TypeVar("Found")
@@ -136,7 +135,7 @@ class TranscriptActions:
             return
 
         def find(job: Job) -> Learned:
-            from memtui.tui.learned import find_learned
+            from memtui.tui.session_search import find_learned
 
             return find_learned(memory, self._look(job), job.rest)
 
@@ -195,7 +194,7 @@ class TranscriptActions:
         if len(known.origins) == 1:
             self._read(known.origins[0], memory)
             return
-        from memtui.tui.learned import describe_origin
+        from memtui.tui.session_search import describe_origin
 
         choices = [Choice(str(n), describe_origin(each)) for n, each in enumerate(known.origins)]
         self._screen.app.pick(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from memtui import text
 from memtui.tui.actions import ActionHandlers
-from memtui.tui.choices import Choice
 from memtui.tui.controllers.changes import WritingController
 from memtui.tui.library_worker import read_slots
+from memtui.tui.view_state import Choice
 
 
 class TransferActions(WritingController):
@@ -35,7 +35,7 @@ class TransferActions(WritingController):
             return why
         if action_id == "copy.to":
             if self._selection.current() is None and not self._screen.memories.marked:
-                return "no memory is selected"
+                return self._screen.memories.why_none
             if not self._targets():
                 return f"no other store is open that could take it. {self._to_open_more()}"
         return ""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memtui import text
 from memtui.model import Memory, to_record
-from memtui.tui import sanitizing
-from memtui.tui.choices import Choice
+from memtui.tui import output
 from memtui.tui.jobs import Job
+from memtui.tui.view_state import Choice
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -287,7 +287,7 @@ def _prepare(form: str, memories: Sequence[Memory]) -> ClipboardText:
 
 
 def _clean(whole: str, what: str, *, exact: bool, masks: bool) -> ClipboardText:
-    words, left_out = (whole, 0) if exact else sanitizing.clean_text(whole)
+    words, left_out = (whole, 0) if exact else output.clean_text(whole)
     shown = text.mask_secrets(words) if masks else words
     return ClipboardText(
         text.without_lone_surrogates(shown), what, left_out, exact, is_masked=shown != words

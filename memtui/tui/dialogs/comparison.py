@@ -25,12 +25,12 @@ from memtui.library import Library
 from memtui.library.time_views import compare_times
 from memtui.query import Query, TimeCondition
 from memtui.tui.appearance import Palette, wrapped
-from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.jobs import Job
 from memtui.tui.library_worker import LibraryWorker
+from memtui.tui.view_state import Choice
 from memtui.tui.widgets.diff_view import draw_text_diff
 from memtui.tui.widgets.text_window import RowList, TextWindow
 
@@ -137,8 +137,8 @@ class ComparisonScreen(PageDialog[str]):
         ("u", "until", "until"),
         ("f", "kinds", "kinds"),
         ("x", "save", "save"),
-        Binding("right,l", "scroll_text(1)", "scroll text", key_display="←→"),
-        ("left,h", "scroll_text(-1)"),
+        Binding("right,l", "scroll_beside(1)", "scroll text", key_display="←→"),
+        ("left,h", "scroll_beside(-1)"),
     ]
 
     def __init__(
@@ -228,7 +228,7 @@ class ComparisonScreen(PageDialog[str]):
 
     def labels(self) -> Mapping[str, object]:
         each = self._list.current
-        some = dict.fromkeys(("kinds", "save", "scroll_text(1)"), self.found)
+        some = dict.fromkeys(("kinds", "save", "scroll_beside(1)"), self.found)
         return {"open": each is not None and each.after is not None, **some}
 
     # Keys
@@ -238,9 +238,6 @@ class ComparisonScreen(PageDialog[str]):
         each = self._list.current
         if each is not None and each.after is not None:
             self.dismiss(each.memory.ref)
-
-    def action_scroll_text(self, step: int) -> None:
-        self._text.scroll_lines(step * max(1, self._text.page - 1))
 
     def action_since(self) -> None:
         def chosen(time: TimeCondition) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from textual import on
@@ -18,11 +19,9 @@ from memtui.context import Pack, PackEntry, Recipe
 from memtui.errors import MemtuiError
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID, PACK
-from memtui.tui.choices import Choice
 from memtui.tui.context_packs import (
     BuiltPack,
     ItemKind,
-    PackHost,
     PackItem,
     PackRequest,
     compare_packs,
@@ -31,7 +30,11 @@ from memtui.tui.context_packs import (
 )
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.picker import Picker
-from memtui.tui.pack_explanation import (
+from memtui.tui.view_state import Choice
+from memtui.tui.widgets.inputs import LineInput
+from memtui.tui.widgets.pack_view import (
+    PackComparisonList,
+    PackList,
     describe_budget,
     describe_compared,
     describe_empty,
@@ -39,10 +42,11 @@ from memtui.tui.pack_explanation import (
     explain_compared,
     explain_item,
 )
-from memtui.tui.widgets.inputs import LineInput
-from memtui.tui.widgets.pack_view import PackComparisonList, PackList
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import TextWindow
+
+if TYPE_CHECKING:
+    from memtui.tui.controllers.context import ContextActions
 
 LOADED = "loaded"
 """The recipe of what each program loads by itself, which suits every store."""
@@ -73,7 +77,9 @@ class PackScreen(FittingDialog[str]):
         ("shift+tab", "app.focus_previous"),
     ]
 
-    def __init__(self, host: PackHost, recipes: Sequence[Recipe], request: PackRequest) -> None:
+    def __init__(
+        self, host: ContextActions, recipes: Sequence[Recipe], request: PackRequest
+    ) -> None:
         super().__init__()
         self._host = host
         self._recipes = {recipe.name: recipe for recipe in recipes}

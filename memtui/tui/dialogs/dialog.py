@@ -24,6 +24,7 @@ from memtui import text
 from memtui.tui import key_bindings
 from memtui.tui.appearance import Palette
 from memtui.tui.widgets.line_api import SelectingScreen
+from memtui.tui.widgets.list_window import ListWindow
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, TextWindow, drawn
 
@@ -181,6 +182,15 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         if action_id in ("escape", "quit"):
             self.dismiss(None)
 
+    def action_move(self, action_id: str) -> None:
+        """Move in what the dialog lists or says, also where an input has the focus."""
+        lists = (each for each in self._windows if not isinstance(each, OutcomeLines))
+        next(lists, self._windows[0]).action_move(action_id)
+
+    @property
+    def _windows(self) -> list[ListWindow]:
+        return [each for each in self.query() if isinstance(each, ListWindow)]
+
 
 def labelled_row(label: str, widget: Widget, note: str = "") -> Horizontal:
     """A field of a dialog behind its label, before a note."""
@@ -252,9 +262,6 @@ class TextDialog(FittingDialog[Result]):
         self.fit(rows=max(1, len(lines)))
         self.update_keys()
 
-    def action_move(self, action_id: str) -> None:
-        self.query_one(TextWindow).action_move(action_id)
-
     @abstractmethod
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         """The lines to show, each at most `width` cells."""
@@ -274,10 +281,14 @@ class PageDialog(Dialog[Result]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page"):
-            yield Static("", classes="head", markup=False)
+            yield from self.above()
             with Container(classes="split"):
                 yield from self.panes()
             yield KeyLine(id="dialog-keys")
+
+    def above(self) -> ComposeResult:
+        """The lines above the panes."""
+        yield Static("", classes="head", markup=False)
 
     @abstractmethod
     def panes(self) -> ComposeResult:
@@ -296,6 +307,11 @@ class PageDialog(Dialog[Result]):
         self.set_class(width < self.WIDE_FROM, "-stacked")
         self.set_class(width < self.WIDE_FROM and height < self.STACKED_FROM, "-alone")
         self.call_after_refresh(self.lay_out)  # the classes come first, which give the sizes
+
+    def action_scroll_beside(self, step: int) -> None:
+        """Scroll the second pane by pages."""
+        pane = self._windows[-1]
+        pane.scroll_lines(step * max(1, pane.page - 1))
 
     def say_head(self, parts: Iterable[str]) -> None:
         """Show these parts in the first line."""

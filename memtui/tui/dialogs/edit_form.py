@@ -499,9 +499,6 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
 
     # Moving and closing
 
-    def action_move(self, action_id: str) -> None:
-        self.query_one(OutcomeLines).action_move(action_id)
-
     @on(Input.Submitted)
     def action_submit(self) -> None:
         """Go to the next field, or save if there is none."""

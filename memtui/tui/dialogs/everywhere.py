@@ -15,8 +15,7 @@ from rich.segment import Segment
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Container, Horizontal, Vertical
-from textual.content import Content
+from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
 from memtui import paths, text
@@ -26,16 +25,18 @@ from memtui.model import Memory
 from memtui.progress import Progress
 from memtui.query import Sort, parse_query
 from memtui.sessions import PROGRAMS, Message, Session, survey
-from memtui.sessions.chosen import turn_off, turn_on
-from memtui.sessions.programs import Holdings
+from memtui.sessions.programs import Holdings, turn_off, turn_on
 from memtui.tui.appearance import wrapped
-from memtui.tui.dialogs.dialog import Dialog
+from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.diff import CompareScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
-from memtui.tui.dialogs.result_list import Heading, Note, ResultList, Row
 from memtui.tui.dialogs.session_programs import (
+    Heading,
+    Note,
     ProgramRow,
     ProgramsScreen,
+    ResultList,
+    Row,
     ask_to_turn_on,
     draw_terms,
 )
@@ -56,7 +57,7 @@ from memtui.tui.transcript_lines import Transcript, TranscriptLines
 from memtui.tui.widgets.diff_view import draw_text_diff
 from memtui.tui.widgets.inputs import FilterInput
 from memtui.tui.widgets.search_bar import CompletedInput
-from memtui.tui.widgets.status_lines import KeyLine, ProgressLine
+from memtui.tui.widgets.status_lines import ProgressLine
 from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone
 
 PLACEHOLDER = 'words, "a phrase", begin*, project:shop role:user session:1f program:codex since:7d'
@@ -87,23 +88,20 @@ class EverywhereInput(CompletedInput):
     BINDINGS = FilterInput.BINDINGS
 
 
-class EverywhereScreen(Dialog[str]):
+class EverywhereScreen(PageDialog[str]):
     """Dismissed with the ref of a memory to go to."""
 
-    CSS_PATH = "dialogs.tcss"
     AUTO_FOCUS = "EverywhereInput"
     WIDE_FROM, STACKED_FROM = 110, 18
-    leave = "back"
     BINDINGS = [
-        Binding("escape", "leave", show=False),
-        ("q", "dismiss"),
+        ("escape,q", "dismiss"),
         ("enter", "open", "open"),
         ("slash", "search", "search"),
         ("s", "order", "newest first"),
         ("p", "programs", "programs"),
         ("d", "forget", "forget session"),
-        Binding("right,l", "scroll_text(1)", "scroll text", key_display="←→"),
-        Binding("left,h", "scroll_text(-1)", show=False),
+        Binding("right,l", "scroll_beside(1)", "scroll text", key_display="←→"),
+        Binding("left,h", "scroll_beside(-1)", show=False),
     ]
 
     def __init__(
@@ -135,17 +133,16 @@ class EverywhereScreen(Dialog[str]):
         self._unreadable: Sequence[str] = ()
         self.working = True
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="page"):
-            with Horizontal(classes="query"):
-                yield Static("everywhere \\", classes="prompt", markup=False)
-                yield EverywhereInput(self.line, PLACEHOLDER)
-            yield Static("", classes="head", markup=False)
-            yield self._progress
-            with Container(classes="split"):
-                yield self._list
-                yield self._text
-            yield KeyLine(id="dialog-keys")
+    def above(self) -> ComposeResult:
+        with Horizontal(classes="query"):
+            yield Static("everywhere \\", classes="prompt", markup=False)
+            yield EverywhereInput(self.line, PLACEHOLDER)
+        yield from super().above()
+        yield self._progress
+
+    def panes(self) -> ComposeResult:
+        yield self._list
+        yield self._text
 
     @property
     def _on(self) -> tuple[str, ...]:
@@ -153,10 +150,8 @@ class EverywhereScreen(Dialog[str]):
         return tuple(n for n in self.app.settings.session_programs if n in PROGRAMS)
 
     def on_mount(self) -> None:
-        self.app.clear_notifications()
         self._progress.display = False
         self._list.empty = "…"
-        self.update_keys()
         self._survey()
         self._update()
         self.set_interval(LOOK_AGAIN, self._look_again)
@@ -168,11 +163,8 @@ class EverywhereScreen(Dialog[str]):
             self._watcher.end()
         self._release_keys()
 
-    def on_resize(self) -> None:
-        width, height = self.app.size
-        self.set_class(width < self.WIDE_FROM, "-stacked")
-        self.set_class(width < self.WIDE_FROM and height < self.STACKED_FROM, "-alone")
-        self.call_after_refresh(self._show)
+    def lay_out(self) -> None:
+        self._show()
 
     # The sessions and their index
 
@@ -295,12 +287,6 @@ class EverywhereScreen(Dialog[str]):
 
     def _found(self, results: Results) -> None:
         self._results = results
-        self._offer_values()
-        self._show(stays=self._list.cursor > 1)
-        self._release_keys()
-
-    def _offer_values(self) -> None:
-        """Complete the values of all fields: those of memories, and those of the sessions."""
         line, listed = self.query_one(EverywhereInput), self.app.browse.search_bar.line
         sessions = self._sessions.found.sessions
         line.vocabulary = listed.vocabulary
@@ -310,6 +296,8 @@ class EverywhereScreen(Dialog[str]):
             "program": dict.fromkeys(self._on, 1),
             "session": Counter(each.id for each in sessions),
         }
+        self._show(stays=self._list.cursor > 1)
+        self._release_keys()
 
     def _show(self, *, stays: bool = True) -> None:
         """Show the results, and what else can be done where no program is on."""
@@ -317,7 +305,7 @@ class EverywhereScreen(Dialog[str]):
             return
         self._list.empty = "no matches" if self.line.strip() else NOTHING_SAID
         self._list.show(self._rows(), self._results.words, stays=stays)
-        self._say_head()
+        self._say_counts()
         self.update_keys()
 
     def _rows(self) -> list[Row]:
@@ -345,7 +333,7 @@ class EverywhereScreen(Dialog[str]):
             rows += here or [Note("No sessions of a known program are on this machine.")]
         return rows
 
-    def _say_head(self) -> None:
+    def _say_counts(self) -> None:
         counts = [
             text.counted(total, NOUNS[kind])
             for kind, total in self._results.totals.items()
@@ -360,8 +348,7 @@ class EverywhereScreen(Dialog[str]):
         if self._unreadable:
             parts.append(text.counted(len(self._unreadable), "file") + " cannot be read")
         parts += [text.one_line(hint) for hint in self._results.hints]
-        line = text.cut(" · ".join(parts), max(1, self.app.size.width - 2))
-        self.query_one(".head", Static).update(Content(line))
+        self.say_head(parts)
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
@@ -492,7 +479,7 @@ class EverywhereScreen(Dialog[str]):
             and ("best first" if self._is_newest else "newest first"),
             "programs": is_listing,
             "forget": is_listing and isinstance(row, Result) and row.session is not None,
-            "scroll_text(1)": is_listing and is_result and not self.has_class("-alone"),
+            "scroll_beside(1)": is_listing and is_result and not self.has_class("-alone"),
         }
 
     def keys(self) -> list[tuple[str, str]]:
@@ -501,22 +488,8 @@ class EverywhereScreen(Dialog[str]):
             return [*first, ("enter", "to the results"), ("↑↓", "choose"), *others]
         return super().keys()
 
-    def action_leave(self) -> None:
-        """Leave the screen; indexing stops, and what was indexed stays."""
-        self.dismiss(None)
-
-    def action_act(self, action_id: str) -> None:
-        if action_id == "escape":
-            self.dismiss(None)
-
     def action_search(self) -> None:
         self.query_one(EverywhereInput).focus()
-
-    def action_move(self, action_id: str) -> None:
-        self._list.action_move(action_id)
-
-    def action_scroll_text(self, step: int) -> None:
-        self._text.scroll_lines(step * max(1, self._text.page - 1))
 
     def action_order(self) -> None:
         self._is_newest = not self._is_newest
@@ -557,7 +530,13 @@ class EverywhereScreen(Dialog[str]):
             return
         self.app.reload_settings()
         if not on:
-            self._discard_index(name)
+
+            def discard(_: Job) -> None:
+                from memtui.search.session_index import SessionIndex
+
+                SessionIndex(paths.cache_folder(), name).discard()
+
+            self._worker.jobs.start("session-discard", discard, replaces=False)
         if self._watcher is not None:
             self._watcher.end()
             self._watcher = None
@@ -568,14 +547,6 @@ class EverywhereScreen(Dialog[str]):
         self.working = True
         self._update()
         self._show()
-
-    def _discard_index(self, name: str) -> None:
-        def discard(_: Job) -> None:
-            from memtui.search.session_index import SessionIndex
-
-            SessionIndex(paths.cache_folder(), name).discard()
-
-        self._worker.jobs.start("session-discard", discard, replaces=False)
 
     def action_forget(self) -> None:
         """Ask whether to leave a session out from now on."""

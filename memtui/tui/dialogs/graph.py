@@ -26,12 +26,12 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.query import Condition, Query, TimeCondition
 from memtui.tui import appearance
-from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.memory_detail import Reference
+from memtui.tui.view_state import Choice
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.text_window import RowList
 
@@ -265,8 +265,8 @@ class GraphScreen(PageDialog[str]):
         ("d", "direction", "direction"),
         ("@", "as_of", "as of"),
         ("x", "export", "export"),
-        ("pagedown,ctrl+d", "scroll_detail(1)"),
-        ("pageup,ctrl+u", "scroll_detail(-1)"),
+        ("pagedown,ctrl+d", "scroll_beside(1)"),
+        ("pageup,ctrl+u", "scroll_beside(-1)"),
     ]
 
     def __init__(
@@ -474,9 +474,6 @@ class GraphScreen(PageDialog[str]):
         """Follow the links again with another filter."""
         self._filter = replace(self._filter, **changes)
         self._ask()
-
-    def action_scroll_detail(self, step: int) -> None:
-        self._detail.scroll_lines(step * max(1, self._detail.page - 1))
 
     def action_export(self) -> None:
         found, name = self._found, self.links.name_of

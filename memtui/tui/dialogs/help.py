@@ -24,9 +24,9 @@ from memtui.tui.actions import (
     works_here,
 )
 from memtui.tui.appearance import Palette
-from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.layout import Pane
+from memtui.tui.view_state import Choice
 from memtui.tui.widgets.inputs import FilterInput
 from memtui.tui.widgets.text_window import TextWindow
 

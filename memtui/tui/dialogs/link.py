@@ -122,9 +122,6 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         if isinstance(event.input, FilterInput):
             self._search(event.value)
 
-    def action_move(self, action_id: str) -> None:
-        self._list.action_move(action_id)
-
     def _search(self, words: str) -> None:
         self.searching, self._links_when_found = True, False
         self._worker.run(

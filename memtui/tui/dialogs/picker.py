@@ -13,8 +13,8 @@ from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.tui.appearance import Palette, wrapped
-from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog, TextDialog
+from memtui.tui.view_state import Choice
 from memtui.tui.widgets.inputs import ChoiceList, FilterInput
 
 NARROW_FROM = 8
@@ -122,9 +122,6 @@ class Picker(FittingDialog[tuple[str, ...]]):
     def _narrow(self, event: Input.Changed) -> None:
         self._list.narrow(event.value)
         self._show_whole()
-
-    def action_move(self, action_id: str) -> None:
-        self._list.action_move(action_id)
 
     def action_toggle_choice(self) -> None:
         if self._several:

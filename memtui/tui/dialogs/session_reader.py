@@ -294,9 +294,6 @@ class SessionReader(Dialog[str]):
         if not self._view.step_person(step):
             self.app.report_refusal(f"no {'later' if step > 0 else 'earlier'} words of yours")
 
-    def action_move(self, action_id: str) -> None:
-        self._view.action_move(action_id)
-
     def action_copy(self) -> None:
         """Copy the message under the cursor, a call with its answer."""
         if (entry := self._view.entry) is not None:

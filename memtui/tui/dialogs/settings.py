@@ -18,10 +18,10 @@ from memtui.errors import MemtuiError
 from memtui.model import Place
 from memtui.tui import terminal
 from memtui.tui.actions import works_here
-from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import PromptDialog
+from memtui.tui.view_state import Choice
 from memtui.tui.widgets.inputs import ChoiceList
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 

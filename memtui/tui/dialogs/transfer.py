@@ -95,9 +95,6 @@ class TransferScreen(FittingDialog[bool]):
     def labels(self) -> Mapping[str, object]:
         return {"move('move.page_down')": self.query_one(TextWindow).allow_focus()}
 
-    def action_move(self, action_id: str) -> None:
-        self.query_one(TextWindow).action_move(action_id)
-
     def fill(self) -> None:
         self._draw()
 

@@ -29,7 +29,6 @@ from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.transcripts import TranscriptActions
 from memtui.tui.controllers.viewing import ViewingActions
-from memtui.tui.entity_paths import KnownPaths, Target, make_paths
 from memtui.tui.jobs import Job
 from memtui.tui.layout import ENTITY_MAX, Pane
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY, LibraryWorker
@@ -43,6 +42,7 @@ from memtui.tui.view_state import (
     restore_cursor,
     window_of,
 )
+from memtui.tui.widgets.entity_tree import KnownPaths, Target, make_paths
 
 if TYPE_CHECKING:
     from memtui.config import Settings
@@ -203,6 +203,7 @@ class BrowseScreen(PaneScreen):
         return ActionContext(
             has_memories=library is None or library.snapshot.count > 0 or bool(library.queried),
             has_memory=self.detail.memory is not None,
+            why_none=self.memories.why_none,
             openable={
                 Pane.MEMORIES: self.memories.memory is not None,
                 Pane.DETAIL: self.detail.memory is not None,
@@ -309,8 +310,6 @@ class BrowseScreen(PaneScreen):
         if event.text:
             self._sessions.add_search(event.text, self.worker.jobs)
         self.focus_pane(Pane.MEMORIES)
-        if self.found is not None and self.found.among:
-            self.search()  # while somebody types, fewer candidates are put in order
 
     @on(messages.FilterChosen)
     def _chosen(self, event: messages.FilterChosen) -> None:
@@ -340,7 +339,15 @@ class BrowseScreen(PaneScreen):
         if pane is Pane.DETAIL and self.memories.slot >= 0:
             self.memories.is_chosen = True  # it is being read
         self.settle()
+        self._rank_all()
         self._hold_keys()
+
+    def _rank_all(self) -> None:
+        """Search again once nobody types: until then fewer candidates are put in order."""
+        found = self.found
+        is_typed = found is not None and found.query.is_typed and found.among
+        if is_typed and not self.is_typing and self._shown_number == self._number:
+            self.search()
 
     # Answers
 
@@ -369,7 +376,7 @@ class BrowseScreen(PaneScreen):
             cursor=cursor,
             top=top,
             types=_types_width(found),
-            entities=_entities_width(found),
+            entities=0 if queries.filter_values(found.query, "entity") else ENTITY_MAX,
             names=library.names.by_label if len(library.stores) > 1 else None,
             entity_name=library.entity_name,
             approximate=found.is_approximate,
@@ -388,6 +395,7 @@ class BrowseScreen(PaneScreen):
         self._is_whole = is_whole
         if self._is_whole:
             self.memories.is_chosen = True  # nothing comes in by itself any more
+        self._rank_all()
         self.update_keys()
 
     def _show_facets(self, found: SearchResult) -> None:
@@ -668,8 +676,3 @@ def _types_width(found: SearchResult) -> int:
     if len(types) == 1 and "*" not in types[0]:
         return 0
     return max((text.width(text.one_line(name)) for name in found.types), default=0)
-
-
-def _entities_width(found: SearchResult) -> int:
-    """Columns that entities may take; 0 where the list stays inside one."""
-    return 0 if queries.filter_values(found.query, "entity") else ENTITY_MAX

@@ -56,7 +56,11 @@ def draw_diff(line: DiffLine, palette: Palette, width: int) -> list[list[Segment
         return [[Segment(f" {part}", palette.heading)] for part in parts]
     if line.kind == "hunk":
         return [[Segment(text.cut(f" {line.words}", width), palette.faint)]]
-    style = _style(line, palette)
+    style = {
+        "gone": _gone(palette),
+        "new": palette.added,
+        "note": palette.warning,
+    }.get(line.kind, palette.dim)
     sign = f" {_SIGNS.get(line.kind, ' ')} "
     lines = []
     inks = {True: style + _CHANGED, False: style}
@@ -68,14 +72,6 @@ def draw_diff(line: DiffLine, palette: Palette, width: int) -> list[list[Segment
 
 def _gone(palette: Palette) -> Style:
     return palette.removed + Style(strike=False)
-
-
-def _style(line: DiffLine, palette: Palette) -> Style:
-    return {
-        "gone": _gone(palette),
-        "new": palette.added,
-        "note": palette.warning,
-    }.get(line.kind, palette.dim)
 
 
 def draw_side_by_side(

@@ -214,6 +214,12 @@ class MemoryList(ListWindow):
         return self._rows[slot] if slot >= 0 else None
 
     @property
+    def why_none(self) -> str:
+        """Why there is no memory under the cursor."""
+        is_coming = self.line_count() > 0 and self.memory is None
+        return "this memory is on its way" if is_coming else "no memory is selected"
+
+    @property
     def position(self) -> CursorPosition:
         """The cursor's position, to restore it in another list."""
         return CursorPosition(self.slot, self.memory, self.cursor, self.top)

@@ -39,23 +39,19 @@ class OutcomeLine(Struct, frozen=True):
     head: str = ""
 
 
-def style_of(tone: Tone, palette: Palette) -> Style:
-    return {
-        Tone.PLAIN: palette.text,
-        Tone.QUIET: palette.dim,
-        Tone.GOOD: palette.status("active"),
-        Tone.WARNING: palette.warning,
-        Tone.BAD: palette.status("deleted"),
-    }[tone]
-
-
 def drawn(
     outcome_lines: Sequence[OutcomeLine], palette: Palette, width: int
 ) -> list[list[Segment]]:
     """Draw lines wrapped to `width`; makes their text visible."""
     lines: list[list[Segment]] = []
     for one in outcome_lines:
-        style = style_of(one.tone, palette)
+        style = {
+            Tone.PLAIN: palette.text,
+            Tone.QUIET: palette.dim,
+            Tone.GOOD: palette.status("active"),
+            Tone.WARNING: palette.warning,
+            Tone.BAD: palette.status("deleted"),
+        }[one.tone]
         head = text.one_line(one.head)
         indent = min(text.width(head) + 1 if head else 0, 10)
         first = f"{head} " if head else ""

@@ -21,9 +21,9 @@ from memtui.cli.demo_story import (
 )
 from memtui.library import Library
 from memtui.paths import bundled_folder
-from memtui.sessions.chosen import chosen_sessions
+from memtui.sessions.programs import chosen_sessions
 from memtui.stores import registry
-from memtui.tui.learned import find_learned
+from memtui.tui.session_search import find_learned
 
 SAMPLE_DATA = bundled_folder("sample-data")
 END = datetime.fromisoformat(json.loads((SAMPLE_DATA / STORY).read_text("utf-8"))["end"])

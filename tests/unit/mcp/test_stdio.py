@@ -29,12 +29,12 @@ from .agents import Agent
 ROOT = Path(__file__).parents[3]
 NOISY = """
 import os, sys
-from memtui.mcp import tools
-read = tools.memory_line
+from memtui.mcp import reading
+read = reading.memory_line
 def loud(*arguments):
     print("a stray print"); sys.stdout.write("and one more\\n"); os.write(1, b"a library in C\\n")
     return read(*arguments)
-tools.memory_line = loud
+reading.memory_line = loud
 from memtui.cli.main import run
 sys.exit(run(sys.argv[1:]))
 """

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, WSServerHandshakeError, web
 
+from memtui.serve import server
 from memtui.serve import server as served
-from memtui.serve import terminal
 from memtui.serve.access import Access
 from memtui.serve.server import MAX_TABS, ScreenServer
 
@@ -190,8 +190,8 @@ async def test_a_program_that_ends_or_is_killed_closes_its_tab() -> None:
 async def test_a_program_that_reads_nothing_does_not_keep_its_tab(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(terminal, "READS_WITHIN", 0.1)
-    monkeypatch.setattr(terminal, "ENDS_WITHIN", 0.1)
+    monkeypatch.setattr(server, "READS_WITHIN", 0.1)
+    monkeypatch.setattr(server, "ENDS_WITHIN", 0.1)
     async with serving(STOPPED) as site:
         tab = await site.tab()
         await says(tab, "ready")

@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.sessions import Reading, json_lines
-from memtui.sessions.json_lines import read_line, read_lines
+from memtui.sessions import Reading, base
+from memtui.sessions.base import read_line, read_lines
 
 
 def values(path: Path, reading: Reading | None = None, start: int = 0) -> list[dict[str, object]]:
@@ -43,7 +43,7 @@ def test_every_line_is_read_counted_or_left(lines: list[bytes], rest: bytes) -> 
 
 def test_a_line_past_the_limit_is_counted_and_the_next_one_read(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
-    long = b'{"image": "' + b"A" * json_lines.LONGEST_LINE + b'"}\n'
+    long = b'{"image": "' + b"A" * base.LONGEST_LINE + b'"}\n'
     path.write_bytes(b'{"a": 1}\n' + long + b'{"b": 2}\n')
     reading = Reading()
     assert values(path, reading) == [{"a": 1}, {"b": 2}]

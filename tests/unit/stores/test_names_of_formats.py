@@ -28,7 +28,7 @@ INSTRUCTIONS = re.compile(r"[A-Z]+\.md")
 EXAMPLES = {
     "config/settings.py",
     "context/building.py",
-    "mcp/tools.py",
+    "mcp/reading.py",
     "tui/dialogs/everywhere.py",
     "upkeep/proposals.py",
 }

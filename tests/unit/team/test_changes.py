@@ -170,6 +170,48 @@ def test_any_change_is_undone_by_anybody_who_may_write(team: Team) -> None:
     assert rows(team) == before
 
 
+def test_undo_leaves_what_others_changed_since(team: Team) -> None:
+    anna, bert = team.open("anna"), team.open("bert")
+    ref = add(anna, "right", tags=["a"])
+    id = ref.removeprefix("team:")
+
+    def now() -> tuple[str, tuple[str, ...], str, list[str]]:
+        (memory,) = bert.get([ref])
+        return memory.content, memory.tags, memory.type, [link.target for link in memory.links]
+
+    plan = do(anna, Act.EDIT, ref, content="wrong")
+    do(bert, Act.TAG, ref, tags=["b"])
+    do(bert, Act.LINK, ref, relation="about", target="shop")
+    (theirs,) = bert.get([ref])
+    apply(anna, invert_edits(plan.edits))
+    assert now() == ("right", ("b",), "", ["shop"])
+    assert bert.get([ref])[0].updated == theirs.updated, "not older than bert's change"
+    apply(anna, plan.edits)
+    assert now() == ("wrong", ("b",), "", ["shop"]), "redone"
+
+    do(bert, Act.RETYPE, ref, type="policy")
+    first, tagged, linked = sorted(anna.former(id), key=lambda each: each.number)[:3]
+    apply(bert, bert.plan_revert(tagged).edits)
+    assert now() == ("wrong", ("a",), "policy", ["shop"])
+    apply(bert, bert.plan_revert(linked).edits)
+    assert now() == ("wrong", ("a",), "policy", [])
+    for former in (tagged, linked):
+        with pytest.raises(Conflict, match=r"somebody else changed its (tags|links) since then"):
+            bert.plan_revert(former)
+
+    do(bert, Act.EDIT, ref, content="of bert")
+    with pytest.raises(Conflict) as caught:
+        apply(anna, invert_edits(plan.edits))
+    assert "of bert" in str(caught.value.theirs)
+    with pytest.raises(Conflict, match="somebody else changed its content since then"):
+        anna.plan_revert(first)
+    do(bert, Act.DELETE, ref)
+    with pytest.raises(Conflict, match="somebody else removed it since then"):
+        anna.plan_revert(first)
+    apply(anna, anna.plan_revert(anna.former(id, 1)[0]).edits)
+    assert now() == ("of bert", ("a",), "policy", [])
+
+
 def test_history_cannot_be_rewritten(team: Team) -> None:
     anna = team.open()
     add(anna, "first")
@@ -218,6 +260,7 @@ def test_server_stopped_within_a_transaction(team: Team) -> None:
         """Ends the connection when all is written and nothing is committed."""
 
         state = None
+        agent = ""
 
         def intend(self, path: str, pre: str, post: str) -> None:
             team.execute(

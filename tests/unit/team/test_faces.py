@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from memtui.changes import Act
 from memtui.cli.main import run
 from memtui.config import Settings
 from memtui.library import Library
+from memtui.library.former_versions import store_versions
 from memtui.library.review import ReviewQueue
+from memtui.library.time_views import compare_times
 from memtui.mcp.server import AgentServer
 from memtui.upkeep.proposals import ProposalKind
 from tests.team_fixtures import Team, add, do
@@ -109,6 +112,7 @@ async def test_an_agent_searches_a_team_and_proposes(
 ) -> None:
     anna = team.open("anna")
     ref = add(anna, "Deploys happen on Tuesdays", entity="shop-api")
+    before = datetime.now(UTC)
     place = Path(f"postgres:{anna.connection.service}")
     library = Library.open([place], state=tmp_path / "state", cache=tmp_path / "cache")
     server = AgentServer(library, Settings(), may_write=False).make()
@@ -126,15 +130,27 @@ async def test_an_agent_searches_a_team_and_proposes(
             reason="Anna said so",
         )
         assert done["status"] == "proposed"
+        done = await agent.call("propose_memory", content="Said by the agent", reason="new")
+        assert done["status"] == "proposed"
     assert anna.get([ref])[0].content == "Deploys happen on Tuesdays"
     assert memory["ref"] == f"{anna.connection.service}:{ref.partition(':')[2]}"
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)  # the agent runs in another folder than the person
     review = ReviewQueue(library)
-    (proposal,) = review.scan([ProposalKind.AGENT]).proposals
-    library.apply(review.plan([proposal]))
+    library.apply(review.plan(review.scan([ProposalKind.AGENT]).proposals))
     assert anna.get([ref])[0].content == "Deploys happen on Mondays"
+    bert = team.open("bert")
+    changed = {each.memory.content: each.by for each in compare_times(library, before)}
+    who = "anna with agent 1"
+    assert changed == {"Deploys happen on Mondays": who, "Said by the agent": who}
+    do(bert, Act.EDIT, ref, content="Deploys happen on Fridays")
+    history = store_versions(bert.get([ref])[0], bert)
+    assert [(each.memory.content[18:], each.author) for each in history] == [
+        ("Tuesdays", "anna"),
+        ("Mondays", who),
+        ("Fridays", "bert"),
+    ]
 
 
 @pytest.mark.slow

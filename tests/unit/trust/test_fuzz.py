@@ -32,7 +32,7 @@ from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.model import Memory, to_record
 from memtui.stores import sidecar, workspace
-from memtui.stores.agent_memory import notes
+from memtui.stores.agent_memory import records as notes
 from tests.long_run import count
 
 pytestmark = pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memtui.tui.entity_paths import SLASH, KnownPaths, Target, make_paths, shown
+from memtui.tui.widgets.entity_tree import SLASH, KnownPaths, Target, make_paths, shown
 
 COUNTS = {("cc", "home/a/mill"): 2, ("cc", ""): 1, ("ab", "mill/main"): 3, ("mc", "a/b"): 1}
 NAMES = {"cc": "Claude Code", "ab": "Ambient", "mc": "MCP memory"}

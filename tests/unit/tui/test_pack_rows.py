@@ -17,7 +17,7 @@ from memtui.tui.context_packs import (
     list_items,
     step_budget,
 )
-from memtui.tui.pack_explanation import describe_compared
+from memtui.tui.widgets.pack_view import describe_compared
 
 TEXTS = st.one_of(
     st.text(max_size=60),

@@ -11,9 +11,10 @@ from pydantic import Field
 
 from memtui.changes import Act, Change
 from memtui.errors import RefError, Refused
+from memtui.mcp.call import Call, Text, Words
 from memtui.mcp.framing import shown
 from memtui.mcp.profiles.answers import make_all, store_label
-from memtui.mcp.profiles.engram.observations import (
+from memtui.mcp.profiles.engram.reading import (
     MAX_FOUND,
     Envelope,
     Number,
@@ -27,9 +28,9 @@ from memtui.mcp.profiles.engram.observations import (
     project_of_folder,
     quoted,
     record_of,
+    suggestion,
 )
-from memtui.mcp.profiles.engram.reading import suggestion
-from memtui.mcp.tools import Call, Text, Words, retiring
+from memtui.mcp.tools import retiring
 from memtui.model import Memory
 from memtui.query import Query
 from memtui.stores.engram import NAME, rules

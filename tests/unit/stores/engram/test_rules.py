@@ -19,7 +19,7 @@ from memtui.stores.engram import records, rules
 from memtui.stores.engram.planning import refusal
 from memtui.stores.engram.records import entity_of
 from memtui.stores.engram.schema import Schema
-from memtui.stores.sqlite import columns
+from memtui.stores.sqlite import rows as columns
 
 
 @pytest.mark.parametrize(

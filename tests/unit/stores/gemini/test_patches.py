@@ -14,8 +14,7 @@ from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.stores.gemini import detect, target_of
-from memtui.stores.gemini.patches import apply_patch, parse_patch
-from memtui.stores.gemini.store import GeminiStore
+from memtui.stores.gemini.store import GeminiStore, apply_patch, parse_patch
 from memtui.testing.fixtures import contents
 from tests.samples import SAMPLES
 

@@ -23,9 +23,14 @@ from memtui.errors import Refused
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.base import StoreView
-from memtui.stores.entry_list import EntryFile, parse_entries
 from memtui.stores.hermes import detect
-from memtui.stores.hermes.store import HermesStore, parse_limits, why_refused
+from memtui.stores.hermes.store import (
+    EntryFile,
+    HermesStore,
+    parse_entries,
+    parse_limits,
+    why_refused,
+)
 from memtui.stores.sidecar import Sidecar
 from tests.samples import SAMPLES
 

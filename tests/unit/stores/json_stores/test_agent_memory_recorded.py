@@ -15,7 +15,7 @@ from tests.unit.stores.json_stores.programs import AgentMemoryPrograms
 RECORDED = json.loads(Path(__file__).with_name("recorded_adds.json").read_text("utf-8"))
 WITHOUT_WORDS = {"これは別の文で、内容も違います。十五文字以上"}
 """Texts without an ASCII letter or digit that the script takes for duplicates of any other such
-text, and memtui does not (see `memtui.stores.agent_memory.rules`)."""
+text, and memtui does not (see `memtui.stores.agent_memory.records`)."""
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.model import Memory
-from memtui.stores.agent_memory.rules import (
+from memtui.stores.agent_memory.records import (
     FactRules,
     broken_rule,
     contradicted,

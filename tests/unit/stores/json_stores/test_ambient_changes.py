@@ -9,12 +9,12 @@ import pytest
 
 from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
+from memtui.stores.ambient.adding import find_superseded, keywords, overlap, upkeep_rules
 from memtui.stores.ambient.records import (
     EventRules,
     fit_content,
     task_key,
 )
-from memtui.stores.ambient.store import find_superseded, keywords, overlap, upkeep_rules
 
 from .opened import LABEL, NOW_MS, Opened, files_below, open_ambient
 from .programs import AmbientProgram

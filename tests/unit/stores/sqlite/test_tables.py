@@ -19,7 +19,7 @@ from memtui.stores.base import LoadedText, Reading
 from memtui.stores.claude_mem import FORMAT as CLAUDE_MEM
 from memtui.stores.format import Format
 from memtui.stores.mem0 import FORMAT as MEM0
-from memtui.stores.mem0.points import point
+from memtui.stores.mem0.store import point
 from tests.samples import SAMPLES
 
 POINT = """
