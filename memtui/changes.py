@@ -380,7 +380,10 @@ def edit_diffs(edit: Edit) -> list[FileDiff]:
         names = dict.fromkeys([*before, *after])
         return [FileDiff(f"{edit.path}/{n}", before.get(n), after.get(n)) for n in names]
     if edit.kind is Kind.SIDECAR:
-        sides = (None if side is None else _remembered(side) for side in (edit.before, edit.after))
+        sides = (
+            None if side is None else "".join(f"{each}\n" for each in describe_entry(side))
+            for side in (edit.before, edit.after)
+        )
         return [FileDiff(f"{edit.path}/.memtui: {edit.id}", *sides)]
     if edit.kind is Kind.ROW:
         key = ", ".join(f"{name}={value}" for name, value in edit.key[1:])
@@ -399,10 +402,6 @@ def _folder_texts(tree: Mapping[str, Any] | None) -> dict[str, str]:
     for name, (_, rows) in tree["databases"].items():
         found[name] = f"{counted(len(rows), 'row')}\n"
     return found
-
-
-def _remembered(entry: Mapping[str, Any]) -> str:
-    return "".join(f"{each}\n" for each in describe_entry(entry))
 
 
 def describe_entry(entry: Mapping[str, Any], name: Callable[[str], str] = str) -> Iterator[str]:

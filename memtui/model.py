@@ -229,16 +229,6 @@ def _place(place: Place) -> dict[str, Any]:
     return {"file": place.file, "line": place.line, "key": place.key}
 
 
-def _link(link: Link) -> dict[str, Any]:
-    return {
-        "relation": link.relation,
-        "target": link.target,
-        "valid_from": format_time(link.valid_from),
-        "valid_to": format_time(link.valid_to),
-        "note": link.note,
-    }
-
-
 _NAMES = Memory.__struct_fields__
 _values_of = attrgetter(*_NAMES)
 
@@ -250,7 +240,16 @@ def to_record(memory: Memory) -> dict[str, Any]:
     record["updated"] = format_time(memory.updated)
     record["origin"] = _place(memory.origin)
     record["also"] = [_place(place) for place in memory.also]
-    record["links"] = [_link(link) for link in memory.links]
+    record["links"] = [
+        {
+            "relation": link.relation,
+            "target": link.target,
+            "valid_from": format_time(link.valid_from),
+            "valid_to": format_time(link.valid_to),
+            "note": link.note,
+        }
+        for link in memory.links
+    ]
     record["extra"] = dict(memory.extra)
     return record
 

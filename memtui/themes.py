@@ -15,7 +15,7 @@ Nothing here imports Textual; `textual_values` makes the arguments of a Textual 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -270,7 +270,13 @@ def load_all(folders: Iterable[Path]) -> Themes:
         theme, faults = _theme(name, raw)
         themes[name] = theme
         if faults:
-            problems.append(_one_problem(files[name], faults))
+            problems.append(
+                ConfigError(
+                    f"{faults[0]}{and_more(len(faults) - 1)}",
+                    where=str(files[name]),
+                    do="the theme is used without it",
+                )
+            )
     return Themes(dict(sorted(themes.items())), tuple(problems))
 
 
@@ -281,7 +287,7 @@ def choose(name: str, themes: Themes, environ: Mapping[str, str]) -> tuple[Theme
     drop colours when its App is made and by the theme it has then: start it with
     `App(ansi_color=True)` when NO_COLOR is set, or it turns the terminal's own colours to black.
     """
-    if wants_no_colour(environ):
+    if "NO_COLOR" in environ:
         return themes.by_name[MONO], ""
     if name in themes.by_name:
         return themes.by_name[name], ""
@@ -301,11 +307,6 @@ def has_sixteen_colours(environ: Mapping[str, str]) -> bool:
     return bool(term) and term.rpartition("-")[2] not in ("256color", "kitty", "direct")
 
 
-def wants_no_colour(environ: Mapping[str, str]) -> bool:
-    """Whether NO_COLOR (no-color.org) is set; an empty value counts, as it does for Textual."""
-    return "NO_COLOR" in environ
-
-
 def _read(path: Path) -> Mapping[str, Any] | ConfigError:
     try:
         text = toml_file.read_text(path)
@@ -320,14 +321,6 @@ def _read(path: Path) -> Mapping[str, Any] | ConfigError:
             place = f" (line {error.line})" if error.line else ""
             reason = f"is not TOML: {error}{place}"
     return ConfigError(reason, where=str(path), do="the theme is left out")
-
-
-def _one_problem(path: Path, faults: Sequence[str]) -> ConfigError:
-    return ConfigError(
-        f"{faults[0]}{and_more(len(faults) - 1)}",
-        where=str(path),
-        do="the theme is used without it",
-    )
 
 
 def _theme(name: str, raw: Mapping[str, Mapping[str, Any]]) -> tuple[Theme, list[str]]:
@@ -425,13 +418,8 @@ def parse_paint(value: Any) -> Paint:
         elif _HEX.fullmatch(word) or word in ANSI or word == ANSI_DEFAULT:
             if colours[place]:
                 raise ValueError("has two colours")
-            colours[place] = _long(word)
+            colours[place] = "#" + "".join(c * 2 for c in word[1:]) if len(word) == 4 else word
         else:
             hint = did_you_mean(word, (*ANSI, ANSI_DEFAULT, *ATTRIBUTES), lead=", ")
             raise ValueError(f"{one_line(word)!r} is no colour{hint}")
     return Paint(colours["colour"], colours["ground"], tuple(dict.fromkeys(attributes)))
-
-
-def _long(colour: str) -> str:
-    """`#abc` as `#aabbcc`."""
-    return "#" + "".join(c * 2 for c in colour[1:]) if len(colour) == 4 else colour

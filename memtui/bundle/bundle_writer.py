@@ -317,17 +317,13 @@ def parse_entry_name(name: str) -> str:
         raise BundleError("a file's name leads out of its store")
     if any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
         raise BundleError(f"a file's name is longer than {LONGEST_NAME} bytes")
+    # As file systems see a name that ignore case and invisible characters (CVE-2014-9390).
     if any(
-        _normalised(part) in _NEVER
+        "".join(letter for letter in part.casefold() if letter.isprintable()) in _NEVER
         for part in (parts[:-2] if path.endswith((SIDECAR, ACCESSES, PLACE_FACTS)) else parts)
     ):
         raise BundleError("a file's name is not allowed in a bundle")
     return path
-
-
-def _normalised(part: str) -> str:
-    """The name as file systems see it that ignore case and invisible characters (CVE-2014-9390)."""
-    return "".join(letter for letter in part.casefold() if letter.isprintable())
 
 
 class StoreLayout(Struct, frozen=True):

@@ -220,28 +220,26 @@ class DraftFile:
     def save(self, draft: FormDraft) -> None:
         """Write the draft, replacing the former one. Raises SaveError."""
         with self._write_lock:
-            if not self._is_discarded:
-                self._write(draft)
-
-    def _write(self, draft: FormDraft) -> None:
-        new_form_draft = self.path.with_suffix(".new")
-        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        handle = -1
-        try:
-            private_folder(self.path.parent)
-            handle = os.open(new_form_draft, flags, 0o600)
-            with os.fdopen(os.dup(handle), "w", encoding="ascii") as file:
-                json.dump({**asdict(draft), "time": time.time()}, file)
-            _lock(handle)  # before it gets its name, so that it is never seen unlocked
-            os.replace(new_form_draft, self.path)
-        except OSError as error:
-            if handle >= 0:
-                os.close(handle)
-            raise SaveError(
-                f"no draft can be kept: {error.strerror}", where=str(self.path.parent)
-            ) from error
-        self._unlock()
-        self._lock = handle
+            if self._is_discarded:
+                return
+            new_form_draft = self.path.with_suffix(".new")
+            flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+            handle = -1
+            try:
+                private_folder(self.path.parent)
+                handle = os.open(new_form_draft, flags, 0o600)
+                with os.fdopen(os.dup(handle), "w", encoding="ascii") as file:
+                    json.dump({**asdict(draft), "time": time.time()}, file)
+                _lock(handle)  # before it gets its name, so that it is never seen unlocked
+                os.replace(new_form_draft, self.path)
+            except OSError as error:
+                if handle >= 0:
+                    os.close(handle)
+                raise SaveError(
+                    f"no draft can be kept: {error.strerror}", where=str(self.path.parent)
+                ) from error
+            self._unlock()
+            self._lock = handle
 
     def discard(self) -> None:
         """Delete the draft for good, after a save or a discard: a later `save` does nothing."""

@@ -99,7 +99,12 @@ def set_field(text: str, key: str, value: Scalar | Sequence[str]) -> str:
         value = list(value)
     cut = split(text)
     if cut.front is None:
-        return _with_frontmatter(text, key, value)
+        if _OPENING.match(text):
+            raise Refused("the frontmatter is not closed by a line ---", do="fix the file by hand")
+        newline = "\r\n" if "\r\n" in text else "\n"
+        mark = "\ufeff" if text.startswith("\ufeff") else ""
+        block = f"---{newline}{_line(key, value, newline)}---{newline}"
+        return mark + block + text[len(mark) :]
     before = _checked(cut.front)
     if key in before and _is_same_value(before[key], value):
         return text
@@ -247,15 +252,6 @@ def _check(front: str, expected: dict[str, Any]) -> None:
 
 def _is_same_value(old: Any, new: Any) -> bool:
     return bool(type(old) is type(new) and old == new)
-
-
-def _with_frontmatter(text: str, key: str, value: Scalar | list[str]) -> str:
-    if _OPENING.match(text):
-        raise Refused("the frontmatter is not closed by a line ---", do="fix the file by hand")
-    newline = "\r\n" if "\r\n" in text else "\n"
-    mark = "\ufeff" if text.startswith("\ufeff") else ""
-    block = f"---{newline}{_line(key, value, newline)}---{newline}"
-    return mark + block + text[len(mark) :]
 
 
 LARGEST_BLOCK = 64 * 1024

@@ -291,7 +291,11 @@ class GitHistory(Struct):
             self.left_out = "versions that are missing or too large were left out"
         first = 0
         while first < len(hashes):
-            end = _end_of_batch(sizes, first)
+            # A batch has at least one blob, at most `_CHUNK_BYTES`.
+            end, total = first, 0
+            while end < len(sizes) and (end == first or total + sizes[end] <= _CHUNK_BYTES):
+                total += max(0, sizes[end]) if sizes[end] <= MAX_BYTES else 0
+                end += 1
             if not (yield from self._read_batch(hashes[first:end], sizes[first:end])):
                 return
             first = end
@@ -345,15 +349,6 @@ class GitHistory(Struct):
             )
         else:
             self.left_out = one_line(str(error), LONGEST_PROBLEM) or "it failed"
-
-
-def _end_of_batch(sizes: Sequence[int], first: int) -> int:
-    """Where the batch that begins at `first` ends: at least one blob, at most `_CHUNK_BYTES`."""
-    end, total = first, 0
-    while end < len(sizes) and (end == first or total + sizes[end] <= _CHUNK_BYTES):
-        total += max(0, sizes[end]) if sizes[end] <= MAX_BYTES else 0
-        end += 1
-    return end
 
 
 def _size(line: bytes) -> int:

@@ -132,7 +132,18 @@ class _Comparison:
             return self._find_old(old)
         if any(self._ours[i] in self._current for i in _filled_lines(self._ours, ours)):
             return None
-        return self._find_gap(old[0], self._ours[slice(*ours)])
+        at = old[0]
+        lines = self._ours[slice(*ours)]
+        above = self._old_places.get(at - 1) if at else -1
+        next_place = self._old_places.get(at) if at < len(self._old) else len(self._current)
+        if above is None and next_place is None:
+            return None
+        start = above + 1 if above is not None else next_place or 0
+        end = next_place if next_place is not None else start
+        between = [line for line in self._current[start:end] if line.strip()]
+        if any(is_similar(line, own) for line in between for own in lines if own.strip()):
+            return None
+        return start, start
 
     def _has_returned(self, i: int) -> bool:
         line = self._old[i]
@@ -155,19 +166,6 @@ class _Comparison:
         for i in range(last + 1, old[1]):
             end += self._old_places.get(i) == end
         return start, end
-
-    def _find_gap(self, at: int, lines: list[str]) -> Span | None:
-        """Return where inserted lines are missing, beside a neighbour and with nothing similar."""
-        above = self._old_places.get(at - 1) if at else -1
-        next_place = self._old_places.get(at) if at < len(self._old) else len(self._current)
-        if above is None and next_place is None:
-            return None
-        start = above + 1 if above is not None else next_place or 0
-        end = next_place if next_place is not None else start
-        between = [line for line in self._current[start:end] if line.strip()]
-        if any(is_similar(line, own) for line in between for own in lines if own.strip()):
-            return None
-        return start, start
 
 
 def _matching_lines(lines: list[str], other: list[str]) -> dict[int, int]:

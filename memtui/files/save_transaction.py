@@ -104,7 +104,10 @@ class FileSave:
                 if old is None:
                     self._create(new or b"")
                 elif new is None:
-                    self._remove(old)
+                    self._outs.append(atomic_replace.remove(self._path, old))
+                    self._own.append(None)
+                    if self._look(old, lambda _: True) != old:
+                        raise atomic_replace.Stale
                 else:
                     self._replace(old, new)
         except BaseException as error:
@@ -120,12 +123,6 @@ class FileSave:
         self._own.append(new)
         for folder in [self._path, *self._made_folders]:
             atomic_replace.sync_folder(folder.parent)
-
-    def _remove(self, old: bytes) -> None:
-        self._outs.append(atomic_replace.remove(self._path, old))
-        self._own.append(None)
-        if self._look(old, lambda _: True) != old:
-            raise atomic_replace.Stale
 
     def _replace(self, disk: bytes, new: bytes) -> None:
         """Exchange; when another version than `disk` was displaced, merge it and exchange again.

@@ -49,7 +49,11 @@ def write_entries(text: str | None, edits: Sequence[Edit], where: str = "") -> s
     for edit in edits:
         known = history.setdefault(edit.id, [])
         now = known[-1].entry if known else None
-        before, after = (_as_read(entry) for entry in (edit.before, edit.after))
+        # each as it is when it is read from the file
+        before, after = (
+            json.loads(json.dumps(dict(entry))) if entry else None
+            for entry in (edit.before, edit.after)
+        )
         if now == after:
             continue
         if now != before:
@@ -100,11 +104,6 @@ def read_entries(text: str) -> dict[str, Any]:
     """Return the last entry of each id; None where it was removed."""
     history = _read_history(text.split("\n"))
     return {id: entries[-1].entry for id, entries in history.items()}
-
-
-def _as_read(entry: Mapping[str, Any] | None) -> Any:
-    """The entry as it is when it is read from the file."""
-    return json.loads(json.dumps(dict(entry))) if entry else None
 
 
 def _indented(entry: Any) -> str | None:

@@ -249,11 +249,6 @@ def _removed_and_added(removed: str, added: str) -> list[tuple[str, str]]:
 _MARKS = {"same": "{}", "gone": "[-{}-]", "new": "{{+{}+}}"}
 
 
-def mark_piece(kind: str, piece: str) -> str:
-    """A piece of `diff_words` as `git diff --word-diff` writes it: [-gone-] or {+new+}."""
-    return _MARKS[kind].format(piece)
-
-
 def mark_words(pieces: Iterable[tuple[str, str]]) -> str:
     """The pieces of `diff_words` as plain text with such marks."""
-    return "".join(mark_piece(kind, piece) for kind, piece in pieces)
+    return "".join(_MARKS[kind].format(piece) for kind, piece in pieces)

@@ -227,7 +227,7 @@ class JournalDatabase:
         with locked(self._file, self._state):
             if self._identity() != self._opened:
                 return "the journal was damaged, and another memtui has begun a new one; try again"
-            if self._others_alive():
+            if any(map(self.is_alive, self._other_owners())):
                 return "the journal is damaged, and another memtui has it open; quit every memtui"
             now = time.time_ns()
             date = time.strftime("%Y-%m-%d", time.localtime(now / 1e9))
@@ -330,9 +330,6 @@ class JournalDatabase:
             if not self.is_alive(name):
                 self._owner_path(name).unlink(missing_ok=True)
 
-    def _others_alive(self) -> bool:
-        return any(map(self.is_alive, self._other_owners()))
-
     def _other_owners(self) -> list[str]:
         with suppress(OSError):
             return [name for name in os.listdir(self._state / "owners") if name != self.owner]
@@ -363,7 +360,7 @@ def _connect(file: Path) -> sqlite3.Connection:
         if version == 1:
             _convert(db, found)
         elif version == 0 and not found:
-            _create(db)
+            db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
         elif version != VERSION or not found >= _TABLES:
             raise Damaged("a table is missing")
         elif not found >= {"times", "authors"}:
@@ -373,10 +370,6 @@ def _connect(file: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
-
-
-def _create(db: sqlite3.Connection) -> None:
-    db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
 
 
 def _convert(db: sqlite3.Connection, found: Collection[str]) -> None:

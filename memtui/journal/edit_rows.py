@@ -234,21 +234,18 @@ def delete_edits(db: sqlite3.Connection, actions: Collection[int]) -> None:
                 " OR EXISTS (SELECT 1 FROM edits WHERE after = ?1)"
             )
             if not db.execute(sql, (id,)).fetchone()[0]:
-                _delete_text(db, id)
+                # Texts that are differences to this one become differences to its own base.
+                sql = "SELECT base FROM texts WHERE id = ?"
+                (base,) = db.execute(sql, (id,)).fetchone() or (None,)
+                older = db.execute("SELECT id FROM texts WHERE base = ?", (id,)).fetchall()
+                for (other,) in older:
+                    reader = TextReader(db)
+                    newer = None if base is None else (base, reader.read(base))
+                    _write_text(db, other, reader.read(other), newer)
+                db.execute("DELETE FROM texts WHERE id = ?", (id,))
         for target in {target for target, *_ in rows}:
             sql = "DELETE FROM targets WHERE id = ?1 AND NOT EXISTS"
             db.execute(f"{sql} (SELECT 1 FROM edits WHERE target = ?1)", (target,))
-
-
-def _delete_text(db: sqlite3.Connection, id: int) -> None:
-    """Delete a text; those that are differences to it become differences to its own base."""
-    (base,) = db.execute("SELECT base FROM texts WHERE id = ?", (id,)).fetchone() or (None,)
-    older = db.execute("SELECT id FROM texts WHERE base = ?", (id,)).fetchall()
-    for (other,) in older:
-        reader = TextReader(db)
-        newer = None if base is None else (base, reader.read(base))
-        _write_text(db, other, reader.read(other), newer)
-    db.execute("DELETE FROM texts WHERE id = ?", (id,))
 
 
 # ---- reading -------------------------------------------------------------------------------------

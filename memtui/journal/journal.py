@@ -313,19 +313,16 @@ class Journal:
         if not self._database.exists:
             return []
         try:
-            return self._recover(row_digest)
+            judged = []
+            for action, owner in self._rows("SELECT id, owner FROM actions WHERE state = 'intent'"):
+                if owner != self._database.owner and not self._database.is_alive(owner):
+                    self.judge(action, row_digest)
+                    judged.append(self.get(action))
+            self._clean_up_recent()
+            self._prune()
+            return [action for action in judged if action is not None]
         except JournalSetAside:
             return []
-
-    def _recover(self, row_digest: RowDigest) -> list[JournalAction]:
-        judged = []
-        for action, owner in self._rows("SELECT id, owner FROM actions WHERE state = 'intent'"):
-            if owner != self._database.owner and not self._database.is_alive(owner):
-                self.judge(action, row_digest)
-                judged.append(self.get(action))
-        self._clean_up_recent()
-        self._prune()
-        return [action for action in judged if action is not None]
 
     def _clean_up_recent(self) -> None:
         writes: dict[str, list[Write]] = {}

@@ -75,21 +75,15 @@ def losses(before: StoreFiles, now: StoreFiles) -> list[Loss]:
     if now.count < before.count:
         for file, count in before.files.items():
             if count and file not in now.files and not os.path.lexists(file):
-                path = _topmost_missing(file, before.root)
+                path = file  # or the topmost missing folder above it
+                for folder in Path(file).parents:
+                    if not folder.is_relative_to(before.root) or os.path.lexists(folder):
+                        break
+                    path = str(folder)
                 above = map(str, (path, *Path(path).parents))
                 if now.unreadable.keys().isdisjoint(above):  # else it is listed already
                     found[path] = Loss(path, NOT_THERE, is_listed=False)
     return list(found.values())
-
-
-def _topmost_missing(file: str, root: Path) -> str:
-    """The topmost missing folder of a missing file, or the file itself."""
-    missing = file
-    for folder in Path(file).parents:
-        if not folder.is_relative_to(root) or os.path.lexists(folder):
-            break
-        missing = str(folder)
-    return missing
 
 
 def _count_memories(before: StoreFiles, lost: Iterable[Loss]) -> int:

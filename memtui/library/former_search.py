@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memtui.changes import Edit
 from memtui.files.git_history import GitHistory
 from memtui.insight.versions import VERSIONS_KEY, TextVersion
 from memtui.journal import as_last_made
@@ -98,18 +97,22 @@ def _choose_word(terms: QueryTerms) -> str:
 def _in_journal(library: Library, memories: Iterable[Memory], word: str) -> list[Memory]:
     """The memories with an edit in the journal whose former or later text has the word."""
     steps = read_steps(library.state_folder, as_last_made)
-    edits = [step.edit for step in steps if _has(step.edit, word)]
+    edits = [
+        step.edit
+        for step in steps
+        if any(
+            word in analysis.fold_text(str(side))
+            for side in (step.edit.before, step.edit.after)
+            if side
+        )
+    ]
     paths = {edit.path for edit in edits}
-    within = (each for each in memories if paths.intersection(_files(each)))
+    within = (
+        each
+        for each in memories
+        if paths.intersection((each.origin.file, *(place.file for place in each.also)))
+    )
     return [each for each in within if any(concerns(edit, each) for edit in edits)]
-
-
-def _has(edit: Edit, word: str) -> bool:
-    return any(word in analysis.fold_text(str(side)) for side in (edit.before, edit.after) if side)
-
-
-def _files(memory: Memory) -> Collection[str]:
-    return (memory.origin.file, *(place.file for place in memory.also))
 
 
 def _in_git(

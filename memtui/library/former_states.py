@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -267,7 +266,11 @@ def _undo_row(db: sqlite3.Connection, edit: Edit) -> None:
     if edit.before is None:
         db.execute(f"DELETE FROM {table} WHERE {where}", keys)
         return
-    columns = {name: value for name, value in edit.before.items() if _is_plain(value)}
+    columns = {
+        name: value
+        for name, value in edit.before.items()
+        if value is None or isinstance(value, str | int | float)
+    }
     if not columns:
         return
     if edit.after is None:
@@ -277,10 +280,6 @@ def _undo_row(db: sqlite3.Connection, edit: Edit) -> None:
         return
     sets = ", ".join(f"{_quoted(name)} = ?" for name in columns)
     db.execute(f"UPDATE {table} SET {sets} WHERE {where}", [*columns.values(), *keys])
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float)
 
 
 def _quoted(name: str) -> str:

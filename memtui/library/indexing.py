@@ -95,7 +95,7 @@ class ProvisionalIndex:
         """
         with self._lock:
             segments = self._segments
-            while (covered := _end_of(segments)) < size:
+            while (covered := (segments[-1].first + segments[-1].count if segments else 0)) < size:
                 if cancelled():
                     raise Cancelled
                 if segments and segments[-1].count < PROVISIONAL_BATCH:
@@ -104,10 +104,6 @@ class ProvisionalIndex:
                 documents = map(to_document, batch)
                 segments.append(postings.build(documents, covered, cancelled, is_complete=False))
             return tuple(segments)
-
-
-def _end_of(segments: Sequence[Segment]) -> int:
-    return segments[-1].first + segments[-1].count if segments else 0
 
 
 class Index:
@@ -145,7 +141,10 @@ class Index:
             if segment is None and not cancelled():
                 documents = map(to_document, map(rows.__getitem__, slots))
                 segment = postings.build(documents, cancelled=cancelled)
-                _save(segment, folder)
+                try:
+                    segment_files.save_segment(segment, folder, folder.name)
+                except OSError as error:
+                    log.warning("the index in %s cannot be saved: %s", folder, error)
         if segment is not None and segment.count == len(slots):
             base = postings.spread(segment, slots)
             with self._lock:
@@ -254,10 +253,3 @@ class ExactIndex:
         from memtui.search.whoosh_index import WhooshIndex
 
         return self._opened.setdefault(home, WhooshIndex(home))
-
-
-def _save(segment: Segment, folder: Path) -> None:
-    try:
-        segment_files.save_segment(segment, folder, folder.name)
-    except OSError as error:
-        log.warning("the index in %s cannot be saved: %s", folder, error)

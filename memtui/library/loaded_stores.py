@@ -59,7 +59,17 @@ class LoadedStores:
                 cache.load(self._table)
             self._publish()
         for cache in self.caches:
-            self._load_store(cache, report, cancelled)
+            scan = cache.store.scan()
+            with self.lock:
+                cache.drop_missing(scan, self._table)
+            changed = list(cache.stale_shards(scan))
+            if changed:
+                cache.git_mark = ""  # what a touch or a checkout has made new is dated again
+            self._read(cache, changed, report, cancelled)
+            with self.lock:
+                if not cancelled():
+                    cache.loading = False
+                self._publish()
             if cancelled():
                 return
         for cache in self.caches:
@@ -82,19 +92,6 @@ class LoadedStores:
         with self.lock:
             if cache.date_by_git(self._table, changes, os.path.realpath(git.top), mark):
                 self._publish()
-
-    def _load_store(self, cache: StoreCache, report: Report, cancelled: IsCancelled) -> None:
-        scan = cache.store.scan()
-        with self.lock:
-            cache.drop_missing(scan, self._table)
-        changed = list(cache.stale_shards(scan))
-        if changed:
-            cache.git_mark = ""  # what a touch or a checkout has made new is dated again
-        self._read(cache, changed, report, cancelled)
-        with self.lock:
-            if not cancelled():
-                cache.loading = False
-            self._publish()
 
     def _read(
         self, cache: StoreCache, shards: Sequence[Shard], report: Report, cancelled: IsCancelled

@@ -83,37 +83,36 @@ class RevertWatcher:
         """
         with self._lock:
             mark = self._journal.mark
-            if mark != self._mark or since < self._since or not self._is_as_before():
-                self._look(since)
+            if (
+                mark != self._mark
+                or since < self._since
+                or not self._fingerprint
+                or self._fingerprint != _fingerprint(self._watched)
+            ):
+                histories = self._journal.recent(since)
+                edits = [edit for history in histories for edit in history.edits]
+                files: dict[str, list[Edit]] = {}
+                for edit in edits:
+                    if edit.kind not in (Kind.ROW, Kind.SIDECAR):
+                        files.setdefault(edit.path, []).append(edit)
+                databases = dict.fromkeys(e.path for e in edits if e.kind is Kind.ROW)
+                copies: list[str] = []
+                for name, ours in files.items():
+                    path = Path(name)
+                    if self._recover is not None:
+                        self._recover(path, ours)
+                        of_file = backups.list_backups(real_path(path), self._journal.state)
+                        copies += [str(backup.file) for backup in of_file]
+                logs = [f"{path}-wal" for path in databases]
+                self._watched = (*files, *databases, *logs, *copies)
+                self._fingerprint = _fingerprint(self._watched)
+                self._found = find_reverted(histories)
                 self._mark, self._since = mark, since
             return [each for each in self._found if each.action.changed >= since]
 
     def close(self) -> None:
         """Close the journal; it is opened again when needed."""
         self._journal.close()
-
-    def _is_as_before(self) -> bool:
-        return bool(self._fingerprint) and self._fingerprint == _fingerprint(self._watched)
-
-    def _look(self, since: float) -> None:
-        histories = self._journal.recent(since)
-        edits = [edit for history in histories for edit in history.edits]
-        files: dict[str, list[Edit]] = {}
-        for edit in edits:
-            if edit.kind not in (Kind.ROW, Kind.SIDECAR):
-                files.setdefault(edit.path, []).append(edit)
-        databases = dict.fromkeys(e.path for e in edits if e.kind is Kind.ROW)
-        copies: list[str] = []
-        for name, ours in files.items():
-            path = Path(name)
-            if self._recover is not None:
-                self._recover(path, ours)
-                of_file = backups.list_backups(real_path(path), self._journal.state)
-                copies += [str(backup.file) for backup in of_file]
-        logs = [f"{path}-wal" for path in databases]
-        self._watched = (*files, *databases, *logs, *copies)
-        self._fingerprint = _fingerprint(self._watched)
-        self._found = find_reverted(histories)
 
 
 def _fingerprint(paths: Sequence[str]) -> str:

@@ -173,10 +173,15 @@ class ReviewQueue:
         )
         groups = {**known, **result.groups} if kinds is not None else result.groups
         checks = self._library.check(report, cancelled, rows)
+        last_uses = {
+            memory.ref: salience.find_last_access(memory)
+            for memory in rows.values()
+            if salience.is_counted(memory) and salience.count_accesses(memory)
+        }
         checked = (
             *proposals_from(checks, self._library.get, context),
             *propose_disagreements(list(rows.values())),
-            *propose_unused(rows.values(), _uses(rows.values()), context),
+            *propose_unused(rows.values(), last_uses, context),
         )
         found = (*checked, *(proposal for group in groups.values() for proposal in group.proposals))
         findings = self.findings = Findings(stamp if kinds is None else "", found)
@@ -360,15 +365,6 @@ class ReviewQueue:
             return not self._library.refusal(act, memory)
         except MemtuiError:
             return False
-
-
-def _uses(memories: Iterable[Memory]) -> dict[str, datetime | None]:
-    """Ref -> the last use, of the memories of which one is counted."""
-    return {
-        memory.ref: salience.find_last_access(memory)
-        for memory in memories
-        if salience.is_counted(memory) and salience.count_accesses(memory)
-    }
 
 
 def describe_copies(copies: OwnCopies) -> str:

@@ -52,11 +52,6 @@ class LoadedShard(Struct, frozen=True):
     is_whole: bool = True
     """False if memories with a secret are not in the cache, and still to be read."""
 
-    @property
-    def has_missing_file(self) -> bool:
-        """Whether a file of it vanished between scan and read."""
-        return any(file.gone for file in self.unreadable)
-
 
 class StoreCache:
     """The part of the slot table that one store fills, and its cache on disk."""
@@ -109,10 +104,6 @@ class StoreCache:
     @property
     def count(self) -> int:
         return sum(len(loaded.slots) for loaded in self.shards.values())
-
-    def _in_reading_order(self) -> Iterator[LoadedShard]:
-        """The shards in the order of the last scan, in which a new start reads them."""
-        return (self.shards[key] for key in self._files if key in self.shards)
 
     @property
     def stamps(self) -> dict[str, str]:
@@ -167,7 +158,11 @@ class StoreCache:
                 break
             for file in self._files.get(key, ()):
                 if file.endswith(".json"):
-                    _back_up_file(Path(file), root, state)
+                    path = Path(file)
+                    with contextlib.suppress(UnreadableFile, OSError):
+                        data = read_bytes(path, root)
+                        if len(data) <= LARGEST_BACKUP:
+                            backups.save_copy(real_path(path), data, state)
             self._backed_up[key] = loaded.stamp
         if self._backed_up != before:
             known = {key: stamp for key, stamp in self._backed_up.items() if key in self.shards}
@@ -212,7 +207,7 @@ class StoreCache:
             if (
                 loaded is None
                 or loaded.stamp != shard.stamp
-                or loaded.has_missing_file
+                or any(file.gone for file in loaded.unreadable)  # vanished between scan and read
                 or not loaded.is_whole
                 or shard.key in doubtful
             ):
@@ -367,7 +362,7 @@ class StoreCache:
             return
         shards: list[SavedShard] = []
         slots: list[int] = []
-        for loaded in self._in_reading_order():
+        for loaded in (self.shards[key] for key in self._files if key in self.shards):
             plain = self._slots_without_secrets(loaded, table.rows)
             is_whole = loaded.is_whole and len(plain) == len(loaded.slots)
             shards.append(
@@ -415,13 +410,6 @@ class StoreCache:
 def _is_same(row: Memory, memory: Memory) -> bool:
     """Whether two readings of a memory differ in nothing but where it lies."""
     return row == memory or row == replace(memory, origin=row.origin, also=row.also)
-
-
-def _back_up_file(path: Path, root: Path, state: Path) -> None:
-    with contextlib.suppress(UnreadableFile, OSError):
-        data = read_bytes(path, root)
-        if len(data) <= LARGEST_BACKUP:
-            backups.save_copy(real_path(path), data, state)
 
 
 def has_time_of_file(memory: Memory) -> bool:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from importlib import resources
 from itertools import groupby
 
 from memtui.insight.timeline import Timeline
-from memtui.report.contents import ChangeNote, Entry, Fact, Program, Report, Waiting
+from memtui.report.contents import ChangeNote, Entry, Program, Report, Waiting
 from memtui.text import counted, date, number, visible
 
 CHART = (1000, 120)
@@ -56,7 +56,11 @@ def render(report: Report) -> Iterator[str]:
     for at, program in enumerate(report.programs):
         yield from _program(at, program, anchors)
     yield "</div></main>\n"
-    yield from _footer(report)
+    yield "<footer>"
+    if report.left_out:
+        yield f"<p>Not in this page: {_words('; '.join(report.left_out))}.</p>"
+    yield "<p>Made by memtui. The text is what agents and programs wrote down, as it was found.</p>"
+    yield "</footer>\n"
     yield "</body></html>\n"
 
 
@@ -218,12 +222,7 @@ def _entry(entry: Entry, anchors: dict[str, str]) -> Iterator[str]:
     if entry.left_out:
         yield f'<p class="note">{number(entry.left_out)} more characters</p>'
     yield f'<details><summary dir="auto">{_words(" · ".join(entry.marks))}</summary><dl>'
-    yield from _facts(entry.facts, anchors)
-    yield "</dl></details></article>\n"
-
-
-def _facts(facts: Iterable[Fact], anchors: dict[str, str]) -> Iterator[str]:
-    for label, named in groupby(facts, key=lambda fact: fact.label):
+    for label, named in groupby(entry.facts, key=lambda fact: fact.label):
         yield f"<dt>{_words(label)}</dt>"
         for fact in named:
             words = _words(fact.value)
@@ -233,16 +232,9 @@ def _facts(facts: Iterable[Fact], anchors: dict[str, str]) -> Iterator[str]:
                 if anchor
                 else (f'<dd dir="auto">{words}</dd>')
             )
+    yield "</dl></details></article>\n"
 
 
 def _prose(text: str) -> str:
     """The text with its `code` set as such; other Markdown stands as it was written."""
     return _CODE.sub(r"<code>\1</code>", _words(text))
-
-
-def _footer(report: Report) -> Iterator[str]:
-    yield "<footer>"
-    if report.left_out:
-        yield f"<p>Not in this page: {_words('; '.join(report.left_out))}.</p>"
-    yield "<p>Made by memtui. The text is what agents and programs wrote down, as it was found.</p>"
-    yield "</footer>\n"

@@ -129,7 +129,12 @@ class Columns(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def days(self) -> DayCodes:
         """The local day of `when`."""
-        return code_days(self.when)
+        is_known = ~np.isnan(self.when)
+        known = day_numbers(self.when[is_known])
+        days, codes = np.unique(known, return_inverse=True)
+        of_slot = np.full(len(self.when), len(days), np.int32)
+        of_slot[is_known] = codes
+        return DayCodes(days, of_slot)
 
     @cached_property
     def _shown_types(self) -> tuple[NDArray[np.int32], Sequence[str]]:
@@ -204,16 +209,6 @@ class DayCodes(NamedTuple):
     """The local days since 1970 that occur, ascending."""
     of_slot: Ints
     """The position of each slot's day in `days`; their number if it has no time."""
-
-
-def code_days(times: NDArray[np.float64]) -> DayCodes:
-    """Return the days of `times`, in seconds since 1970; nan is no time."""
-    is_known = ~np.isnan(times)
-    known = day_numbers(times[is_known])
-    days, codes = np.unique(known, return_inverse=True)
-    of_slot = np.full(len(times), len(days), np.int32)
-    of_slot[is_known] = codes
-    return DayCodes(days, of_slot)
 
 
 ARRAYS = Columns.__struct_fields__[: -len(Columns.__struct_defaults__)]

@@ -23,7 +23,7 @@ is not shown for the words around it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 
@@ -134,11 +134,6 @@ TIME_WORDS = tuple(sorted(_TIME_WORDS.split()))
 _ASK_WHEN = frozenset({"when", "since"})
 
 
-def asks_when(words: Iterable[str]) -> bool:
-    """Whether these words of a query ask for a time."""
-    return not _ASK_WHEN.isdisjoint([word.casefold().strip("?,") for word in words])
-
-
 def score_context(
     match: Match,
     shown: Match,
@@ -168,7 +163,9 @@ def score_context(
     worth = by_session.take(groups.of_slot.take(shown.slots)) + shown.text + shown.all_words
     if spans:
         worth += np.float32(weights.date) * _near_dates(columns, spans, shown.slots)
-    at = _find_best(worth, MAX_SCORED)
+    # Of equal values as many again: texts of one session often are equal (on LoCoMo recall@10 falls
+    # from .799 to .781 if some of them are left out).
+    at = positions_of_highest(worth, MAX_SCORED)[: 2 * MAX_SCORED]
     slots = shown.slots.take(at)
     near = groups.windows(slots)
     text = np.zeros(match.size + 1, np.float32)
@@ -189,12 +186,6 @@ def score_context(
         for name, weight, values in parts
         if values is not None
     )
-
-
-def _find_best(worth: Floats, limit: int) -> Longs:
-    """The positions of the highest values; of equal ones as many again, for texts of one session
-    often are equal (on LoCoMo recall@10 falls from .799 to .781 if some of them are left out)."""
-    return positions_of_highest(worth, limit)[: 2 * limit]
 
 
 def _score_windows(terms: Sequence[ScoredTerm], size: int, near: Ints) -> Floats:
@@ -235,7 +226,7 @@ def _have_time_words(
     segments: Sequence[Segment], words: Sequence[str], size: int, slots: Longs
 ) -> Mask | None:
     """Whether each of these slots has one of `TIME_WORDS`; None if the query does not ask when."""
-    if not asks_when(words):
+    if _ASK_WHEN.isdisjoint([word.casefold().strip("?,") for word in words]):
         return None
     found = hits.concat_hits(hits.read_words(each, TIME_WORDS) for each in segments).slots
     return to_mask(found[found < size], size).take(slots)

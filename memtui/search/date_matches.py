@@ -142,11 +142,10 @@ def _find_written(days: Iterable[date], segments: Sequence[Segment]) -> Iterable
         for month, number in {(day.month, day.day) for day in days}:
             name = MONTHS[month - 1]
             for parts in ((name, str(number)), (str(number), name)):
-                yield find_phrase(segment, _phrase(parts)).slots
-
-
-def _phrase(parts: tuple[str, ...]) -> QueryTerm:
-    return QueryTerm(Term(" ".join(parts), TermKind.PHRASE), TermKind.PHRASE, parts)
+                yield find_phrase(
+                    segment,
+                    QueryTerm(Term(" ".join(parts), TermKind.PHRASE), TermKind.PHRASE, parts),
+                ).slots
 
 
 YEARS_TRIED = 10

@@ -293,7 +293,7 @@ class _Search(Struct):
         """Memories with the words in this order and with the punctuation as typed."""
         found = self._gather(lambda segment: literals.find_phrase(segment, term))
         found = self._check(term, found)
-        if self.index.literals is None or not _has_punctuation(term.literal):
+        if self.index.literals is None or term.literal.replace(" ", "").isalnum():
             return found
         slots = self.index.literals.filter(found.slots, term.literal, is_prefix=term.last_is_prefix)
         return hits.TermHits(slots, found.weights[np.searchsorted(found.slots, slots)])
@@ -410,7 +410,3 @@ class _Search(Struct):
             found.append(of(segment))
         gathered = found[0] if len(found) == 1 else hits.concat_hits(found)
         return gathered if self.alive is None else hits.filter_hits(gathered, self.alive)
-
-
-def _has_punctuation(text: str) -> bool:
-    return not text.replace(" ", "").isalnum()

@@ -180,15 +180,15 @@ def find_near_words(
         counts: The statistics of the store that the text comes from.
         text: Its first `MAX_WORDS_COMPARED` words are compared.
     """
-    words = [word for word in dict.fromkeys(analysis.list_words(text)) if _says_something(word)]
+    words = [
+        word
+        for word in dict.fromkeys(analysis.list_words(text))
+        if len(word) > 2 and not word.isdigit() and word not in analysis.QUESTION_WORDS
+    ]
     vectors = embedder.embed([query_text, *words[:MAX_WORDS_COMPARED]], counts)
     cosines = vectors[1:] @ vectors[0]
     best = np.argsort(-cosines, kind="stable")[:NEAR_WORDS].tolist()
     return tuple((words[at], float(cosines[at])) for at in best if cosines[at] > 0)
-
-
-def _says_something(word: str) -> bool:
-    return len(word) > 2 and not word.isdigit() and word not in analysis.QUESTION_WORDS
 
 
 MAX_WORDS = 12

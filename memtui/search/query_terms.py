@@ -98,7 +98,15 @@ def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
             required += found
         else:
             optional += found
-    significant = [query_term for query_term in optional if not _is_question_word(query_term)]
+    significant = [
+        query_term
+        for query_term in optional
+        if not (
+            query_term.kind is TermKind.WORD
+            and len(query_term.parts) == 1
+            and query_term.parts[0] in analysis.QUESTION_WORDS
+        )
+    ]
     positive = [term for term in terms if not term.negated]
     is_usable = bool(optional or required)
     return QueryTerms(
@@ -125,14 +133,6 @@ def _list_typed(positive: Sequence[Term]) -> tuple[str, ...]:
     marked = [text for text in plain if not text.isalnum() and analysis.find_chunks(text)]
     whole = [" ".join(plain)] if len(plain) > 1 and len(plain) == len(positive) else []
     return tuple(dict.fromkeys([*marked, *whole]))[:MAX_TYPED]
-
-
-def _is_question_word(query_term: QueryTerm) -> bool:
-    return (
-        query_term.kind is TermKind.WORD
-        and len(query_term.parts) == 1
-        and query_term.parts[0] in analysis.QUESTION_WORDS
-    )
 
 
 def _analyze_term(term: Term) -> Iterable[QueryTerm]:

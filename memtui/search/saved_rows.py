@@ -80,21 +80,7 @@ def encode_row(memory: Memory) -> bytes:
     return _OTHER_JSON + json.dumps(to_record(memory), separators=(",", ":")).encode() + b"\n"
 
 
-def decode_row(line: bytes) -> Memory:
-    """Return the memory of a line. Raises almost anything if it is damaged."""
-    return from_record(json.loads(line)) if line.startswith(_OTHER_JSON) else _decode(line)
-
-
 _REPEATED = ("store", "kind", "type", "entity", "importance", "status")
-
-
-def _share_texts(memory: Memory, known: dict[str, str]) -> None:
-    """Share the texts that many memories have, a quarter of the size of a decoded one."""
-    for name in _REPEATED:
-        text = getattr(memory, name)
-        msgspec.structs.force_setattr(memory, name, known.setdefault(text, text))
-    file = memory.origin.file
-    msgspec.structs.force_setattr(memory.origin, "file", known.setdefault(file, file))
 
 
 def has_secret(memory: Memory) -> bool:
@@ -209,27 +195,25 @@ def _remove(folder: str | Path) -> None:
 def load(home: Path) -> Generation | None:
     """Return the current generation; None if there is none that can be trusted."""
     try:
-        return load_generation(home / (home / "CURRENT").read_text(encoding="ascii").strip())
+        folder = home / (home / "CURRENT").read_text(encoding="ascii").strip()
+        header = _read_header(folder)
+        rows = _read_rows(folder)
+        shards = [
+            SavedShard(
+                key, stamp, count, tuple([Unreadable(**item) for item in unreadable]), is_whole
+            )
+            for key, stamp, count, unreadable, is_whole in header["shards"]
+        ]
+        if sum(shard.size for shard in shards) != len(rows):
+            raise ValueError("shards and rows disagree")
+        columns = _load_columns(folder / _COLUMNS, header["names"], len(rows))
+        return Generation(folder, shards, rows, columns)
     except FileNotFoundError:
         return None
     except Exception as error:  # a damaged cache may fail in any way; it is only a cache
         log.warning("cache %s is discarded: %r", home, error)
         _remove(home)
         return None
-
-
-def load_generation(folder: Path) -> Generation:
-    """Return one generation. Raises almost anything when its files are damaged."""
-    header = _read_header(folder)
-    rows = _read_rows(folder)
-    shards = [
-        SavedShard(key, stamp, count, tuple([Unreadable(**item) for item in unreadable]), is_whole)
-        for key, stamp, count, unreadable, is_whole in header["shards"]
-    ]
-    if sum(shard.size for shard in shards) != len(rows):
-        raise ValueError("shards and rows disagree")
-    columns = _load_columns(folder / _COLUMNS, header["names"], len(rows))
-    return Generation(folder, shards, rows, columns)
 
 
 def load_rows(folder: Path) -> list[Memory]:
@@ -253,7 +237,14 @@ def _read_rows(folder: Path) -> list[Memory]:
     rows = []
     with (folder / _ROWS).open("rb") as lines:
         for line in lines:
-            memory = decode_row(line)
-            _share_texts(memory, known)
+            memory = (
+                from_record(json.loads(line)) if line.startswith(_OTHER_JSON) else _decode(line)
+            )
+            # Texts that many memories have are shared: a quarter of the size of a decoded row.
+            for name in _REPEATED:
+                text = getattr(memory, name)
+                msgspec.structs.force_setattr(memory, name, known.setdefault(text, text))
+            file = memory.origin.file
+            msgspec.structs.force_setattr(memory.origin, "file", known.setdefault(file, file))
             rows.append(memory)
     return rows

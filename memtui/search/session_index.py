@@ -247,7 +247,18 @@ class SessionIndex:
                 line = message.place.offset
                 if message.kind is not Kind.TEXT:
                     continue
-                document = _describe(message, number)
+                place, time = message.place, message.time
+                document = pack(
+                    Stored(
+                        message.role is Role.USER,
+                        place.offset,
+                        place.length,
+                        number,
+                        digest_text(message.text),
+                        int(time.timestamp()) if time else NO_TIME,
+                        digest_text(message.id) if message.id else 0,
+                    )
+                )
                 if _is_new(message, seen) and document not in gone:
                     batch.add(message, document)
                     if batch.is_large:  # if this is the last commit, the file is read anew
@@ -418,7 +429,9 @@ class _Batch:
     def keep_only(self, sessions: Collection[str]) -> None:
         """Forget all sessions that are not among these: one that is left out of a database."""
         with self._opened.searcher() as searcher:
-            known = {name.decode("utf-8", "surrogatepass") for name in _sessions_in(searcher)}
+            reader = searcher.reader()
+            names = reader.lexicon(SESSION) if reader.doc_count() else ()
+            known = {name.decode("utf-8", "surrogatepass") for name in names}
         for session in known.difference(sessions):
             self.forget(session)
 
@@ -484,7 +497,7 @@ class _Batch:
     def _commit(self, merge: Callable[[Any, list[Any]], list[Any]]) -> None:
         writer = self._open()
         generation = self._opened.latest_generation() + 1
-        _write_notes(self._home, generation, self.known)
+        cache_files.write_text(_notes(self._home, generation), json.dumps(self.known))
         writer.commit(mergetype=merge)
         self._opened = self._opened.refresh()
         self._writer, self._chars, self._is_changed = None, 0, False
@@ -500,16 +513,8 @@ class _Batch:
             self._writer = None
 
 
-def _sessions_in(searcher: Any) -> Iterable[bytes]:
-    return () if searcher.reader().doc_count() == 0 else searcher.reader().lexicon(SESSION)
-
-
 def _notes(home: Path, generation: int) -> Path:
     return home / f"files-{generation}.json"
-
-
-def _write_notes(home: Path, generation: int, known: dict[str, _File]) -> None:
-    cache_files.write_text(_notes(home, generation), json.dumps(known))
 
 
 def _state(name: str) -> _File | None:
@@ -554,22 +559,6 @@ def _is_within(time: datetime | None, query: Query) -> bool:
     if time is None:
         return since is None and until is None
     return (since is None or time >= since.time) and (until is None or time <= until.time)
-
-
-def _describe(message: Message, number: int) -> bytes:
-    """What is stored of a message; `number`: which of its line it is."""
-    place, time = message.place, message.time
-    return pack(
-        Stored(
-            message.role is Role.USER,
-            place.offset,
-            place.length,
-            number,
-            digest_text(message.text),
-            int(time.timestamp()) if time else NO_TIME,
-            digest_text(message.id) if message.id else 0,
-        )
-    )
 
 
 def _is_new(message: Message, seen: set[int]) -> bool:

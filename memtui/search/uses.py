@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -123,7 +122,9 @@ def _cited(memories: Iterable[Memory], session: Session, text: str) -> Iterator[
     """The memories that the citations of an answer name, by their lines or their sessions."""
     blocks = [found[1] for found in _CITATION.finditer(text)]
     ids = {id for block in blocks for found in _IDS.findall(block) for id in found.split()}
-    folder = _memory_folder(session.path)
+    # Where Codex keeps its memory, by the place of one of its transcripts.
+    homes = (each.parent for each in session.path.parents if each.name in _SESSION_FOLDERS)
+    folder = next(homes, session.path.parent) / "memories"
     lines = [
         (os.path.normpath(folder / path), int(first), int(last or first))
         for block in blocks
@@ -138,9 +139,3 @@ def _cited(memories: Iterable[Memory], session: Session, text: str) -> Iterator[
         )
         if is_cited or (place.file.startswith(f"{folder}/") and ids & set(recorded_ids(memory))):
             yield memory
-
-
-def _memory_folder(transcript: Path) -> Path:
-    """Where Codex keeps its memory, by the place of one of its transcripts."""
-    homes = (each.parent for each in transcript.parents if each.name in _SESSION_FOLDERS)
-    return next(homes, transcript.parent) / "memories"

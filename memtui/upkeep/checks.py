@@ -230,7 +230,8 @@ class TextChecks:
                 if cancelled():
                     raise Cancelled
                 report(Progress("check texts", number, len(rows)))
-            digest = _digest_text(memory)
+            text = f"{memory.title}\0{memory.content}".encode("utf-8", "surrogatepass")
+            digest = hashlib.blake2b(text, digest_size=_DIGEST).digest()
             self._known[serial] = (
                 digest,
                 self._earlier.get(digest) or check_text(memory, is_clean=serial in clean),
@@ -269,11 +270,6 @@ TEXTS_PER_STOP = 16
 _DIGEST = 16
 NOTHING_FOUND = CheckedText((), 0, ())
 """Marks a text without findings."""
-
-
-def _digest_text(memory: Memory) -> bytes:
-    text = f"{memory.title}\0{memory.content}".encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=_DIGEST).digest()
 
 
 def check_texts(memories: Sequence[Memory], texts: Sequence[CheckedText]) -> Iterator[Finding]:

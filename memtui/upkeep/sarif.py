@@ -39,7 +39,16 @@ def to_sarif(
                         "name": "memtui",
                         "version": __version__,
                         "rules": [
-                            {"id": kind.word, "shortDescription": {"text": _about(kind)}}
+                            {
+                                "id": kind.word,
+                                "shortDescription": {
+                                    "text": RULES[
+                                        ProposalKind.CONTRADICTION
+                                        if kind is FindingKind.CONFLICT
+                                        else ProposalKind[kind.name]
+                                    ].about
+                                },
+                            }
                             for kind in kinds
                         ],
                     }
@@ -48,12 +57,6 @@ def to_sarif(
             }
         ],
     }
-
-
-def _about(kind: FindingKind) -> str:
-    if kind is FindingKind.CONFLICT:
-        return RULES[ProposalKind.CONTRADICTION].about
-    return RULES[ProposalKind[kind.name]].about
 
 
 def _result(finding: Finding, folder: Path, errors: Collection[FindingKind]) -> dict[str, Any]:

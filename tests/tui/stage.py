@@ -354,6 +354,7 @@ class Stage:
         The pilot's own way sends a message to every widget and waits for all answers, four times
         the work of most keys. Here it is seen in the queues: a widget that is done waits for more.
         """
+        active_app.set(self.app)  # a test may have two
         for _ in range(PAINTS):
             quiet = looks = 0
             while quiet < QUIET and self.app.fault is None:
@@ -400,6 +401,7 @@ async def stage(
     toasts: bool = False,
     open_library: Callable[[], Library] | None = None,
     app_class: type[MemtuiApp] = MemtuiApp,
+    now: Callable[[], datetime] = lambda: NOW,
 ) -> AsyncIterator[Stage]:
     """Run the app over a store until the block ends.
 
@@ -414,7 +416,7 @@ async def stage(
         cache=cache,
         themes=_THEMES,
         roots=(root,),
-        now=lambda: NOW,
+        now=now,
     )
     app = app_class(launch)
     async with app.run_test(size=size, notifications=toasts) as pilot:
