@@ -352,6 +352,7 @@ class Stage:
         the work of most keys. Here it is seen in the queues: once the event loop has nothing left
         to run, a widget that is done waits for more, and any other for a thread or a time.
         """
+        active_app.set(self.app)  # a test may have two
         due = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
         for _ in range(PAINTS):
             await asyncio.sleep(0)
@@ -399,6 +400,7 @@ async def stage(
     toasts: bool = False,
     open_library: Callable[[], Library] | None = None,
     app_class: type[MemtuiApp] = MemtuiApp,
+    now: Callable[[], datetime] = lambda: NOW,
 ) -> AsyncIterator[Stage]:
     """Run the app over a store until the block ends.
 
@@ -413,7 +415,7 @@ async def stage(
         cache=cache,
         themes=_THEMES,
         roots=(root,),
-        now=lambda: NOW,
+        now=now,
     )
     app = app_class(launch)
     async with app.run_test(size=size, notifications=toasts) as pilot:
