@@ -147,6 +147,7 @@ class DetailController:
     def show(self, memory: Memory | None) -> None:
         """Show a memory in the detail, and load its references once the cursor rests."""
         screen, now = self._screen, monotonic()
+        screen.detail.why_none = screen.memories.why_none
         changed = memory is not screen.detail.memory
         words = screen.found.words if screen.found else ()
         if memory is not None and memory.store not in screen.detail.roots:

@@ -65,6 +65,8 @@ class Detail(ListWindow):
         self._findings: Mapping[str, Sequence[str]] = {}
         self._learned = ("", "", "")
         """Ref of a memory, in what session it was learned, and how often it was used."""
+        self.why_none = ""
+        """Said where there is no memory."""
         self.roots: Mapping[str, Path] = {}
         """Store -> its folder, which files are named from."""
 
@@ -329,7 +331,7 @@ class Detail(ListWindow):
     def draw_empty(self, y: int, width: int) -> Strip:
         if y:
             return Strip([])
-        return Strip([Segment(text.cut(" no memory selected", width), self.palette.faint)])
+        return Strip([Segment(text.cut(f" {self.why_none}", width), self.palette.faint)])
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
         if index in (lines := self._lines.target_lines):
