@@ -12,6 +12,9 @@ parts, each 0..1 before its weight (`memtui.search.ranking.Weights`):
     time words  the query asks when, and its text has words of time
     question    its text ends with a question
 
+Session and window are for short texts, which say only together what they are about. A document has
+neither: they are made of its own words, and would count each mention three times.
+
 Only the `MAX_SCORED` best matches by text are scored, so that a keystroke over many memories costs
 no more than one over few. The context ranks memories and finds none: one with no word of the query
 is not shown for the words around it.
@@ -34,7 +37,7 @@ from memtui.search.date_matches import Span, find_dates
 from memtui.search.matching import K1, Match, ScoredTerm
 from memtui.search.ordering import positions_of_highest
 from memtui.search.postings import Segment
-from memtui.search.ranking import AddedScore, Weights
+from memtui.search.ranking import AddedScore, Weights, are_documents
 
 Names = Mapping[str, Sequence[tuple[tuple[str, ...], int]]]
 """First word of a name -> the words and the code of each name that begins with it."""
@@ -168,9 +171,10 @@ def score_context(
     text = np.zeros(match.size + 1, np.float32)
     text[match.slots] = match.text
     beside_text = np.maximum(text.take(near[REACH - 1]), text.take(near[REACH + 1]))
+    is_short = ~are_documents(segments, slots)
     parts = [
-        ("session", 1.0, by_session.take(groups.of_slot.take(slots))),
-        ("window", weights.window, _score_windows(terms, match.size, near)),
+        ("session", 1.0, by_session.take(groups.of_slot.take(slots)) * is_short),
+        ("window", weights.window, _score_windows(terms, match.size, near) * is_short),
         ("neighbours", weights.neighbours, beside_text),
         ("question", weights.asks, columns.asks.take(slots)),
         ("subject", weights.subject, _are_subjects(groups, words, slots)),

@@ -273,9 +273,11 @@ def explain_score(
 LENGTH_WEIGHT = 0.2
 """The weight of `length`, as measured (with `postings.LENGTH_WORDS`)."""
 DOCUMENT_WORDS = 200
-"""Words above which every hit loses for its length: a long document mentions many words that it is
-not about. On 60 questions about ten real stores this raised the MRR from .77 to .81 (the half it
-was chosen by) and from .84 to .87 (the other half); 400 words do as well."""
+"""Words above which every hit loses for its length, and has no score for its session and window
+(`memtui.search.context`): a long document mentions many words that it is not about. On 60 questions
+about ten real stores, 36 answers come first and 50 among the first three without the second rule;
+38 and 52 with it (the half it was chosen by: 16 and 26, then 18 and 27; the other half: 20 and 24,
+then 20 and 25)."""
 PASSAGE_WORDS = 40
 """Words from the first to the last of the query's words that are one passage: a paragraph."""
 MAX_PASSAGES = 16
@@ -348,6 +350,12 @@ def score_documents(match: Match, segments: Sequence[Segment]) -> list[AddedScor
     long = (losses > 0).nonzero()[0]
     lost = match.text.take(long) * np.minimum(losses.take(long), np.float32(1.0))
     return [AddedScore("document", long, -lost, -1.0, 0.0)] if len(long) else []
+
+
+def are_documents(segments: Sequence[Segment], slots: Longs) -> Mask:
+    """Whether each of these memories has more than `DOCUMENT_WORDS` words."""
+    is_long: Mask = _losses(segments, slots) > _loss(np.float32(DOCUMENT_WORDS))
+    return is_long
 
 
 def _losses(segments: Sequence[Segment], slots: Longs) -> Floats:

@@ -22,6 +22,11 @@ _Words = frozenset[str]
 _MIN_WEIGHT = 2
 """Weight of a word that is worth looking for."""
 _TOKEN = re.compile(r"[^\W\d_]{2,}")
+_KEY = 3
+"""Letters by which the pieces of words are looked up; shorter pieces by two."""
+_LISTS = 2
+"""Lists of an expression that are looked for in the words of a text. One lets too many texts pass;
+more have so many words that looking them up takes longer than trying."""
 _LONGEST = 40
 """Longest token that is remembered, in characters: scripts without blanks have long ones."""
 _MAX_CACHED = 150_000
@@ -44,34 +49,30 @@ class ExpressionFilter:
         self.words = tuple(map(words_needed, expressions))
         """Words that each expression needs: one of each of these lists, in lower case; none: every
         text is tried."""
-        bit_of: dict[tuple[str, ...], int] = {}
-        rarity: dict[tuple[str, ...], tuple[int, int]] = {}
         self._pieces: dict[str, list[tuple[str, int]]] = {}
-        for words in dict.fromkeys(words for each in self.words for words in each):
-            longest = [max(_TOKEN.findall(word), key=len, default="") for word in words]
-            if not all(longest):
-                continue  # signs are in no word
-            bit = bit_of[words] = 1 << len(bit_of)
-            rarity[words] = (min(map(len, longest)), -len(longest))
-            for piece in longest:
-                self._pieces.setdefault(piece[:2], []).append((piece, bit))
-        self._with_first: dict[int, list[tuple[int, int]]] = {}
-        """Bit of the rarest list that an expression needs -> the bits of all, and its number."""
+        self._with: dict[int, list[tuple[int, int]]] = {}
+        """Bit of the list that says most of an expression -> the bits of `_LISTS` of its lists, and
+        its number; 0: those of which every text is tried."""
+        bit_of: dict[tuple[str, ...], int] = {}
         for at, needed in enumerate(self.words):
-            lists = sorted((one for one in needed if one in bit_of), key=rarity.__getitem__)
-            bits = [bit_of[words] for words in lists] or [0]
-            self._with_first.setdefault(bits[-1], []).append((sum(bits), at))
-        self._firsts = reduce(or_, self._with_first, 0)
-        self._always = [at for _, at in self._with_first.get(0, ())]
+            pieces_of = dict.fromkeys(map(_longest_pieces, needed))
+            lists = sorted(filter(all, pieces_of), key=_rarity)[-_LISTS:]
+            bits = [bit_of.setdefault(pieces, 1 << len(bit_of)) for pieces in lists] or [0]
+            self._with.setdefault(bits[-1], []).append((sum(bits), at))
+        for pieces, bit in bit_of.items():
+            for piece in pieces:
+                self._pieces.setdefault(piece[:_KEY], []).append((piece, bit))
+        self._firsts = reduce(or_, self._with, 0)
         self._known = WordBits(self.bits_of)
 
     def bits_of(self, word: str) -> int:
         """Bits of the lists of which a word of a text holds the longest piece of one."""
         found = 0
         for at in range(len(word) - 1):
-            for piece, bit in self._pieces.get(word[at : at + 2], ()):
-                if word.startswith(piece, at):
-                    found |= bit
+            for key in (word[at : at + 2], word[at : at + _KEY]):
+                for piece, bit in self._pieces.get(key, ()):
+                    if word.startswith(piece, at):
+                        found |= bit
         return found
 
     def candidates(self, folded: str, bits: int | None = None) -> list[int]:
@@ -83,16 +84,13 @@ class ExpressionFilter:
         """
         if bits is None:
             bits = self._known.join(set(_TOKEN.findall(folded)))
-        possible = list(self._always)
+        possible = [at for _, at in self._with.get(0, ())]
         left = bits & self._firsts
         while left:
             first = left & -left
             left ^= first
-            for needed, at in self._with_first[first]:
-                if needed & bits == needed:
-                    possible.append(at)
-        possible.sort()
-        return [at for at in possible if may_match(self.words[at], folded)]
+            possible += [at for needed, at in self._with[first] if needed & bits == needed]
+        return [at for at in sorted(possible) if may_match(self.words[at], folded)]
 
     def matches(self, at: int, text: str) -> bool:
         """Whether the expression of this number matches a text."""
@@ -110,7 +108,7 @@ class WordBits(dict[str, int]):
 
     def join(self, words: Iterable[str]) -> int:
         """The bits of all these words."""
-        return reduce(or_, map(self.__getitem__, words), 0)
+        return reduce(or_, filter(None, map(self.__getitem__, words)), 0)
 
     def __missing__(self, word: str) -> int:
         bits = self._look_up(word)
@@ -119,6 +117,15 @@ class WordBits(dict[str, int]):
                 self.clear()
             self[word] = bits
         return bits
+
+
+def _longest_pieces(words: Sequence[str]) -> tuple[str, ...]:
+    """The longest piece of each word that is within one word of a text; `""` for signs."""
+    return tuple(max(_TOKEN.findall(word), key=len, default="") for word in words)
+
+
+def _rarity(pieces: Sequence[str]) -> tuple[int, int]:
+    return min(map(len, pieces)), -len(pieces)
 
 
 def find_all(text: str, word: str) -> Iterator[int]:

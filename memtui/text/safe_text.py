@@ -112,7 +112,6 @@ def escaped(text: str) -> str:
     return shown
 
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _JOINED_SCRIPTS = (
     "\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff\ufb50-\ufdff\ufe70-\ufefc"  # Arabic, Persian
     "\u0700-\u074f\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u1800-\u18af"  # Syriac, Indic, Khmer
@@ -134,13 +133,11 @@ def hidden_count(text: str) -> int:
 
     Joiners that the script of their word or an emoji needs are not counted.
     """
-    if all(map(_is_shown, set(text))):
+    if _is_plain(text.replace("\n", "").replace("\t", "")):
         return 0
+    unusual = [char for char in set(text) if not _is_shown(char)]
     text = re.sub(_JOINERS, "", text.replace("\r\n", "\n"))
-    if text.isascii():
-        return len(_CONTROLS.findall(text))
-    shown_otherwise = (char for char in set(text) if _REPLACEMENTS[ord(char)] != char)
-    count = sum(map(text.count, shown_otherwise)) - text.count("\t")
+    count = sum(text.count(char) for char in unusual if _REPLACEMENTS[ord(char)] != char)
     if has_glue(text):
         shown = text.translate(_REPLACEMENTS)
         count += sum(match["kept"] is None for match in re.finditer(_GLUE_OR_SEQUENCE, shown))

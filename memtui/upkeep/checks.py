@@ -186,13 +186,13 @@ class CheckedText(Struct, frozen=True):
 def check_text(memory: Memory, *, is_clean: bool = False) -> CheckedText:
     """Look for secrets, instructions and hidden characters in the text of a memory.
 
-    `is_clean`: its content was searched for secrets before, and has none.
+    `is_clean`: its texts were searched for secrets before, and have none.
     """
     whole = f"{memory.title}\n{memory.content}"
     return CheckedText(
         tuple(
             f"{secret.what}: {secret.masked}"
-            for text in (memory.title, "" if is_clean else memory.content)
+            for text in (() if is_clean else (memory.title, memory.content))
             for secret in find_secrets(text)
             if not secret.is_doubtful
         ),

@@ -490,7 +490,7 @@ _MAY_BE_SPACED = re.compile(r" \w {1,3}\w {1,3}\w ")
 """Quick, since it begins with a blank."""
 _BETWEEN_LETTERS = re.compile(r"(?<=\S) (?=\S)")
 _TAG = re.compile("[\U000e0020-\U000e01ef]")
-_BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,}={0,2}")
 _LATIN = str.maketrans(
     "аАВеЕЅѕіІјЈкКМНоОрРсСТуУхХԁԛԝһҺΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρυ",
     "aABeESsiIjJkKMHoOpPcCTyYxXdqwhHABEZHIKMNOPTYXovpu",

@@ -165,3 +165,15 @@ def test_when_prefers_words_of_time() -> None:
 def test_no_memory_is_found_for_the_words_of_its_neighbours(line: str) -> None:
     memories = [turn(0, "a", "oak fir elm"), turn(1, "a", "nothing here")]
     assert list(search(memories, line).slots) == [0]
+
+
+def test_a_short_fact_comes_before_long_files_that_mention_its_words() -> None:
+    """A file has no session and window: they are its own words once more."""
+    mentions = " ".join([*["oak"] * 8, *["fir"] * 8, *["and"] * 300])
+    files = [turn(n, "files", mentions) for n in range(6)]
+    fact = turn(6, "facts", "the oak: a fir beside it, for 7 days")
+    hits = search([*files, fact], "which oak or fir")
+    parts, _ = read([*files, fact], hits)
+    assert hits.slots[0] == 6
+    assert {(parts[one.ref]["session"], parts[one.ref]["window"]) for one in files} == {(0, 0)}
+    assert parts[fact.ref]["window"] > 0
