@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
+from functools import cache
 from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
@@ -148,7 +149,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ]
 
 
+def _stem_each_word_once() -> None:
+    """Let all tests of this process share the stems: most of an index of the sample stores."""
+    from whoosh.lang import porter2
+
+    porter2.stem = cache(porter2.stem)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
+    _stem_each_word_once()
     _share_bytecode(session.config.stash[SHARED])
     gc.freeze()  # thousands of tests that stay until the end: no collection need look at them
     gc.set_threshold(100_000, 10, 10)  # an app of a test is garbage as a whole, when it has ended

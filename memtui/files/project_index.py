@@ -88,10 +88,11 @@ def find_project(folder: Path) -> Path | None:
     """The nearest folder, this one or above it, that is a project; never the home folder."""
     try:
         home = Path.home()
+        outside = {home, *home.parents}
         for each in (folder, *folder.parents):
-            if each == home or each in home.parents:
+            if each in outside:
                 return None
-            if any((each / mark).exists() for mark in MARKS):
+            if any(os.path.exists(f"{each}/{mark}") for mark in MARKS):
                 return each
     except (OSError, RuntimeError):
         pass

@@ -192,11 +192,8 @@ Notification.time_left = 3600.0  # type: ignore[assignment, misc]
 jobs.KEY_REST = 0.0
 """Work that nobody waits for goes on at once, since tests wait for it."""
 
-QUIET = 3
-"""Turns of the event loop in which nothing is left to do: callbacks that are due run in between."""
-SPINS = 200
-"""Turns after which somebody waits for a thread or a time, and the looks become rarer."""
 PAUSE = 0.002
+"""Seconds between two looks while somebody waits for a thread or a time."""
 LONGEST_WAIT = 30.0
 """Seconds for what comes of a timer, a process or the watching of files."""
 PAINTS = 20
@@ -352,17 +349,15 @@ class Stage:
         """Wait until no key waits and no widget has a message left or is handling one.
 
         The pilot's own way sends a message to every widget and waits for all answers, four times
-        the work of most keys. Here it is seen in the queues: a widget that is done waits for more.
+        the work of most keys. Here it is seen in the queues: once the event loop has nothing left
+        to run, a widget that is done waits for more, and any other for a thread or a time.
         """
         active_app.set(self.app)  # a test may have two
+        due = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
         for _ in range(PAINTS):
-            quiet = looks = 0
-            while quiet < QUIET and self.app.fault is None:
-                await asyncio.sleep(0 if looks < SPINS else PAUSE)
-                looks += 1
-                pumps = [self.app, *self.app._registry]
-                still = self.app.key_queue.is_idle and all(map(is_waiting, pumps))
-                quiet = quiet + 1 if still else 0
+            await asyncio.sleep(0)
+            while self.app.fault is None and (due or not self._is_still()):
+                await asyncio.sleep(0 if due else PAUSE)
             top, behind = self.app.screen, self.app._background_screens
             waiting = [one for one in behind if _wants_layout(one) or one._dirty_widgets]
             if _wants_layout(top) or top._repaint_required or top._dirty_widgets:
@@ -371,6 +366,10 @@ class Stage:
                 return
             for screen in waiting:
                 screen._on_timer_update()
+
+    def _is_still(self) -> bool:
+        pumps = [self.app, *self.app._registry]
+        return self.app.key_queue.is_idle and all(map(is_waiting, pumps))
 
     def text(self) -> str:
         """The screen as plain text, blanks at the ends of lines left out."""
