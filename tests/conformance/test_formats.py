@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,17 +10,22 @@ import pytest
 from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.stores.format import Format
+from memtui.stores.plans import SIDECAR_ACTS
 from memtui.testing import StoreConformance, WritableStoreConformance
 from memtui.testing.fixtures import memories, open_library, sample
 from memtui.testing.hostile_text_tests import MIN_EDITABLE, editable
 from memtui.testing.hostile_values import ALL
-from tests.formats import EVERY_FORMAT, FORMATS, READ_ONLY
-from tests.long_run import count
+from tests.formats import EVERY_FORMAT, FORMATS, ONE_OF_EACH_ENGINE, READ_ONLY
+from tests.long_run import count, share
 
-SHARE = count(12, 1)
-"""The usual run shows each hostile value, and gives it to the commands, in one format, the long
-one in all; the list, the search and the JSON of each format print all of them. The formats
-differ in what they print, not in what they make of an argument."""
+SHARE = count(len(ONE_OF_EACH_ENGINE), 1)
+"""The usual run shows each hostile value in one format, where it adds it too, and makes it a title
+in every fifth format, the long one in all; the list, the search and the JSON of each format print
+all of them."""
+IN_TURN = (*ONE_OF_EACH_ENGINE, *(known for known in FORMATS if known not in ONE_OF_EACH_ENGINE))
+EVERY_SIDECAR_ACT = 3
+"""The usual run tries every third of the acts that most formats leave to memtui's file beside the
+store, with the next format others; the long one all."""
 ONLY_NOTES = ("codex",)
 """Formats of which only small notes of their own can be edited: a few are enough."""
 
@@ -32,7 +38,12 @@ class TestFormats(WritableStoreConformance):
         return sample(known, place)
 
     def share(self, known: Format, texts: list[str]) -> list[str]:
-        return texts[FORMATS.index(known) % SHARE :: SHARE]
+        return texts[IN_TURN.index(known) % SHARE :: SHARE]
+
+    def acts(self, known: Format) -> Sequence[Act]:
+        row = FORMATS.index(known)
+        kept = share(sorted(SIDECAR_ACTS), -row, EVERY_SIDECAR_ACT)
+        return [act for act in Act if act in kept or act not in SIDECAR_ACTS]
 
     def test_the_sample_is_large_enough(self, known: Format, place: Path) -> None:
         library = open_library(place)

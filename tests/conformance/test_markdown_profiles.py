@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from memtui.stores.format import Format
 from memtui.stores.markdown_folder import FORMAT
 from memtui.testing import StoreConformance
@@ -22,8 +20,6 @@ class _Profile(StoreConformance, ActTests, HostileTextTests):
     def share(self, known: Format, texts: list[str]) -> list[str]:
         at = [profile.__name__ for profile in _Profile.__subclasses__()].index(type(self).__name__)
         return texts[at % SHARE :: SHARE]
-
-    test_no_command_lets_it_act = pytest.mark.slow(HostileTextTests.test_no_command_lets_it_act)
 
 
 class TestSerena(_Profile):

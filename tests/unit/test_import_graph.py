@@ -40,6 +40,8 @@ def _imports(node: ast.AST, *, types: bool) -> Iterator[ast.Import | ast.ImportF
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
+        if isinstance(child, ast.expr):
+            continue  # no import in it
         for_types = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
         if types or not for_types:
             yield from _imports(child, types=types)

@@ -53,7 +53,7 @@ def test_a_damaged_cache_is_made_again(
     files = sorted(path for path in good.rglob("*") if path.is_file())
     for place, file in enumerate(files):
         data = file.read_bytes()
-        for number, bad in enumerate(share([*damaged(data, chance), None], place, 3)):
+        for number, bad in enumerate(share([*damaged(data, chance), None], place, 6)):
             shutil.rmtree(tmp_path / "cache")
             shutil.copytree(good, tmp_path / "cache")
             broken = tmp_path / "cache" / file.relative_to(good)

@@ -33,21 +33,21 @@ def test_killed_at_every_point_of_a_save(
 def test_killed_at_every_point_of_a_save_in_the_stores_of_programs(
     tmp_path: Path, figures: Callable[[str], None], case: Case
 ) -> None:
-    """The usual run kills at each point in every other store: a save is the same in all."""
+    """The usual run kills at each point in every third store: a save is the same in all."""
 
     def choose(points: list[str]) -> Sequence[str]:
-        return share(points, PROGRAMS.index(case), 2)
+        return share(points, PROGRAMS.index(case), 3)
 
     figures(kills.at_every_point(tmp_path, 1, 1, [case], choose) + f" [{case.name}]")
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_killed_at_random_times(tmp_path: Path, figures: Callable[[str], None], seed: int) -> None:
-    figures(kills.at_random_times(tmp_path, count(20, 100), seed))
+    figures(kills.at_random_times(tmp_path, count(10, 100), seed))
 
 
 def test_killed_in_the_middle_of_two_files(tmp_path: Path, figures: Callable[[str], None]) -> None:
-    figures(kills.at_random_times(tmp_path, 20, 3, AMBIENT))
+    figures(kills.at_random_times(tmp_path, count(10, 100), 3, AMBIENT))
 
 
 @pytest.mark.parametrize(

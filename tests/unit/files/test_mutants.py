@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.long_run import share
 from tests.torture import mutants
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", share(mutants.MUTANTS, 0, 2), ids=lambda mutant: mutant.name)
 def test_a_save_without_this_guard_is_caught(
     tmp_path: Path, figures: Callable[[str], None], mutant: mutants.Mutant
 ) -> None:

@@ -24,7 +24,7 @@ def _short_watch(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_write_of_another_program_and_errors_of_the_system(
     tmp_path: Path, figures: Callable[[str], None], save: pairs.Save
 ) -> None:
-    number = count(15, 2000)
+    number = count(8, 2000)
     figures(pairs.all_kept(tmp_path, save, 27, number, number))
 
 

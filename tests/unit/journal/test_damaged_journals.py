@@ -174,7 +174,7 @@ def test_a_text_that_is_not_utf_8_is_damage(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_no_mutated_journal_ends_in_an_internal_error(place: Place) -> None:
     rng = random.Random(27)
-    for _ in range(count(20, 500)):
+    for _ in range(count(12, 500)):
         place.reset()
         place.file.write_bytes(mutated(place.file.read_bytes(), rng))
         said = place.use()
@@ -184,7 +184,8 @@ def test_no_mutated_journal_ends_in_an_internal_error(place: Place) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("table", "column"), [(table, name) for table in COLUMNS for name in COLUMNS[table].split()]
+    ("table", "column"),
+    share([(table, name) for table in COLUMNS for name in COLUMNS[table].split()], 0, 2),
 )
 def test_no_value_in_a_column_ends_in_an_internal_error(
     place: Place, table: str, column: str

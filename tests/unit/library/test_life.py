@@ -22,8 +22,8 @@ from tests.unit.stores.engram.invented import build
 
 pytestmark = pytest.mark.slow
 
-RUNS = count(2, 25)
-"""Of 30 steps, for each format; the two schemas of Engram share them."""
+RUNS = count(1, 25)
+"""Of 30 steps, for each format; in the long run the two schemas of Engram share them."""
 MAP = "state/ambient-memory/memory-type-map.json"
 
 

@@ -138,7 +138,7 @@ def test_a_random_walk_shows_the_lines_of_the_list_read_whole(sort: Sort) -> Non
     window.stretch(len(truth))
     chance, at = random.Random(3), 0
     jumps = [1, -1, 20, -20, 40, 40, 40, 400, -400, 3_000, -2_500, 10**6, -(10**6)]
-    for _ in range(120):
+    for _ in range(60):
         at = max(0, min(at + chance.choice(jumps), len(window) - 1))
         assert window[at] == NOT_HERE or at in window.here
         at += window.take(window.load(at))

@@ -15,6 +15,7 @@ from memtui.search.documents import IndexedDocument
 from memtui.search.matching import Match
 from memtui.search.query_terms import analyze_terms
 from memtui.search.whoosh_index import WhooshIndex
+from tests.long_run import count as repetitions
 from tests.unit.search.finding_for_tests import match
 from tests.unit.search.plain_for_tests import scan
 
@@ -77,7 +78,7 @@ def segments_of(
 
 def test_arrays_and_scan_agree() -> None:
     draw = random.Random(11)
-    for _ in range(40):
+    for _ in range(repetitions(20, 200)):
         documents = texts(draw, draw.randint(1, 60))
         whole = draw.random() < 0.5
         segments = segments_of(documents, draw.randint(0, len(documents)), whole=whole)

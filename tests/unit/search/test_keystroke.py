@@ -133,14 +133,18 @@ FILTERS = [
 ]
 
 
+Held = tuple[list[Memory], list[Counter[str]], Columns, list[Segment]]
+"""Memories, how often each word is in them, and what they are searched by."""
+
+
 @pytest.fixture(scope="module", params=[21, 22])
-def stage(request: pytest.FixtureRequest) -> tuple[list[Memory], Columns, list[Segment]]:
+def stage(request: pytest.FixtureRequest) -> Held:
     made = memories(random.Random(request.param))
     documents = [to_document(memory) for memory in made]
     cut = MANY * 5 // 6
     parts = [columns.build(made[:cut]), columns.build(made[cut:])]
     segments = [postings.build(documents[:cut]), postings.build(documents[cut:], cut)]
-    return made, columns.concat(parts), segments
+    return made, [often(memory) for memory in made], columns.concat(parts), segments
 
 
 @pytest.mark.slow
@@ -149,12 +153,12 @@ def stage(request: pytest.FixtureRequest) -> tuple[list[Memory], Columns, list[S
     [(line, filters) for at, line in enumerate(LINES) for filters in share(FILTERS, at, 2)],
 )
 def test_a_letter_finds_what_looking_at_every_memory_finds(
-    line: str, filters: str, stage: tuple[list[Memory], Columns, list[Segment]]
+    line: str, filters: str, stage: Held
 ) -> None:
-    made, table, segments = stage
+    made, held, table, segments = stage
     query = parse_query(f"{filters} {line}".lstrip(), NOW, typing=True)
     hits = find_in(query, table, segments, NOW)
-    expected = plain_text([often(memory) for memory in made], line)
+    expected = plain_text(held, line)
     assert set(hits.slots) == {slot for slot in expected if passes(made[slot], query)}
     assert hits.scores is not None
     order = list(zip(hits.slots, hits.scores, strict=True))

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import venv
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,25 +66,20 @@ def pocket_at(place: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("store", "suite", "sample", "usual"),
-    [
-        (READ_ONLY, "StoreConformance", jotter_at, ""),
-        (WRITABLE, "WritableStoreConformance", jotter_at, "act or refused or neighbour"),
-        (LISTS, "WritableStoreConformance", pocket_at, "act or refused or kept"),
-    ],
-    ids=["read-only", "writable", "lists"],
-)
-def test_the_stores_of_the_page_pass_the_suite(
-    tmp_path: Path, store: str, suite: str, sample: Callable[[Path], Path], usual: str
-) -> None:
+def test_the_stores_of_the_page_pass_the_suite(tmp_path: Path) -> None:
     """The usual run takes of the suite what the store before has not shown."""
-    chosen = ["-k", usual] if usual and count(1, 0) else []
-    (tmp_path / "jotter.py").write_text(store)
-    (tmp_path / "test_jotter.py").write_text(TEST.replace("StoreConformance", suite))
-    sample(tmp_path / "sample")
+    for name, store, suite, sample in (
+        ("reading", READ_ONLY, "StoreConformance", jotter_at),
+        ("jotter", WRITABLE, "WritableStoreConformance", jotter_at),
+        ("pocket", LISTS, "WritableStoreConformance", pocket_at),
+    ):
+        (tmp_path / f"{name}.py").write_text(store)
+        test = TEST.replace("StoreConformance", suite).replace("jotter", name)
+        (tmp_path / f"test_{name}.py").write_text(test.replace('"sample"', f'"{name}"'))
+        sample(tmp_path / name)
+    chosen = ["-k", "test_reading or every_act or refused or kept"] if count(1, 0) else []
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_jotter.py", *chosen],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen],
         cwd=tmp_path,
         env={
             **os.environ,

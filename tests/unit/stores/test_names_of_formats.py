@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import pytest
 
@@ -71,6 +72,13 @@ def _code(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.module or ""
 
 
+@cache
+def _named(text: str) -> str:
+    """The format that this text names, as it stands there."""
+    found = None if INSTRUCTIONS.fullmatch(text) else NAMES.search(text)
+    return found[0] if found else ""
+
+
 @pytest.mark.slow
 def test_no_format_is_named_outside_the_stores() -> None:
     found = []
@@ -80,7 +88,7 @@ def test_no_format_is_named_outside_the_stores() -> None:
         if name in EXAMPLES | OF_CARGO | OF_PROGRAMS:
             continue
         for line, text in _code(nodes):
-            named = None if INSTRUCTIONS.fullmatch(text) else NAMES.search(text)
-            if named and (named[0].lower() not in WORDS_OF_THE_SCREEN or text == named[0]):
+            named = _named(text)
+            if named and (named.lower() not in WORDS_OF_THE_SCREEN or text == named):
                 found.append(f"{name}:{line}: {text!r}")
     assert found == []

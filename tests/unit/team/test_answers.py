@@ -26,7 +26,7 @@ NOW = datetime(2026, 11, 1, tzinfo=UTC)
 @pytest.fixture(scope="session")
 def both(server: Server) -> Iterator[Both]:
     server.execute("postgres", f"create database answers template {EMPTY}")
-    memories = list(generate(10_000))
+    memories = list(generate(5_000))
     with server.connect("answers") as connection:
         copy_memories(connection, memories)
         connection.execute("analyze memtui.memories")
@@ -39,7 +39,7 @@ def both(server: Server) -> Iterator[Both]:
 class TestTeamConformance(AskedConformance):
     """Of a team's store."""
 
-    examples = count(60, 4_000)
+    examples = count(40, 4_000)
 
 
 def test_many_hits_are_sampled_and_said_to_be(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:

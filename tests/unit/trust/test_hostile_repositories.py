@@ -17,6 +17,7 @@ from memtui.changes import Act, Change
 from memtui.cli.main import run
 from memtui.files import git_repository
 from memtui.library import Library
+from tests.long_run import is_long
 from tests.torture.processes import has_ended
 
 ID = "system/human.md"
@@ -134,10 +135,11 @@ def remove_object(top: Path, name: str) -> None:
 
 def promised(top: Path, lacking: str, *pairs: str) -> None:
     """A partial clone that lacks an object and names a remote that has it."""
-    shutil.copytree(top, top.parent / "origin")
+    if not (origin := top.parent / "origin").exists():
+        shutil.copytree(top, origin)
     configure(
         top, "core.repositoryFormatVersion", "1", "extensions.partialClone", "origin",
-        "remote.origin.promisor", "true", "remote.origin.url", str(top.parent / "origin"), *pairs,
+        "remote.origin.promisor", "true", "remote.origin.url", str(origin), *pairs,
     )  # fmt: skip
     remove_object(top, lacking)
 
@@ -317,23 +319,37 @@ REFUSED = {"no tree", "no inner tree", "no commit", "replaced"}
 """Without these objects nothing can be committed; others are not needed, or not missing."""
 
 
+TOGETHER = (
+    (
+        *("hooks", "file monitor", "external diff", "text converter"),
+        *("aliases", "pager", "editor", "credentials"),
+    ),
+    ("hooks path", "diff driver", "conditional include"),
+)
+"""Settings that one repository can have; in the long run each has its own."""
+ALONE = [(name,) for name in TRAPS if is_long() or not any(name in each for each in TOGETHER)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TRAPS)
+@pytest.mark.parametrize("names", [*ALONE, *(() if is_long() else TOGETHER)], ids=", ".join)
 def test_nothing_that_a_repository_names_is_run(
-    top: Path, name: str, capsys: pytest.CaptureFixture[str]
+    made_once: Path, top: Path, names: Sequence[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arm, spring = TRAPS[name]
-    arm(top)
     mark = marked(top)
-    if spring is not None:
-        shutil.copytree(top, top.parent / "copy", symlinks=True)
-        plain_git(top.parent / "copy", *spring, check=False)
-        assert mark.exists(), "the trap is no trap"
+    for arm, spring in (TRAPS[name] for name in names):
+        if spring is not None:
+            copy = Path(shutil.copytree(made_once, top.parent / "copy"))
+            arm(copy)
+            plain_git(copy, *spring, check=False)
+            assert mark.exists(), "the trap is no trap"
+            mark.unlink()
+            shutil.rmtree(copy)
+        arm(top)
     mark.unlink(missing_ok=True)
     warnings = do_everything(top)
     assert not mark.exists()
-    kind = name.removeprefix("upload-pack, ")
-    lacks = kind in REFUSED or name in ("ssh command", "ext protocol", "rewritten url")
+    kind = names[0].removeprefix("upload-pack, ")
+    lacks = kind in REFUSED or kind in ("ssh command", "ext protocol", "rewritten url")
     said = capsys.readouterr().err
     if lacks:
         assert len(warnings) == 4

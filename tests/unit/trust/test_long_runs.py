@@ -34,7 +34,7 @@ from tests.long_run import count
 from tests.unit.library.stores_for_tests import agent_memory
 from tests.unit.stores.engram.test_hostile_schema import altered, open_store
 
-SIZE = count(400_000, 1_000_000)
+SIZE = count(200_000, 1_000_000)
 BLANKS = " " * 200_000
 RUNS = {
     "a letter": "a",

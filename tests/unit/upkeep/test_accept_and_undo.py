@@ -17,6 +17,7 @@ from memtui.errors import MemtuiError
 from memtui.library import Library
 from memtui.library.review import ReviewQueue
 from memtui.upkeep.proposals import Proposal, ProposalKind
+from tests.long_run import count
 from tests.unit.stores.json_stores.opened import files_below
 
 from .test_instructions import SAMPLES
@@ -175,7 +176,9 @@ def test_what_is_archived_is_not_changed_as_well(opened: OpenedCopy) -> None:
 
 @pytest.mark.slow
 @settings(
-    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=count(2, 5),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_any_of_them_together(opened: OpenedCopy, data: st.DataObject) -> None:

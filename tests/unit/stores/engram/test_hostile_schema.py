@@ -98,8 +98,9 @@ def test_a_generated_column_is_not_computed(tmp_path: Path, table: str, computed
 
 
 @pytest.mark.slow
-def test_a_value_of_fifty_megabytes_is_not_read(tmp_path: Path) -> None:
-    folder = altered(tmp_path, f"UPDATE observations SET content = {LARGE} WHERE id = 3")
+def test_a_value_of_ten_megabytes_is_not_read(tmp_path: Path) -> None:
+    large = "hex(zeroblob(5000000))"
+    folder = altered(tmp_path, f"UPDATE observations SET content = {large} WHERE id = 3")
 
     def work() -> None:
         store = open_store(folder)

@@ -18,6 +18,7 @@ from memtui.library import Library
 from memtui.library.planning import Planned, planned_import
 from memtui.model import Memory, to_record
 from memtui.stores.sqlite.connection import FAILPOINTS
+from tests.long_run import share
 from tests.samples import SAMPLES
 from tests.torture.processes import KILLED, in_child
 
@@ -52,9 +53,16 @@ def importing(library: Library, folder: Path) -> Planned:
     return planned_import(plan_import(read_document(file), library, "engram"))
 
 
+CASES = [
+    (make, point)
+    for row, make in enumerate((deletion, edit_of_many, importing))
+    for point in (*FAILPOINTS[row % 2 :], *FAILPOINTS[: row % 2])
+]
+"""The usual run takes every other point of each change, with the next change the others."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("point", FAILPOINTS)
-@pytest.mark.parametrize("make", [deletion, edit_of_many, importing])
+@pytest.mark.parametrize(("make", "point"), share(CASES, 0, 2))
 def test_after_a_kill_all_rows_are_old_or_all_are_new(
     tmp_path: Path, make: Callable[[Library, Path], Planned], point: str
 ) -> None:

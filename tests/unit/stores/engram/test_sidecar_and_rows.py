@@ -122,7 +122,7 @@ def prepare(tmp_path: Path, step: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("step", "point"), share(FAULTS, 0, 2))
+@pytest.mark.parametrize(("step", "point"), share(FAULTS, 0, 4))
 def test_an_error_at_any_point_leaves_all_or_nothing(
     tmp_path: Path, folder: Path, step: str, point: str
 ) -> None:
@@ -162,7 +162,7 @@ def test_an_error_at_any_point_leaves_all_or_nothing(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "point", "count"),
-    share([(*fault, count) for count in (1, 2) for fault in FAULTS], 1, 4),
+    share([(*fault, count) for count in (1, 2) for fault in FAULTS], 1, 7),
 )
 def test_after_a_kill_at_any_point_all_is_there_or_can_be_taken_back(
     tmp_path: Path, folder: Path, step: str, point: str, count: int

@@ -11,9 +11,7 @@ from memtui.errors import Refused
 from memtui.library import Library
 from memtui.stores.format import Format
 from memtui.testing import WritableStoreConformance
-from memtui.testing.act_tests import NeighbourTests
-from memtui.testing.hostile_text_tests import HostileTextTests
-from memtui.testing.reading_tests import LookingTests
+from memtui.testing.act_tests import ActTests
 from tests.conformance.test_formats import SHARE
 
 from . import keepsake
@@ -42,11 +40,11 @@ class TestKeepsake(WritableStoreConformance):
     def share(self, known: Format, texts: list[str]) -> list[str]:
         return texts[::SHARE]
 
-    test_nothing_is_lost_on_either_side = pytest.mark.slow(
-        NeighbourTests.test_nothing_is_lost_on_either_side
-    )
-    test_looking_changes_nothing = pytest.mark.slow(LookingTests.test_looking_changes_nothing)
-    test_no_command_lets_it_act = pytest.mark.slow(HostileTextTests.test_no_command_lets_it_act)
+    # What its engine decides is tried with Hermes's lists.
+    test_nothing_is_lost_on_either_side = None  # type: ignore[assignment]
+    test_keeping_an_index_changes_nothing = None  # type: ignore[assignment]
+    test_no_command_lets_it_act = None  # type: ignore[assignment]
+    test_every_act_that_is_allowed = pytest.mark.slow(ActTests.test_every_act_that_is_allowed)
 
 
 def test_the_format_is_at_most_120_lines() -> None:
