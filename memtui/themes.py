@@ -340,7 +340,14 @@ def _theme(name: str, raw: Mapping[str, Mapping[str, Any]]) -> tuple[Theme, list
     cycle: tuple[Paint, ...] = ()
     for values, found in ((above, []), (own, faults)):
         colours = _table(values, "colours", found)
-        paints |= _paints(colours, found)
+        known: dict[str, Any] = {}
+        for role, value in colours.items():
+            if role in ROLES:
+                known[role] = value
+            elif role != "types":
+                hint = did_you_mean(role, ROLES, lead=", ")
+                found.append(f"{one_line(role)} is not a role{hint}")
+        paints |= dict(_each(known, found))
         of_types = _each(_table(values, "types", found), found)
         types |= {word.casefold(): paint for word, paint in of_types}
         cycle = _cycle(colours, found) or cycle
@@ -366,17 +373,6 @@ def _table(values: Mapping[str, Any], name: str, faults: list[str]) -> Mapping[s
         return table
     faults.append(f"{name} must be a table")
     return {}
-
-
-def _paints(colours: Mapping[str, Any], faults: list[str]) -> dict[str, Paint]:
-    known: dict[str, Any] = {}
-    for role, value in colours.items():
-        if role in ROLES:
-            known[role] = value
-        elif role != "types":
-            hint = did_you_mean(role, ROLES, lead=", ")
-            faults.append(f"{one_line(role)} is not a role{hint}")
-    return dict(_each(known, faults))
 
 
 def _each(values: Mapping[str, Any], faults: list[str]) -> Iterable[tuple[str, Paint]]:

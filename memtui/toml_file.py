@@ -52,11 +52,6 @@ def parse(text: str) -> dict[str, Any]:
         raise BadToml("nested too deeply") from None
     except ValueError:  # of more digits than Python reads
         raise BadToml("it holds a number that is too long") from None
-    _refuse_long_numbers(values)
-    return values
-
-
-def _refuse_long_numbers(values: dict[str, Any]) -> None:
     waiting: list[Any] = [values]
     while waiting:
         value = waiting.pop()
@@ -66,3 +61,4 @@ def _refuse_long_numbers(values: dict[str, Any]) -> None:
             waiting += value
         elif isinstance(value, int) and value.bit_length() > LONGEST_NUMBER:
             raise BadToml("it holds a number that is too long")
+    return values

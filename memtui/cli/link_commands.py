@@ -209,7 +209,7 @@ def _arrow(relation: str, is_forward: bool) -> str:
 
 
 def _draw(library: Library, found: Neighbourhood, form: str) -> str:
-    from memtui.insight import graph_export
+    from memtui.insight import traversal
     from memtui.insight.traversal import tree_rows
 
     if form == "tree":
@@ -219,5 +219,5 @@ def _draw(library: Library, found: Neighbourhood, form: str) -> str:
             for row in tree_rows(found)
         )
         return "".join(lines)
-    write = {"mermaid": graph_export.to_mermaid, "dot": graph_export.to_dot}[form]
+    write = {"mermaid": traversal.to_mermaid, "dot": traversal.to_dot}[form]
     return write(found, library.node_label)

@@ -145,7 +145,7 @@ def search(
 
 
 def _for_memories(query: Query) -> Query:
-    from memtui.search.session_filters import for_memories
+    from memtui.search.session_search import for_memories
 
     return for_memories(query) or replace(query, matches_nothing=True)
 

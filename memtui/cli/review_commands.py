@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.review import ReviewQueue
     from memtui.library.review_files import Queue
-    from memtui.search.speakers import Speaker
+    from memtui.search.mentions import Speaker
     from memtui.sessions import Session
     from memtui.upkeep.model_requests import ModelRequest
     from memtui.upkeep.proposals import Proposal, ProposalKind
@@ -360,8 +360,7 @@ def _speakers(review: ReviewQueue, proposals: Sequence[Proposal]) -> dict[str, S
     """
     if not (sessions := _sessions()):
         return {}
-    from memtui.search.mentions import candidates
-    from memtui.search.speakers import LISTED_BYTES, find_speakers
+    from memtui.search.mentions import LISTED_BYTES, candidates, find_speakers
 
     about = {one.id: found[0] for one in proposals if (found := review.memories(one))}
     memories = list({memory.ref: memory for memory in about.values()}.values())

@@ -216,7 +216,24 @@ class PackDraft(Struct, frozen=True):
         Entries are taken in the order of their ranks. One that does not fit is left out, and
         smaller ones behind it may still fit.
         """
-        chosen = _choose_entries(self.sections, self.head + self.tail, budget)
+        ordered = sorted(
+            (section.ranks[at] if section.ranks else 0, number, at)
+            for number, section in enumerate(self.sections)
+            for at in range(len(section.entries))
+        )
+        left = None if budget is None else budget - estimate_tokens(self.head + self.tail)
+        spent = [0] * len(self.sections)
+        chosen: _ChosenEntries = []
+        for _, number, at in ordered:
+            section = self.sections[number]
+            cost = section.entries[at].tokens
+            if not spent[number]:
+                cost += estimate_tokens(section.shown_heading) + estimate_tokens(section.ending)
+            within = section.budget is None or spent[number] + cost <= section.budget
+            if within and (left is None or cost <= left):
+                spent[number] += cost
+                left = None if left is None else left - cost
+                chosen.append((number, at))
         pack = _build(self, chosen, budget)
         while budget is not None and pack.tokens > budget and chosen:
             # The sum of the parts is an estimate of the whole; the whole decides.
@@ -274,28 +291,6 @@ def _measured(section: Section) -> Section:
 
 _ChosenEntries = list[tuple[int, int]]
 """Section and position in it, in the order of the ranks."""
-
-
-def _choose_entries(drafts: Sequence[Section], frame: str, budget: int | None) -> _ChosenEntries:
-    ordered = sorted(
-        (section.ranks[at] if section.ranks else 0, number, at)
-        for number, section in enumerate(drafts)
-        for at in range(len(section.entries))
-    )
-    left = None if budget is None else budget - estimate_tokens(frame)
-    spent = [0] * len(drafts)
-    chosen: _ChosenEntries = []
-    for _, number, at in ordered:
-        section = drafts[number]
-        cost = section.entries[at].tokens
-        if not spent[number]:
-            cost += estimate_tokens(section.shown_heading) + estimate_tokens(section.ending)
-        within = section.budget is None or spent[number] + cost <= section.budget
-        if within and (left is None or cost <= left):
-            spent[number] += cost
-            left = None if left is None else left - cost
-            chosen.append((number, at))
-    return chosen
 
 
 def _build(draft: PackDraft, chosen_entries: _ChosenEntries, budget: int | None) -> Pack:

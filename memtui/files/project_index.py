@@ -115,7 +115,18 @@ def _changed_at(path: Path) -> int:
 def read_project(root: Path, cancelled: IsCancelled = never) -> ProjectIndex:
     """Index a project. What cannot be read is left out."""
     files, is_complete = _walk(root, cancelled)
-    manifests = _read_manifests(root, files)
+    paths: defaultdict[str, list[str]] = defaultdict(list)
+    for path in files:
+        if (name := path.rpartition("/")[2]) in _READERS:
+            paths[name].append(path)
+    texts: list[tuple[str, str]] = []
+    for name, found in paths.items():
+        for path in sorted(found, key=lambda one: (one.count("/"), one))[:_MANIFESTS]:
+            try:
+                texts.append((name, decode(read_bytes(root / path))))
+            except (MemtuiError, OSError):
+                continue
+    manifests = _parse(texts)
     git = GitHistory.of(root, cancelled)
     moved = git.removed_files() if git is not None and git.top == root else None
     if moved is not None:
@@ -256,21 +267,6 @@ _READERS: Mapping[str, tuple[str, Callable[[str], tuple[set[str], dict[str, str]
     ".justfile": ("justfile", _justfile),
 }
 """Name of a file -> the manifest whose commands it has, and its reader."""
-
-
-def _read_manifests(root: Path, files: frozenset[str]) -> Manifests:
-    paths: defaultdict[str, list[str]] = defaultdict(list)
-    for path in files:
-        if (name := path.rpartition("/")[2]) in _READERS:
-            paths[name].append(path)
-    texts: list[tuple[str, str]] = []
-    for name, found in paths.items():
-        for path in sorted(found, key=lambda one: (one.count("/"), one))[:_MANIFESTS]:
-            try:
-                texts.append((name, decode(read_bytes(root / path))))
-            except (MemtuiError, OSError):
-                continue
-    return _parse(texts)
 
 
 def _parse(texts: list[tuple[str, str]]) -> Manifests:

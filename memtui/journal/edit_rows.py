@@ -97,8 +97,28 @@ def insert_edits(db: sqlite3.Connection, action: int, parts: Sequence[StoreEdits
     for position, (part, edit) in enumerate(numbered):
         file, record, key, fields = _columns(edit)
         target = _target(db, file, record, key)
-        wanted = [None if v is None else _encode(v) for v in (edit.before, edit.after)]
-        ids = _insert_texts(db, target, wanted)
+        wanted = [
+            None if v is None else pack(dict(v) if isinstance(v, Mapping) else v).encode("ascii")
+            for v in (edit.before, edit.after)
+        ]
+        sql = "SELECT id FROM texts WHERE target = ? AND base IS NULL"
+        head = db.execute(sql, (target,)).fetchone()
+        newest = None if head is None else (int(head[0]), TextReader(db).read(head[0]))
+        ids: list[int | None] = []
+        for text in wanted:
+            sql = "SELECT id FROM texts WHERE target = ? AND digest = ?"
+            values = target, b"" if text is None else _digest(text)
+            found = db.execute(sql, values).fetchone()
+            if text is not None and found is None:
+                sql = (
+                    "INSERT INTO texts (target, digest, head, tail, data) VALUES (?, ?, 0, 0, x'')"
+                )
+                found = (db.execute(sql, values).lastrowid or 0,)
+                if newest is not None:
+                    _write_text(db, *newest, (found[0], text))
+                newest = found[0], text
+                _write_text(db, *newest, None)
+            ids.append(found and found[0])
         db.execute(
             "INSERT INTO edits (action, position, part, target, fields, before, after, checksum)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -128,10 +148,6 @@ def _columns(edit: Edit) -> tuple[str, str, str, str]:
     return pack(edit.path), pack(record), pack({"edit": _NAMES[kind], **key}), pack(fields)
 
 
-def _encode(value: Any) -> bytes:
-    return pack(dict(value) if isinstance(value, Mapping) else value).encode("ascii")
-
-
 def _checksum(file: str, key: str, fields: str, part: int, texts: Sequence[int | None]) -> int:
     """Undo of an edit without a text before removes what is there, so it must be certain."""
     return zlib.crc32(f"{file}\n{key}\n{fields}{part} {texts[0]} {texts[1]}".encode("ascii"))
@@ -144,29 +160,6 @@ def _target(db: sqlite3.Connection, *columns: str) -> int:
         return int(found[0])
     sql = "INSERT INTO targets (file, record, key) VALUES (?, ?, ?)"
     return int(db.execute(sql, columns).lastrowid or 0)
-
-
-def _insert_texts(
-    db: sqlite3.Connection, target: int, texts: Sequence[bytes | None]
-) -> list[int | None]:
-    """Store these texts, older ones first, that are not there; returns the id of each."""
-    sql = "SELECT id FROM texts WHERE target = ? AND base IS NULL"
-    head = db.execute(sql, (target,)).fetchone()
-    newest = None if head is None else (int(head[0]), TextReader(db).read(head[0]))
-    ids: list[int | None] = []
-    for text in texts:
-        sql = "SELECT id FROM texts WHERE target = ? AND digest = ?"
-        values = target, b"" if text is None else _digest(text)
-        found = db.execute(sql, values).fetchone()
-        if text is not None and found is None:
-            sql = "INSERT INTO texts (target, digest, head, tail, data) VALUES (?, ?, 0, 0, x'')"
-            found = (db.execute(sql, values).lastrowid or 0,)
-            if newest is not None:
-                _write_text(db, *newest, (found[0], text))
-            newest = found[0], text
-            _write_text(db, *newest, None)
-        ids.append(found and found[0])
-    return ids
 
 
 def _digest(text: bytes) -> bytes:

@@ -139,7 +139,7 @@ class LossDetector:
 
 
 def _files(library: Library) -> dict[str, StoreFiles]:
-    files = library.memories_by_file()
+    files = library.loaded.memories_by_file()
     return {
         state.label: StoreFiles(
             state.root,

@@ -56,18 +56,15 @@ class HeldStore:
 
     def read(self, shard: Shard) -> Reading:  # noqa: ARG002
         try:
-            memories = {memory.ref: memory for memory in self._candidates()}
+            wanted = replace(EVERYTHING, terms=self._wanted.terms)
+            candidates = self._store.candidates(wanted, MAX_HELD // 2) if wanted.terms else ()
+            memories = {memory.ref: memory for memory in candidates}
             order = Sort.IMPORTANCE if self._wanted.terms else Sort.NEW
             rest, _ = read_memories(self._store, replace(EVERYTHING, sort=order))
         except MemtuiError as error:
             return Reading((), (Unreadable(str(self.root), error.what),))
         memories.update((memory.ref, memory) for memory in rest)
         return Reading(tuple(memories.values())[:MAX_HELD])
-
-    def _candidates(self) -> Iterable[Memory]:
-        if not self._wanted.terms:
-            return ()
-        return self._store.candidates(replace(EVERYTHING, terms=self._wanted.terms), MAX_HELD // 2)
 
 
 def held(store: Store, wanted: Query) -> Store:

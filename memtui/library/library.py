@@ -381,10 +381,6 @@ class Library(LibraryReader):
         """What became of a damaged journal, as one line for the person; empty where it is whole."""
         return self._journal.fault if self._journal is not None else ""
 
-    def last_writes(self) -> dict[str, datetime]:
-        """Store label -> time of change of its newest file, as of the last scan."""
-        return self.loaded.last_writes()
-
     def compare(self, left: str, right: str, subject: str = "") -> StoreComparison:
         """Return what two open stores have in common, and what differs, of current memories.
 

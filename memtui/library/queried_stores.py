@@ -49,8 +49,9 @@ from memtui.text import number, visible
 
 FIRST_SLOT = 1 << 40
 """Slots from here on are of queried stores: they name a ref for as long as the library is open."""
-MAX_SEEN = 3_000
-"""Memories that are kept of those seen last, to show them while a store is not connected."""
+MAX_SEEN = 6_000
+"""Memories that are kept of those seen last, to show them while a store is not connected; all
+`MAX_RANKED` hits of a list are among them, which acts on marks need."""
 MAX_NUMBERED = 20_000
 """Refs that have a slot; marks are at most `MAX_MARKED` of them."""
 MAX_MARKED = 10_000

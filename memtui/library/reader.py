@@ -21,9 +21,8 @@ from memtui.library.indexing import Index
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.opening import StoreSource
 from memtui.library.queried_stores import FIRST_SLOT, MAX_MARKED, QueriedResult, QueriedStores
-from memtui.library.reworded import find_reworded
 from memtui.library.semantic import EmbeddingResult, SemanticSearch
-from memtui.library.snapshot import Snapshot, StoreState
+from memtui.library.snapshot import Snapshot, StoreState, find_reworded
 from memtui.library.store_names import StoreNames
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Report, never, silent, stoppable
@@ -574,10 +573,6 @@ class LibraryReader:
     def unreadable(self, store: str) -> Sequence[Unreadable]:
         """Return the files of the `store` with this label that could not be read."""
         return next((s.unreadable for s in self.snapshot.stores if s.label == store), ())
-
-    def memories_by_file(self) -> dict[str, dict[str, int]]:
-        """Store label -> path of each file -> how many memories were read together with it."""
-        return self.loaded.memories_by_file()
 
     @staticmethod
     def diff_memories(before: Snapshot | None, after: Snapshot) -> tuple[Slots, Slots]:

@@ -42,7 +42,7 @@ def find_written(
     Of a file with one memory it counts that it was written to; of one with several, and of a
     memory server, what they say now must be what the call wrote. Raises Cancelled, UnreadableFile.
     """
-    files = {path for counts in library.memories_by_file().values() for path in counts}
+    files = {path for counts in library.loaded.memories_by_file().values() for path in counts}
     in_file: dict[str, list[Memory]] = {}
     found: dict[str, Written] = {}
     for message in PROGRAMS[session.program].messages(session, Reading()):

@@ -255,7 +255,7 @@ class StoreContents(Struct, frozen=True):
 
 def contents_of(library: Library) -> dict[str, StoreContents]:
     """Return the contents of each store of a library that has been read, by `KnownStore.key`."""
-    written = library.last_writes()
+    written = library.loaded.last_writes()
     return {
         KnownStore(state.root, state.format).key: _ask_contents(library, state)
         if state.is_asked

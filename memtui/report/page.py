@@ -49,7 +49,15 @@ def render(report: Report) -> Iterator[str]:
     if report.shown:
         yield from _overview(report)
     if report.since is not None:
-        yield from _changes(report)
+        count = counted(len(report.changes), "memory")
+        since = _words(date(report.since))
+        yield f'<section id="changes"><h2>Changed since {since} <small>{count}</small></h2>\n'
+        if not report.changes:
+            yield '<p class="note">Nothing changed.</p>'
+        yield '<ul class="plain">'
+        for each in report.changes:
+            yield from _change(each)
+        yield "</ul></section>\n"
     if report.waiting is not None:
         yield from _waiting(report.waiting)
     yield '<div id="memories">\n'
@@ -148,18 +156,6 @@ def _timeline(timeline: Timeline) -> Iterator[str]:
             yield f'<text x="{left:.1f}" y="{high + 14}">{words}</text>'
             free = left + MIN_LABEL
     yield "</svg>\n"
-
-
-def _changes(report: Report) -> Iterator[str]:
-    count = counted(len(report.changes), "memory")
-    since = _words(date(report.since))
-    yield f'<section id="changes"><h2>Changed since {since} <small>{count}</small></h2>\n'
-    if not report.changes:
-        yield '<p class="note">Nothing changed.</p>'
-    yield '<ul class="plain">'
-    for each in report.changes:
-        yield from _change(each)
-    yield "</ul></section>\n"
 
 
 _TAGS = {"gone": "del", "new": "ins"}

@@ -144,8 +144,7 @@ def search_everywhere(
     `add_former` adds former texts, which takes longer. Raises Cancelled.
     """
     from memtui.search.query_terms import analyze_terms
-    from memtui.search.session_filters import asks_sessions, for_memories, has_session
-    from memtui.search.session_search import find_said
+    from memtui.search.session_search import asks_sessions, find_said, for_memories, has_session
 
     every = sessions.found.sessions
     if query.is_empty:
@@ -179,7 +178,7 @@ def search_everywhere(
 def add_former(library: Library, query: Query, results: Results, cancelled: IsCancelled) -> Results:
     """The results, with the former texts that memories had. Raises Cancelled."""
     from memtui.library.former_search import find_former
-    from memtui.search.session_filters import for_memories
+    from memtui.search.session_search import for_memories
 
     asked = for_memories(query)
     if asked is None or query.is_empty:

@@ -24,6 +24,7 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, reduce
+from itertools import pairwise
 from operator import or_
 from pathlib import Path
 from typing import Any
@@ -46,10 +47,11 @@ _NAMES_SECRET_FILE = re.compile(r"\.(?:ssh|aws|env|netrc|npmrc|pypirc|gnupg|kube
 _SECRET_FILE_MARK = "\u0002"
 _MARKS = {_ADDRESS_MARK: "an address", _SECRET_FILE_MARK: "a file of secrets"}
 """Mark -> what a reason calls it."""
-_SENTENCE = re.compile(r"[.!?;…](?=\s)|[。！？；!?](?=[^\s\w])|[。！？]+|\s[—–→|=]\s")
+_SENTENCE = re.compile(r"[.!?;…](?=\s)|[。！？；!?](?=[^\s\w])|[。！？]+|\s[—–|=]\s|→")
 _EAST_ASIAN = "\u3040-\u30ff\u3400-\u9fff"
 _WORD = re.compile(rf"[{_EAST_ASIAN}]+|[^\W{_EAST_ASIAN}]+(?:-[^\W{_EAST_ASIAN}]+)*|[\u0001\u0002]")
 _IS_EAST_ASIAN = re.compile(rf"[{_EAST_ASIAN}]")
+_KANA = re.compile("[\u3040-\u30ff]")
 _BEFORE_EAST_ASIAN = "\u303f"
 _BLANKED = {
     code: " "
@@ -72,6 +74,7 @@ _QUOTED = re.compile(
     r"""\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|«[^»\n]{1,200}»|`[^`\n]{1,200}`|'(?<!\w')[^'\n]{1,200}'(?!\w)"""
 )
 """Each branch begins with its sign, for which `re` can look quickly."""
+_IMAGE = re.compile(r"!\[[^\]\n]{0,400}\]\([^)\s]{0,2000}\)")
 _TOLD_IN_QUOTES = frozenset(
     {"sets aside earlier instructions", "speaks to the agent", "asks for secrecy"}
 )
@@ -303,9 +306,11 @@ class Reader:
 
 
 def _words_that_count(line: str) -> str:
-    """The line in lower case without what is quoted, with marks in place of addresses and files of
-    secrets."""
+    """The line in lower case without what is quoted and without images, with marks in place of
+    addresses and files of secrets."""
     line = _QUOTED.sub(" ", line)
+    if "![" in line:
+        line = _IMAGE.sub(" ", line)
     if "@" in line or "://" in line:
         line = _ADDRESS.sub(_mark_address, line)
     if _NAMES_SECRET_FILE.search(line):
@@ -389,9 +394,10 @@ class Orders:
         is_english = english >= sum(word in listed["not_english"] for word in words)
         found: dict[int, bool] = {}
         is_open = False
+        asks = self._asks(words)
         for number, word in enumerate(words):
             if _IS_EAST_ASIAN.match(word):
-                if not self._reports(word):
+                if asks and not self._reports(word):
                     found[number] = False
                 continue
             is_linked = word in listed["links"]
@@ -410,6 +416,11 @@ class Orders:
             for number in range(len(words)):
                 found |= dict.fromkeys(self._obliged(words, number), False)
         return found
+
+    def _asks(self, words: Sequence[str]) -> bool:
+        """Whether Chinese words ask for something; Japanese, which has kana, is not read so."""
+        text = "".join(words)
+        return bool(_KANA.search(text)) or any(word in text for word in self._words["asks"])
 
     def _reports(self, run: str) -> bool:
         """Whether Chinese words tell what was done, or what the user wants, and ask for nothing."""
@@ -502,40 +513,52 @@ _LOCAL = frozenset({"localhost", "127.0.0.1"})
 
 
 _LONG = 4000
-"""Characters above which one reason is none."""
+"""Characters above which one reason is none, and within which two must stand."""
 
 
 def find_suspicions(text: str) -> tuple[str, ...]:
     """Find the reasons why a text, title and content of a memory, may instruct the agent.
 
-    A long text, such as a page that was clipped, says one such thing by chance: two are needed,
-    unless it is hidden.
+    A long text, such as a page that was clipped, says one such thing by chance: two that stand near
+    each other are needed, unless it is hidden.
     """
     found: dict[str, str] = {}
-    for reason, words in _reasons(text):
+    places: list[tuple[int, str]] = []
+    for at, reason, words in _reasons(text):
         found[reason] = found.get(reason) or words
-    if len(text) > _LONG and len(found) == 1 and found.keys().isdisjoint(HIDDEN):
+        places.append((at, reason))
+    if len(text) > _LONG and found.keys().isdisjoint(HIDDEN) and not _stand_together(places):
         return ()
     return tuple(f"{reason} ({words})" if words else reason for reason, words in found.items())
 
 
-def _reasons(text: str) -> Iterator[tuple[str, str]]:
-    """Each reason with the words that count, where words count."""
+def _stand_together(places: list[tuple[int, str]]) -> bool:
+    """Whether two different reasons stand near each other."""
+    return any(
+        reason != next_reason and following - at <= _LONG
+        for (at, reason), (following, next_reason) in pairwise(sorted(places))
+    )
+
+
+def _reasons(text: str) -> Iterator[tuple[int, str, str]]:
+    """The offset of a line, a reason, and the words that count, where words count."""
     unhidden, spelled = _ROW.sub("", _BLOCK.sub("", _normalize(text))), _decode_tags(text)
-    matched: set[int] = set()
+    matched: list[tuple[int, int]] = []
+    at = 0
     for line in unhidden.split("\n"):
         found = (_find_in_short_line if len(line) <= _SHORT else _find_in_line)(line)
         if found is not None:
-            yield from found[0]
-            matched.update(found[1])
-    for at in sorted(matched):
-        yield _PATTERNS[at][1], ""
+            yield from ((at, *each) for each in found[0])
+            matched += ((number, at) for number in found[1])
+        at += len(line) + 1
+    for number, place in sorted(matched):
+        yield place, _PATTERNS[number][1], ""
     if spelled:
-        yield IN_TAGS, ""
+        yield 0, IN_TAGS, ""
     for coded in _BASE64.finditer(text):
         decoded = _decode_base64(coded[0])
         if decoded and any(_reasons(decoded)):
-            yield IN_BASE64, ""
+            yield coded.start(), IN_BASE64, ""
 
 
 _Found = tuple[tuple[tuple[str, str], ...], tuple[int, ...]]

@@ -95,7 +95,13 @@ def scan(
         for kind in (kinds if kinds is not None else RULES)
         if str(kind) not in context.settings.off
     }
-    groups = _groups(memories, context)
+    groups: defaultdict[str, list[Memory]] = defaultdict(list)
+    for memory in memories:
+        groups[f"store\0{memory.store}"].append(memory)
+        scope = context.rules_of(memory.store).scope(memory)
+        groups[f"scope\0{memory.store}\0{scope}"].append(memory)
+        for entity in (memory.entity, *memory.also_entities):
+            groups[f"entity\0{memory.store}\0{entity}"].append(memory)
 
     def step(done: int, total: int) -> None:
         if cancelled():
@@ -134,14 +140,3 @@ def _stamp(kind: ProposalKind, digest: str, context: UpkeepContext) -> str:
     if kind is ProposalKind.MERGED_BRANCH:
         digest += "".join(f" {one}:{sorted(context.merged[one])}" for one in context.merged)
     return digest
-
-
-def _groups(memories: Iterable[Memory], context: UpkeepContext) -> dict[str, list[Memory]]:
-    groups: defaultdict[str, list[Memory]] = defaultdict(list)
-    for memory in memories:
-        groups[f"store\0{memory.store}"].append(memory)
-        scope = context.rules_of(memory.store).scope(memory)
-        groups[f"scope\0{memory.store}\0{scope}"].append(memory)
-        for entity in (memory.entity, *memory.also_entities):
-            groups[f"entity\0{memory.store}\0{entity}"].append(memory)
-    return groups

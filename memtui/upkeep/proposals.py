@@ -108,7 +108,7 @@ RULES: Mapping[ProposalKind, Rule] = {
         "Another program has reverted a change made with memtui."),
     ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", 75, 76,
         "The text has the form of a password or key, which every agent that reads it gets."),
-    ProposalKind.INSTRUCTION: Rule("Planted instructions", MEMTUI, 106, 119,
+    ProposalKind.INSTRUCTION: Rule("Planted instructions", MEMTUI, 105, 117,
         "The text tells an agent what to do; it may come from a page or a mail that was read."),
     ProposalKind.OUTDATED: Rule("Outdated", MEMTUI, 9, 9,
         "The memory names a file, command, package or version that its project no longer has."),

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memtui.model import FILE_TIME, FILE_TIME_KEY, PROJECT_PATH, Memory, Place
-from memtui.search.mentions import find_mention, is_same_project
+from memtui.search.mentions import find_mentions, is_same_project
 from memtui.sessions import Session, find_sessions
 from memtui.sessions.origin import Strength
 
@@ -312,14 +312,15 @@ def judge(cases: list[Case], sessions: list[Session]) -> Iterator[Outcome]:
     """Look for each memory, with its session and without it."""
     for case in cases:
         within = [each for each in sessions if is_same_project(case.memory, each)]
-        origin = find_mention(case.memory, within)
+        origin = find_mentions([(case.memory, within)])[0]
         text = origin.words.text if origin and origin.words else ""
         is_right = (
             origin is not None
             and origin.session.id in case.sessions
             and any(said in text for said in case.said)
         )
-        gone = find_mention(case.memory, [each for each in within if each.id not in case.sessions])
+        others = [each for each in within if each.id not in case.sessions]
+        gone = find_mentions([(case.memory, others)])[0]
         found = str(origin.strength) if origin else "nothing"
         claimed = str(gone.strength) if gone else "nothing"
         yield Outcome(case, found, is_right, claimed, text)

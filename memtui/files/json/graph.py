@@ -153,7 +153,20 @@ def parse_graph(text: str) -> Graph:
         document = _parse_document(text)
         if document is not None:
             return document
-    return _parse_lines(text)
+    found: dict[str, list[GraphRecord]] = {ENTITY: [], RELATION: []}
+    lines, others = parse_lines(text)
+    faults = [(number, "it is no JSON object") for number in others]
+    for each in lines:
+        kind = each.value.get("type")
+        if why := _fault(kind, each.value):
+            faults.append((each.line, why))
+        else:
+            place = (each.start, each.end, each.line)
+            found[str(kind)].append(GraphRecord(str(kind), each.value, *place, each.raw))
+    faults.sort()
+    if faults and not found[ENTITY] and not found[RELATION]:
+        raise UnreadableFile(f"no line of it is an entity or a relation (line {faults[0][0]})")
+    return Graph(text, found[ENTITY], found[RELATION], faults)
 
 
 def _parse_document(text: str) -> Graph | None:
@@ -172,23 +185,6 @@ def _parse_document(text: str) -> Graph | None:
                 place = (record.start, record.end, record.line)
                 found[kind].append(GraphRecord(kind, record.value, *place, record.raw))
     return Graph(text, found[ENTITY], found[RELATION], faults, is_document=True)
-
-
-def _parse_lines(text: str) -> Graph:
-    found: dict[str, list[GraphRecord]] = {ENTITY: [], RELATION: []}
-    lines, others = parse_lines(text)
-    faults = [(number, "it is no JSON object") for number in others]
-    for each in lines:
-        kind = each.value.get("type")
-        if why := _fault(kind, each.value):
-            faults.append((each.line, why))
-        else:
-            place = (each.start, each.end, each.line)
-            found[str(kind)].append(GraphRecord(str(kind), each.value, *place, each.raw))
-    faults.sort()
-    if faults and not found[ENTITY] and not found[RELATION]:
-        raise UnreadableFile(f"no line of it is an entity or a relation (line {faults[0][0]})")
-    return Graph(text, found[ENTITY], found[RELATION], faults)
 
 
 def _fault(kind: object, value: object) -> str:

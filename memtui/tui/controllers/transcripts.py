@@ -166,8 +166,7 @@ class TranscriptActions:
             return
 
         def find(job: Job) -> str:
-            from memtui.search.mentions import candidates
-            from memtui.search.speakers import find_speakers
+            from memtui.search.mentions import candidates, find_speakers
 
             sessions = candidates([memory], self._look(job))
             speakers = find_speakers([memory], sessions, job.rest).values()

@@ -17,7 +17,7 @@ from textual.content import Content
 
 from memtui import text
 from memtui.errors import MemtuiError, RefError
-from memtui.insight import graph_export
+from memtui.insight import traversal
 from memtui.insight.link_statements import EdgeOrigin
 from memtui.insight.links import Edge, Node, NodeKind
 from memtui.insight.traversal import Direction, Neighbourhood, TreeRow, traverse, tree_rows
@@ -479,8 +479,8 @@ class GraphScreen(PageDialog[str]):
         found, name = self._found, self.links.name_of
         if found is not None and len(found.reached) > 1:
             writers = {
-                ".mmd": lambda: graph_export.to_mermaid(found, name),
-                ".dot": lambda: graph_export.to_dot(found, name),
+                ".mmd": lambda: traversal.to_mermaid(found, name),
+                ".dot": lambda: traversal.to_dot(found, name),
             }
             hint = ".mmd Mermaid, .dot Graphviz"
             ask_file(self.app, self._worker.jobs, "Export links", "links.mmd", writers, hint)

@@ -200,7 +200,7 @@ def test_no_cache_has_one(only_read: Planted, call: Callable[..., int], tmp_path
 
 def test_no_act_writes_a_mask(known: Format, planted: Planted, call: Callable[..., int]) -> None:
     at = ("--store", planted.root)
-    for secret, ref in share([*planted.refs.items()], ONE_OF_EACH_ENGINE.index(known), 6):
+    for secret, ref in share([*planted.refs.items()], ONE_OF_EACH_ENGINE.index(known), 12):
         call("edit", ref, "--title", "Another title", *at)
         call("edit", ref, "--type", "note", *at)
         call("edit", ref, "--tag", "one", "--tag", "two", *at)

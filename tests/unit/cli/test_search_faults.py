@@ -17,6 +17,7 @@ from memtui.cli.group import COMMANDS, load_command
 from memtui.cli.main import run
 from memtui.query import parse_query
 from tests.bench.corpus import write_facts
+from tests.long_run import count
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ LINES = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=count(8, 100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(LINES)
 def test_no_line_raises_or_lists_everything_by_accident(home: Path, line: str) -> None:
     out, err = io.StringIO(), io.StringIO()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.insight import graph_export
+from memtui.insight import traversal
 from memtui.insight.traversal import Direction, Neighbourhood, tree_rows
 from memtui.model import Link
 from memtui.testing import hostile_values
@@ -77,21 +77,19 @@ def test_every_label_is_read_back_from_every_export(one: str, other: str, relati
     index = index_of(memory("1", Link(relation, "2")), memory("2"))
     found = walk(index, mem("a:1"))
     names = {mem("a:1"): one, mem("a:2"): other}
-    labels = [graph_export._clean(names[each.node]) for each in found.reached]
-    relations = [graph_export._clean(edge.relation) for edge in found.edges]
+    labels = [traversal._clean(names[each.node]) for each in found.reached]
+    relations = [traversal._clean(edge.relation) for edge in found.edges]
 
-    nodes = re.findall(
-        r'^  n\d\["(.*)"\]$', graph_export.to_mermaid(found, names.__getitem__), re.M
-    )
+    nodes = re.findall(r'^  n\d\["(.*)"\]$', traversal.to_mermaid(found, names.__getitem__), re.M)
     arrows = re.findall(
-        r'^  n0 -->\|"(.*)"\| n1$', graph_export.to_mermaid(found, names.__getitem__), re.M
+        r'^  n0 -->\|"(.*)"\| n1$', traversal.to_mermaid(found, names.__getitem__), re.M
     )
     assert [unescaped(label) for label in nodes] == labels
     assert [unescaped(label) for label in arrows] == [name or " " for name in relations]
 
     quoted = r'"((?:[^"\\]|\\.)*)"'
     statement = rf"  n\d(?: -> n\d)? \[(?:shape=box, )?label={quoted}\];\n"
-    dot = graph_export.to_dot(found, names.__getitem__)
+    dot = traversal.to_dot(found, names.__getitem__)
     head = 'digraph memories {\n  rankdir=LR;\n  node [fontname="sans-serif"];\n'
     assert re.fullmatch(re.escape(head) + rf"(?:{statement})*}}\n", dot)
     read = [re.sub(r"\\(.)", r"\1", text) for text in re.findall(statement, dot)]
@@ -104,14 +102,14 @@ def test_hostile_labels_stay_text_in_every_export(hostile: str) -> None:
     found = walk(index, mem("a:1"))
     say = lambda _: hostile  # noqa: E731
 
-    mermaid = graph_export.to_mermaid(found, say)
+    mermaid = traversal.to_mermaid(found, say)
     assert len(mermaid.splitlines()) == 4
     for line in mermaid.splitlines()[1:3]:
         assert re.fullmatch(r'  n\d\["[^"\[\](){}<>&`\\;]*(#\d+;[^"\[\](){}<>&`\\;]*)*"\]', line), (
             line
         )
 
-    dot = graph_export.to_dot(found, say)
+    dot = traversal.to_dot(found, say)
     assert len(dot.splitlines()) == 7
     for line in dot.splitlines()[3:5]:
         assert re.fullmatch(r'  n\d \[shape=box, label="([^"\\]|\\\\|\\")*"\];', line), line

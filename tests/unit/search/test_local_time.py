@@ -15,7 +15,7 @@ import pytest
 from memtui.library import Library
 from memtui.query import parse_query
 from memtui.query.periods import parse_period
-from memtui.search.local_time import day_numbers, offsets, place_days
+from memtui.search.columns import day_numbers, offsets, place_days
 from memtui.text import date as shown_date
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "UTC")

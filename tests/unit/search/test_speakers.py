@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from memtui.cli.group import memtui
-from memtui.search.speakers import find_speakers
+from memtui.search.mentions import find_speakers
 from memtui.sessions import find_sessions
 from tests.unit.search.test_mentions import SAID, answer_of, memory, write
 from tests.unit.sessions.transcripts import claude_line, write_lines

@@ -12,11 +12,11 @@ import pytest
 
 from memtui.stores.format import Format
 from memtui.testing.fixtures import fingerprint, memories, open_library, root_of, sample, time_limit
-from tests.formats import FORMATS
+from tests.formats import FORMATS, ONE_OF_EACH_ENGINE
 
 SECONDS = 60.0
 """What hangs would do so for ever; a busy machine needs some of them."""
-IN_FILES = [format for format in FORMATS if format.database is None]
+IN_FILES = [format for format in ONE_OF_EACH_ENGINE if format.database is None]
 SECRET = "wheelbarrow"
 """Stands outside the store only."""
 

@@ -195,7 +195,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=count(15, 40))
+@settings(max_examples=count(8, 40))
 @given(rounds=st.lists(st.tuples(STEPS, st.booleans(), STEPS, st.booleans()), max_size=5))
 def test_no_order_of_steps_loses_what_was_acknowledged(
     tmp_path_factory: pytest.TempPathFactory,
