@@ -23,6 +23,8 @@ from hypothesis import HealthCheck, settings
 from tests.long_run import VARIABLE, count
 from tests.own_folders import own_folders
 
+if "--long" in sys.argv:  # the conftest of a folder named there is imported before the options
+    os.environ[VARIABLE] = "1"  # are read; for processes of tests too
 gc.disable()  # until all tests are known: what is collected stays until the end
 
 
@@ -31,8 +33,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--long"):
-        os.environ[VARIABLE] = "1"  # for processes of tests too; test modules are imported later
     os.umask(0o022)  # tests look at the modes of their files
     os.environ["TZ"] = "UTC"  # times are shown in the zone of the machine
     time.tzset()

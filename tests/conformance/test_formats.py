@@ -18,10 +18,10 @@ from memtui.testing.hostile_values import ALL
 from tests.formats import EVERY_FORMAT, FORMATS, ONE_OF_EACH_ENGINE, READ_ONLY
 from tests.long_run import count, share
 
-SHARE = count(len(ONE_OF_EACH_ENGINE), 1)
-"""The usual run shows each hostile value in one format, where it adds it too, and makes it a title
-in every fifth format, the long one in all; the list, the search and the JSON of each format print
-all of them."""
+SHARE = count(12, 1)
+"""The usual run makes each hostile value the title of a memory in one format, and shows and adds
+it there if commands are tried with that one; the long one does so in all. The list, the search and
+the JSON of each format print all of them."""
 IN_TURN = (*ONE_OF_EACH_ENGINE, *(known for known in FORMATS if known not in ONE_OF_EACH_ENGINE))
 EVERY_SIDECAR_ACT = 3
 """The usual run tries every third of the acts that most formats leave to memtui's file beside the

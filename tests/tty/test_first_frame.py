@@ -72,6 +72,12 @@ def waiting(line: int) -> int:
     return count[0]
 
 
+def before_textual(on: Any) -> bytes:
+    """What the program writes until Textual takes the terminal over."""
+    on.wait_until(lambda: TAKEN_OVER in on.raw)
+    return bytes(on.raw).partition(TAKEN_OVER)[0]
+
+
 def wait_for_end(on: Any) -> int:
     """The exit code, after a look that the terminal is as it was."""
     code: int = on.wait_for_end()
@@ -147,8 +153,7 @@ def test_it_is_for_one_terminal_and_what_was_opened(
     if not (home / "other").exists():
         write_store(home / "other")
     with memtui(**{"arguments": ["store"], "home": home, **other}) as on:
-        on.wait_for("Memories")
-        early = bytes(on.raw).partition(TAKEN_OVER)[0]
+        early = before_textual(on)
         assert b"memtui /" in early
         assert b"Memories" not in early
 
@@ -159,7 +164,6 @@ def test_it_is_for_the_settings_it_was_made_with(memtui: Start, home: Path, file
     (home / file).write_text("", encoding="utf-8")
     try:
         with memtui(["store"], home) as on:
-            on.wait_for("Memories")
-            assert b"Memories" not in bytes(on.raw).partition(TAKEN_OVER)[0]
+            assert b"Memories" not in before_textual(on)
     finally:
         (home / file).unlink()

@@ -25,8 +25,8 @@ LEFT_OUT = shutil.ignore_patterns(
     *("2026-0*", "carillon-score", "dayo-*", "ines-*", "kenji-*", "kirigane-*", "marit-*"),
     *("nordlot-*", "pappelhof-*", "stadt-*", "sundial", "yael-*"),
 )
-"""Two thirds of the memories of the sample for agent-memory: each start would read, index and
-review them for nothing."""
+"""Two thirds of the memories of the sample for agent-memory, and some notes of others: each start
+would read, index and review them for nothing."""
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +23,7 @@ from textual._compositor import Compositor
 from textual._context import active_app, visible_screen_stack
 from textual.color import Color
 from textual.css.model import RuleSet
+from textual.css.styles import RulesMap
 from textual.css.stylesheet import Stylesheet
 from textual.css.types import CSSLocation
 from textual.drivers.headless_driver import HeadlessDriver
@@ -32,6 +33,9 @@ from textual.notifications import Notification
 from textual.pilot import Pilot
 from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import Screen
+from textual.strip import Strip
+from textual.style import Style as VisualStyle
+from textual.visual import RenderOptions, Visual
 from textual.widgets import Input
 from textual.worker import WorkerCancelled
 
@@ -164,19 +168,39 @@ def _render_for_a_reader(
 Compositor.render_update = _render_for_a_reader  # type: ignore[method-assign]
 
 
-@cache
-def _tinted(style: Style | None, colour: Color) -> Style | None:
-    return next(iter(_tint([Segment("x", style)], colour))).style
-
-
-def _tint_once(segments: Iterable[Segment], colour: Color) -> Iterable[Segment]:
-    """Tint what stands behind a dialog; each style once, and not at each place that has it."""
-    for words, style, control in segments:
-        yield Segment(words, style if control else _tinted(style, colour), control)
-
-
 _tint = BackgroundScreen.process_segments
-BackgroundScreen.process_segments = staticmethod(_tint_once)  # type: ignore[assignment,method-assign]
+
+
+@cache
+def _tinted(style: Style | None, colour: Color, page: Style) -> Style | None:
+    (segment,) = _tint([Segment("x", style)], colour)
+    return page + segment.style
+
+
+class _Behind(Visual):
+    """What stands behind a dialog: each style is tinted once, and not at each place that has it,
+    and the lines do not go through rich, which cuts them anew."""
+
+    def __init__(self, background: BackgroundScreen) -> None:
+        self._screen, self._colour = background.screen, background.color
+
+    def render_strips(
+        self, width: int, height: int | None, style: VisualStyle, options: RenderOptions
+    ) -> list[Strip]:
+        page, colour = style.rich_style, self._colour
+        return [
+            Strip([Segment(words, _tinted(look, colour, page)) for words, look, _ in line])
+            for line in self._screen._compositor.render_strips()[:height]
+        ]
+
+    def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:
+        return container_width
+
+    def get_height(self, rules: RulesMap, width: int) -> int:
+        return self._screen.size.height
+
+
+BackgroundScreen.visualize = lambda background: _Behind(background)  # type: ignore[attr-defined]
 
 _load_themes = themes.load_all
 _THEMES = (paths.bundled_folder("themes"),)

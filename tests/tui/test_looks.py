@@ -114,6 +114,20 @@ async def test_resizing_shows_more_and_fewer_panes(root: Path) -> None:
             assert all(len(line) <= width for line in on.text().splitlines())
 
 
+@pytest.mark.parametrize("size", [(60, 20), (160, 45)], ids=["only one fits", "zoomed"])
+async def test_a_pane_that_is_shown_alone_has_all_the_room(
+    root: Path, size: tuple[int, int]
+) -> None:
+    async with stage(root, size) as on:
+        places = set()
+        for number, pane in enumerate(Pane, 1):
+            await on.press(str(number), *("z" if size[0] == 160 else ""))
+            places.add(on.browse.pane_widget(pane).region)
+            await on.press(*("z" if size[0] == 160 else ""))
+        (place,) = places
+        assert place.width == size[0]
+
+
 @pytest.mark.slow
 async def test_every_theme_sets_meanings_apart(root: Path) -> None:
     """Headline, match, border and cursor line can be told apart, by colour or by attribute."""

@@ -51,8 +51,8 @@ fixed."""
 )
 def test_textual_has_the_private_names_that_are_used(owner: type, name: str) -> None:
     sources = (inspect.getsource(each) for each in owner.__mro__[:-1])
-    is_set = any(re.search(rf"\bself\.{name}\b[^=\n]*=[^=]", source) for source in sources)
-    assert hasattr(owner, name) or is_set, (
+    is_set = (re.search(rf"\bself\.{name}\b[^=\n]*=[^=]", source) for source in sources)
+    assert hasattr(owner, name) or any(is_set), (
         f"Textual {version('textual')} has no {owner.__name__}.{name}, which memtui uses:"
         " see the comment where it does"
     )

@@ -33,7 +33,7 @@ from memtui.tui.widgets.timeline import TimelinePane
 if TYPE_CHECKING:
     from memtui.tui.app import MemtuiApp
 
-_LAYOUT_CLASSES = frozenset({"-alone", *(f"-{shape}" for shape in Shape)})
+_SHAPE_CLASSES = frozenset(f"-{shape}" for shape in Shape)
 
 
 class BorderDragged(Message):
@@ -277,9 +277,8 @@ class PaneScreen(SelectingScreen[None]):
         self._layout, self.shown_panes = layout, layout.panes
         if self.is_tiny:  # which hides the search line, and takes its focus away
             self._was_typing = self.is_typing
-        alone = {"-alone"} if len(layout.panes) == 1 else set()
         # All at once: each change of the classes styles all widgets anew.
-        self.set_classes(self.classes - _LAYOUT_CLASSES | {f"-{layout.shape}"} | alone)
+        self.set_classes(self.classes - _SHAPE_CLASSES | {f"-{layout.shape}"})
         for pane in Pane:
             self.pane_widget(pane).display = pane in layout.panes
         self.query_one("#side").display = bool(layout.panes & {Pane.ENTITIES, Pane.STATISTICS})

@@ -15,7 +15,7 @@ from memtui.library import Library
 from memtui.stores.format import Format
 from memtui.testing.fixtures import root_of, sample
 from tests.formats import ONE_OF_EACH_ENGINE
-from tests.long_run import share
+from tests.long_run import is_long, share
 from tests.secrets_for_tests import PLANTED, TOKEN, files_with, is_shown, masks_in, plant, shown
 
 WITHOUT_MEMORIES = {
@@ -135,16 +135,17 @@ def test_no_command_prints_one(
         printed = "".join(capsys.readouterr())
         assert not shown(printed), (command, printed)
         assert "internal error" not in printed, command
-    copy = planted.folder.with_name("copy")
-    shutil.copytree(planted.folder, copy)
-    root = copy / planted.root.relative_to(planted.folder)
-    call("undo")
-    capsys.readouterr()
-    assert call("compare", planted.root, root) == 0
-    assert not shown("".join(capsys.readouterr()))
-    page = planted.folder.with_name("page.html")
-    assert call("report", "-o", page, "--store", root) == 0
-    assert not shown(page.read_text(encoding="utf-8") + "".join(capsys.readouterr()))
+    if row == 0 or is_long():  # both print texts as the other commands do
+        copy = planted.folder.with_name("copy")
+        shutil.copytree(planted.folder, copy)
+        root = copy / planted.root.relative_to(planted.folder)
+        call("undo")
+        capsys.readouterr()
+        assert call("compare", planted.root, root) == 0
+        assert not shown("".join(capsys.readouterr()))
+        page = planted.folder.with_name("page.html")
+        assert call("report", "-o", page, "--store", root) == 0
+        assert not shown(page.read_text(encoding="utf-8") + "".join(capsys.readouterr()))
     for command in ("undo", "redo"):
         call(command)
         assert not shown("".join(capsys.readouterr())), command

@@ -24,7 +24,8 @@ def test_two_memtui(tmp_path: Path, figures: Callable[[str], None]) -> None:
 def test_a_program_that_takes_no_lock(
     tmp_path: Path, figures: Callable[[str], None], style: str
 ) -> None:
-    figures(crowds.foreign(tmp_path, style, EDITS, EDITS, 1))
+    edits = count(20, EDITS) if style == "jq script" else EDITS  # each starts a process
+    figures(crowds.foreign(tmp_path, style, edits, edits, 1))
 
 
 def test_a_program_that_appends(tmp_path: Path, figures: Callable[[str], None]) -> None:

@@ -23,6 +23,7 @@ def _open(folder: Path) -> tuple[Library, list[Change]]:
     return library, changes
 
 
+@pytest.mark.slow
 def test_planning_saving_and_undoing_report_progress(tmp_path: Path) -> None:
     library, changes = _open(tmp_path)
     reports: list[Progress] = []

@@ -125,6 +125,7 @@ def _key(memory: Memory, sort: Sort) -> tuple[object, ...]:
     return rank, memory.when
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sort", [Sort.NEW, Sort.OLD, Sort.IMPORTANCE])
 def test_a_random_walk_shows_the_lines_of_the_list_read_whole(sort: Sort) -> None:
     memories = [m for m in make(9_000, "team") if m.status == "active"]

@@ -17,8 +17,8 @@ from memtui.config import Settings
 from memtui.journal import Author
 from memtui.library.review import ReviewQueue
 from memtui.library.review_files import Decision
+from memtui.mcp import reading
 from memtui.mcp import server as agent_server
-from memtui.mcp import tools
 from memtui.mcp.server import AgentServer
 from memtui.testing.fixtures import contents
 from memtui.upkeep.proposals import ProposalKind
@@ -197,7 +197,7 @@ async def test_a_memory_comes_with_where_it_was_said_if_the_person_turned_that_o
     write_facts(root, "shop", [fact(1, kept, createdAt="2026-06-01T10:00:00Z")])
     library = open_library(tmp_path, root)
     if is_slow:
-        monkeypatch.setattr(tools, "ORIGIN_SECONDS", -1.0)
+        monkeypatch.setattr(reading, "ORIGIN_SECONDS", -1.0)
     for settings in (Settings(), Settings(session_programs=("claude",))):
         server = AgentServer(library, settings, may_write=False).make()
         async with connected(tmp_path, server=server) as agent:

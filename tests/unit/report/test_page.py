@@ -133,6 +133,7 @@ def test_any_text_is_harmless(words: str) -> None:
     assert_harmless(page(words))
 
 
+@pytest.mark.slow
 def test_a_browser_runs_nothing_of_it(tmp_path: Path) -> None:
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:

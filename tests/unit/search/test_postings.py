@@ -83,6 +83,7 @@ def test_nothing_there(tmp_path: Path) -> None:
     assert segment_files.load_segment(tmp_path, "stamp") is None
 
 
+@pytest.mark.slow
 def test_damage_is_noticed(tmp_path: Path) -> None:
     segment = postings.build(DOCUMENTS)
     segment_files.save_segment(segment, tmp_path, "stamp")

@@ -174,6 +174,7 @@ def taken_back(text: str, edit: Edit) -> str:
 # ---- JSON -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_field_of_sixty_json_files(figures: Callable[[str], None]) -> None:
     made: Made = Counter()
     for name, text in JSON_FILES.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +37,7 @@ def test_no_match_is_lost(text: str) -> None:
     assert set(matching(EXPRESSIONS, text)) <= set(FILTER.candidates(fold(text)))
 
 
+@pytest.mark.slow
 def test_what_a_word_holds_is_forgotten_in_time() -> None:
     one = ExpressionFilter(EXPRESSIONS)
     for number in range(160_000):
@@ -44,6 +46,7 @@ def test_what_a_word_holds_is_forgotten_in_time() -> None:
     assert one.candidates("no way") == [1, 2]
 
 
+@pytest.mark.slow
 def test_the_rules_have_words_and_lose_no_labelled_line() -> None:
     texts = [*POISONED, *HONEST, *(line.text for line in measured_lines(TUNING))]
     texts += [text for line in labelled_secrets() for text in line]
