@@ -6,7 +6,6 @@ password: it is in the person's service or password file, and nowhere here.
 
 from __future__ import annotations
 
-import ctypes
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -24,11 +23,6 @@ try:
 except ImportError as error:
     do = "pip install 'memtui[team]'"
     raise StoreError("a team's Postgres needs the package psycopg", do=do) from error
-
-with suppress(OSError, AttributeError):  # not glibc
-    # Answers come in many threads. glibc would give each a heap of its own, which keeps what was
-    # freed there: 8 MB after some rankings of thousands.
-    ctypes.CDLL(None).mallopt(-8, 1)  # M_ARENA_MAX, of malloc.h
 
 SCHEMA_VERSION = 1
 """Of the tables that this memtui knows."""
