@@ -16,7 +16,7 @@ from memtui.library.result_window import KEPT, NOT_HERE, PAGE, ResultWindow
 from memtui.model import IMPORTANCES, Memory, Place
 from memtui.query import Query, Sort, parse_query
 from memtui.stores.base import Reading, Scan, Shard, Store
-from memtui.stores.queryable import Accuracy, Count, FoundFacets
+from memtui.stores.queryable import MAX_RANKED, Accuracy, Count, FoundFacets
 from memtui.testing.asked import AskedMemories
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
@@ -186,6 +186,17 @@ def test_relevance_ranks_the_newest_and_says_so(monkeypatch: pytest.MonkeyPatch)
     assert few.among == ""
     assert few.accuracy == "exact"
     assert "n77" in few.rows[few.slots[0]].content
+
+
+@pytest.mark.slow
+def test_every_ranked_hit_can_be_marked_and_acted_on() -> None:
+    library = open_library(AskedMemories(make(12_000, "team"), "team"))
+    for words in ("tea coffee", "redis tea"):
+        found = library.find(parse_query(words, NOW))
+        assert len(found.slots) == MAX_RANKED
+    shown = refs(found, list(found.slots))
+    assert all(library.seen(ref) for ref in shown), "without asking the store again"
+    assert [memory.ref for memory in library.queried.read(found.slots)] == shown
 
 
 def test_hits_of_loaded_and_asked_stores_are_joined_by_rank() -> None:

@@ -102,6 +102,13 @@ def test_renames_and_former_manifests_come_from_git(project: Path) -> None:
     assert find_project(project / "src") == project
 
 
+def test_the_home_folder_is_no_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(project))  # of somebody who keeps dotfiles in git
+    assert find_project(project / "src") is None
+    (project / "src" / "Makefile").write_text("")
+    assert find_project(project / "src" / "inner") == project / "src"
+
+
 def test_the_queue_check_and_search_show_it(project: Path) -> None:
     library = Library.open([project / ".serena" / "memories"])
     library.load()
