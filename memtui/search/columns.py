@@ -118,7 +118,7 @@ class Columns(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def shown(self) -> NDArray[np.float64]:
-        """`when`, for comparison with local days: see `local_time`."""
+        """`when`, for comparison with local days: see `place_days`."""
         return place_days(self.when)
 
     @cached_property
