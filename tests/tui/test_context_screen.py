@@ -18,7 +18,7 @@ from memtui.tui.dialogs.context import PackScreen
 from memtui.tui.widgets.pack_view import PackList
 
 from .sample_stage import changing
-from .stage import NOW, Stage, compare, fact, stage, write_store
+from .stage import FACTS, NOW, Stage, compare, fact, stage, write_store
 
 SIZES = [(80, 24), (40, 12)]
 
@@ -151,8 +151,10 @@ async def test_an_edit_rebuilds_the_pack_and_can_be_compared_and_undone(tmp_path
         await on.type("ZEBRA ")
         await on.press("ctrl+s")
         await on.sees("ZEBRA")
-        while on.app.screen is not screen or "ZEBRA" not in screen.built.pack.text:
-            await on.settle()
+        await on.until(
+            lambda: on.app.screen is screen and "ZEBRA" in screen.built.pack.text,
+            "the pack has the edit",
+        )
         await on.sees("before the change")
         await on.press("b")
         await on.sees("Compare with")
@@ -161,9 +163,26 @@ async def test_an_edit_rebuilds_the_pack_and_can_be_compared_and_undone(tmp_path
         await on.press("escape")
         assert not screen.is_comparing
         await on.press("u")
-        while screen.built.pack.text != before:
-            await on.settle()
+        await on.until(lambda: screen.built.pack.text == before, "the pack is as before")
         assert "ZEBRA" not in on.text()
+
+
+async def test_a_pack_built_before_new_rows_are_indexed_is_built_again(tmp_path: Path) -> None:
+    async with pack_of(tmp_path, "tea in the morning") as on:
+        screen, library = screen_of(on), on.browse.worker.library
+        assert library is not None
+        await on.press("]")
+        changed = fact(1, "Alice prefers green tea in the morning", "2026-03-02", "preference")
+        write_store(
+            tmp_path / "store", {**FACTS, "people/alice": [changed, *FACTS["people/alice"][1:]]}
+        )
+        library.loaded.refresh()  # the rows only, as in the midst of a refresh
+        await on.until(
+            lambda: screen.built.revision == library.snapshot.revision, "the rows are seen"
+        )
+        assert "green" not in screen.built.pack.text
+        library.index()
+        await on.sees("green tea in the morning")
 
 
 @pytest.mark.slow
@@ -181,15 +200,15 @@ async def test_pin_and_retire_act_on_the_entry_and_not_on_the_marks_of_the_list(
         library = on.browse.worker.library
         assert library is not None
         await on.press("p")
-        while not library.get(entry.ref).pinned:
-            await on.settle()
+        await on.until(lambda: library.get(entry.ref).pinned, "it is pinned")
         await on.press("d")
         await on.sees("retire")
         await on.press("y")
-        while library.get(entry.ref).status == "active":
-            await on.settle()
-        while screen.built is None or entry.ref in screen.built.pack.refs:
-            await on.settle()
+        await on.until(lambda: library.get(entry.ref).status != "active", "it is retired")
+        await on.until(
+            lambda: screen.built is not None and entry.ref not in screen.built.pack.refs,
+            "the pack is without it",
+        )
         assert sum(m.pinned for m in library.memories(library.stores[0].label)) == 1
 
 
