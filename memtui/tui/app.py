@@ -550,9 +550,7 @@ class MemtuiApp(App[None]):
 
     def _use_keys(self) -> Sequence[ConfigError]:
         """Use the keys of the settings; returns the faults in them."""
-        keys = key_bindings.resolve(
-            key_bindings.default_keys(), self.settings.keys, scopes=key_bindings.key_scopes()
-        )
+        keys = key_bindings.resolve(self.settings.keys)
         self.key_overrides = keys.keys
         # Textual looks through all of these at every key, which takes 2 ms.
         own = {name: keys.keys[name] for name in self.settings.keys if name in keys.keys}

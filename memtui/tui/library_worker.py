@@ -225,7 +225,7 @@ class LibraryWorker:
         except MemtuiError as error:
             job.call(screen.app.report_error, error)
         self._is_read.set()  # as far as they could be
-        job.end_progress()
+        job.call(job.end_progress)
         if not job.is_cancelled():
             job.call(screen.index_ready)
             # Nobody waits for what follows.

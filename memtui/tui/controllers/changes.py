@@ -50,10 +50,6 @@ class Selection:
         """Return the memory in the detail: under the cursor, or reached by a reference."""
         return self.subject or self._screen.detail.memory
 
-    def memories(self) -> list[Memory]:
-        """Return the marked memories, else the current one."""
-        return self.reader()()
-
     def reader(self) -> Callable[..., list[Memory]]:
         """Return what reads the marked memories, else the current one, as they are marked now.
 
@@ -87,11 +83,7 @@ class Selection:
             return why
         if action_id == "edit" and len(self._screen.memories.marked) > 1:
             return ""  # the form offers what can be changed
-        if actions.BY_ID[action_id].single:
-            current = self.current()
-            memories = [current] if current is not None else []
-        else:
-            memories = self.some()
+        memories = self.some(only_current=actions.BY_ID[action_id].single)
         if not memories:
             return self._screen.memories.why_none
         if action_id == "merge" and len(memories) < 2:
@@ -103,11 +95,12 @@ class Selection:
             first = first or reason
         return first
 
-    def some(self) -> list[Memory]:
+    def some(self, *, only_current: bool = False) -> list[Memory]:
         """Return the first memories, for a quick check: 100,000 may be marked."""
         marked = self._screen.memories.marked
-        if self.subject or not marked:
-            return self.memories()
+        if only_current or self.subject or not marked:
+            current = self.current()
+            return [current] if current is not None else []
         return self._screen.worker.read_rows(islice(marked, MAX_CHECKED))
 
     def refused(self, action_id: str, memory: Memory) -> str:

@@ -197,12 +197,9 @@ class ViewingActions:
         read_marked = worker.reader(marked)
 
         def read(_: Library, job: Job) -> ClipboardText | None:
-            try:
-                chosen = read_marked(job.report, job.is_cancelled)
-                chosen = chosen or ([current] if current is not None else [])
-                return _prepare(form, chosen) if chosen else None
-            finally:
-                job.end_progress()
+            chosen = read_marked(job.report, job.is_cancelled)
+            chosen = chosen or ([current] if current is not None else [])
+            return _prepare(form, chosen) if chosen else None
 
         def copy(copied: ClipboardText | None) -> None:
             if copied is not None:
