@@ -394,7 +394,7 @@ class MemtuiApp(App[None]):
     def wait_for_writes(self) -> None:
         """Wait for jobs that write, once the screens are gone."""
         if hasattr(self, "browse"):  # it ended before there was a screen otherwise
-            self.browse.worker.jobs.wait()
+            self.browse.worker.wait()
 
     def end_by(self, number: signal.Signals) -> None:
         if not self._can_keep_session:
@@ -546,7 +546,7 @@ class MemtuiApp(App[None]):
         from memtui.tui.terminal import copy_with_tools
 
         self.copy_to_clipboard(words)
-        self.browse.worker.jobs.start("copy", lambda _: copy_with_tools(words), done)
+        self.browse.worker.start("copy", lambda _: copy_with_tools(words), done)
 
     def _use_keys(self) -> Sequence[ConfigError]:
         """Use the keys of the settings; returns the faults in them."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from textual.worker import get_current_worker
 
@@ -115,6 +115,15 @@ def call_soon(screen: BrowseScreen, function: Callable[..., object], *arguments:
 
     with contextlib.suppress(RuntimeError):  # the app has ended meanwhile
         screen.call_later(call)
+
+
+class JobOptions(TypedDict, total=False):
+    """The options of `JobRunner.start`."""
+
+    replaces: bool
+    holds_keys: bool
+    on_progress: Callable[[Progress], None] | None
+    only_reads: bool
 
 
 class JobRunner:

@@ -116,7 +116,7 @@ async def test_a_search_that_is_called_off_by_the_next_letter_is_no_fault(root: 
         worker, query = on.browse.worker, parse_query("tea", NOW)
         library = worker.library
         assert library is not None
-        worker.jobs.start("find", lambda _: library.find(query, lambda: True))
+        worker.start("find", lambda _: library.find(query, lambda: True))
         await on.settle()
         assert on.app.fault is None
 

@@ -168,4 +168,4 @@ class ContextActions:
         name = f"context-{pack.recipe}-{screen.now().astimezone().date().isoformat()}.md"
         hint = "The exact text, then why each entry is in and what is left out."
         writers = {".md": lambda: text.escaped(format_markdown(pack))}
-        ask_file(screen.app, screen.worker.jobs, "Save as Markdown", name, writers, hint)
+        ask_file(screen.app, "Save as Markdown", name, writers, hint)

@@ -144,7 +144,7 @@ class TranscriptActions:
             self._show_learned(memory, found)
             screen.update_keys()
 
-        screen.worker.jobs.start("learned", find, show, lambda _: None, only_reads=True)
+        screen.worker.start("learned", find, show, lambda _: None, only_reads=True)
 
     def _look(self, job: Job) -> Sequence[Session]:
         """The sessions of the programs that are on; called in a job. Raises Cancelled."""
@@ -176,7 +176,7 @@ class TranscriptActions:
             _keep(self._speakers, memory, found)
             done(found)
 
-        screen.worker.jobs.start("speaker", find, show, lambda _: None, only_reads=True)
+        screen.worker.start("speaker", find, show, lambda _: None, only_reads=True)
 
     def _show_learned(self, memory: Memory, known: Learned) -> None:
         """Show where a memory was learned, with the key that goes there."""

@@ -128,7 +128,7 @@ class ViewingActions:
         def chosen(letter: str) -> None:
             words = f"Bookmark {letter} set{screen.app.hint('bookmark.go')}"
             notify = partial(screen.app.notify, words, timeout=3)
-            self._sessions.set_bookmark(letter, memory.ref, screen.worker.jobs, notify)
+            self._sessions.set_bookmark(letter, memory.ref, screen.worker, notify)
 
         self._ask_letter(f"Set bookmark: {self._headline(memory.ref)}", chosen)
 
@@ -178,7 +178,7 @@ class ViewingActions:
 
         def answered(reply: str) -> None:
             if reply == "open":
-                self._screen.worker.jobs.start("url", lambda _: _open(url), self._opened)
+                self._screen.worker.start("url", lambda _: _open(url), self._opened)
             else:
                 copy_text(self._screen.app, url, "the address", masks=False)
 

@@ -277,7 +277,7 @@ class ComparisonScreen(PageDialog[str]):
             until = span.until or self._now()
             name = f"changes-{until.date().isoformat()}.md"
             writers = {".md": lambda: to_markdown(shown, span.since, until)}
-            ask_file(self.app, self._worker.jobs, "Save as Markdown", name, writers)
+            ask_file(self.app, "Save as Markdown", name, writers)
 
 
 def _with_stores(

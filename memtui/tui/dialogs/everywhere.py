@@ -178,7 +178,7 @@ class EverywhereScreen(PageDialog[str]):
             self._kept = kept
             self._show()
 
-        self._worker.jobs.start("session-survey", count, self.if_open(show), only_reads=True)
+        self._worker.start("session-survey", count, self.if_open(show), only_reads=True)
 
     def _update(self, only: frozenset[str] = frozenset()) -> None:
         """Look for sessions and bring the index up to date, in processes of their own; `only`: the
@@ -228,7 +228,7 @@ class EverywhereScreen(PageDialog[str]):
                 due, self._due = self._due, None
                 self._update(due)
 
-        self._indexing = self._worker.jobs.start(
+        self._indexing = self._worker.start(
             "session-index",
             work,
             self.if_open(done),
@@ -449,7 +449,7 @@ class EverywhereScreen(PageDialog[str]):
                 at = lines.line_at((len(before) + 1, found)) if found >= 0 else at
             return [list(lines.line(number)) for number in range(len(lines))], at
 
-        self._worker.jobs.start(
+        self._worker.start(
             "session-passage",
             read,
             self.if_open(lambda found: show(*found)),
@@ -536,7 +536,7 @@ class EverywhereScreen(PageDialog[str]):
 
                 SessionIndex(paths.cache_folder(), name).discard()
 
-            self._worker.jobs.start("session-discard", discard, replaces=False)
+            self._worker.start("session-discard", discard, replaces=False)
         if self._watcher is not None:
             self._watcher.end()
             self._watcher = None
@@ -575,7 +575,7 @@ class EverywhereScreen(PageDialog[str]):
                 self.app.report("The session is left out from now on", "")
                 self._search()
 
-            self._worker.jobs.start("session-forget", work, self.if_open(done))
+            self._worker.start("session-forget", work, self.if_open(done))
 
         self.app.ask(ConfirmDialog("Forget this session?", body, replies), forget_it)
 

@@ -483,4 +483,4 @@ class GraphScreen(PageDialog[str]):
                 ".dot": lambda: traversal.to_dot(found, name),
             }
             hint = ".mmd Mermaid, .dot Graphviz"
-            ask_file(self.app, self._worker.jobs, "Export links", "links.mmd", writers, hint)
+            ask_file(self.app, "Export links", "links.mmd", writers, hint)

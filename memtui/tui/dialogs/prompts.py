@@ -22,7 +22,6 @@ from memtui.errors import MemtuiError
 from memtui.files.staging import write_file
 from memtui.query import TimeCondition, parse_time, parse_time_end
 from memtui.tui.dialogs.dialog import FittingDialog, Result
-from memtui.tui.jobs import JobRunner
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
 if TYPE_CHECKING:
@@ -204,7 +203,6 @@ def write_after_asking(app: MemtuiApp, path: Path, write: Callable[[], object]) 
 
 def ask_file(
     app: MemtuiApp,
-    jobs: JobRunner,
     title: str,
     name: str,
     writers: Mapping[str, Callable[[], str]],
@@ -227,7 +225,7 @@ def ask_file(
 
     def write(path: Path, document: str) -> None:
         where = text.file_name(str(path))
-        jobs.start(
+        app.browse.worker.start(
             "save",
             lambda _: write_file(path, [text.without_lone_surrogates(document).encode()]),
             lambda _: app.notify(f"Saved to {where}.", timeout=6),

@@ -161,7 +161,7 @@ class SessionReader(Dialog[str]):
             self._view.explain(f"cannot be read: {text.one_line(str(error))}")
             self._say_head()
 
-        self._job = self._source.worker.jobs.start(
+        self._job = self._source.worker.start(
             "session-read",
             work,
             self.if_open(self._read_all),
@@ -302,7 +302,7 @@ class SessionReader(Dialog[str]):
     def action_page(self) -> None:
         """Show the whole session in the pager."""
         entries = list(self._view.transcript.entries)
-        self._source.worker.jobs.start(
+        self._source.worker.start(
             "session-page",
             lambda _: "\n\n".join(
                 f"{_heading(each, self._agent)}\n{_whole(each)}" for each in entries
@@ -362,7 +362,7 @@ class SessionReader(Dialog[str]):
             self.update_keys()
 
         if words:
-            self._source.worker.jobs.start(
+            self._source.worker.start(
                 "session-find", find, self.if_open(show), holds_keys=moves, only_reads=True
             )
         else:

@@ -308,7 +308,7 @@ class BrowseScreen(PaneScreen):
     @on(messages.QueryEntered)
     def _entered(self, event: messages.QueryEntered) -> None:
         if event.text:
-            self._sessions.add_search(event.text, self.worker.jobs)
+            self._sessions.add_search(event.text, self.worker)
         self.focus_pane(Pane.MEMORIES)
 
     @on(messages.FilterChosen)
