@@ -380,7 +380,7 @@ async def test_the_first_level_is_the_program_until_the_tree_is_flat(tmp_path: P
         tree = on.browse.entities
 
         def names() -> list[str]:
-            return [line.name for line in tree._lines]
+            return [line.name for line in tree.rows]
 
         await on.ready()
         await on.settle()
@@ -403,7 +403,7 @@ async def test_the_first_level_is_the_program_until_the_tree_is_flat(tmp_path: P
         assert names()[1] == "Claude Code"
         await on.press("F")
         await on.settle()
-        assert tree._is_chosen(tree._lines[0])
+        assert tree._is_chosen(tree.rows[0])
 
 
 @pytest.mark.slow

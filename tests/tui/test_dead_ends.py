@@ -131,14 +131,14 @@ async def test_the_tree_opens_the_same_way_whatever_was_read_first(root: Path) -
         many = NO_PATHS._replace(counts=counts, targets=targets)
         first = many._replace(counts=dict(list(counts.items())[:5]))
         tree.show(many, Target(), {})
-        at_once = [line.path for line in tree._lines]
+        at_once = [line.path for line in tree.rows]
         tree._most, tree._unfolded = 0, set()
         tree.show(first, Target(), {})
         tree.show(many, Target(), {})
-        assert [line.path for line in tree._lines] == at_once
+        assert [line.path for line in tree.rows] == at_once
         tree.show(first, Target(), {})
         tree.show(many, Target(), {})
-        assert [line.path for line in tree._lines] == at_once
+        assert [line.path for line in tree.rows] == at_once
 
 
 async def test_statistics_have_no_empty_headings_and_can_be_read_to_their_end(root: Path) -> None:
