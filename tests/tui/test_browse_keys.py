@@ -437,7 +437,7 @@ async def test_the_timeline_filters_and_changes_its_unit(root: Path) -> None:
         await on.press("G", "enter")
         assert {h[:3] for h in on.headlines()} == {"Bob", "The", "Tok"}
         assert on.browse.view.is_filtered
-        assert len(on.browse.timeline._bars) > 1, "the other bars can still be chosen"
+        assert len(on.browse.timeline.bars) > 1, "the other bars can still be chosen"
         await on.press("enter")
         assert not on.browse.view.is_filtered
         at = timeline.cursor

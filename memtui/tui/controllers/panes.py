@@ -119,13 +119,10 @@ class PaneActions:
                 screen.detail.choose()
 
     def _step_unit(self, step: int) -> None:
-        screen = self._screen
-        unit = screen.timeline.unit
-        if unit is None:
-            return
-        at = UNITS.index(unit) + step
+        timeline = self._screen.timeline
+        at = UNITS.index(timeline.unit) + step
         if 0 <= at < len(UNITS):
-            screen.timeline.set_unit(UNITS[at])
+            timeline.set_unit(UNITS[at])
 
 
 REST_SECONDS = 0.06

@@ -207,7 +207,7 @@ class BrowseScreen(PaneScreen):
             openable={
                 Pane.MEMORIES: self.memories.memory is not None,
                 Pane.DETAIL: self.detail.memory is not None,
-                Pane.TIMELINE: self.timeline.choosable,
+                Pane.TIMELINE: bool(self.timeline.bars),
             }.get(self.pane, True),
             marked=len(self.memories.marked),
             is_marking=self.memories.is_marking,
