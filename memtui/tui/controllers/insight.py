@@ -36,6 +36,8 @@ class InsightActions:
 
     def __init__(self, screen: BrowseScreen) -> None:
         self._screen = screen
+        self._present_marks: set[int] = set()
+        """What was marked when the past was gone to."""
 
     def handlers(self) -> ActionHandlers:
         return {
@@ -85,7 +87,7 @@ class InsightActions:
 
         screen = self._screen
         if screen.worker.past is not None:
-            screen.leave_past()
+            self.leave_past()
             return
 
         def chosen(time: TimeCondition) -> None:
@@ -108,7 +110,21 @@ class InsightActions:
             for label, fault in past.queried.faults.items():
                 missing.append(f"without {name(label)}: {fault.what}")
         parts = (f"AS OF {text.date(time.time)}", *missing, ago, "read only")
-        screen.show_past([*parts, *([f"{key} leave"] if key else [])])
+        screen.banner.show([*parts, *([f"{key} leave"] if key else [])])
+        if not screen.has_class("-past"):
+            self._present_marks = screen.memories.marked
+        screen.set_class(True, "-past")
+        screen.start_over(set())
+
+    def leave_past(self) -> None:
+        """Show the present again."""
+        screen = self._screen
+        if screen.worker.past is not None:
+            screen.worker.go_to_present()
+            screen.app.clear_notifications()  # one may say that nothing can be changed
+            screen.banner.show(())
+            screen.set_class(False, "-past")
+            screen.start_over(self._present_marks)
 
     # Relevance
 
