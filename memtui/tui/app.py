@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from memtui.errors import ConfigError, MemtuiError
     from memtui.library import Library
     from memtui.library.store_catalog import StoreCatalog
-    from memtui.tui.appearance import Palette
     from memtui.tui.first_frame import TakenTerminal
     from memtui.tui.view_state import Choice
 
@@ -139,6 +138,7 @@ class MemtuiApp(App[None]):
         text.reveal_secrets(False)
         self.colours = ThemeRegistry(launch.themes)
         first_theme = self.colours.best(self.settings.theme, sixteen_colours=launch.sixteen_colours)
+        self.palette = self.colours.palette(first_theme)
         # Textual decides about NO_COLOR when it is made, before it knows our themes.
         super().__init__(ansi_color=True if first_theme == MONO else None)
         self.now = launch.now
@@ -202,6 +202,7 @@ class MemtuiApp(App[None]):
         super().notify(words, title=title, severity=severity, timeout=timeout, markup=False)
 
     def watch_theme(self, name: str) -> None:
+        self.palette = self.colours.palette(name)
         if not hasattr(self.current_theme, "ansi"):  # Textual before 8.2.5
             self.ansi_color = self.colours.is_ansi(name)
 
@@ -466,10 +467,6 @@ class MemtuiApp(App[None]):
     def press(self, *purposes: tuple[str, str]) -> str:
         """A sentence that names the keys of (action id, purpose) pairs; empty without keys."""
         return key_bindings.press(self.key_overrides, *purposes)
-
-    @property
-    def palette(self) -> Palette:
-        return self.colours.palette(self.theme)
 
     def keep_theme(self, name: str) -> None:
         """Use a theme now and in later sessions. Raises ConfigError."""

@@ -42,10 +42,6 @@ class Selection:
         self.subject: Memory | None = None
         """What acts are about while a screen lies over the list; None: what the list says."""
 
-    @property
-    def library(self) -> Library | None:
-        return self._screen.worker.library
-
     def current(self) -> Memory | None:
         """Return the memory in the detail: under the cursor, or reached by a reference."""
         return self.subject or self._screen.detail.memory
@@ -66,7 +62,7 @@ class Selection:
 
     def can_write(self) -> str:
         """Return why nothing at all can be changed; empty if something can."""
-        if self.library is None:
+        if self._screen.worker.library is None:
             return "the stores are still being opened"
         if self._screen.app.launch.state is None:
             return "this session only reads"
@@ -74,7 +70,8 @@ class Selection:
 
     def all_read_only(self) -> str:
         """Return why no store can be written; empty if one can."""
-        reasons = [store.read_only for store in self.library.stores] if self.library else []
+        library = self._screen.worker.library
+        reasons = [store.read_only for store in library.stores] if library is not None else []
         return (reasons or ["no store is open"])[0] if all(reasons) else ""
 
     def refusal(self, action_id: str) -> str:
@@ -105,7 +102,7 @@ class Selection:
 
     def refused(self, action_id: str, memory: Memory) -> str:
         """Return why this action is not possible for this memory."""
-        library = self.library
+        library = self._screen.worker.library
         if library is None:
             return "the stores are still being opened"
         act = self.act(action_id, memory)
@@ -127,7 +124,7 @@ class Selection:
     def _retiring_act(self, memory: Memory) -> Act:
         """Return the act that retires a memory; where the store cannot, that which hides or
         deletes it."""
-        library = self.library
+        library = self._screen.worker.library
         for act in (Act.RETIRE, Act.HIDE, Act.DELETE):
             if library is not None and not library.refusal(act, memory):
                 return act

@@ -232,6 +232,7 @@ class FittingDialog(Dialog[Result]):
     def say(self, *lines: OutcomeLine) -> None:
         """Show these lines as the outcome of what was typed or chosen."""
         self.query_one(OutcomeLines).say(*lines)
+        self.call_after_refresh(self.update_keys)  # only then it is known what is cut
 
     def on_resize(self) -> None:
         self._fit()
