@@ -140,10 +140,6 @@ class ContextActions:
             return "this memory is not there any more"
         return self._refusal(action_id)
 
-    def act(self, action_id: str) -> None:
-        """Carry out an action of the browse screen."""
-        self._screen.action_act(action_id)
-
     # Out of the program
 
     def copy(self, pack: Pack, *, exact: bool) -> None:

@@ -164,7 +164,7 @@ class ViewingActions:
 
     def _ask_to_open(self, url: str) -> None:
         """Show the whole address before anything is opened."""
-        from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+        from memtui.tui.dialogs.prompts import ConfirmDialog
         from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
         host = _host(url)
@@ -174,7 +174,7 @@ class ViewingActions:
             body.append(OutcomeLine(f"has letters beyond ASCII: {plain}", Tone.WARNING, "!"))
         if "@" in url.split("/")[2]:
             body.append(OutcomeLine("names a user before the host", Tone.WARNING, "!"))
-        replies = (Reply("y", "open", "open"), Reply("c", "copy", "copy"))
+        replies = {"y": "open", "c": "copy"}
 
         def answered(reply: str) -> None:
             if reply == "open":

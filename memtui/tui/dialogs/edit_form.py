@@ -32,7 +32,7 @@ from memtui.tui.change_forms import LABELS, Form, FormField, Kind, value_of
 from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.diff import BOTH, CONFLICT_CHOICES, MINE, THEIRS, ConflictScreen, DiffScreen
-from memtui.tui.dialogs.prompts import DISCARD, Reply, discard_question
+from memtui.tui.dialogs.prompts import DISCARD, discard_question
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
@@ -514,7 +514,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             self._close(None)
             return
         self.app.ask(
-            discard_question(Reply("s", self._form.save, "save")),
+            discard_question(self._form.save),
             lambda reply: self._close(None) if reply == DISCARD else self.action_save(),
         )
 

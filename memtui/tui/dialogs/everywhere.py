@@ -29,7 +29,7 @@ from memtui.sessions.programs import Holdings, turn_off, turn_on
 from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.diff import CompareScreen
-from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+from memtui.tui.dialogs.prompts import ConfirmDialog
 from memtui.tui.dialogs.session_programs import (
     Heading,
     Note,
@@ -562,7 +562,6 @@ class EverywhereScreen(PageDialog[str]):
             ),
             OutcomeLine("Its transcript is not changed.", Tone.QUIET),
         )
-        replies = (Reply("y", "forget", "forget"),)
 
         def forget_it(_: str) -> None:
             def work(_: Job) -> None:
@@ -577,7 +576,7 @@ class EverywhereScreen(PageDialog[str]):
 
             self._worker.start("session-forget", work, self.if_open(done))
 
-        self.app.ask(ConfirmDialog("Forget this session?", body, replies), forget_it)
+        self.app.ask(ConfirmDialog("Forget this session?", body, {"y": "forget"}), forget_it)
 
 
 def _roots(program: str) -> list[Path]:

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -30,28 +29,21 @@ if TYPE_CHECKING:
 EXAMPLES = "2026-03-01, 2026-03, yesterday, 7d, 24h, last month"
 
 
-class Reply(Struct, frozen=True):
-    """A key of a confirm dialog, its label and the value it returns."""
-
-    key: str
-    words: str
-    value: str
-
-
 QUESTION_CELLS = 76
 """Columns of a question before its lines are wrapped."""
 
 
 class ConfirmDialog(FittingDialog[str]):
-    """A question answered with one key; dismissed with its value, None on escape."""
+    """A question answered with one key; dismissed with the key's label, None on escape."""
 
     def __init__(
         self,
         title: str,
         body: Sequence[OutcomeLine],
-        replies: Sequence[Reply],
+        replies: Mapping[str, str],
         cancel: str = "cancel",
     ) -> None:
+        """`replies`: key -> label; `cancel`: the label of escape."""
         super().__init__()
         self.heading, self.leave = title, cancel
         self.summary, self._replies = body, replies
@@ -60,30 +52,29 @@ class ConfirmDialog(FittingDialog[str]):
         return ()
 
     def keys(self) -> list[tuple[str, str]]:
-        return [(reply.key, reply.words) for reply in self._replies]
+        return list(self._replies.items())
 
     def fill(self) -> None:
         lines = [text.one_line(f"{line.head} {line.words}") for line in self.summary]
-        keys = sum(len(reply.key) + text.width(reply.words) + 3 for reply in self._replies)
+        keys = sum(len(key) + text.width(label) + 3 for key, label in self._replies.items())
         title = text.width(text.one_line(self.heading)) + 3
         most = max(*map(text.width, lines), keys + len(self.leave) + 7, title)
         self.fit(columns=min(QUESTION_CELLS, most + 1))
 
     def on_key(self, event: events.Key) -> None:
-        for reply in self._replies:
-            if event.key == reply.key or event.character == reply.key:
+        for key, label in self._replies.items():
+            if key in (event.key, event.character):
                 event.stop()
-                self.dismiss(reply.value)
+                self.dismiss(label)
 
 
 DISCARD = "discard"
 
 
-def discard_question(other: Reply) -> ConfirmDialog:
-    """Ask whether unsaved changes are discarded (`DISCARD`); `other` is what else can be done."""
+def discard_question(other: str) -> ConfirmDialog:
+    """Ask whether unsaved changes are discarded (`DISCARD`), or `s` does something `other`."""
     body = (OutcomeLine("You have unsaved changes."),)
-    replies = (Reply("y", "discard", DISCARD), other)
-    return ConfirmDialog("Discard changes?", body, replies, "keep editing")
+    return ConfirmDialog("Discard changes?", body, {"y": DISCARD, "s": other}, "keep editing")
 
 
 class LineDialog(FittingDialog[Result]):
@@ -195,8 +186,8 @@ def write_after_asking(app: MemtuiApp, path: Path, write: Callable[[], object]) 
     """Call `write`; if there is a file at the path already, only once that was confirmed."""
     if path.exists():
         body = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
-        replies = (Reply("y", "overwrite", "yes"),)
-        app.ask(ConfirmDialog("Overwrite file?", body, replies), lambda _: write())
+        question = ConfirmDialog("Overwrite file?", body, {"y": "overwrite"})
+        app.ask(question, lambda _: write())
     else:
         write()
 

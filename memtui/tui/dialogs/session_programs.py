@@ -18,7 +18,7 @@ from memtui.sessions.programs import Holdings, describe_holdings, describe_terms
 from memtui.tui import appearance
 from memtui.tui.appearance import Palette, marked_segments, wrapped
 from memtui.tui.dialogs.dialog import Dialog, FittingDialog
-from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+from memtui.tui.dialogs.prompts import ConfirmDialog
 from memtui.tui.session_search import Result, ResultKind
 from memtui.tui.widgets.text_window import OutcomeLine, RowList, Tone
 
@@ -64,10 +64,8 @@ def ask_to_turn_on(screen: Dialog[Any], row: ProgramRow, then: Callable[[], None
         OutcomeLine(first),
         *(OutcomeLine(sentence, Tone.QUIET) for sentence in others),
     ]
-    question = ConfirmDialog(
-        f"Read the sessions of {program.title}?", body, (Reply("y", "read them", "yes"),)
-    )
-    screen.app.ask(question, lambda _: then())
+    title = f"Read the sessions of {program.title}?"
+    screen.app.ask(ConfirmDialog(title, body, {"y": "read them"}), lambda _: then())
 
 
 class ProgramList(RowList[ProgramRow]):
