@@ -16,7 +16,7 @@ from memtui.tui.widgets.entity_tree import NO_PATHS, Target
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 
 from .sample_stage import changing
-from .stage import NOW, stage
+from .stage import stage
 
 
 @pytest.mark.slow
@@ -160,7 +160,7 @@ async def test_empty_places_say_what_would_be_there(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         library = on.browse.worker.library
         assert library is not None
-        on.app.push_screen(LogScreen((), library, lambda: NOW))
+        on.app.push_screen(LogScreen((), library))
         await on.settle()
         assert "What you change with memtui is listed here" in on.text()
         assert on.app.screen.query_one(".box").size.height < 10, "a small box"

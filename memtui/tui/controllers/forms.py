@@ -299,8 +299,7 @@ class FormActions(WritingController):
             fields = dict(zip(("relation", "target"), link, strict=True))
             self._changes.plan([Change(Act.LINK, memory.store, memory.ref, fields)])
 
-        dialog = LinkScreen(memory, self._writer.worker, self._screen.now)
-        self._screen.app.ask(dialog, chosen)
+        self._screen.app.ask(LinkScreen(memory), chosen)
 
     # $EDITOR
 

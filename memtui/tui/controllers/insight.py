@@ -60,7 +60,7 @@ class InsightActions:
         start = Node(NodeKind.MEMORY, memory.ref)
         if screen.pane is Pane.ENTITIES and screen.entities.entity:
             start = Node(NodeKind.ENTITY, screen.entities.entity)
-        graph = GraphScreen(start, library, screen.worker, screen.now, screen.worker.past_time)
+        graph = GraphScreen(start, library, screen.worker.past_time)
         screen.app.ask(graph, screen.go_to_memory)
 
     def _compare(self) -> None:
@@ -76,7 +76,7 @@ class InsightActions:
         else:
             since = now - timedelta(days=DEFAULT_DAYS)
             span = ComparedTimes(since, name=f"last {DEFAULT_DAYS} days")
-        comparison = ComparisonScreen(span, screen.worker, filter_query, screen.now)
+        comparison = ComparisonScreen(span, filter_query)
         screen.app.ask(comparison, screen.go_to_memory)
 
     # As of a time
@@ -98,7 +98,7 @@ class InsightActions:
             screen.search_bar.set_activity("")
             screen.app.report_error(error)
 
-        screen.app.ask(TimePrompt("As of", screen.now()), chosen)
+        screen.app.ask(TimePrompt("As of"), chosen)
 
     def _show_past(self, time: TimeCondition) -> None:
         screen = self._screen

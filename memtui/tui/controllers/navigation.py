@@ -154,7 +154,7 @@ class NavigationActions:
             restore = None
             if not screen.refusal("edit"):
                 restore = partial(screen.editing.changes.restore_text, memory)
-            screen.app.ask(HistoryScreen(found, screen.now, restore), self.follow)
+            screen.app.ask(HistoryScreen(found, restore), self.follow)
 
         screen.worker.run(
             "history",

@@ -30,6 +30,7 @@ from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, T
 
 if TYPE_CHECKING:
     from memtui.tui.app import MemtuiApp
+    from memtui.tui.library_worker import LibraryWorker
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
@@ -55,6 +56,11 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     _is_answered = False
     _filled_for = Size(0, 0)
     """Size of the terminal that `fill` was called for."""
+
+    @property
+    def worker(self) -> LibraryWorker:
+        """Runs background jobs and asks the library in them."""
+        return self.app.browse.worker
 
     @property
     def is_open(self) -> bool:

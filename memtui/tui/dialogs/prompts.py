@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -134,20 +133,19 @@ class TimePrompt(LineDialog[TimeCondition]):
     def __init__(
         self,
         title: str,
-        now: datetime,
         *,
         value: str = "",
         empty: str = "",
         start: bool = False,
         accept: str = "show",
     ) -> None:
-        """Ask for a time; relative ones are counted from `now`.
+        """Ask for a time; relative ones are counted from now.
 
         `empty`: what an empty line means, which is not accepted without this. `start`: of a day,
         month or year take its start, not its end.
         """
         super().__init__(title, value, "a date, a month or a span", accept)
-        self._now, self._empty = now, empty
+        self._now, self._empty = self.app.now(), empty
         self._parse = parse_time if start else parse_time_end
 
     def content(self) -> ComposeResult:

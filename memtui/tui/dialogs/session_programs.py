@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
@@ -148,9 +147,8 @@ Row = Heading | Note | ProgramRow | Result
 class ResultList(RowList[Row]):
     """One line for each result, below the titles of their groups."""
 
-    def __init__(self, now: Callable[[], datetime]) -> None:
+    def __init__(self) -> None:
         super().__init__(id="found")
-        self._now = now
         self.words: tuple[str, ...] = ()
         self._where = 0
 
@@ -184,7 +182,7 @@ class ResultList(RowList[Row]):
         who, style = _who(row, palette)
         where = text.column(_where(row), self._where) if width >= WHERE_FROM and self._where else ""
         lead = [
-            (f"{text.short_ago(row.time, self._now()):>{AGE_CELLS}} ", palette.dim),
+            (f"{text.short_ago(row.time, self.app.now()):>{AGE_CELLS}} ", palette.dim),
             (text.column(who, WHO_CELLS), style),
             (f" {where}" if where else "", palette.faint),
             (" " + "  ↳ " * row.depth, palette.faint),
