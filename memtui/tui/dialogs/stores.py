@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from rich.segment import Segment
@@ -34,9 +32,6 @@ from memtui.tui.dialogs.transfer import copy_at_once, preview_copy
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, TextWindow, Tone
 from memtui.upkeep.similar_memories import StoreComparison
 
-if TYPE_CHECKING:
-    from memtui.tui.app import MemtuiApp
-
 PROGRAM_FROM = 60
 """Columns of a row that says the program and the age; below, the label and its folder need them."""
 PROGRAM_CELLS = 18
@@ -55,10 +50,11 @@ DEMO = "the demo: a developer's laptop with eight agents"
 class StoreList(RowList[StoreSummary | str]):
     """A line for each project, and below it one for each of its stores with a checkbox."""
 
-    def __init__(self, now: datetime, fresh: Collection[str]) -> None:
+    empty = "Looking for stores …"
+
+    def __init__(self, fresh: Collection[str]) -> None:
         super().__init__()
-        self.empty = "Looking for stores …"
-        self._now, self._fresh = now, fresh
+        self._fresh = fresh
         self.chosen: set[str] = set()
         self.is_counted = False
 
@@ -108,7 +104,7 @@ class StoreList(RowList[StoreSummary | str]):
             return [(end, palette.heading)]
         is_chosen = row.store.key in self.chosen
         count = text.number(row.count, row.accuracy) if self.is_counted else "…"
-        age = text.short_ago(row.last_write, self._now) if self.is_counted else ""
+        age = text.short_ago(row.last_write, self.app.now()) if self.is_counted else ""
         program = text.column(row.program, PROGRAM_CELLS) if width >= PROGRAM_FROM else ""
         age = f"{age:>{AGE_CELLS}}" if program else ""
         room = max(0, width - 5 - len(age) - COUNT_CELLS - text.width(program) - 2)
@@ -149,8 +145,6 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
     Where no store is found it shows the places that were searched, and what else can be opened.
     """
 
-    if TYPE_CHECKING:
-        app: MemtuiApp
     AUTO_FOCUS = "ListWindow"
     box_classes = "full"
     heading = "Stores"
@@ -164,14 +158,12 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         ("o", "open_path", "open a path"),
     ]
 
-    def __init__(
-        self, now: datetime, fresh: Collection[str], ask_for_path: Callable[[], None]
-    ) -> None:
+    def __init__(self, fresh: Collection[str]) -> None:
+        """`fresh`: keys of the stores that are marked as new."""
         super().__init__()
-        self._ask_for_path = ask_for_path
         self.places: Sequence[tuple[str, Sequence[str]]] = ()
         """Those that are searched for stores, shown if none is found."""
-        self._list, self._now = StoreList(now, fresh), now
+        self._list = StoreList(fresh)
         self._is_empty = False
 
     def content(self) -> ComposeResult:
@@ -224,7 +216,8 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
                 fault = f"{text.file_name(name)}: {text.one_line(first.reason)}"
                 words.append(text.cut(f"× {fault}", width))
             elif current.sync is not None:
-                words.append(text.cut(f"sync: {describe_sync(current.sync, self._now)}", width))
+                sync = describe_sync(current.sync, self.app.now())
+                words.append(text.cut(f"sync: {sync}", width))
         line.update(Content("\n".join([*words, ""][:DETAIL_ROWS])))
 
     def _show_places(self) -> None:
@@ -258,7 +251,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         self.app.restart("demo")
 
     def action_open_path(self) -> None:
-        self._ask_for_path()
+        self.app.browse.stores.ask_for_path()
 
     def action_dismiss_or_quit(self) -> None:
         if self._is_empty:
