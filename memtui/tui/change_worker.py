@@ -112,15 +112,11 @@ class ChangeWorker:
         on_written: Callable[[], None],
     ) -> None:
         """`search_again` is called after each write, `on_written` after one that succeeded."""
-        self.worker = worker
+        self._worker = worker
         self._search_again = search_again
         self._on_written = on_written
         self._waiting: deque[Callable[[], None]] = deque()
         self._planning: Job | None = None
-
-    @property
-    def library(self) -> Library | None:
-        return self.worker.library
 
     def plan(
         self, work: Callable[[Library, Job], Answer], done: Done[Answer], failed: Failed
@@ -133,7 +129,7 @@ class ChangeWorker:
                 raise Cancelled
             return answer
 
-        self._planning = self.worker.run("plan", run, done, failed, holds_keys=True)
+        self._planning = self._worker.run("plan", run, done, failed, holds_keys=True)
 
     def stop_planning(self) -> bool:
         """Stop the planning that runs; False if none does."""
@@ -155,8 +151,8 @@ class ChangeWorker:
         self.write(lambda library, report: library.apply(planned, report), done, failed)
 
     def _next(self) -> None:
-        if self._waiting and not self.worker.is_writing:
-            self.worker.is_writing = True
+        if self._waiting and not self._worker.is_writing:
+            self._worker.is_writing = True
             self._waiting.popleft()()
 
     def _write(
@@ -164,7 +160,7 @@ class ChangeWorker:
     ) -> None:
         def run(library: Library, job: Job) -> Answer:
             answer = work(library, job.report)
-            self.worker.accept_own_change(job)
+            self._worker.accept_own_change(job)
             return answer
 
         def written(answer: Answer) -> None:
@@ -178,10 +174,10 @@ class ChangeWorker:
             failed(error)
             self._next()
 
-        self.worker.run("write", run, written, stuck, replaces=False)
+        self._worker.run("write", run, written, stuck, replaces=False)
 
     def _ended(self) -> None:
-        self.worker.is_writing = False
+        self._worker.is_writing = False
         self._search_again()
 
 

@@ -286,7 +286,7 @@ class ChangeActions:
             self.apply(planned)
 
     def _summary(self, found: Preview, notes: Sequence[OutcomeLine]) -> Sequence[OutcomeLine]:
-        planned, find = found.planned, self.writer.worker.find_memory
+        planned, find = found.planned, self.screen.worker.find_memory
         summary = (*change_worker.describe_plan(planned, find), *notes)
         if len(planned.plans) > 1 and not planned.supersedes:
             summary = (*summary, *change_worker.describe_targets(planned, find))

@@ -126,7 +126,7 @@ class DraftActions(WritingController):
             self._screen.update_keys()
 
     def _find_drafts(self) -> bool:
-        state, library = self._screen.app.launch.state, self._writer.library
+        state, library = self._screen.app.launch.state, self._screen.worker.library
         if state is None or library is None:
             return False
         roots = [store.root for store in library.stores if not store.read_only]

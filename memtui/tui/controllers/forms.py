@@ -205,7 +205,7 @@ class FormActions(WritingController):
     def resume(self, file: DraftFile | None, draft: FormDraft) -> None:
         """Open the form of a draft again, that of a new memory if the draft's is gone; `file` stays
         its file."""
-        library = self._writer.library
+        library = self._screen.worker.library
         if library is None:
             return
         stores = {str(store.root): store for store in library.stores}
@@ -242,7 +242,7 @@ class FormActions(WritingController):
         """Add a memory; ask for its store where several can be written."""
         from memtui.library.store_catalog import path_from_home
 
-        library, memory = self._writer.library, self._selection.current()
+        library, memory = self._screen.worker.library, self._selection.current()
         if library is None:
             return
         stores = {store.label: store for store in library.stores if not store.read_only}
@@ -306,7 +306,7 @@ class FormActions(WritingController):
     def _edit_outside(self) -> None:
         """Edit a text in the user's editor, then plan it like any other edit."""
         memory, state = self._selection.current(), self._screen.app.launch.state
-        library = self._writer.library
+        library = self._screen.worker.library
         if memory is None or state is None or library is None:
             return
         before = library.snapshot
@@ -370,7 +370,7 @@ class FormActions(WritingController):
 
     def _reopen(self, memory: Memory, before: Snapshot, draft: EditorDraft, content: str) -> None:
         """Put the text of a failed edit into the form; the draft is kept until it is saved."""
-        library = self._writer.library
+        library = self._screen.worker.library
         if library is None:
             return
         store = library.store(memory.store)

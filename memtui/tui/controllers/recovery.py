@@ -106,7 +106,7 @@ class JournalActions(WritingController):
     # The log
 
     def _log(self) -> None:
-        self._writer.worker.run(
+        self._screen.worker.run(
             "log",
             lambda library, _: library.log(MAX_LOGGED, void=False),
             self._show_log,
@@ -117,7 +117,7 @@ class JournalActions(WritingController):
     def _show_log(self, changes: list[JournalAction]) -> None:
         from memtui.tui.dialogs.log import LogScreen
 
-        library = self._writer.library
+        library = self._screen.worker.library
         if library is None:
             return
 
@@ -163,13 +163,13 @@ class JournalActions(WritingController):
             self._looked, self._look_cost = time.monotonic(), time.thread_time() - begun
             return reverted
 
-        self._looking = self._writer.worker.run(
+        self._looking = self._screen.worker.run(
             "overwritten", found, self._found, lambda _: self._announce_journal_fault()
         )
 
     def _announce_journal_fault(self) -> None:
         """Say once that the journal is damaged: what asks it in the background says nothing."""
-        library = self._writer.library
+        library = self._screen.worker.library
         fault = library.journal_fault if library is not None else ""
         if fault != self._fault:
             self._fault = fault
@@ -178,7 +178,7 @@ class JournalActions(WritingController):
 
     def _announce_interrupted(self) -> None:
         """Say once what became of a change during which memtui was killed."""
-        library = self._writer.library
+        library = self._screen.worker.library
         if library is None or not library.interrupted:
             return
         interrupted, library.interrupted = library.interrupted, ()
@@ -240,7 +240,7 @@ class RepairActions(WritingController):
     def _list(self) -> None:
         from memtui.tui.dialogs.unreadable import UnreadableScreen
 
-        library = self._writer.library
+        library = self._screen.worker.library
         if library is not None:
             acts: dict[str, Callable[[Fault], None]] = {
                 "show": partial(self._inspect, self._show_broken),
@@ -265,10 +265,10 @@ class RepairActions(WritingController):
         self._screen.worker.refresh()
 
     def _inspect(self, then: Callable[[WritableStore, BrokenFile], None], fault: Fault) -> None:
-        library, state = self._writer.library, self._screen.app.launch.state
+        library, state = self._screen.worker.library, self._screen.app.launch.state
         assert library is not None, "it has said which files are unreadable"
         store = library.store(fault.store.label)
-        self._writer.worker.run(
+        self._screen.worker.run(
             "unreadable",
             lambda *_: broken_files.inspect_file(store, fault.item.file, fault.item.reason, state),
             partial(then, store),

@@ -77,7 +77,7 @@ class ReviewActions(WritingController):
     @property
     def not_scanned(self) -> str:
         """The names of open stores whose memories are not looked at, because they are asked."""
-        library = self._writer.library
+        library = self._screen.worker.library
         labels = library.queried.stores if library is not None else ()
         return ", ".join(map(self._screen.app.store_name, labels))
 
@@ -91,7 +91,7 @@ class ReviewActions(WritingController):
     def _look_for_proposals(self) -> None:
         from memtui.library.agent_proposals import AgentProposals
 
-        library = self._writer.library
+        library = self._screen.worker.library
         if library is not None and library.state_folder is not None:
             before, self._mark = self._mark, AgentProposals(library.state_folder).mark
             if self._mark != before and not self.is_scanning:
@@ -110,7 +110,7 @@ class ReviewActions(WritingController):
 
     def _rescan(self) -> None:
         self._is_due = False
-        if self._writer.worker.is_writing:
+        if self._screen.worker.is_writing:
             self.note_change()
         else:
             self.scan()
@@ -131,7 +131,7 @@ class ReviewActions(WritingController):
             return _with_badges(found)
 
         self.is_scanning, self._is_own_scan = True, not is_awaited
-        run, on_progress = self._writer.worker.run, self._progressed
+        run, on_progress = self._screen.worker.run, self._progressed
         self._job = run(
             "review", work, self._scanned, self._stopped, only_reads=True, on_progress=on_progress
         )
@@ -216,11 +216,11 @@ class ReviewActions(WritingController):
             except MemtuiError as error:
                 return ProposalDetail(memories, problem=str(error))
 
-        self._writer.worker.run("review-look", work, done, self._changes.failed)
+        self._screen.worker.run("review-look", work, done, self._changes.failed)
 
     def open_memories(self, proposal: Proposal) -> None:
         """Go to the memory of a proposal; with several, ask which."""
-        library = self._writer.library
+        library = self._screen.worker.library
         if library is None:
             return
         memories = self._queue_of(library).memories(proposal)
@@ -264,7 +264,7 @@ class ReviewActions(WritingController):
         def plan(library: Library, _: Job) -> Preview:
             return preview_of(self._queue_of(library).plan(proposals), library)
 
-        self._writer.worker.run("plan", plan, planned, self._changes.failed, holds_keys=preview)
+        self._screen.worker.run("plan", plan, planned, self._changes.failed, holds_keys=preview)
 
     def _ask(self, found: Preview, proposals: Sequence[Proposal], then: Then) -> None:
         from memtui.tui.dialogs.diff import DiffScreen
@@ -286,7 +286,7 @@ class ReviewActions(WritingController):
             self._screen.app.report(f"Accepted: {what}")
             self._decided.append(())
             self._show_without(proposals)
-            self._writer.worker.run(
+            self._screen.worker.run(
                 "review-decide",
                 lambda library, _: self._queue_of(library).note_accepted(proposals, action.id),
                 lambda _: self.scan(),
@@ -296,7 +296,7 @@ class ReviewActions(WritingController):
             if removed:
                 self._offer_purge(proposals, removed)
 
-        library = self._writer.library
+        library = self._screen.worker.library
         removed = self._queue_of(library).secrets_in(proposals) if library is not None else ()
         self._writer.apply(planned, done, self._changes.failed)
 
@@ -306,8 +306,8 @@ class ReviewActions(WritingController):
         from memtui.tui.dialogs.prompts import ConfirmDialog
         from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
-        app, run = self._screen.app, self._writer.worker.run
-        library = self._writer.library
+        app, run = self._screen.app, self._screen.worker.run
+        library = self._screen.worker.library
         if library is None:
             return
         beyond = self._queue_of(library).unreachable_copies(accepted)
@@ -344,14 +344,14 @@ class ReviewActions(WritingController):
             self._show(_with_badges(replace(counted or self.queue, proposals=left)))
 
     def can_edit(self, proposal: Proposal) -> bool:
-        library = self._writer.library
+        library = self._screen.worker.library
         return library is not None and self._queue_of(library).proposed_text(proposal) is not None
 
     def edit(self, proposal: Proposal) -> None:
         """Edit the text that a proposal writes, then preview and accept it."""
         from memtui.tui.dialogs.review import ProposalTextScreen
 
-        library = self._writer.library
+        library = self._screen.worker.library
         if library is None or self._refused():
             return
         review = self._queue_of(library)
@@ -392,7 +392,7 @@ class ReviewActions(WritingController):
             review.decisions.decide(proposals, decision)
             return review.last()
 
-        run = self._writer.worker.run
+        run = self._screen.worker.run
         run("review-decide", work, done, self._changes.failed, replaces=False)
 
     def never(self, proposal: Proposal) -> None:
@@ -431,7 +431,7 @@ class ReviewActions(WritingController):
             self._screen.app.notify(f"Undone: {text.counted(len(ids), 'finding')} open again")
             self.scan()
 
-        run = self._writer.worker.run
+        run = self._screen.worker.run
         run("review-decide", work, done, self._changes.failed, replaces=False)
 
     def _refused(self) -> bool:
@@ -447,7 +447,7 @@ class ReviewActions(WritingController):
         from memtui.tui.dialogs.review import SendScreen
         from memtui.upkeep.model_requests import ChatServer
 
-        library = self._writer.library
+        library = self._screen.worker.library
         if library is None or self._refused():
             return
         review = self._queue_of(library)
@@ -463,7 +463,7 @@ class ReviewActions(WritingController):
 
         def send(_: bool) -> None:
             self._screen.app.notify(f"Asking {server.name} …", timeout=30)
-            self._writer.worker.run(
+            self._screen.worker.run(
                 "review-model",
                 lambda *_: review.with_answer(proposal, server.complete(request)),
                 written,

@@ -26,9 +26,9 @@ class TransferActions(WritingController):
     def refusal(self, action_id: str) -> str:
         """Return why the action is not possible now; empty if it is."""
         if action_id == "export":
-            return "" if self._writer.library else "the stores are still being opened"
+            return "" if self._screen.worker.library else "the stores are still being opened"
         if action_id == "compare.stores":
-            library = self._writer.library
+            library = self._screen.worker.library
             is_possible = library is not None and len(library.stores) > 1
             return "" if is_possible else f"only one store is open. {self._to_open_more()}"
         if why := self._selection.can_write():
@@ -45,7 +45,7 @@ class TransferActions(WritingController):
 
     def _targets(self) -> dict[str, Path]:
         """Writable stores, with folders, other than the one that all selected memories are in."""
-        library = self._writer.library
+        library = self._screen.worker.library
         source_stores = {memory.store for memory in self._selection.some()}
         stores = library.stores if library else ()
         return {s.label: s.root for s in stores if not s.read_only and source_stores != {s.label}}
@@ -53,7 +53,7 @@ class TransferActions(WritingController):
     def _export(self) -> None:
         from memtui.tui.dialogs.transfer import ALL_STORES, ExportScreen, ReadMemories
 
-        screen, library = self._screen, self._writer.library
+        screen, library = self._screen, self._screen.worker.library
         if library is None:
             return
         groups: list[tuple[str, ReadMemories | None]] = []
@@ -75,7 +75,7 @@ class TransferActions(WritingController):
     def _import(self) -> None:
         from memtui.tui.dialogs.transfer import ImportScreen
 
-        library = self._writer.library
+        library = self._screen.worker.library
         if library is not None:
             stores = {store.label: store.root for store in library.stores if not store.read_only}
             self._screen.app.push_screen(ImportScreen(self._writer, stores))
@@ -84,7 +84,7 @@ class TransferActions(WritingController):
         """Compare the store of the selected memory with another one."""
         from memtui.library.store_catalog import path_from_home
 
-        library, memory = self._writer.library, self._selection.current()
+        library, memory = self._screen.worker.library, self._selection.current()
         if library is None:
             return
         left = memory.store if memory else library.stores[0].label

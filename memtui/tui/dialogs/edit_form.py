@@ -90,7 +90,8 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         if form.act in _IN_STORE and len(form.about) < 2:
             self.heading = f"{form.title} in {self.app.store_name(form.store)}"
         self._form, self._base, self._writer, self._file = form, form.base, writer, file
-        self._before = before or (writer.library.snapshot if writer.library else None)
+        library = self.worker.library
+        self._before = before or (library.snapshot if library else None)
         self._is_gone = self._is_conflict = False
         """Another program deleted the memory, or changed what was also changed here."""
         self._draft_error_shown = False
@@ -160,7 +161,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             self._timer = self.set_timer(PREVIEW_DELAY, self._update_preview)
 
     def _draft(self) -> FormDraft | None:
-        form, base, library = self._form, self._base, self._writer.library
+        form, base, library = self._form, self._base, self.worker.library
         if library is None:
             return None
         roots = {store.label: str(store.root) for store in library.stores}
@@ -210,7 +211,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
 
     def _plan(self, force: bool, done: Callable[[Preview], None], failed: Failed) -> None:
         """Plan the input in a job, in place of one that runs."""
-        self._planning = self._writer.worker.run(
+        self._planning = self.worker.run(
             "draft",
             partial(self._planned, self.values(), force),
             self.if_open(done),
@@ -254,7 +255,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             self.say(*self._describe(found), *files)
 
     def _describe(self, found: Preview) -> tuple[OutcomeLine, ...]:
-        lines = change_worker.describe_plan(found.planned, self._writer.worker.find_memory)
+        lines = change_worker.describe_plan(found.planned, self.worker.find_memory)
         first = self._meanwhile()
         if self._form.as_possible:
             first = change_worker.describe_count(found.planned, found.left_out)
@@ -287,7 +288,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
 
     def _now(self) -> Memory | None:
         """The memory as it is now; None if there is none, or it was deleted."""
-        library, base, before = self._writer.library, self._base, self._before
+        library, base, before = self.worker.library, self._base, self._before
         if base is not None and library is not None and before is not None:
             with suppress(RefError):
                 return library.follow(base, before)
@@ -296,7 +297,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
     @property
     def _others(self) -> str:
         """Who changed the memory meanwhile, for messages."""
-        library, base = self._writer.library, self._base
+        library, base = self.worker.library, self._base
         return library.others(base.ref if base else "") if library else "another program"
 
     def _say_gone(self) -> None:
@@ -406,7 +407,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         many = len(planned.plans) > 1 or len(planned.refs) > 2
         ended = base is not None and change_forms.superseded_meanwhile(base, now)
         if planned.supersedes or acts & DESTRUCTIVE or many or ended:
-            targets = change_worker.describe_targets(planned, self._writer.worker.find_memory)
+            targets = change_worker.describe_targets(planned, self.worker.find_memory)
             summary = (*self._describe(found), *(targets if self._form.as_possible else ()))
             save = self._form.save
             dialog = DiffScreen(planned.title, summary, found.lines, yes=save)
@@ -458,7 +459,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             dialog = ConflictScreen(conflict, choices=choices)
             self.app.push_screen(dialog, partial(self._decided, conflict))
 
-        self._writer.worker.run(
+        self.worker.run(
             "draft",
             lambda library, _: library.refresh(),
             self.if_open(seen),
@@ -470,7 +471,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         if choice is None:
             self._failed(conflict)
             return
-        if library := self._writer.library:
+        if library := self.worker.library:
             self._base, self._before = self._now() or self._base, library.snapshot
         if choice == THEIRS:
             self.app.notify("Kept the version on disk, discarded yours.")

@@ -441,7 +441,7 @@ class StoreComparisonScreen(FittingDialog[str]):
         about = f"about {text.one_line(self._entity)}" if self._is_narrowed else ""
         box.border_subtitle = Content(about)
         subject = self._entity if self._is_narrowed else ""
-        self._writer.worker.run(
+        self.worker.run(
             "compare",
             lambda library, _: library.compare(*self._labels, subject),
             self.if_open(self._show),
@@ -474,7 +474,7 @@ class StoreComparisonScreen(FittingDialog[str]):
                 words = f"copy to {text.one_line(target)}: {text.one_line(loss)}"
                 line.update(Content(words))
 
-        self._writer.worker.run(
+        self.worker.run(
             "preview of a copy",
             lambda library, _: preview_copy(memory, self._other(memory), library),
             self.if_open(tell),

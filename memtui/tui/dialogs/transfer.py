@@ -117,7 +117,7 @@ class TransferScreen(FittingDialog[bool]):
         """Start a job, in place of one that runs; escape stops it."""
         self.working = True
         self.update_keys()
-        self._job = self.writer.worker.run(
+        self._job = self.worker.run(
             "transfer",
             lambda library, job: what(library, job.report, job.is_cancelled),
             self.if_open(lambda answer: self._ended(lambda: done(answer))),
@@ -240,7 +240,7 @@ class ExportScreen(TransferScreen):
 
         if form != "bundle":
             failed = self.if_open(lambda error: found([str(error)]))
-            run, done = self.writer.worker.run, self.if_open(found)
+            run, done = self.worker.run, self.if_open(found)
             run("losses", prepare, done, failed, only_reads=True)
 
     @on(Input.Changed)
@@ -256,7 +256,7 @@ class ExportScreen(TransferScreen):
             if form == "bundle":
                 words += "; importing to a new folder restores identical files"
             lines.append(OutcomeLine(words, Tone.QUIET))
-        library = self.writer.library
+        library = self.worker.library
         lines += [OutcomeLine(loss, Tone.WARNING, "!") for loss in self._losses]
         unreadable = [library.unreadable(s.label) for s in library.stores] if library else []
         if not self._losses and (count := sum(map(len, unreadable))):
