@@ -175,15 +175,16 @@ class LibraryReader:
         return self._update_index(self.loaded.refresh_files(paths))
 
     def _update_index(self, changed: bool) -> bool:
-        if changed and self._index.state.is_ready:
-            self._cover_rows()
+        if changed:
+            with self._updating:  # `index` may be about to end with rows that are older
+                if self._index.state.is_ready:
+                    self._cover_rows()
         return changed
 
     def _cover_rows(self) -> None:
-        with self._updating:
-            snapshot = self.snapshot
-            self._index.extend_to(snapshot.rows, snapshot.columns.alive)
-            self.semantic.extend_to(snapshot.rows)
+        snapshot = self.snapshot
+        self._index.extend_to(snapshot.rows, snapshot.columns.alive)
+        self.semantic.extend_to(snapshot.rows)
 
     def _load_vectors(self) -> None:
         """Load the cached vectors and compute those of a few new rows."""

@@ -1,14 +1,17 @@
-"""The index of the first start, whose cache lacks the memories with a secret."""
+"""The index of the first start: its cache lacks the memories with a secret, and it takes a while."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
-from memtui.library import Library
+from memtui.library import Library, indexing
+from memtui.model import Memory
 from memtui.query import parse_query
 from memtui.search import segment_files
+from memtui.search.documents import IndexedDocument, to_document
 from tests.secrets_for_tests import PLANTED
 from tests.unit.library.stores_for_tests import agent_memory
 
@@ -49,3 +52,30 @@ def test_memories_with_a_secret_are_found_among_those_of_the_cache(
             found, expected = _find(library, text), _find(alone, text)
             assert [ref for ref, _ in found] == [ref for ref, _ in expected], text
             assert [score for _, score in found] == pytest.approx([s for _, s in expected])
+
+
+def test_what_is_written_while_the_index_is_made_can_be_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = agent_memory(tmp_path / "memory", {"a": ["tea in the morning"]})
+    library = Library.open([home], state=None)
+    library.load()
+    is_indexing, goes_on = Event(), Event()
+
+    def indexed_late(memory: Memory) -> IndexedDocument:
+        is_indexing.set()
+        assert goes_on.wait(60)
+        return to_document(memory)
+
+    monkeypatch.setattr(indexing, "to_document", indexed_late)
+    index = Thread(target=library.index)
+    index.start()
+    assert is_indexing.wait(60)
+    agent_memory(home, {"a": ["tea in the morning"], "b": ["the zebra is late"]})
+    refresh = Thread(target=library.refresh)
+    refresh.start()
+    refresh.join(0.3)  # it ends if it does not wait for the index
+    goes_on.set()
+    index.join()
+    refresh.join()
+    assert len(_find(library, "zebra")) == 1
