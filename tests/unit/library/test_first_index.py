@@ -1,4 +1,4 @@
-"""The index of the first start: its cache lacks the memories with a secret, and it takes a while."""
+"""The index of the first start; its cache lacks the memories with a secret."""
 
 from __future__ import annotations
 
@@ -54,12 +54,17 @@ def test_memories_with_a_secret_are_found_among_those_of_the_cache(
             assert [score for _, score in found] == pytest.approx([s for _, s in expected])
 
 
-def test_what_is_written_while_the_index_is_made_can_be_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_is_read_while_others_are_indexed_can_be_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_first: bool
 ) -> None:
-    home = agent_memory(tmp_path / "memory", {"a": ["tea in the morning"]})
-    library = Library.open([home], state=None)
+    """The first index is made, or a look at the stores has read what another then asks for."""
+    first, zebra = {"a": ["tea in the morning"]}, {"b": ["the zebra is late"]}
+    library = Library.open([agent_memory(tmp_path / "memory", first)], state=None)
     library.load()
+    if not is_first:
+        library.index()
+        agent_memory(tmp_path / "memory", first | zebra)
     is_indexing, goes_on = Event(), Event()
 
     def indexed_late(memory: Memory) -> IndexedDocument:
@@ -68,14 +73,22 @@ def test_what_is_written_while_the_index_is_made_can_be_found(
         return to_document(memory)
 
     monkeypatch.setattr(indexing, "to_document", indexed_late)
-    index = Thread(target=library.index)
+    found: list[int] = []
+
+    def look() -> None:
+        library.refresh()
+        if not is_first:
+            found.append(len(_find(library, "zebra")))
+
+    index = Thread(target=library.index if is_first else library.refresh)
     index.start()
     assert is_indexing.wait(60)
-    agent_memory(home, {"a": ["tea in the morning"], "b": ["the zebra is late"]})
-    refresh = Thread(target=library.refresh)
-    refresh.start()
-    refresh.join(0.3)  # it ends if it does not wait for the index
+    if is_first:
+        agent_memory(tmp_path / "memory", first | zebra)
+    other = Thread(target=look)
+    other.start()
+    other.join(0.3)  # it ends if it does not wait for the index
     goes_on.set()
     index.join()
-    refresh.join()
-    assert len(_find(library, "zebra")) == 1
+    other.join()
+    assert [len(_find(library, "zebra")), *found] == [1, *([] if is_first else [1])]
