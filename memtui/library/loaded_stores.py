@@ -47,6 +47,8 @@ class LoadedStores:
         self.caches = [StoreCache(s, home) for s, home in zip(stores, homes, strict=True)]
         self._table = SlotTable()
         self._revision = 0
+        self._has_reported = False
+        """From then on whoever shows the rows waits for reports, and gets one for every batch."""
         self._limit_uses: tuple[tuple[int, int], tuple[LimitUse, ...]] | None = None
         self.snapshot: Snapshot
         """The rows and store states as of now; replaced whole on every change."""
@@ -108,6 +110,7 @@ class LoadedStores:
                 self._publish_batch(cache, batch)
                 batch = []
                 published = time.monotonic()
+                self._has_reported = True
                 report(Progress(f"reading {_program(cache)}", number + 1, len(shards)))
                 shown = time.monotonic()
                 pauses = (
@@ -117,6 +120,8 @@ class LoadedStores:
                 )
                 due = shown + max(pauses)
         self._publish_batch(cache, batch)
+        if batch and self._has_reported:
+            report(Progress(f"reading {_program(cache)}", len(shards), len(shards)))
 
     def _publish_batch(self, cache: StoreCache, batch: list[tuple[Shard, Reading]]) -> None:
         if batch:
