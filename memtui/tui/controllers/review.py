@@ -107,7 +107,7 @@ class ReviewActions(WritingController):
 
     def note_change(self) -> None:
         """Scan again shortly after the memories have changed."""
-        if self._job is not None and not self._is_due:
+        if (self.queue is not None or self.is_scanning) and not self._is_due:
             self._is_due = True
             pause = min(LONGEST_RESCAN, self._seconds / RESCAN_SHARE)
             self._screen.set_timer(max(RESCAN_AFTER, pause), self._rescan)
