@@ -122,11 +122,9 @@ class ContextActions:
             self._job.stop()
 
     def is_stale(self, built: BuiltPack) -> bool:
-        """Whether the stores or what can be found in them have changed since a pack was built."""
+        """Whether the stores have changed since a pack was built."""
         library = self._screen.worker.library
-        return library is not None and (
-            library.snapshot.revision != built.revision or library.index_state is not built.index
-        )
+        return library is not None and library.searched.revision != built.revision
 
     # Changes
 
@@ -141,10 +139,6 @@ class ContextActions:
         if self._selection.subject is None and action_id not in ("undo", "redo"):
             return "this memory is not there any more"
         return self._refusal(action_id)
-
-    def act(self, action_id: str) -> None:
-        """Carry out an action of the browse screen."""
-        self._screen.action_act(action_id)
 
     # Out of the program
 
@@ -168,4 +162,4 @@ class ContextActions:
         name = f"context-{pack.recipe}-{screen.now().astimezone().date().isoformat()}.md"
         hint = "The exact text, then why each entry is in and what is left out."
         writers = {".md": lambda: text.escaped(format_markdown(pack))}
-        ask_file(screen.app, screen.worker.jobs, "Save as Markdown", name, writers, hint)
+        ask_file(screen.app, "Save as Markdown", name, writers, hint)
