@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from memtui.changes import Act, Change, Edit, Plan
+from memtui.changes import TEXTS, Act, Change, Edit, Plan
 from memtui.errors import Refused, UnreadableFile
+from memtui.files.locking import make_foreign_lock
 from memtui.files.reading import IS_EMPTY, decode, read_bytes
 from memtui.model import HIDDEN, Memory
 from memtui.stores import accesses, plans
@@ -54,6 +55,8 @@ class FileStore(Store):
     has_no_times: ClassVar[bool] = False
     """Whether its memories have no times of their own, so that their files' are taken. Where some
     have, the file's time is that of the newest of them."""
+    locked_files: Collection[str] = ()
+    """Names of the files beside which the program locks a `NAME.lock` while it writes them."""
     rescans = False
     """Whether the stamp of a shard depends on other files too, so that `look_again` must scan."""
 
@@ -204,6 +207,9 @@ class FileStore(Store):
         """Make the edits. Raises Conflict or SaveError."""
         from memtui.files.save_transaction import commit
 
+        for path in {edit.path for edit in edits if edit.kind in TEXTS}:
+            if os.path.basename(path) in self.locked_files:
+                make_foreign_lock(Path(path))
         commit(edits, recorder, self.check_written)
         return None
 

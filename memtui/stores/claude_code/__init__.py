@@ -39,6 +39,7 @@ from memtui.stores.scanning import (
     read_place_facts,
     read_small,
 )
+from memtui.stores.values import members_of
 
 INDEX = "MEMORY.md"
 SUFFIX = ".md"
@@ -296,8 +297,7 @@ class ProjectPaths:
         return self.of(slug) or self._former("paths", slug)
 
     def _former(self, fact: str, slug: str) -> str:
-        known = read_place_facts(self._root).get(fact)
-        former = known.get(slug) if isinstance(known, dict) else None
+        former = members_of(read_place_facts(self._root).get(fact)).get(slug)
         return former if isinstance(former, str) and former.isprintable() else ""
 
     def entity(self, slug: str) -> str:

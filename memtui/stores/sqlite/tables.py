@@ -170,17 +170,23 @@ class Table(Struct, frozen=True):
         )
 
 
+def table_names(connection: sqlite3.Connection) -> set[str]:
+    """The tables of a database, without its views. Raises sqlite3.Error."""
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return {str(name) for (name,) in found}
+
+
 def columns_of(connection: sqlite3.Connection, tables: Sequence[str]) -> dict[str, frozenset[str]]:
     """The columns of those of these tables that exist. Raises sqlite3.Error."""
-    found = {}
-    for table in tables:
+    found, existing = {}, table_names(connection)
+    for table in filter(existing.__contains__, tables):
         rows = connection.execute(f"PRAGMA table_xinfo({table})").fetchall()
-        if any(row[6] in _GENERATED for row in rows):
-            raise sqlite3.DatabaseError(
-                f"{table} has a generated column: computing it may take any time"
-            )
-        if rows:
-            found[table] = frozenset(str(row[1]) for row in rows)
+        for row in rows:
+            if row[6] in _GENERATED:
+                raise sqlite3.DatabaseError(
+                    f"{table}.{row[1]} is a generated column: computing it may take any time"
+                )
+        found[table] = frozenset(str(row[1]) for row in rows)
     return found
 
 
