@@ -2,6 +2,9 @@
 
 python -m tests.walks read   one fact from disk to a row of the list
 python -m tests.walks edit   `e`, one letter, `ctrl+s`: to the bytes on disk
+
+It prints where the walk ends; the functions after it are what the program then does by itself:
+other panes, links, the review, backups.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ from pathlib import Path
 from types import FrameType
 
 import memtui
-from tests.tui.stage import fact, stage, write_store
+from memtui.library import Library
+from tests.tui.stage import PAUSE, fact, stage, write_store
 
 PACKAGE = str(Path(memtui.__file__).parent) + "/"
 FACTS = {"people/alice": [fact(1, "Alice prefers tea in the morning", "2026-03-02", "person")]}
@@ -37,34 +41,54 @@ class Trace:
             self.entered[key] = self.entered.get(key, 0) + 1
 
 
-async def walk(name: str, trace: Trace) -> None:
+async def walk(name: str, trace: Trace) -> int:
+    """Take a walk; return how many functions had been entered when it was at its end.
+
+    What the program does afterwards by itself is traced too, until nothing is left to do.
+    """
     with tempfile.TemporaryDirectory(prefix="memtui-walk-") as folder:
-        store = write_store(Path(folder), FACTS)
+        root, state = write_store(Path(folder), FACTS), Path(folder) / "state"
         trace.is_on = name == "read"
-        async with stage(store, state=Path(folder) / "state") as on:
-            await on.still()
-            trace.is_on = name == "edit"
+        async with stage(
+            root, state=state, open_library=lambda: Library.open([root], cache=None, state=state)
+        ) as on:
             if name == "edit":
+                await on.ready()
+                await on.still()
+                trace.is_on = True
                 await on.press("e")
                 await on.type("x")
                 await on.sees("items.json")
-                await on.press("ctrl+s")
-                await on.still()
+                await on.handle("ctrl+s")
+            changed = next(root.rglob("items.json"))
+            before, wanted = changed.read_bytes(), FACTS["people/alice"][0]["content"]
+            while changed.read_bytes() == before if name == "edit" else wanted not in on.text():
+                await asyncio.sleep(PAUSE)
+                on.app.screen._on_timer_update()
+            count = len(trace.entered)
+            await on.ready()
+            await on.still()
             trace.is_on = False
+    return count
 
 
 def main() -> None:
     trace = Trace()
     sys.setprofile(trace)
     threading.setprofile(trace)
-    asyncio.run(walk(sys.argv[1], trace))
+    count = asyncio.run(walk(sys.argv[1], trace))
     sys.setprofile(None)
-    for (module, function), times in trace.entered.items():
+    for number, ((module, function), times) in enumerate(trace.entered.items()):
+        if number == count:
+            print("-- the walk ends here; what the program does afterwards by itself:")
         print(f"{times:>7}  {module}  {function}")
-    modules = {module for module, _ in trace.entered}
-    screen = [module for module, _ in trace.entered if module.startswith("tui/")]
-    print(f"{len(modules)} modules, {len(trace.entered)} functions; the screen has", end=" ")
-    print(f"{len(set(screen))} and {len(screen)} of them")
+    for what, entered in (("walk", [*trace.entered][:count]), ("all", [*trace.entered])):
+        modules = [module for module, _ in entered]
+        screen = [module for module in modules if module.startswith("tui/")]
+        print(
+            f"{what}: {len(set(modules))} modules, {len(entered)} functions; "
+            f"the screen has {len(set(screen))} and {len(screen)} of them"
+        )
 
 
 if __name__ == "__main__":

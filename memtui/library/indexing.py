@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memtui.library.snapshot import Rows
+from memtui.library.snapshot import Rows, Snapshot
 from memtui.library.store_cache import StoreCache
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Report, never
@@ -44,29 +44,25 @@ class IndexState(Struct, frozen=True):
     """The cached segment of each store."""
     overlays: tuple[Segment, ...] = ()
     """Segments of rows that are newer than the cache."""
-    is_ready: bool = False
+    snapshot: Snapshot | None = None
+    """The newest whose rows are all indexed; None until one is."""
 
     @property
     def segments(self) -> tuple[Segment, ...]:
         return self.bases + self.overlays
 
-    def covering(self, row_at: Callable[[int], Memory], alive: Mask) -> IndexState:
-        """Return this state with an overlay of the rows it lacks; dead rows are not indexed.
-
-        Args:
-            row_at: Gives the row in a slot.
-            alive: Of each slot whether its row is alive.
-        """
+    def covering(self, snapshot: Snapshot) -> IndexState:
+        """Return this state with an overlay of the rows it lacks; dead rows are not indexed."""
         overlays = list(self.overlays) if len(self.overlays) < MAX_OVERLAYS else []
-        missing = alive.copy()
+        missing = snapshot.columns.alive.copy()
         for segment in (*self.bases, *overlays):
             covered = missing[segment.first : segment.first + segment.count]
             covered &= ~segment.holds[: len(covered)]
         slots = missing.nonzero()[0]
         if len(slots):
-            built = postings.build(map(to_document, map(row_at, slots.tolist())))
+            built = postings.build(map(to_document, snapshot.take(slots).values()))
             overlays.append(postings.spread(built, slots))
-        return replace(self, overlays=tuple(overlays), is_ready=True)
+        return replace(self, overlays=tuple(overlays), snapshot=snapshot)
 
 
 PROVISIONAL_BATCH = 2_048
@@ -113,7 +109,7 @@ class Index:
     def __init__(self) -> None:
         self.state = IndexState()
         self.provisional = ProvisionalIndex()
-        """Searched until the state is ready."""
+        """Searched until the state has a snapshot."""
         self._lock = Lock()
         self.exact = ExactIndex()
 
@@ -150,10 +146,10 @@ class Index:
             with self._lock:
                 self.state = replace(self.state, bases=(*self.state.bases, base))
 
-    def extend_to(self, rows: Rows, alive: Mask) -> None:
+    def extend_to(self, snapshot: Snapshot) -> None:
         """Index the rows that no segment covers; meant for few rows beside the bases."""
         with self._lock:
-            self.state = self.state.covering(rows.__getitem__, alive)
+            self.state = self.state.covering(snapshot)
             self.provisional = ProvisionalIndex()
 
     def share(self, state: IndexState) -> None:

@@ -133,9 +133,9 @@ class PastLibrary(Library):
         self.queried = QueriedStores((), self.now)  # they answer of the present
         self.loaded = PastStores(library.loaded, snapshot)
         self._links = StoreLinks(self.loaded, library.state_folder, is_past=True)
-        if library.index_state.is_ready:
+        if library.index_state.snapshot is not None:
             self._index.share(library.index_state)
-            self._index.extend_to(snapshot.rows, snapshot.columns.alive)
+            self._index.extend_to(snapshot)
 
     def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Do nothing: the past does not change."""

@@ -128,6 +128,11 @@ class LibraryReader:
         """The rows and store states as of now; immutable, replaced whole on every change."""
         return self.loaded.snapshot
 
+    @property
+    def searched(self) -> Snapshot:
+        """What searches answer from: `snapshot`, or the one before until this one is indexed."""
+        return self._index.state.snapshot or self.snapshot
+
     def store(self, label: str) -> WritableStore:
         """Return the open store with this label. Raises Refused."""
         for store in self.stores:
@@ -154,6 +159,7 @@ class LibraryReader:
             cancelled: asked between shards; what was loaded until then stays.
         """
         self.loaded.load(report, cancelled)
+        self._update_index(changed=True)
 
     def refresh(self) -> bool:
         """Rescan the stores and read what changed; return whether any memory may have changed."""
@@ -175,14 +181,14 @@ class LibraryReader:
         return self._update_index(self.loaded.refresh_files(paths))
 
     def _update_index(self, changed: bool) -> bool:
-        if changed and self._index.state.is_ready:
+        if changed and self._index.state.snapshot is not None:
             self._cover_rows()
         return changed
 
     def _cover_rows(self) -> None:
         with self._updating:
             snapshot = self.snapshot
-            self._index.extend_to(snapshot.rows, snapshot.columns.alive)
+            self._index.extend_to(snapshot)
             self.semantic.extend_to(snapshot.rows)
 
     def _load_vectors(self) -> None:
@@ -389,14 +395,14 @@ class LibraryReader:
         return finding.similar(slot, scope, cosines, limit, cancelled)
 
     def _searchable(self) -> Searchable:
-        index = self._index.state  # first: it may know fewer rows than there are, never more
-        snapshot = self.snapshot
+        index = self._index.state
+        snapshot = index.snapshot or self.snapshot
         return Searchable(
             rows=snapshot.rows,
             columns=snapshot.columns,
             slot_of=snapshot.slot_of,
             segments=index.segments,
-            is_indexed=index.is_ready,
+            is_indexed=index.snapshot is not None,
             provisional=self._index.provisional,
             exact=lambda term: self._index.exact.search(
                 term, snapshot.slot_of, snapshot.columns.alive

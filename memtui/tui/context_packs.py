@@ -24,7 +24,6 @@ from memtui.context import (
     task_query,
 )
 from memtui.library import Library, SearchResult
-from memtui.library.indexing import IndexState
 from memtui.library.store_names import StoreNames
 from memtui.model import Memory
 from memtui.progress import Cancelled
@@ -62,9 +61,7 @@ class BuiltPack(Struct, frozen=True):
     other: Pack | None
     """By the other recipe, within the same budget."""
     revision: int
-    """Revision of the library's snapshot that it was built from."""
-    index: IndexState
-    """The index that was searched: after a change it knows the new rows a little later."""
+    """Revision of the snapshot that was searched for it."""
     types: Mapping[str, int]
     """The types of all memories in use, with their number."""
     projects: Mapping[str, tuple[str, ...]]
@@ -119,7 +116,7 @@ def build_requested(
     `former`: the last answer, whose draft may still hold. Raises Cancelled, and Refused where there
     is no such recipe.
     """
-    index, revision = library.index_state, library.snapshot.revision
+    revision = library.searched.revision
     if library.queried:
         library = library.hold(task_query(request.task), cancelled=job.is_cancelled)
     source = _CancellableSource(library, job)
@@ -137,7 +134,7 @@ def build_requested(
             remarks=library.unheld,
         )
 
-    if former is not None and former.revision == revision and former.index is index:
+    if former is not None and former.revision == revision:
         types, projects = former.types, former.projects
         is_same = _unbudgeted(former.request) == _unbudgeted(request)
         chosen = former.draft if is_same else choose(request.recipe)
@@ -149,7 +146,7 @@ def build_requested(
     if job.is_cancelled():
         raise Cancelled("stopped; nothing was built")
     pack, unlimited = chosen.pack(request.budget), chosen.fit(None)
-    return BuiltPack(request, pack, unlimited, chosen, other, revision, index, types, projects)
+    return BuiltPack(request, pack, unlimited, chosen, other, revision, types, projects)
 
 
 def _unbudgeted(request: PackRequest) -> PackRequest:

@@ -122,11 +122,9 @@ class ContextActions:
             self._job.stop()
 
     def is_stale(self, built: BuiltPack) -> bool:
-        """Whether the stores or what can be found in them have changed since a pack was built."""
+        """Whether the stores have changed since a pack was built."""
         library = self._screen.worker.library
-        return library is not None and (
-            library.snapshot.revision != built.revision or library.index_state is not built.index
-        )
+        return library is not None and library.searched.revision != built.revision
 
     # Changes
 
