@@ -669,8 +669,7 @@ def convert_to_text(
 ) -> ConvertedMemory:
     """A memory of another format as one text of this entity.
 
-    `changes` as in `lost_names`; `more`: further fields of the ADD, of which a `type` is kept by
-    the format itself.
+    `changes` as in `importing.converted`; `more`: further fields of the ADD.
     """
     fields = {
         "id": memory.id,
@@ -691,9 +690,7 @@ def convert_to_text(
         (memory.status == "deleted", "status deleted (becomes retired)"),
         importing.kind_change(memory, "fact"),
     )
-    names = ["confidence", "source", "supersedes", "superseded_by", "links"]
-    names += [] if "type" in more else ["type"]
-    return ConvertedMemory(fields, importing.lost_names(memory, changes, *names))
+    return importing.converted(memory, fields, changes)
 
 
 # ---- ids of texts -------------------------------------------------------------------------------

@@ -262,6 +262,4 @@ def convert(memory: Memory) -> ConvertedMemory:
         (memory.status in _STATUS, f"status {memory.status} (becomes {fields['status']})"),
         (True, "importance (follows from age and uses)"),
     )
-    return ConvertedMemory(
-        fields, importing.lost_names(memory, changes, "updated", "confidence", "source")
-    )
+    return importing.converted(memory, fields, changes)

@@ -481,6 +481,4 @@ def convert(memory: Memory) -> ConvertedMemory:
         (memory.type not in ("", fields["type"]), f"type (becomes {fields['type']})"),
         (memory.status == "proposed", "status proposed (becomes active)"),
     )
-    return ConvertedMemory(
-        fields, importing.lost_names(memory, changes, "updated", "confidence", "source")
-    )
+    return importing.converted(memory, fields, changes)

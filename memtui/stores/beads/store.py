@@ -507,8 +507,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         (is_other, f"status {memory.status} (becomes {_becomes(memory.status)})"),
         importing.kind_change(memory, "fact"),
     ]
-    names = ("updated", "confidence", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, importing.lost_names(memory, changes, *names))
+    return importing.converted(memory, fields, changes)
 
 
 def _becomes(status: str) -> str:

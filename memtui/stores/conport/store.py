@@ -509,8 +509,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         importing.kind_change(memory, "fact"),
         (memory.importance != "high", "importance (decisions are high)"),
     ]
-    names = ("updated", "confidence", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, importing.lost_names(memory, changes, *names))
+    return importing.converted(memory, fields, changes)
 
 
 class ConPort(WritableTables):
