@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from memtui.changes import Act, Change, Edit, Kind, Plan
-from memtui.errors import Refused, StoreError
+from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.accesses import (
     MEMORIES,
@@ -41,22 +41,26 @@ from memtui.stores.engram.records import (
     upkeep_rules,
 )
 from memtui.stores.engram.row_writing import apply, number_of
-from memtui.stores.engram.rows import current_digest, find_row_statuses
+from memtui.stores.engram.rows import TABLES, find_row_statuses
 from memtui.stores.engram.schema import Schema, inspect
 from memtui.stores.engram.sync_log import DEFAULT_TARGET, UPSERT, is_complete
-from memtui.stores.format import DatabaseSupport, FormatSupport, TransferSupport
+from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.plans import SidecarEntry, plan_sidecar_act, planned_before, requested_link
 from memtui.stores.sidecar import entry_links
 from memtui.stores.sqlite.connection import (
-    copy_database,
     describe_error,
     read_or_raise,
     run_read,
 )
-from memtui.stores.sqlite.rebuild import alone_with, dump, rebuild
 from memtui.stores.sqlite.rows import text
-from memtui.stores.sqlite.tables import DatabaseStore, columns_of, holds_tables
-from memtui.stores.sqlite.writing import WritableDatabase
+from memtui.stores.sqlite.tables import (
+    DatabaseStore,
+    columns_of,
+    database_support,
+    existing_file,
+    holds_tables,
+)
+from memtui.stores.sqlite.writing import WritableDatabase, digest_of
 from memtui.stores.values import from_iso
 from memtui.text import counted
 
@@ -70,10 +74,7 @@ def is_engram(file: Path) -> bool:
 
 def open_store(root: Path, label: str) -> EngramStore:
     """Open the store at a detected root. Raises StoreError when there is no database."""
-    file = database_file(root)
-    if not file.is_file():
-        raise StoreError("there is no Engram database", where=str(file))
-    return EngramStore(root=root, label=label, file=file)
+    return EngramStore(root, label, existing_file(database_file(root)))
 
 
 @dataclass
@@ -245,23 +246,12 @@ class EngramStore(WritableDatabase):
         return Written(tuple(every), refs)
 
 
-def dump_store(root: Path) -> list[str]:
-    """The rows of the store at this root as JSON lines. Raises StoreError."""
-    return dump(database_file(root))
-
-
 SUPPORT = FormatSupport(
     open_store,
     transfer=TransferSupport(identity="sync_id", convert=convert),
     upkeep=upkeep_rules(),
-    database=DatabaseSupport(
-        DATABASE,
-        dump_store,
-        rebuild,
-        current_digest,
-        find_row_statuses,
-        alone_with,
-        copy_database,
+    database=database_support(
+        DATABASE, database_file, lambda name: digest_of(name, TABLES), find_row_statuses
     ),
 )
 

@@ -23,11 +23,10 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec import field as option
 
-from memtui.errors import StoreError
-from memtui.files.revert_detection import EditSequence, EditStatus
+from memtui.errors import MemtuiError, StoreError
 from memtui.model import Memory, Place
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
-from memtui.stores.format import DatabaseSupport
+from memtui.stores.format import WHOLE, DatabaseSupport, FindStatuses, rows_digest
 from memtui.stores.sqlite.connection import (
     SMALLEST_DATABASE,
     FileStamps,
@@ -324,20 +323,31 @@ def database_support(
     name: str,
     find: Callable[[Path], Path],
     row_digest: Callable[[str], str | None] = lambda _: None,
+    find_statuses: FindStatuses = lambda _: [],
 ) -> DatabaseSupport:
-    """What bundles need of a database: `name` of the file, and where it lies below a root."""
+    """What bundles need of a database.
 
-    def statuses(_: Sequence[EditSequence]) -> list[tuple[EditSequence, EditStatus]]:
-        return []
+    Args:
+        name: Of the file.
+        find: Where it lies below a root.
+        row_digest: As in `DatabaseSupport`, of single rows.
+        find_statuses: As in `DatabaseSupport`.
+    """
+
+    def digest_of(row: str) -> str | None:
+        if not row.endswith(WHOLE):
+            return row_digest(row)
+        file = Path(row.removesuffix(WHOLE))
+        try:
+            return rows_digest(dump(file)) if file.exists() else ""
+        except MemtuiError:
+            return None
+
+    def dump_store(root: Path) -> list[str]:
+        return dump(find(root))
 
     return DatabaseSupport(
-        name,
-        lambda root: dump(find(root)),
-        rebuild,
-        row_digest,
-        statuses,
-        alone_with,
-        copy_database,
+        name, dump_store, rebuild, digest_of, find_statuses, alone_with, copy_database
     )
 
 
