@@ -354,7 +354,7 @@ class AgentMemory(FileStore):
                     faults += record_faults
                 else:
                     summary = records.read_note(path, self.root)
-                    stated = records.entity_path(records.stated_type(summary.content), slug)
+                    stated = records.entity_path(records.stated_type(summary.body), slug)
                     entity = memories[0].entity if memories else stated
                     id = f"{shard.key}/{SUMMARY}"
                     memories.append(records.summary(summary, self.label, id, entity, slug))
