@@ -33,6 +33,7 @@ from memtui.stores.base import (
 from memtui.stores.importing import is_import
 from memtui.stores.scanning import (
     FoundShard,
+    LastRead,
     SidecarReader,
     as_unreadable,
     build_scan,
@@ -66,6 +67,8 @@ class FileStore(Store):
         self.now = now
         self.sidecar = SidecarReader(root)
         self.accesses = self.access_file()
+        self.last: LastRead[Any] = LastRead()
+        """What was read to plan the last change."""
 
     # ---- implemented by a format --------------------------------------------------------------
 

@@ -7,7 +7,7 @@ again. A note is a file: its text can be changed, or the file deleted.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -74,7 +74,6 @@ from memtui.stores.values import (
     content_of,
     from_iso,
     text_of,
-    utc_now,
     word_of,
 )
 
@@ -319,10 +318,7 @@ class AgentMemory(FileStore):
     context = FactContext
     rules = FactRules()
     """The program's own constants."""
-
-    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
-        super().__init__(root, label, now)
-        self.last: LastRead[FactFile] = LastRead()
+    last: LastRead[FactFile]
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """Each entity folder, each daily note, and MEMORY.md one level up."""

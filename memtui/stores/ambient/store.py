@@ -341,11 +341,11 @@ class Ambient(FileStore):
     context = EventContext
     rules = EventRules()
     """The program's own constants."""
+    last: LastRead[ProjectFiles]
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
         self._marked = 0
-        self.last: LastRead[ProjectFiles] = LastRead()
         self._names: dict[str, tuple[str, str]] = {}
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:

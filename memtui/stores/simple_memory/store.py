@@ -11,8 +11,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
@@ -59,7 +57,6 @@ from memtui.stores.values import (
     list_of,
     memory_name,
     text_of,
-    utc_now,
     whole_number,
 )
 
@@ -366,10 +363,7 @@ class SimpleMemoryStore(FileStore):
     acts = ACTS
     reads = ReadTime.OPENED  # the white paper has no program
     context = RecordContext
-
-    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
-        super().__init__(root, label, now)
-        self.last: LastRead[RecordFile] = LastRead()
+    last: LastRead[RecordFile]
 
     def find_shards(self) -> list[FoundShard]:
         """All files together: the records refer to each other across them."""
