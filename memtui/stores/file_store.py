@@ -197,14 +197,12 @@ class FileStore(Store):
             doing = None
         if plans.leads_to_other_store(change, memory, view):
             doing = None  # no format holds a link to another store: it lies in the sidecar
-        if doing is not None:
-            plan = doing(change, memory, context)
-            is_merge = change.act is Act.MERGE and plan.edits
-            return plans.with_moved_references(plan, memory, context) if is_merge else plan
-        native_tags = self.acts.native_tags(memory)
-        return plans.plan_sidecar_act(
-            change, context.sidecar_entry(memory), context.now, native_tags
-        )
+        plan = None if doing is None else doing(change, memory, context)
+        if plan is None:
+            native_tags, entry = self.acts.native_tags(memory), context.sidecar_entry(memory)
+            return plans.plan_sidecar_act(change, entry, context.now, native_tags)
+        is_merge = change.act is Act.MERGE and plan.edits
+        return plans.with_moved_references(plan, memory, context) if is_merge else plan
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits. Raises Conflict or SaveError."""

@@ -268,19 +268,17 @@ def _by_slug(change: Change, memory: Memory, context: FactContext) -> Change:
     return change
 
 
-def _link(change: Change, memory: Memory, context: FactContext) -> Plan:
+def _link(change: Change, memory: Memory, context: FactContext) -> Plan | None:
     """Make a link beside the fact, or end one; a fact's own edge becomes null, which the format
     reads as none, and is kept as ended in the sidecar."""
     change = _by_slug(change, memory, context)
-    edge, entry = edge_link(memory.extra.get("edge")), context.sidecar_entry(memory)
-    asked = plans.requested_link(change, memory)
+    edge, asked = edge_link(memory.extra.get("edge")), plans.requested_link(change, memory)
     if change.act is Act.LINK or edge is None or asked != (edge.relation, edge.target):
-        return plans.plan_sidecar_act(change, entry, context.now)
+        return None
     file = context.open(_slug_of(memory))
     edits = file.items.put(file.record(memory.id), {"edge": None})
-    return plans.plan_one(
-        change, memory, (*edits, *plans.ended_link_edits(change, entry, context.now))
-    )
+    ended = plans.ended_link_edits(change, context.sidecar_entry(memory), context.now)
+    return plans.plan_one(change, memory, (*edits, *ended))
 
 
 ACTS = plans.ActionSupport(

@@ -86,14 +86,15 @@ class Schema(Struct, frozen=True):
 
 def inspect(connection: sqlite3.Connection) -> Schema:
     """Read the schema of an open database. Raises sqlite3.Error."""
-    tables = columns_of(connection, _TABLES)
+    names = table_names(connection)
+    tables = columns_of(connection, filter(names.__contains__, _TABLES))
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     newer = f"written by a newer Engram (schema version {version}, memtui knows {NEWEST_VERSION})"
     refusal = (
         newer * (version > NEWEST_VERSION)
         or _describe_older(tables)
         or _describe_unknown(connection, tables)
-        or _search_index(connection)
+        or _search_index(connection, names)
     )
     return Schema(tables, version, refusal)
 
@@ -157,9 +158,9 @@ def _computing_functions(
     return (called & known) - _KNOWN_FUNCTIONS
 
 
-def _search_index(connection: sqlite3.Connection) -> str:
+def _search_index(connection: sqlite3.Connection, names: set[str]) -> str:
     """Why the full-text index cannot be updated: missing, or this SQLite has no FTS5."""
-    if "observations_fts" not in table_names(connection):
+    if "observations_fts" not in names:
         return "its full-text index is missing (run engram once)"
     question = "SELECT rowid FROM observations_fts WHERE observations_fts MATCH 'memtui' LIMIT 1"
     try:

@@ -166,7 +166,7 @@ def _delete(change: Change, memory: Memory, context: ListContext) -> Plan:
     return Plan((change,), edits, Outcome.DONE, reason, refs)
 
 
-def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
+def _link(change: Change, memory: Memory, context: ListContext) -> Plan | None:
     """Plan a relation if it leads to an entity of the graph; else a link in the sidecar."""
     file = _graph(memory, context)
     relation, target = plans.requested_link(change, memory)
@@ -185,7 +185,7 @@ def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
         ended = plans.ended_link_edits(change, context.sidecar_entry(memory), context.now)
         edits = (*file.edit(after), *ended)
     else:
-        return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+        return None
     plan = plans.plan_one(change, memory, edits)
     notes = context.other_refs(file, after) if edits else ()
     refs = tuple(dict.fromkeys((*_entity_refs(memory, context), *notes)))

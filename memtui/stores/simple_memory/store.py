@@ -269,7 +269,7 @@ def _merged_values(
     return values
 
 
-def _link(change: Change, memory: Memory, context: RecordContext) -> Plan:
+def _link(change: Change, memory: Memory, context: RecordContext) -> Plan | None:
     """Plan LINK and UNLINK in the record's own lists, or beside it where it has no such list."""
     target = context.target(memory)
     relation, other = plans.requested_link(change, memory)
@@ -282,7 +282,7 @@ def _link(change: Change, memory: Memory, context: RecordContext) -> Plan:
     left = [known for known in list_of(old) if not _is_same_link(known, item)]
     is_there = len(left) < len(list_of(old))
     if not isinstance(old, list) or (change.act is Act.UNLINK and not is_there):
-        return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+        return None
     if change.act is Act.LINK:
         return plans.plan_one(change, memory, () if is_there else target.put(**{key: [*old, item]}))
     ended = plans.ended_link_edits(change, context.sidecar_entry(memory), context.now)

@@ -175,17 +175,18 @@ def table_names(connection: sqlite3.Connection) -> set[str]:
     return {str(name) for (name,) in found}
 
 
-def columns_of(connection: sqlite3.Connection, tables: Sequence[str]) -> dict[str, frozenset[str]]:
+def columns_of(connection: sqlite3.Connection, tables: Iterable[str]) -> dict[str, frozenset[str]]:
     """The columns of those of these tables that exist. Raises sqlite3.Error."""
-    found, existing = {}, table_names(connection)
-    for table in filter(existing.__contains__, tables):
+    found = {}
+    for table in tables:
         rows = connection.execute(f"PRAGMA table_xinfo({table})").fetchall()
         for row in rows:
             if row[6] in _GENERATED:
                 raise sqlite3.DatabaseError(
                     f"{table}.{row[1]} is a generated column: computing it may take any time"
                 )
-        found[table] = frozenset(str(row[1]) for row in rows)
+        if rows:
+            found[table] = frozenset(str(row[1]) for row in rows)
     return found
 
 
