@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -14,7 +15,7 @@ from memtui.cli.store_selection import load_settings, open_library
 from memtui.errors import Refused
 from memtui.mcp.client_configs import CLIENTS, TOKEN_VARIABLE, address_of
 
-_OF_EXTRA = frozenset({"mcp", "mcp_types", "pydantic", "typing_extensions", "uvicorn"})
+_OF_EXTRA = ("mcp", "mcp_types", "pydantic", "typing_extensions", "uvicorn")
 
 
 @command
@@ -66,14 +67,12 @@ def mcp(
         else:
             print(client.stdio(command))
         return
-    try:
-        from memtui.mcp.http_server import serve_http
-        from memtui.mcp.server import AgentServer, serve_stdio
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _OF_EXTRA:
-            raise
-        raise Refused("memtui mcp needs .[mcp]", do='pip install ".[mcp]"') from error
-    library = open_library(stores or [str(Path.cwd())])
+    if not all(map(find_spec, _OF_EXTRA)):
+        raise Refused("memtui mcp needs .[mcp]", do='pip install ".[mcp]"')
+    library = open_library(stores or [str(Path.cwd())])  # before the SDK, which takes a second
+    from memtui.mcp.http_server import serve_http
+    from memtui.mcp.server import AgentServer, serve_stdio
+
     agents = AgentServer(library, load_settings(), may_write=write, profile=profile or "")
     if http:
         serve_http(agents, port, _announce)

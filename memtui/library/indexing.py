@@ -123,7 +123,7 @@ class Index:
             return
         if slots != sorted(slots):  # rows that were read again lie behind later ones
             return
-        segment = segment_files.load_segment(folder, folder.name)
+        segment = segment_files.load_segment(folder)
         if segment is None:
             if len(slots) > BUILT_IN_PROCESS:
                 what = f"indexing {cache.store.label}"
@@ -133,12 +133,12 @@ class Index:
                     lambda progress: report(progress._replace(what=what)),
                     cancelled,
                 )
-                segment = segment_files.load_segment(folder, folder.name)
+                segment = segment_files.load_segment(folder)
             if segment is None and not cancelled():
                 documents = map(to_document, map(rows.__getitem__, slots))
                 segment = postings.build(documents, cancelled=cancelled)
                 try:
-                    segment_files.save_segment(segment, folder, folder.name)
+                    segment_files.save_segment(segment, folder)
                 except OSError as error:
                     log.warning("the index in %s cannot be saved: %s", folder, error)
         if segment is not None and segment.count == len(slots):

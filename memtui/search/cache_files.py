@@ -9,13 +9,15 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from memtui.sealed_lines import seal, unseal
 
 _CHUNK_BYTES = 1 << 18
 """Read and summed at a time: it stays in the processor's cache."""
@@ -42,10 +44,46 @@ def write_text(path: Path, text: str) -> None:
         file.write(text.encode("ascii"))
 
 
-def save_array(path: Path, values: NDArray[Any]) -> None:
-    """Write the array `values` into the file `path` in numpy's format. Raises OSError."""
+def save_arrays(path: Path, arrays: Iterable[NDArray[Any]]) -> None:
+    """Write arrays into the file `path`, one after the other in numpy's format. Raises OSError."""
     with create(path) as file:
-        np.save(file, values, allow_pickle=False)
+        for values in arrays:
+            np.save(file, values, allow_pickle=False)
+
+
+def seal_files(header: Path, files: Iterable[str], about: Mapping[str, Any]) -> None:
+    """Write a header that makes files of its folder valid, with the checksum of each.
+
+    Args:
+        header: Its path; a file that is there is replaced at once.
+        files: Names of the files, which are complete.
+        about: What else it says; the versions with which it must be read among that.
+
+    Raises:
+        OSError: It could not be written; the files then belong to no header.
+    """
+    sums = {name: checksum(header.parent / name) for name in files}
+    draft = header.with_name(f"{header.name}.{os.getpid()}")
+    with create(draft) as stream:
+        stream.write(seal({**about, "sums": sums}))
+    draft.replace(header)
+
+
+def read_header(header: Path, versions: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what `seal_files` wrote, and compare the files with their checksums.
+
+    Raises:
+        FileNotFoundError: There is none.
+        ValueError: It is damaged, or a file is, or it was written with other versions.
+        OSError: A file cannot be read.
+    """
+    found: dict[str, Any] = unseal(header.read_bytes())
+    if {name: found.get(name) for name in versions} != versions:
+        raise ValueError("written by another version")
+    for name, expected in found["sums"].items():
+        if checksum(header.parent / name) != expected:
+            raise ValueError(f"{name} is damaged")
+    return found
 
 
 def untrusted_reason(folder: Path) -> str:
@@ -68,27 +106,20 @@ def _entries(folder: Path) -> Iterator[Path]:
     return (Path(entry.path) for entry in os.scandir(folder))
 
 
-def sum_bytes(data: bytes | memoryview) -> int:
-    """Return the sum of the 64-bit words in a contiguous buffer.
-
-    It detects damage, not forgery, and ten times as fast as a CRC-32.
-    """
-    if not (view := memoryview(data)).nbytes:
-        return 0
-    octets = view.cast("B")
-    words, rest = divmod(len(octets), _WORD_BYTES)
-    total = int(np.frombuffer(octets, np.uint64, words).sum())
-    return (total + int.from_bytes(octets[len(octets) - rest :], "little")) & _WORD_MASK
-
-
 def checksum(file: Path) -> str:
-    """Return size and sum of a file, which detect damage, not forgery. Raises OSError."""
+    """Return size and sum of a file, which detect damage, not forgery. Raises OSError.
+
+    The sum of 64-bit words is ten times as fast as a CRC-32.
+    """
     total, size = 0, 0
     piece = memoryview(bytearray(_CHUNK_BYTES))
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with open(descriptor, "rb", buffering=0) as stream:
         while count := stream.readinto(piece):
-            total = (total * _ORDER + sum_bytes(piece[:count])) & _WORD_MASK
+            words, rest = divmod(count, _WORD_BYTES)
+            found = int(np.frombuffer(piece, np.uint64, words).sum())
+            found += int.from_bytes(piece[count - rest : count], "little")
+            total = (total * _ORDER + found) & _WORD_MASK
             size += count
     return f"{size}:{total:016x}"
 

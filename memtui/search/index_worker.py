@@ -117,7 +117,7 @@ def make_arrays(generation: Path, report: Report) -> None:
                 report(Progress("indexing", at, total))
             yield documents.to_document(rows[at])
 
-    segment_files.save_segment(postings.build(read()), generation, generation.name)
+    segment_files.save_segment(postings.build(read()), generation)
 
 
 def make_whoosh(generation: Path, report: Report) -> None:

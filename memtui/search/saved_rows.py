@@ -29,7 +29,6 @@ from msgspec.structs import asdict, replace
 
 from memtui import __version__
 from memtui.model import Link, Memory, Place, from_record, to_record
-from memtui.sealed_lines import seal, unseal
 from memtui.search import cache_files
 from memtui.search.columns import ARRAYS, VOCABULARY_OF, Columns
 from memtui.stores.base import Unreadable
@@ -40,6 +39,7 @@ log = logging.getLogger(__name__)
 FORMAT_VERSION = 14
 """Incremented when the files or the meaning of a row change."""
 
+_VERSIONS = {"form": FORMAT_VERSION, "memtui": __version__}
 _HEADER, _ROWS, _COLUMNS = "header.json", "rows.jsonl", "columns.npy"
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Memory).decode
@@ -134,17 +134,14 @@ def save(
             stream.writelines(map(encode_row, rows))
         names = _save_columns(folder / _COLUMNS, columns)
         header = {
-            "form": FORMAT_VERSION,
-            "memtui": __version__,
-            "sums": {file: cache_files.checksum(folder / file) for file in (_ROWS, _COLUMNS)},
+            **_VERSIONS,
             "names": names,
             "shards": [
                 (*shard[:3], [asdict(item) for item in shard.unreadable], shard.is_whole)
                 for shard in shards
             ],
         }
-        with cache_files.create(folder / _HEADER) as stream:
-            stream.write(seal(header))
+        cache_files.seal_files(folder / _HEADER, (_ROWS, _COLUMNS), header)
         cache_files.write_text(pointer, name)
         pointer.replace(home / "CURRENT")
     except BaseException:  # on a full disk, what each attempt leaves would add up
@@ -163,14 +160,9 @@ def _save_columns(path: Path, columns: Columns) -> dict[str, Sequence[str]]:
     columns = replace(columns, place=np.arange(len(columns), dtype=np.float64))
     tagged = columns.tags.values()
     ends = np.cumsum([len(slots) for slots in tagged], dtype=np.int64)
-    with cache_files.create(path) as stream:
-        for array in (
-            *(getattr(columns, name) for name in ARRAYS),
-            columns.also,
-            ends,
-            np.concatenate([*tagged, ends[:0]]),
-        ):
-            np.save(stream, array, allow_pickle=False)
+    arrays = (getattr(columns, name) for name in ARRAYS)
+    further = (columns.also, ends, np.concatenate([*tagged, ends[:0]]))
+    cache_files.save_arrays(path, (*arrays, *further))
     names = {name: getattr(columns, name) for name in VOCABULARY_OF.values()}
     return {**names, "tags": list(columns.tags)}
 
@@ -196,7 +188,7 @@ def load(home: Path) -> Generation | None:
     """Return the current generation; None if there is none that can be trusted."""
     try:
         folder = home / (home / "CURRENT").read_text(encoding="ascii").strip()
-        header = _read_header(folder)
+        header = cache_files.read_header(folder / _HEADER, _VERSIONS)
         rows = _read_rows(folder)
         shards = [
             SavedShard(
@@ -218,18 +210,8 @@ def load(home: Path) -> Generation | None:
 
 def load_rows(folder: Path) -> list[Memory]:
     """Return the rows of one generation. Raises almost anything when its files are damaged."""
-    _read_header(folder)
+    cache_files.read_header(folder / _HEADER, _VERSIONS)
     return _read_rows(folder)
-
-
-def _read_header(folder: Path) -> dict[str, Any]:
-    header: dict[str, Any] = unseal((folder / _HEADER).read_bytes())
-    if (header["form"], header["memtui"]) != (FORMAT_VERSION, __version__):
-        raise ValueError("written by another version")
-    for name, expected in header["sums"].items():
-        if cache_files.checksum(folder / name) != expected:
-            raise ValueError(f"{name} is damaged")
-    return header
 
 
 def _read_rows(folder: Path) -> list[Memory]:

@@ -182,7 +182,7 @@ def create_files(
 
     header = VectorsHeader(FORMAT_VERSION, model, size, secrets.token_hex(6), counted)
     if counts is not None:
-        cache_files.save_array(_file(home, header, "npy"), counts)
+        cache_files.save_arrays(_file(home, header, "npy"), [counts])
     for ending in ("f16", "keys"):
         _file(home, header, ending).touch(mode=0o600)
     if initial is not None:

@@ -126,10 +126,10 @@ class Memtui:
         self.size = 0
 
     def build(self, documents: Sequence[IndexedDocument]) -> None:
-        segment_files.save_segment(postings.build(documents), self.folder, "x")
+        segment_files.save_segment(postings.build(documents), self.folder)
 
     def open(self) -> None:
-        loaded = segment_files.load_segment(self.folder, "x")
+        loaded = segment_files.load_segment(self.folder)
         assert loaded is not None
         self.segments, self.size = [loaded], loaded.count
 

@@ -98,10 +98,10 @@ def run(count: int) -> None:
     print(f"  build            {timed(lambda: made.append(postings.build(documents))):8.0f} ms")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        print(f"  save             {timed(lambda: save_segment(made[0], folder, 'x')):8.0f} ms")
+        print(f"  save             {timed(lambda: save_segment(made[0], folder)):8.0f} ms")
         size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
         loaded: list[postings.Segment] = []
-        load = timed(lambda: loaded.extend(filter(None, [load_segment(folder, "x")])))
+        load = timed(lambda: loaded.extend(filter(None, [load_segment(folder)])))
         segment = loaded[0]
         print(f"  load             {load:8.0f} ms   {size:.1f} MB on disk")
         print(f"  words            {len(segment.terms):8,}      postings {len(segment.ids):,}")

@@ -30,7 +30,6 @@ MAY_WRITE = {
     "library/former_versions.py",  # the same
     "search/cache_files.py",  # from here on: the cache
     "search/saved_rows.py",
-    "search/segment_files.py",
     "search/session_index.py",
     "search/vectors.py",
     "search/whoosh_index.py",

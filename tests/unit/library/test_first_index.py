@@ -42,7 +42,7 @@ def test_memories_with_a_secret_are_found_among_those_of_the_cache(
     for _ in ("cold", "warm"):
         library = open_indexed(tmp_path / "cache")
         (folder,) = (tmp_path / "cache" / "stores").glob("*/*/")
-        segment = segment_files.load_segment(folder, folder.name)
+        segment = segment_files.load_segment(folder)
         assert segment is not None
         assert segment.count == len(facts) - len(planted)
         for text in QUERIES:

@@ -42,7 +42,7 @@ def test_arrays_are_made_and_progress_is_told(tmp_path: Path) -> None:
         "arrays", folder, lambda progress: told.append((progress.done, progress.total))
     )
     assert (0, 40) in told
-    segment = segment_files.load_segment(folder, folder.name)
+    segment = segment_files.load_segment(folder)
     assert segment is not None
     assert segment.count == 40
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memtui.progress import Cancelled
 from memtui.sealed_lines import seal, unseal
-from memtui.search import postings, segment_files
+from memtui.search import cache_files, postings, segment_files
 from memtui.search.array_types import sort_unique
 from memtui.search.documents import IndexedDocument
 from memtui.search.postings import Segment
@@ -62,8 +62,8 @@ def test_very_frequent_words_do_not_overflow() -> None:
 @pytest.mark.parametrize("documents", [DOCUMENTS, [], [IndexedDocument("s:1")]])
 def test_saved_and_loaded(tmp_path: Path, documents: list[IndexedDocument]) -> None:
     segment = postings.build(documents)
-    segment_files.save_segment(segment, tmp_path, "stamp")
-    loaded = segment_files.load_segment(tmp_path, "stamp")
+    segment_files.save_segment(segment, tmp_path)
+    loaded = segment_files.load_segment(tmp_path)
     assert loaded is not None
     assert same(segment, loaded)
     assert loaded.first == 0
@@ -71,22 +71,21 @@ def test_saved_and_loaded(tmp_path: Path, documents: list[IndexedDocument]) -> N
     assert same(segment, loaded)
 
 
-def test_another_stamp_or_version_is_not_loaded(tmp_path: Path) -> None:
-    segment_files.save_segment(postings.build(DOCUMENTS), tmp_path, "stamp")
-    assert segment_files.load_segment(tmp_path, "other") is None
+def test_another_version_is_not_loaded(tmp_path: Path) -> None:
+    segment_files.save_segment(postings.build(DOCUMENTS), tmp_path)
     head = tmp_path / "segment.json"
     head.write_bytes(seal({**unseal(head.read_bytes()), "analysis": -1}))
-    assert segment_files.load_segment(tmp_path, "stamp") is None
+    assert segment_files.load_segment(tmp_path) is None
 
 
 def test_nothing_there(tmp_path: Path) -> None:
-    assert segment_files.load_segment(tmp_path, "stamp") is None
+    assert segment_files.load_segment(tmp_path) is None
 
 
 @pytest.mark.slow
 def test_damage_is_noticed(tmp_path: Path) -> None:
     segment = postings.build(DOCUMENTS)
-    segment_files.save_segment(segment, tmp_path, "stamp")
+    segment_files.save_segment(segment, tmp_path)
     draw = random.Random(5)
     files = sorted(tmp_path.iterdir())
     for _ in range(200):
@@ -102,7 +101,7 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
             ]
         )
         file.write_bytes(damaged)
-        loaded = segment_files.load_segment(tmp_path, "stamp")
+        loaded = segment_files.load_segment(tmp_path)
         assert loaded is None or same(segment, loaded)
         file.write_bytes(whole)
 
@@ -112,17 +111,20 @@ def test_pickled_array_runs_nothing(tmp_path: Path) -> None:
         def __reduce__(self) -> tuple[object, ...]:
             return (os.mkdir, (str(tmp_path / "pwned"),))
 
-    segment_files.save_segment(postings.build(DOCUMENTS), tmp_path, "stamp")
-    np.save(tmp_path / "segment.ids.npy", np.array([Bomb()], object), allow_pickle=True)
-    assert segment_files.load_segment(tmp_path, "stamp") is None
+    segment_files.save_segment(postings.build(DOCUMENTS), tmp_path)
+    np.save(tmp_path / "segment.npy", np.array([Bomb()], object), allow_pickle=True)
+    header = unseal((tmp_path / "segment.json").read_bytes())
+    header["sums"]["segment.npy"] = cache_files.checksum(tmp_path / "segment.npy")
+    (tmp_path / "segment.json").write_bytes(seal(header))
+    assert segment_files.load_segment(tmp_path) is None
     assert not (tmp_path / "pwned").exists()
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    segment_files.save_segment(postings.build(DOCUMENTS), tmp_path, "stamp")
-    moved = (tmp_path / "segment.ids.npy").rename(tmp_path / "elsewhere.npy")
-    (tmp_path / "segment.ids.npy").symlink_to(moved)
-    assert segment_files.load_segment(tmp_path, "stamp") is None
+    segment_files.save_segment(postings.build(DOCUMENTS), tmp_path)
+    moved = (tmp_path / "segment.npy").rename(tmp_path / "elsewhere.npy")
+    (tmp_path / "segment.npy").symlink_to(moved)
+    assert segment_files.load_segment(tmp_path) is None
 
 
 def test_building_can_be_called_off() -> None:
