@@ -170,10 +170,11 @@ class ListFile(ABC):
 
     def remove(self, removed: Sequence[ListedText]) -> str:
         """Remove texts. Raises Refused."""
-        text = self.before or ""
-        for place in sorted(map(self.items.index, removed), reverse=True):
-            text = self.without(text, place)
-        return self.checked(text, [each.text for each in self.items if each not in removed])
+        text, left = self.before or "", list(self.items)
+        for place in sorted(map(left.index, removed), reverse=True):
+            del left[place]
+            text = self.checked(self.without(text, place), [each.text for each in left])
+        return text
 
     def without(self, text: str, place: int) -> str:
         """Remove the item at this place; those below it may be removed already."""

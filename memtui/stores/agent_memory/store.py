@@ -268,16 +268,17 @@ def _by_slug(change: Change, memory: Memory, context: FactContext) -> Change:
     return change
 
 
-def _link(change: Change, memory: Memory, context: FactContext) -> Plan | None:
+def _link(change: Change, memory: Memory, context: FactContext) -> Plan:
     """Make a link beside the fact, or end one; a fact's own edge becomes null, which the format
     reads as none, and is kept as ended in the sidecar."""
     change = _by_slug(change, memory, context)
     edge, asked = edge_link(memory.extra.get("edge")), plans.requested_link(change, memory)
+    entry = context.sidecar_entry(memory)
     if change.act is Act.LINK or edge is None or asked != (edge.relation, edge.target):
-        return None
+        return plans.plan_sidecar_act(change, entry, context.now)
     file = context.open(_slug_of(memory))
     edits = file.items.put(file.record(memory.id), {"edge": None})
-    ended = plans.ended_link_edits(change, context.sidecar_entry(memory), context.now)
+    ended = plans.ended_link_edits(change, entry, context.now)
     return plans.plan_one(change, memory, (*edits, *ended))
 
 
