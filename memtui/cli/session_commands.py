@@ -306,10 +306,7 @@ def _print_messages(messages: Iterable[Message]) -> None:
 
 def _message_record(message: Message) -> dict[str, Any]:
     return {
-        "role": str(message.role),
-        "kind": str(message.kind),
-        "text": message.text,
-        "time": format_time(message.time),
+        **_said(message),
         "id": message.id,
         "parent": message.parent,
         "cwd": message.cwd,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -68,7 +67,7 @@ def find_former(library: Library, query: Query, cancelled: IsCancelled = never) 
         FormerText(memory, version)
         for memory in due[:MOST_MEMORIES]
         for version in _versions(library, memory, cancelled)
-        if holds_all(version.text, terms) and _is_within(version.time, query)
+        if holds_all(version.text, terms) and query.is_within(version.time)
     ]
     found.sort(key=lambda each: each.version.time.timestamp() if each.version.time else 0.0)
     return FormerTexts(tuple(found[::-1]), max(0, len(due) - MOST_MEMORIES))
@@ -139,10 +138,3 @@ def _versions(library: Library, memory: Memory, cancelled: IsCancelled) -> Itera
         if version.memory.ref == memory.ref and version.text not in seen:
             seen.add(version.text)
             yield version
-
-
-def _is_within(time: datetime | None, query: Query) -> bool:
-    since, until = query.since, query.until
-    if time is None:
-        return since is None and until is None
-    return (since is None or time >= since.time) and (until is None or time <= until.time)

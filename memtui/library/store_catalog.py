@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from memtui.errors import MemtuiError, StoreError
 from memtui.library.library import Library
@@ -47,7 +47,20 @@ class KnownStore(Struct, frozen=True):
         return f"{self.format.partition(':')[0]}:{real_root(self.root)}"
 
 
-class StoreSummary(Struct, frozen=True):
+class StoreContents(Struct, frozen=True):
+    """What is known of a store once it has been read."""
+
+    count: int = 0
+    accuracy: str = "exact"
+    """Of the count, as `text.number` takes it."""
+    last_write: datetime | None = None
+    """Time of change of its newest file."""
+    unreadable: tuple[Unreadable, ...] = ()
+    read_only: str = ""
+    sync: SyncState | None = None
+
+
+class StoreSummary(StoreContents, frozen=True, kw_only=True):
     """A store as lists of stores show it."""
 
     store: KnownStore
@@ -58,14 +71,6 @@ class StoreSummary(Struct, frozen=True):
     is_here: bool
     """It belongs to the folder memtui was started in."""
     is_open: bool
-    count: int = 0
-    accuracy: str = "exact"
-    """Of the count, as `text.number` takes it."""
-    last_write: datetime | None = None
-    """Time of change of its newest file."""
-    unreadable: tuple[Unreadable, ...] = ()
-    read_only: str = ""
-    sync: SyncState | None = None
 
 
 Open = Callable[[Sequence[KnownStore]], Library]
@@ -166,17 +171,12 @@ class StoreCatalog:
             holds = (contents or {}).get(store.key, StoreContents())
             found.append(
                 StoreSummary(
-                    store,
-                    registry.product_of(store.format, store.root).name,
-                    project,
+                    **asdict(holds),
+                    store=store,
+                    program=registry.product_of(store.format, store.root).name,
+                    project=project,
                     is_here=project == self.folder,
                     is_open=self.is_chosen(store),
-                    count=holds.count,
-                    accuracy=holds.accuracy,
-                    last_write=holds.last_write,
-                    unreadable=holds.unreadable,
-                    read_only=holds.read_only,
-                    sync=holds.sync,
                 )
             )
         found.sort(key=lambda each: (not each.is_here, each.project, each.program.casefold()))
@@ -240,17 +240,6 @@ def look_up_path(typed: str) -> TypedPath:
             found_there = registry.detect_within(at)
             stores = [(registry.product_of(f.name, root).name, root) for f, root in found_there]
     return TypedPath(tuple(sorted(found)), tuple(stores))
-
-
-class StoreContents(Struct, frozen=True):
-    """What is known of a store once it has been read."""
-
-    count: int = 0
-    accuracy: str = "exact"
-    last_write: datetime | None = None
-    unreadable: tuple[Unreadable, ...] = ()
-    read_only: str = ""
-    sync: SyncState | None = None
 
 
 def contents_of(library: Library) -> dict[str, StoreContents]:

@@ -22,6 +22,7 @@ from memtui.text import mask_secrets
 
 if TYPE_CHECKING:
     from memtui.context import ContextSettings
+    from memtui.context.pack import PackDraft
     from memtui.library.finding import SearchResult
 
 
@@ -79,6 +80,15 @@ class Call(Struct, frozen=True):
 
         own = self.settings
         return read_settings(own.recipe_constants, own.recipes, own.salience_types)
+
+    def draft(self, recipe: str, task: str) -> PackDraft:
+        """What a recipe gives an agent for a task, before any budget. Raises Refused."""
+        from memtui.context import draft_pack, find_recipe, task_query
+
+        settings, now = self.context_settings, self.library.now().astimezone()
+        chosen = find_recipe(recipe, settings)
+        library = self.library.hold(task_query(task))
+        return draft_pack(chosen, task, library, settings, now, remarks=library.unheld)
 
     def find(self, text: str) -> SearchResult:
         """What a search line finds. Raises QueryError."""

@@ -198,14 +198,7 @@ def get_context(
     budget: Annotated[int, Field(ge=50, le=MAX_BUDGET, description="Most tokens.")] = 2_000,
 ) -> Context:
     """Get what a recipe gives for a task within a budget of tokens, and what was left out."""
-    from memtui.context import draft_pack, find_recipe, task_query
-
-    settings = call.context_settings
-    chosen = find_recipe(recipe, settings)
-    now = call.library.now().astimezone()
-    library = call.library.hold(task_query(task))
-    remarks = library.unheld
-    pack = draft_pack(chosen, task, library, settings, now, remarks=remarks).pack(budget)
+    pack = call.draft(recipe, task).pack(budget)
     dropped = [
         {"ref": one.entry.ref, "section": one.section, "reason": one.reason}
         for one in pack.dropped[:MAX_LISTED]

@@ -200,6 +200,13 @@ class Query(Struct, frozen=True, dict=True):
         """The first part that was left out; None if none was."""
         return next((problem for problem in self.problems if problem.is_error), None)
 
+    def is_within(self, time: datetime | None) -> bool:
+        """Whether a time is within those of the query; an unknown one is where it has none."""
+        if time is None:
+            return self.since is None and self.until is None
+        is_since = self.since is None or time >= self.since.time
+        return is_since and (self.until is None or time <= self.until.time)
+
     @property
     def is_empty(self) -> bool:
         return not (self.terms or self.conditions or self.groups or self.since or self.until)

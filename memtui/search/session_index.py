@@ -16,7 +16,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -238,13 +238,9 @@ class SessionIndex:
             if session.id not in changed:
                 continue
             reading = Reading()
-            line, number = -1, 0
-            messages = PROGRAMS[self.program].messages(session, reading, start)
-            for count, message in enumerate(messages, 1):
+            for count, (number, message) in enumerate(_numbered(session, reading, start), 1):
                 if count % ALIVE_EVERY == 0:
                     alive()
-                number = number + 1 if message.place.offset == line else 0
-                line = message.place.offset
                 if message.kind is not Kind.TEXT:
                     continue
                 place, time = message.place, message.time
@@ -366,7 +362,7 @@ class SessionIndex:
             wanted = (
                 hit
                 for hit in hits
-                if _is_within(hit.time, within) and (passes is None or passes(hit))
+                if within.is_within(hit.time) and (passes is None or passes(hit))
             )
             return list(islice(wanted, limit))
 
@@ -554,13 +550,6 @@ def _edges(name: str, end: int) -> str:
     return hashlib.sha256(first + last).hexdigest()[:32]
 
 
-def _is_within(time: datetime | None, query: Query) -> bool:
-    since, until = query.since, query.until
-    if time is None:
-        return since is None and until is None
-    return (since is None or time >= since.time) and (until is None or time <= until.time)
-
-
 def _is_new(message: Message, seen: set[int]) -> bool:
     """Whether it is no copy of a message that is there; one without an id never is."""
     if not message.id:
@@ -594,18 +583,24 @@ def _query(term: QueryTerm, known: Callable[[str], bool]) -> Any:
     return whoosh_query.And(words)
 
 
+def _numbered(session: Session, reading: Reading, start: int) -> Iterator[tuple[int, Message]]:
+    """The messages of a session from an offset on, each with its number among those of its line."""
+    line, number = -1, 0
+    for message in PROGRAMS[session.program].messages(session, reading, start):
+        number = number + 1 if message.place.offset == line else 0
+        line = message.place.offset
+        yield number, message
+
+
 def read_message(hit: Hit, sessions: Iterable[Session]) -> Message | None:
     """The message of a hit, from its file as it is now; None if it changed or went."""
     for session in sessions:
         if session.id != hit.session or session.program != hit.program:
             continue
         start = hit.offset if hit.length else max(0, hit.offset - 1)
-        line, number = -1, 0
         try:
-            for message in PROGRAMS[hit.program].messages(session, Reading(), start):
-                number = number + 1 if message.place.offset == line else 0
-                line = message.place.offset
-                if (line, number) == (hit.offset, hit.number):
+            for number, message in _numbered(session, Reading(), start):
+                if (message.place.offset, number) == (hit.offset, hit.number):
                     if digest_text(message.text) == hit.digest:
                         return message
                     break

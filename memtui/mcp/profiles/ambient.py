@@ -14,7 +14,6 @@ from memtui.mcp.call import Call
 from memtui.mcp.profiles.answers import (
     Said,
     carry_out,
-    pack_text,
     reading,
     said,
     store_label,
@@ -92,9 +91,8 @@ def get_recent_output(call: Call) -> Said:
 
 def get_task_context(call: Call) -> Said:
     """Get the memory of the current project and branch."""
-    return said(
-        pack_text(call, "session", _entity()) or "No memory stored for this project/branch."
-    )
+    text = call.draft("session", _entity()).pack().text
+    return said(text or "No memory stored for this project/branch.")
 
 
 def get_decisions(call: Call, scope: _Scope | None = None) -> Said:

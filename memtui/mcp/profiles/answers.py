@@ -76,16 +76,6 @@ def carry_out(call: Call, changes: Iterable[Change], why: str, done: str) -> Sai
     return said(make_all(call, changes, why, done).text)
 
 
-def pack_text(call: Call, recipe: str, task: str) -> str:
-    """What a recipe gives for a task; "" if that is nothing."""
-    from memtui.context import draft_pack, find_recipe, task_query
-
-    now = call.library.now().astimezone()
-    chosen = find_recipe(recipe, call.context_settings)
-    library = call.library.hold(task_query(task))
-    return draft_pack(chosen, task, library, call.context_settings, now).pack(None).text
-
-
 def title_of(function: Callable[..., Any]) -> str:
     return function.__name__.replace("_", " ").title()
 

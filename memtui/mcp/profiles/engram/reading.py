@@ -17,7 +17,6 @@ from memtui.files.git_history import GitHistory
 from memtui.files.git_repository import find_repository
 from memtui.mcp.call import Call, Reply, Text, Words
 from memtui.mcp.framing import cut_text, shown
-from memtui.mcp.profiles.answers import pack_text
 from memtui.model import Memory, format_time
 from memtui.search.aggregates import list_entities
 from memtui.stores.engram import NAME, rules
@@ -232,7 +231,7 @@ def mem_context(call: Call, project: Words | None = None, scope: Words | None = 
     """Get what recent sessions left: what an agent is given when a session begins."""
     chosen = project_asked(call, project)
     name = "" if scope == "personal" and not project else chosen.name
-    text = pack_text(call, "loaded", name) or pack_text(call, "session", name)
+    text = call.draft("loaded", name).pack().text or call.draft("session", name).pack().text
     return answer(chosen, text or "No previous session memories found.")
 
 
