@@ -181,7 +181,7 @@ class ChangeWorker:
         self.worker.run("write", run, written, stuck, replaces=False)
 
     def _ended(self) -> None:
-        self.worker.is_writing = False
+        self.worker.writing_ended()
         self._search_again()
 
 
