@@ -434,7 +434,7 @@ async def test_escape_stops_a_scan_and_keeps_what_was_found(
     begun = _scan_without_end(monkeypatch)
     on._strike("f5")
     while not begun.is_set():
-        await on._handled()
+        await on.wait_a_little()
     on._strike("escape")
     screen = await review(on)
     assert screen.is_open
@@ -449,11 +449,11 @@ async def test_escape_leaves_while_a_scan_follows_an_accepted_proposal(
     begun = _scan_without_end(monkeypatch)
     on._strike("a")
     while not begun.is_set():
-        await on._handled()
+        await on.wait_a_little()
     assert "esc back" in on.text()
     on._strike("escape")
     while isinstance(on.app.screen, ReviewScreen):
-        await on._handled()
+        await on.wait_a_little()
     on.browse.editing.review.stop()
 
 
@@ -465,11 +465,11 @@ async def test_a_stopped_first_scan_found_nothing_yet(
     library = Library.open([root], cache=None, now=lambda: NOW)
     async with stage(root, (80, 24), open_library=lambda: library) as on:
         while not begun.is_set():
-            await on._handled()
+            await on.wait_a_little()
         begun.clear()
         on._strike("V")
         while not begun.is_set():
-            await on._handled()
+            await on.wait_a_little()
         assert "Looking for what could be tidied" in on.text()
         on._strike("escape")
         await review(on)
@@ -512,7 +512,7 @@ async def aside(
 async def scanner(on: Stage) -> int:
     """The process that scans."""
     while not child_processes._running:
-        await on._handled()
+        await on.wait_a_little()
     return next(iter(child_processes._running)).pid
 
 
