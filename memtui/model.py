@@ -28,6 +28,8 @@ LATER_TEXT = "text_of"
 """Key of `extra` in a library as of a time: when its text was last changed, which is later."""
 CURRENT = frozenset({"active", "proposed"})
 """The statuses that are shown and listed unless others are asked for."""
+ENDED = tuple(status for status in STATUSES if status not in CURRENT)
+"""Those of memories that are no longer current."""
 
 ENDED_LINKS = "ended_links"
 """`Memory.extra` key that lists links the user has ended, as JSON objects."""

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
 
 from memtui.cli.options import argument, command, option
 from memtui.cli.output import columns, print_json, print_memories, shown_progress
 from memtui.cli.store_selection import load_settings, note_incomplete, print_unread, read_library
 from memtui.errors import MemtuiError, RefError, Refused, UnreadableFile
-from memtui.model import format_time, to_record
+from memtui.model import ENDED, format_time, to_record
 from memtui.text import (
     and_more,
     column,
@@ -572,13 +571,9 @@ def search_former(
 
 def _no_longer_current(library: Library, query: Query) -> list[Memory]:
     """The memories that were replaced, retired or deleted; none if the query asks for a status."""
-    from memtui.model import CURRENT, STATUSES
-    from memtui.query import Condition
-
-    if any(each.field == "status" for each in query.all_conditions):
+    if query.has_status:
         return []
-    others = Condition("status", tuple(status for status in STATUSES if status not in CURRENT))
-    found = library.find(replace(query, conditions=(*query.conditions, others)))
+    found = library.find(query.with_status(*ENDED))
     return [found.rows[int(slot)] for slot in found.slots]
 
 

@@ -21,14 +21,13 @@ from memtui.library.former_versions import concerns, read_steps
 from memtui.library.library import Library
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.query import Condition, Query, TermKind
+from memtui.query import Query, TermKind
 from memtui.search import analysis
 from memtui.search.query_terms import QueryTerms, analyze_terms
 from memtui.search.text_match import holds_all
 
 MOST_MEMORIES = 60
 """Memories whose versions are read for one search; of each it takes up to a tenth of a second."""
-_EVERY = Condition("status", ("all",))
 _VARYING = re.compile("[aceinosuyz]")
 """Letters that may have an accent, of up to three bytes."""
 
@@ -75,10 +74,8 @@ def find_former(library: Library, query: Query, cancelled: IsCancelled = never) 
 
 def _passing(library: Library, query: Query, cancelled: IsCancelled) -> list[Memory]:
     """The memories that pass the filters, whatever their text and status."""
-    has_status = any(each.field == "status" for each in query.conditions)
-    conditions = query.conditions if has_status else (*query.conditions, _EVERY)
-    asked = replace(query, terms=(), groups=(), since=None, until=None, conditions=conditions)
-    answer = library.find(asked, cancelled)
+    asked = replace(query, terms=(), groups=(), since=None, until=None)
+    answer = library.find(asked.with_status("all"), cancelled)
     return [answer.rows[int(slot)] for slot in answer.slots]
 
 

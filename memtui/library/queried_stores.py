@@ -29,7 +29,7 @@ from memtui.library.finding import SearchResult
 from memtui.library.result_window import PAGE, Line, ResultWindow, Run
 from memtui.model import IMPORTANCES, Memory
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.query import Query, Sort, filter_values, with_filter_values
+from memtui.query import Query, Sort, filter_values
 from memtui.search.aggregates import COUNTED, Facets, count_days
 from memtui.search.columns import to_array
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
@@ -60,7 +60,7 @@ RANKED_TYPING = 200
 COUNTED_TO = 1_000
 """Hits that are counted exactly."""
 EPOCH = date(1970, 1, 1)
-EVERYTHING = with_filter_values(Query(), "status", ["all"])
+EVERYTHING = Query().with_status("all")
 """Finds all memories of every status."""
 _NOT_COUNTED = FoundFacets({}, Accuracy.ABOUT)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -14,13 +14,12 @@ from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Condition, Query, Term, TermKind
 from memtui.sessions import PROGRAMS, Call, Kind, Message, Reading, Session
-from memtui.sessions.origin import FILE_TOOLS, MEMORY_TOOLS, does_write
+from memtui.sessions.origin import FILE_TOOLS, MEMORY_TOOLS, does_write, texts_in
 
 FIRST_WORDS = 8
 """Words of a text by which the memories that may have it are found."""
 MOST_IN_FILE = 200
 """Memories of one file that are compared with a call."""
-_EVERY = Condition("status", ("all",))
 _PATH = re.compile(r"[^\s\"'`=:;,()<>|]*/[^\s\"'`=:;,()<>|]+")
 
 
@@ -73,15 +72,15 @@ def _of_call(
                 if is_current or len(memories) == 1:
                     yield memory, is_current
     elif name in MEMORY_TOOLS:
-        for given in _texts(call.arguments):
+        for given in texts_in(call.arguments):
             for memory in _memories_with(library, given):
                 if does_write(call, "", _plain(memory)):
                     yield memory, True
 
 
 def _memories_in(library: LibraryReader, path: str) -> list[Memory]:
-    asked = Query(conditions=(Condition("file", (path.casefold(),)), _EVERY))
-    answer = library.find(asked)
+    asked = Query(conditions=(Condition("file", (path.casefold(),)),))
+    answer = library.find(asked.with_status("all"))
     found = (answer.rows[int(slot)] for slot in answer.slots[:MOST_IN_FILE])
     return [memory for memory in found if memory.origin.file == path]
 
@@ -90,7 +89,8 @@ def _memories_with(library: LibraryReader, given: str) -> list[Memory]:
     words = " ".join(given.split()[:FIRST_WORDS])
     if not words:
         return []
-    answer = library.find(Query(terms=(Term(words, TermKind.PHRASE),), conditions=(_EVERY,)))
+    asked = Query(terms=(Term(words, TermKind.PHRASE),))
+    answer = library.find(asked.with_status("all"))
     return [answer.rows[int(slot)] for slot in answer.slots[:MOST_IN_FILE]]
 
 
@@ -100,15 +100,6 @@ def _plain(memory: Memory) -> str:
 
 def _paths(arguments: Mapping[str, Any]) -> Iterator[str]:
     """The paths among the arguments, and in commands and patches."""
-    for value in _texts(arguments):
+    for value in texts_in(arguments):
         yield os.path.normpath(value) if "\n" not in value else ""
         yield from (os.path.normpath(found) for found in _PATH.findall(value[:4_000]))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        each: Iterable[Any] = value.values() if isinstance(value, Mapping) else value
-        for one in each:
-            yield from _texts(one)

@@ -22,7 +22,7 @@ from memtui.library.queried_stores import QueriedResult
 from memtui.library.snapshot import Snapshot
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
-from memtui.query import Query, with_filter_values
+from memtui.query import Query
 from memtui.search import aggregates
 
 MEMTUI = "memtui"
@@ -90,9 +90,7 @@ def _by_ref(snapshot: Snapshot) -> dict[str, Memory]:
 
 def _matching(library: Library, query: Query, memories: Sequence[Memory] = ()) -> set[str]:
     """Refs of what a query finds whenever it was, among these memories or else the loaded ones."""
-    every = replace(query, since=None, until=None)
-    if not any(condition.field == "status" for condition in query.conditions):
-        every = with_filter_values(every, "status", ["all"])
+    every = replace(query, since=None, until=None).with_status("all")
     found = library.find_among(every, memories) if memories else library.find_loaded(every)
     return {found.rows[slot].ref for slot in found.slots}
 

@@ -196,6 +196,17 @@ class Query(Struct, frozen=True, dict=True):
             yield from conditions_in(group)
 
     @property
+    def has_status(self) -> bool:
+        """Whether it filters the status; only current memories pass a query that does not."""
+        return any(part.field == "status" for part in self.all_conditions)
+
+    def with_status(self, *statuses: str) -> Query:
+        """The query for memories of these statuses, unless it filters the status itself."""
+        if self.has_status:
+            return self
+        return replace(self, conditions=(*self.conditions, Condition("status", statuses)))
+
+    @property
     def error(self) -> Problem | None:
         """The first part that was left out; None if none was."""
         return next((problem for problem in self.problems if problem.is_error), None)

@@ -62,7 +62,7 @@ def _without_each(query: Query, show: Callable[[Condition], str]) -> Iterator[tu
     for name in ("since", "until"):
         if time := getattr(query, name):
             yield f"without {name}:{time.text}", replace(query, **{name: None})
-    if not any(part.field == "status" for part in query.all_conditions):
+    if not query.has_status:
         yield "with status:all", filtered(query, "status", ("all",))
 
 

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 import numpy as np
@@ -51,18 +52,24 @@ def save_arrays(path: Path, arrays: Iterable[NDArray[Any]]) -> None:
             np.save(file, values, allow_pickle=False)
 
 
-def seal_files(header: Path, files: Iterable[str], about: Mapping[str, Any]) -> None:
+def seal_files(
+    header: Path,
+    files: Iterable[str],
+    about: Mapping[str, Any],
+    known: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Write a header that makes files of its folder valid, with the checksum of each.
 
     Args:
         header: Its path; a file that is there is replaced at once.
-        files: Names of the files, which are complete.
+        files: Names of the files, which are complete, or paths from its folder.
         about: What else it says; the versions with which it must be read among that.
+        known: Checksums of files that have not changed since they were noted.
 
     Raises:
         OSError: It could not be written; the files then belong to no header.
     """
-    sums = {name: checksum(header.parent / name) for name in files}
+    sums = {name: known.get(name) or checksum(header.parent / name) for name in files}
     draft = header.with_name(f"{header.name}.{os.getpid()}")
     with create(draft) as stream:
         stream.write(seal({**about, "sums": sums}))

@@ -26,7 +26,6 @@ from memtui.query import (
     Query,
     Term,
     TermKind,
-    conditions_in,
     entity_matches,
     format_condition,
     has_terms,
@@ -98,8 +97,7 @@ def evaluate(columns: Columns, query: Query, read: Read | None = None) -> Filter
     for part in query.conditions:
         name = "is:marked" if part.field == "ref" else format_condition(part)
         found.append(Filter(part.field, _match_condition(columns, part, read), name))
-    named = [*query.conditions, *(part for group in query.groups for part in conditions_in(group))]
-    if not any(part.field == "status" for part in named):
+    if not query.has_status:
         current = match_names(STATUSES, CURRENT.__contains__).take(columns.status)
         found.append(Filter("status", current, "status"))
     if query.since is not None:

@@ -13,7 +13,6 @@ is renamed last, so those of a child that died are never used.
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memtui.errors import EmbeddingError, WorkerError
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
+from memtui.sealed_lines import unseal
 
 if TYPE_CHECKING:
     from memtui.search.embedding import Embedder
@@ -65,7 +65,7 @@ def build_index(
 def whoosh_rows(home: Path) -> str:
     """The name of the rows that the Whoosh index in this folder is of; empty without an index."""
     try:
-        return str(json.loads((home / "whoosh.json").read_bytes())["rows"])
+        return str(unseal((home / "whoosh.json").read_bytes())["rows"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""
 

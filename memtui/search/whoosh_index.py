@@ -14,7 +14,6 @@ that the index does not cover yet, so that no result depends on what was indexed
 from __future__ import annotations
 
 import io
-import json
 import logging
 import pickle
 import platform
@@ -31,6 +30,7 @@ import numpy as np
 from memtui import __version__
 from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
 from memtui.query import TermKind
+from memtui.sealed_lines import unseal
 from memtui.search import analysis, cache_files, expansion
 from memtui.search.documents import IndexedDocument, digest_document
 from memtui.search.query_terms import QueryTerm
@@ -94,7 +94,7 @@ legacy.RenamingUnpickler = loading.RenamingUnpickler = _refuse
 
 # The documents
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """Incremented when documents or terms are written differently."""
 REF, SUM, TEXT = "ref", "sum", "text"
 _NO_POSITION = b"-"
@@ -177,7 +177,7 @@ class WhooshIndex:
         self._stamp = home / "whoosh.json"
         self._index: Any = None
         self._searcher: Any = None
-        self._read_stamp = ""
+        self._read_stamp = b""
         self._rows = ""
 
     def __enter__(self) -> WhooshIndex:
@@ -230,18 +230,13 @@ class WhooshIndex:
 
     def _open(self) -> Any:
         """A searcher on the current index. Raises anything."""
-        stamp = self._stamp.read_text(encoding="ascii")
+        stamp = self._stamp.read_bytes()
         if self._searcher is not None and stamp == self._read_stamp:
             return self._searcher
         self.close()
         if reason := cache_files.untrusted_reason(self.folder):
             raise ValueError(reason)
-        stamped = json.loads(stamp)
-        if {name: stamped[name] for name in _versions()} != _versions():
-            raise ValueError("made by other versions")
-        for name, expected in stamped["files"].items():
-            if cache_files.checksum(self.folder / name) != expected:
-                raise ValueError(f"{name} is damaged")
+        stamped = cache_files.read_header(self._stamp, _versions())
         self._index = index.open_dir(str(self.folder), schema=make_schema())
         if self._index.latest_generation() != stamped["generation"]:
             raise ValueError("a commit was cut short")
@@ -358,19 +353,14 @@ class WhooshIndex:
 
     def _write_stamp(self, rows: str) -> None:
         """Write the stamp of what the folder holds now. Raises OSError."""
-        known = {}
-        if self._stamp.exists():
-            known = json.loads(self._stamp.read_text(encoding="ascii"))["files"]
-        files = {}
-        for path in sorted(self.folder.iterdir()):
+        paths = sorted(self.folder.iterdir())
+        for path in paths:
             path.chmod(0o600)
-            if path.suffix in (".seg", ".toc"):
-                files[path.name] = known.get(path.name) or cache_files.checksum(path)
+        files = [f"{self.folder.name}/{p.name}" for p in paths if p.suffix in (".seg", ".toc")]
         generation = self._index.latest_generation()
-        stamped = {**_versions(), "generation": generation, "rows": rows, "files": files}
-        draft = self._stamp.with_suffix(f".{secrets.token_hex(4)}")
-        cache_files.write_text(draft, json.dumps(stamped))
-        draft.replace(self._stamp)
+        about = {**_versions(), "generation": generation, "rows": rows}
+        known = unseal(self._stamp.read_bytes())["sums"] if self._stamp.exists() else {}
+        cache_files.seal_files(self._stamp, files, about, known)
 
 
 def _build_query(term: QueryTerm) -> Any:

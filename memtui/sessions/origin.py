@@ -189,7 +189,7 @@ def does_write(call: Call, file: str, text: str) -> bool:
     name = call.name.rpartition("__")[2].lower()
     if not text or name not in FILE_TOOLS | MEMORY_TOOLS:
         return False
-    given = list(_texts(call.arguments))
+    given = list(texts_in(call.arguments))
     if name in FILE_TOOLS and not any(
         bool(file) and (os.path.normpath(each) == file or file in each) for each in given
     ):
@@ -198,15 +198,13 @@ def does_write(call: Call, file: str, text: str) -> bool:
     return any(each == text or (len(text) >= SHORTEST_PART and text in each) for each in plain)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def texts_in(value: Any) -> Iterator[str]:
+    """The texts in a JSON value, such as the arguments of a call."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _texts(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _texts(each)
+    elif isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from texts_in(each)
 
 
 def _plain(text: str) -> str:

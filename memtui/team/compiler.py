@@ -84,11 +84,6 @@ def compile_query(
     return _Compiler(label, table).compile(query, frozenset(lifted))
 
 
-def has_status(query: Query) -> bool:
-    """Whether a query filters the status itself, so that the default filter does not apply."""
-    return any(part.field == "status" for part in query.all_conditions)
-
-
 class _Compiler:
     def __init__(self, label: str, table: Table) -> None:
         self.label, self.table = label, table
@@ -98,7 +93,7 @@ class _Compiler:
         parts: list[Part] = [
             self._condition(part) for part in query.conditions if part.field not in lifted
         ]
-        if not has_status(query) and "status" not in lifted:
+        if not query.has_status and "status" not in lifted:
             parts.append(_any_of("m.status", sorted(CURRENT)))
         if query.since is not None:
             parts.append(Sql("m.updated >= %s", (query.since.time,)))

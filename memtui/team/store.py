@@ -39,7 +39,7 @@ from memtui.stores.queryable import (
     ranked_answer,
 )
 from memtui.stores.values import utc_now
-from memtui.team.compiler import Compiled, Sql, compile_order, compile_query, has_status
+from memtui.team.compiler import Compiled, Sql, compile_order, compile_query
 from memtui.team.connection import Connection
 from memtui.team.planning import ACTS, EDITABLE, UNSUPPORTED, Planner
 from memtui.team.rows import FORMER, TABLE, to_columns, to_former, to_memory
@@ -152,7 +152,7 @@ class TeamStore(QueryableStore):
         """The questions that count values: one for all fields without a filter, one for each of the
         others, whose own filter is ignored."""
         filtered = {part.field for part in query.conditions}
-        if not has_status(query):
+        if not query.has_status:
             filtered.discard("status")  # the default is looked at in the rows
         plain = tuple(name for name in COUNTED if name not in filtered)
         groups = [plain, *((name,) for name in COUNTED if name in filtered)]
@@ -161,7 +161,7 @@ class TeamStore(QueryableStore):
     def _counting(self, query: Query, names: Sequence[str]) -> Sql:
         """Count values exactly where there are few memories, else in some pages of the table."""
         where = self._compile(query, names).where
-        is_default = "status" in names and not has_status(query)
+        is_default = "status" in names and not query.has_status
         shown = "m.status in ('active', 'proposed')" if is_default else "true"
         fields = ", ".join(f"{COUNTED[name]} as {name}" for name in names)
         counts = f"{', '.join(names)}, count(*) as found, count(*) filter (where shown)"

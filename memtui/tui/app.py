@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from memtui.errors import ConfigError, MemtuiError
     from memtui.library import Library
     from memtui.library.store_catalog import StoreCatalog
-    from memtui.tui.appearance import Palette
     from memtui.tui.first_frame import TakenTerminal
     from memtui.tui.view_state import Choice
 
@@ -139,6 +138,7 @@ class MemtuiApp(App[None]):
         text.reveal_secrets(False)
         self.colours = ThemeRegistry(launch.themes)
         first_theme = self.colours.best(self.settings.theme, sixteen_colours=launch.sixteen_colours)
+        self.palette = self.colours.palette(first_theme)
         # Textual decides about NO_COLOR when it is made, before it knows our themes.
         super().__init__(ansi_color=True if first_theme == MONO else None)
         self.now = launch.now
@@ -202,6 +202,7 @@ class MemtuiApp(App[None]):
         super().notify(words, title=title, severity=severity, timeout=timeout, markup=False)
 
     def watch_theme(self, name: str) -> None:
+        self.palette = self.colours.palette(name)
         if not hasattr(self.current_theme, "ansi"):  # Textual before 8.2.5
             self.ansi_color = self.colours.is_ansi(name)
 
@@ -394,7 +395,7 @@ class MemtuiApp(App[None]):
     def wait_for_writes(self) -> None:
         """Wait for jobs that write, once the screens are gone."""
         if hasattr(self, "browse"):  # it ended before there was a screen otherwise
-            self.browse.worker.jobs.wait()
+            self.browse.worker.wait()
 
     def end_by(self, number: signal.Signals) -> None:
         if not self._can_keep_session:
@@ -466,10 +467,6 @@ class MemtuiApp(App[None]):
     def press(self, *purposes: tuple[str, str]) -> str:
         """A sentence that names the keys of (action id, purpose) pairs; empty without keys."""
         return key_bindings.press(self.key_overrides, *purposes)
-
-    @property
-    def palette(self) -> Palette:
-        return self.colours.palette(self.theme)
 
     def keep_theme(self, name: str) -> None:
         """Use a theme now and in later sessions. Raises ConfigError."""
@@ -546,13 +543,11 @@ class MemtuiApp(App[None]):
         from memtui.tui.terminal import copy_with_tools
 
         self.copy_to_clipboard(words)
-        self.browse.worker.jobs.start("copy", lambda _: copy_with_tools(words), done)
+        self.browse.worker.start("copy", lambda _: copy_with_tools(words), done)
 
     def _use_keys(self) -> Sequence[ConfigError]:
         """Use the keys of the settings; returns the faults in them."""
-        keys = key_bindings.resolve(
-            key_bindings.default_keys(), self.settings.keys, scopes=key_bindings.key_scopes()
-        )
+        keys = key_bindings.resolve(self.settings.keys)
         self.key_overrides = keys.keys
         # Textual looks through all of these at every key, which takes 2 ms.
         own = {name: keys.keys[name] for name in self.settings.keys if name in keys.keys}

@@ -128,7 +128,7 @@ class ChangeWorker:
         """Plan in a job, in place of one that runs; the result opens a dialog or a toast."""
 
         def run(library: Library, job: Job) -> Answer:
-            answer = _ending_progress(work, library, job)
+            answer = work(library, job)
             if job.is_cancelled():
                 raise Cancelled
             return answer
@@ -163,7 +163,7 @@ class ChangeWorker:
         self, work: Callable[[Library, Report], Answer], done: Done[Answer], failed: Failed
     ) -> None:
         def run(library: Library, job: Job) -> Answer:
-            answer = _ending_progress(lambda library, job: work(library, job.report), library, job)
+            answer = work(library, job.report)
             self.worker.accept_own_change(job)
             return answer
 
@@ -183,14 +183,6 @@ class ChangeWorker:
     def _ended(self) -> None:
         self.worker.is_writing = False
         self._search_again()
-
-
-def _ending_progress(work: Callable[[Library, Job], Answer], library: Library, job: Job) -> Answer:
-    """Do work that reports at the end of the search line, and leave nothing there."""
-    try:
-        return work(library, job)
-    finally:
-        job.end_progress()
 
 
 # ---- what a plan does, as lines ------------------------------------------------------------------

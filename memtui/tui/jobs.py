@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from textual.worker import get_current_worker
 
@@ -38,9 +38,11 @@ class Job:
         self, screen: BrowseScreen, on_progress: Callable[[Progress], None] | None
     ) -> None:
         self._screen = screen
-        self._on_progress = on_progress or screen.status_text.show_progress
+        self._on_progress = on_progress
         self._progress: Progress | None = None
         """Reported, and not shown yet."""
+        self._is_shown = False
+        """The search line shows its progress."""
         self._is_stopped = False
         self._is_replaced = False
         self._worker: Worker[None] | None = None
@@ -87,12 +89,17 @@ class Job:
 
     def _show_progress(self) -> None:
         progress, self._progress = self._progress, None
-        if progress is not None:
+        if progress is not None and self._on_progress is not None:
             self._on_progress(progress)
+        elif progress is not None:
+            self._is_shown = True
+            self._screen.status_text.show_progress(progress)
 
     def end_progress(self) -> None:
-        """Show no progress in the search line any more."""
-        self.call(self._screen.status_text.show_progress, None)
+        """Show nothing of it in the search line any more; on the screen's thread."""
+        if self._is_shown:
+            self._is_shown = False
+            self._screen.status_text.show_progress(None)
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
         """Call a function on the screen's thread, unless the app ends."""
@@ -108,6 +115,15 @@ def call_soon(screen: BrowseScreen, function: Callable[..., object], *arguments:
 
     with contextlib.suppress(RuntimeError):  # the app has ended meanwhile
         screen.call_later(call)
+
+
+class JobOptions(TypedDict, total=False):
+    """The options of `JobRunner.start`."""
+
+    replaces: bool
+    holds_keys: bool
+    on_progress: Callable[[Progress], None] | None
+    only_reads: bool
 
 
 class JobRunner:
@@ -159,6 +175,7 @@ class JobRunner:
         release = app.key_queue.hold() if holds_keys else None
 
         def end(tell: Callable[..., object] | None, *arguments: object) -> None:
+            job.end_progress()
             if tell is not None and not job.is_replaced:
                 tell(*arguments)
             if release is not None:

@@ -89,21 +89,41 @@ def key_name(key: str) -> str | None:
     return "+".join([*sorted(set(modifiers), key=_MODIFIERS.index), last])
 
 
+def _known(key_names: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
+    """The keys of a list as Textual writes them, and what is no key."""
+    names = [(key, key_name(key)) for key in key_names]
+    good = tuple(dict.fromkeys(name for _, name in names if name is not None))
+    return good, [key for key, name in names if name is None]
+
+
+DEFAULT_KEYS = {action.id: _known(action.keys)[0] for action in ACTIONS}
+"""Action id -> its keys as Textual writes them, before any override from config.toml."""
+_PLACES: Mapping[tuple[str, ...], str] = {
+    (EVERYWHERE,): "",
+    (ANYWHERE,): ALL_PANES,
+    (PACK,): DIALOG + PACK,
+}
+SCOPES = {
+    action.id: DIALOG + action.id
+    if action.yields
+    else _PLACES.get(action.scopes, "+".join(action.scopes))
+    for action in ACTIONS
+}
+"""Action id -> the one place where its keys work, to find clashes (see `resolve`)."""
+
+
 def resolve(
-    defaults: Mapping[str, Iterable[str]],
     overrides: Mapping[str, Iterable[str]],
-    *,
-    scopes: Mapping[str, str] | None = None,
+    keys: Mapping[str, tuple[str, ...]] = DEFAULT_KEYS,
+    scopes: Mapping[str, str] = SCOPES,
 ) -> Keymap:
-    """Return the keys to use: `defaults` (action id -> keys) with the valid `overrides`.
+    """Return the keys to use: `keys` (action id -> keys) with the valid `overrides`.
 
     `scopes` names the place where an action's keys work; only actions of one place can clash,
     those of `ALL_PANES` with every pane's, those of the place "" (everywhere) with all. An
     override takes a key away from no other action: give that one another key in the same file.
     Never raises.
     """
-    scopes = scopes or {}
-    keys = {action: _known(action_keys)[0] for action, action_keys in defaults.items()}
     accepted: dict[str, tuple[str, ...]] = {}
     problems: list[ConfigError] = []
     for action, action_keys in overrides.items():
@@ -136,12 +156,6 @@ def resolve(
     return Keymap({**keys, **accepted}, tuple(problems))
 
 
-def _known(key_names: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
-    names = [(key, key_name(key)) for key in key_names]
-    good = tuple(dict.fromkeys(name for _, name in names if name is not None))
-    return good, [key for key, name in names if name is None]
-
-
 def _unknown(action: str, known: Iterable[str]) -> ConfigError:
     return ConfigError(
         f"there is no action {action!r}",
@@ -170,22 +184,6 @@ def _overlap(scope: str, other: str) -> bool:
     if scope == other or not scope or not other:
         return True
     return ALL_PANES in (scope, other) and not (scope + other).count(DIALOG)
-
-
-def default_keys() -> dict[str, tuple[str, ...]]:
-    """Action id -> its keys, before any override from config.toml."""
-    return {action.id: action.keys for action in ACTIONS}
-
-
-def key_scopes() -> dict[str, str]:
-    """Action id -> the one place where its keys work, to find clashes (see `resolve`)."""
-    known: dict[tuple[str, ...], str] = {
-        (EVERYWHERE,): "",
-        (ANYWHERE,): ALL_PANES,
-        (PACK,): DIALOG + PACK,
-    }
-    scopes = {action.id: known.get(action.scopes, "+".join(action.scopes)) for action in ACTIONS}
-    return scopes | {action.id: DIALOG + action.id for action in ACTIONS if action.yields}
 
 
 def bindings(*scopes: str) -> list[Binding]:

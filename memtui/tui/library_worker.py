@@ -12,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from threading import Event, Thread
 from time import monotonic, sleep, thread_time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from msgspec.structs import replace
 
@@ -22,7 +22,7 @@ from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent, stoppable
 from memtui.query import Condition, Query, TimeCondition
 from memtui.tui import view_state
-from memtui.tui.jobs import Failed, FileWatcher, Job, JobRunner, call_soon
+from memtui.tui.jobs import Failed, FileWatcher, Job, JobOptions, JobRunner, call_soon
 
 if TYPE_CHECKING:
     from memtui.insight.timeline import Unit
@@ -82,12 +82,11 @@ def read_slots(
     return found
 
 
-class LibraryWorker:
+class LibraryWorker(JobRunner):
     """Asks the library in background jobs; `open_library` is called in one of them."""
 
     def __init__(self, screen: BrowseScreen, open_library: Callable[[], Library]) -> None:
-        self._screen = screen
-        self.jobs = JobRunner(screen)
+        super().__init__(screen)
         self._open_library = open_library
         self.present: Library | None = None
         """The open stores as they are now."""
@@ -189,7 +188,7 @@ class LibraryWorker:
 
     def open(self) -> None:
         """Open the stores, read their rows, build the index."""
-        self.jobs.start("open", self._open, only_reads=True)
+        self.start("open", self._open, only_reads=True)
 
     def _open(self, job: Job) -> None:
         screen = self._screen
@@ -225,7 +224,7 @@ class LibraryWorker:
         except MemtuiError as error:
             job.call(screen.app.report_error, error)
         self._is_read.set()  # as far as they could be
-        job.end_progress()
+        job.call(job.end_progress)
         if not job.is_cancelled():
             job.call(screen.index_ready)
             # Nobody waits for what follows.
@@ -251,7 +250,7 @@ class LibraryWorker:
         """Read what changed in the stores."""
         if not self._is_refresh_due:
             self._is_refresh_due = True
-            self.jobs.start("refresh", self._refresh, only_reads=True)
+            self.start("refresh", self._refresh, only_reads=True)
 
     def _refresh(self, job: Job) -> None:
         due = self._refreshed + REFRESH_PAUSES * self._refresh_cost
@@ -375,7 +374,7 @@ class LibraryWorker:
         number = self._number
         if self._finding is not None and not self._finding.ended.is_set() and self.library:
             self.library.queried.cancel()
-        self._finding = self.jobs.start(
+        self._finding = self.start(
             "find", lambda job: self._find(query, unit, number, job, near), only_reads=True
         )
         return number
@@ -458,36 +457,15 @@ class LibraryWorker:
         failed: Failed | None = None,
         *,
         present: bool = False,
-        replaces: bool = True,
-        holds_keys: bool = False,
-        only_reads: bool = False,
-        on_progress: Callable[[Progress], None] | None = None,
+        **options: Unpack[JobOptions],
     ) -> Job | None:
         """Start a job with the library; None, and `failed` called, while there is none.
 
-        Args:
-            group: Name of the kind of job.
-            work: Called in the job.
-            done: Gets the result on the screen's thread.
-            failed: Gets an expected error; None: a toast.
-            present: Ask the stores as they are now, whatever is shown.
-            replaces: A newer job of the group replaces those that run.
-            holds_keys: The keys typed next wait for the result.
-            only_reads: It writes nothing but the cache: the program may end in its midst.
-            on_progress: Called on the screen's thread.
+        As `start`; `present`: ask the stores as they are now, whatever is shown.
         """
         library = self.present if present else self.library
         if library is None:
             if failed is not None:
                 failed(Refused(OPENING))
             return None
-        return self.jobs.start(
-            group,
-            lambda job: work(library, job),
-            done,
-            failed,
-            replaces=replaces,
-            holds_keys=holds_keys,
-            only_reads=only_reads,
-            on_progress=on_progress,
-        )
+        return self.start(group, lambda job: work(library, job), done, failed, **options)

@@ -220,9 +220,7 @@ class OutputFilter(LineFilter):
     substitute would shift the row. `hits` above 0 means that a call of `visible` is missing.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.hits = 0
+    hits = 0
 
     def apply(self, segments: list[Segment], background: TextualColor) -> list[Segment]:
         """Return the line without dangerous characters; a clean line is returned as it is."""

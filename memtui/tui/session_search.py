@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memtui import paths, text
-from memtui.model import Memory
+from memtui.model import ENDED, Memory
 from memtui.progress import Cancelled, IsCancelled, Report
-from memtui.query import Condition, Query
+from memtui.query import Query
 from memtui.sessions import PROGRAMS, Message, Session
 from memtui.sessions.origin import Origin, OriginKind, recorded_ids
 from memtui.sessions.programs import Found
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 MOST_MEMORIES, MOST_MESSAGES = 100, 200
 """Results of a kind that are listed."""
-FORMER = Condition("status", ("superseded", "retired", "deleted"))
 
 
 class ResultKind(StrEnum):
@@ -156,9 +155,9 @@ def search_everywhere(
         now = library.find(asked, cancelled)
         hints = now.hints
         answers = [(ResultKind.MEMORY, now)]
-        if not any(each.field == "status" for each in query.all_conditions):
-            former = replace(asked, conditions=(*asked.conditions, FORMER))
-            answers.append((ResultKind.FORMER, library.find(former, cancelled)))
+        if not query.has_status:
+            former = library.find(asked.with_status(*ENDED), cancelled)
+            answers.append((ResultKind.FORMER, former))
         for kind, answer in answers:
             totals[kind] = answer.total
             slots = [int(slot) for slot in answer.slots[:MOST_MEMORIES]]

@@ -135,12 +135,10 @@ class StatusText:
         begun = name.removesuffix("*")  # more letters may follow
         return begun if self._screen.view.text.casefold().endswith(begun) else name
 
-    def _with_keys(self, *parts: str | tuple[str, str]) -> tuple[str, ...]:
-        """Add a line that names keys to press; `parts`: lines, and (action id, purpose)."""
-        purposes = [part for part in parts if not isinstance(part, str)]
-        lines = [part for part in parts if isinstance(part, str)]
-        keys = self._screen.app.press(*purposes)
-        return (*lines, keys) if keys else tuple(lines)
+    def _with_keys(self, line: str, purpose: tuple[str, str]) -> tuple[str, ...]:
+        """Add a line that names the key to press; `purpose`: action id and purpose."""
+        keys = self._screen.app.press(purpose)
+        return (line, keys) if keys else (line,)
 
     def _count_unreadable(self) -> int:
         """Count the files and folders that cannot be read."""

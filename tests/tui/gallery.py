@@ -124,7 +124,7 @@ def _send() -> Screen[Any]:
 
 async def _overwrite(on: Stage) -> None:
     said = (OutcomeLine("memtui-2026-11-21.bundle already exists."),)
-    replies = (prompts.Reply("y", "overwrite", "yes"),)
+    replies = {"y": "overwrite"}
     await built(lambda: prompts.ConfirmDialog("Overwrite file?", said, replies))(on)
 
 

@@ -116,7 +116,7 @@ async def test_a_search_that_is_called_off_by_the_next_letter_is_no_fault(root: 
         worker, query = on.browse.worker, parse_query("tea", NOW)
         library = worker.library
         assert library is not None
-        worker.jobs.start("find", lambda _: library.find(query, lambda: True))
+        worker.start("find", lambda _: library.find(query, lambda: True))
         await on.settle()
         assert on.app.fault is None
 
@@ -380,7 +380,7 @@ async def test_the_first_level_is_the_program_until_the_tree_is_flat(tmp_path: P
         tree = on.browse.entities
 
         def names() -> list[str]:
-            return [line.name for line in tree._lines]
+            return [line.name for line in tree.rows]
 
         await on.ready()
         await on.settle()
@@ -403,7 +403,7 @@ async def test_the_first_level_is_the_program_until_the_tree_is_flat(tmp_path: P
         assert names()[1] == "Claude Code"
         await on.press("F")
         await on.settle()
-        assert tree._is_chosen(tree._lines[0])
+        assert tree._is_chosen(tree.rows[0])
 
 
 @pytest.mark.slow
@@ -437,7 +437,7 @@ async def test_the_timeline_filters_and_changes_its_unit(root: Path) -> None:
         await on.press("G", "enter")
         assert {h[:3] for h in on.headlines()} == {"Bob", "The", "Tok"}
         assert on.browse.view.is_filtered
-        assert len(on.browse.timeline._bars) > 1, "the other bars can still be chosen"
+        assert len(on.browse.timeline.bars) > 1, "the other bars can still be chosen"
         await on.press("enter")
         assert not on.browse.view.is_filtered
         at = timeline.cursor

@@ -16,7 +16,7 @@ from memtui.tui.widgets.entity_tree import NO_PATHS, Target
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 
 from .sample_stage import changing
-from .stage import NOW, stage
+from .stage import stage
 
 
 @pytest.mark.slow
@@ -131,14 +131,14 @@ async def test_the_tree_opens_the_same_way_whatever_was_read_first(root: Path) -
         many = NO_PATHS._replace(counts=counts, targets=targets)
         first = many._replace(counts=dict(list(counts.items())[:5]))
         tree.show(many, Target(), {})
-        at_once = [line.path for line in tree._lines]
+        at_once = [line.path for line in tree.rows]
         tree._most, tree._unfolded = 0, set()
         tree.show(first, Target(), {})
         tree.show(many, Target(), {})
-        assert [line.path for line in tree._lines] == at_once
+        assert [line.path for line in tree.rows] == at_once
         tree.show(first, Target(), {})
         tree.show(many, Target(), {})
-        assert [line.path for line in tree._lines] == at_once
+        assert [line.path for line in tree.rows] == at_once
 
 
 async def test_statistics_have_no_empty_headings_and_can_be_read_to_their_end(root: Path) -> None:
@@ -160,7 +160,7 @@ async def test_empty_places_say_what_would_be_there(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         library = on.browse.worker.library
         assert library is not None
-        on.app.push_screen(LogScreen((), library, lambda: NOW))
+        on.app.push_screen(LogScreen((), library))
         await on.settle()
         assert "What you change with memtui is listed here" in on.text()
         assert on.app.screen.query_one(".box").size.height < 10, "a small box"

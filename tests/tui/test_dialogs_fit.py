@@ -18,7 +18,7 @@ from memtui.errors import TerminalError
 from memtui.tui import key_bindings, refuse_terminal
 from memtui.tui.dialogs.help import MAX_RECENT, with_recent
 from memtui.tui.dialogs.picker import BookmarkScreen, Choice, Picker
-from memtui.tui.dialogs.prompts import ConfirmDialog, PromptDialog, Reply
+from memtui.tui.dialogs.prompts import ConfirmDialog, PromptDialog
 from memtui.tui.layout import Pane
 from memtui.tui.widgets.diff_view import DiffView
 from memtui.tui.widgets.inputs import ChoiceInput
@@ -43,7 +43,7 @@ async def test_a_question_of_one_line_is_a_small_box(root: Path) -> None:
         for size in SIZES:
             await on.resize(*size)
             said = [OutcomeLine(ONE_LINE)]
-            on.app.push_screen(ConfirmDialog("Delete", said, [Reply("d", "delete", "delete")]))
+            on.app.push_screen(ConfirmDialog("Delete", said, {"d": "delete"}))
             await on.sees(ONE_LINE)
             assert _box(on).outer_size.width <= 40
             assert _box(on).outer_size.height <= 6
@@ -187,7 +187,7 @@ async def test_an_address_that_fits_is_on_one_line(root: Path) -> None:
     url = "https://example.org/" + "x" * 30
     async with stage(root, (80, 24)) as on:
         said = [OutcomeLine(url)]
-        on.app.push_screen(ConfirmDialog("Open?", said, [Reply("y", "open", "open")]))
+        on.app.push_screen(ConfirmDialog("Open?", said, {"y": "open"}))
         await on.sees(url)
 
 

@@ -124,7 +124,7 @@ async def test_work_that_nobody_waits_for_stands_still_while_a_key_is_held(root:
                 pieces += 1
                 time.sleep(0.001)
 
-        job = on.browse.worker.jobs.start("test", work)
+        job = on.browse.worker.start("test", work)
         await until(lambda: pieces > 2)
         await on.handle("down")
         before = pieces
@@ -144,7 +144,7 @@ async def test_a_held_key_does_not_stop_that_work_for_ever(
         monkeypatch.setattr(jobs, "LONGEST_REST", 0.01)
         await on.handle("down")
         asked: list[bool] = []
-        on.browse.worker.jobs.start("test", lambda job: [job.rest() for _ in "abc"], asked.extend)
+        on.browse.worker.start("test", lambda job: [job.rest() for _ in "abc"], asked.extend)
         await until(lambda: asked == [False] * 3)
 
 
@@ -184,7 +184,7 @@ async def test_a_result_on_its_way_is_dropped_for_a_newer_job(root: Path) -> Non
             may_end.wait()
             return "first"
 
-        begin = on.browse.worker.jobs.start
+        begin = on.browse.worker.start
         first = begin("test", work, told.append)
         await until(begun.is_set)
         may_end.set()

@@ -153,6 +153,6 @@ async def test_what_every_key_says_names_no_old_key(tmp_path: Path) -> None:
 
 
 def test_an_action_without_a_key_is_not_named() -> None:
-    keys = {**key_bindings.default_keys(), "new": ()}
+    keys = {**key_bindings.DEFAULT_KEYS, "new": ()}
     assert key_bindings.press(keys, ("new", "to add one")) == ""
     assert key_bindings.press(keys, ("new", "to add"), ("help", "for help")) == "Press ? for help."

@@ -346,7 +346,7 @@ async def test_bookmarks_and_searches_are_saved_beside_the_screen(
     async with stage(root, state=state, toasts=True) as on:
         monkeypatch.setattr(session, "update", noted)
         for ref in ("a:1", "a:2"):
-            on.app.sessions.set_bookmark("x", ref, on.browse.worker.jobs, list)
+            on.app.sessions.set_bookmark("x", ref, on.browse.worker, list)
         await on.settle()
         assert session.load(state, key).bookmarks == {"x": "a:2"}
         await on.press("m", "y")

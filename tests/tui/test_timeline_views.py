@@ -33,7 +33,7 @@ async def test_a_range_filters_everything_else(root: Path) -> None:
         assert chips.until is not None
         assert (chips.since.text, chips.until.text) == ("2026-09-01", "2026-11-30")
         assert len(on.headlines()) == 5
-        assert len(on.browse.timeline._bars) > 3, "the bars outside can still be chosen"
+        assert len(on.browse.timeline.bars) > 3, "the bars outside can still be chosen"
         await on.press("shift+right")
         assert on.browse.view.chips.since is not None
         assert on.browse.view.chips.since.text == "2026-10-01"
@@ -89,7 +89,7 @@ async def test_units_from_days_to_years_are_counted_at_once(root: Path) -> None:
         timeline = on.browse.timeline
         await on.press("4", "-", "-", "-")
         assert timeline.unit == "year"
-        assert [bar.count for bar in timeline._bars] == [9]
+        assert [bar.count for bar in timeline.bars] == [9]
         await on.press("+", "+", "+", "+")
         assert timeline.unit == "day"
 

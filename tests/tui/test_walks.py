@@ -78,9 +78,9 @@ async def press_all(
 
 def check_graph(screen: GraphScreen) -> None:
     """The tree is what following the links anew gives."""
-    library = screen._worker.library
+    library = screen.worker.library
     assert library is not None
-    found = find_links(library, screen._start, screen._filter, screen._now()).neighbourhood
+    found = find_links(library, screen._start, screen._filter, screen.app.now()).neighbourhood
     rows = screen.links.rows
     assert list(rows) == tree_rows(found)
     assert screen.links.current is not None

@@ -42,17 +42,9 @@ class Selection:
         self.subject: Memory | None = None
         """What acts are about while a screen lies over the list; None: what the list says."""
 
-    @property
-    def library(self) -> Library | None:
-        return self._screen.worker.library
-
     def current(self) -> Memory | None:
         """Return the memory in the detail: under the cursor, or reached by a reference."""
         return self.subject or self._screen.detail.memory
-
-    def memories(self) -> list[Memory]:
-        """Return the marked memories, else the current one."""
-        return self.reader()()
 
     def reader(self) -> Callable[..., list[Memory]]:
         """Return what reads the marked memories, else the current one, as they are marked now.
@@ -70,7 +62,7 @@ class Selection:
 
     def can_write(self) -> str:
         """Return why nothing at all can be changed; empty if something can."""
-        if self.library is None:
+        if self._screen.worker.library is None:
             return "the stores are still being opened"
         if self._screen.app.launch.state is None:
             return "this session only reads"
@@ -78,7 +70,8 @@ class Selection:
 
     def all_read_only(self) -> str:
         """Return why no store can be written; empty if one can."""
-        reasons = [store.read_only for store in self.library.stores] if self.library else []
+        library = self._screen.worker.library
+        reasons = [store.read_only for store in library.stores] if library is not None else []
         return (reasons or ["no store is open"])[0] if all(reasons) else ""
 
     def refusal(self, action_id: str) -> str:
@@ -87,11 +80,7 @@ class Selection:
             return why
         if action_id == "edit" and len(self._screen.memories.marked) > 1:
             return ""  # the form offers what can be changed
-        if actions.BY_ID[action_id].single:
-            current = self.current()
-            memories = [current] if current is not None else []
-        else:
-            memories = self.some()
+        memories = self.some(only_current=actions.BY_ID[action_id].single)
         if not memories:
             return self._screen.memories.why_none
         if action_id == "merge" and len(memories) < 2:
@@ -103,16 +92,17 @@ class Selection:
             first = first or reason
         return first
 
-    def some(self) -> list[Memory]:
+    def some(self, *, only_current: bool = False) -> list[Memory]:
         """Return the first memories, for a quick check: 100,000 may be marked."""
         marked = self._screen.memories.marked
-        if self.subject or not marked:
-            return self.memories()
+        if only_current or self.subject or not marked:
+            current = self.current()
+            return [current] if current is not None else []
         return self._screen.worker.read_rows(islice(marked, MAX_CHECKED))
 
     def refused(self, action_id: str, memory: Memory) -> str:
         """Return why this action is not possible for this memory."""
-        library = self.library
+        library = self._screen.worker.library
         if library is None:
             return "the stores are still being opened"
         act = self.act(action_id, memory)
@@ -134,7 +124,7 @@ class Selection:
     def _retiring_act(self, memory: Memory) -> Act:
         """Return the act that retires a memory; where the store cannot, that which hides or
         deletes it."""
-        library = self.library
+        library = self._screen.worker.library
         for act in (Act.RETIRE, Act.HIDE, Act.DELETE):
             if library is not None and not library.refusal(act, memory):
                 return act

@@ -140,10 +140,6 @@ class ContextActions:
             return "this memory is not there any more"
         return self._refusal(action_id)
 
-    def act(self, action_id: str) -> None:
-        """Carry out an action of the browse screen."""
-        self._screen.action_act(action_id)
-
     # Out of the program
 
     def copy(self, pack: Pack, *, exact: bool) -> None:
@@ -166,4 +162,4 @@ class ContextActions:
         name = f"context-{pack.recipe}-{screen.now().astimezone().date().isoformat()}.md"
         hint = "The exact text, then why each entry is in and what is left out."
         writers = {".md": lambda: text.escaped(format_markdown(pack))}
-        ask_file(screen.app, screen.worker.jobs, "Save as Markdown", name, writers, hint)
+        ask_file(screen.app, "Save as Markdown", name, writers, hint)

@@ -191,13 +191,13 @@ class FilterActions:
 
     def _ask(self, verb: str, name: str, answered: Callable[[str | None], None]) -> None:
         """Ask before a saved filter is lost, which no undo brings back."""
-        from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+        from memtui.tui.dialogs.prompts import ConfirmDialog
         from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
         app = self._screen.app
         title = f"{verb.capitalize()} saved filter “{text.cut_line(name, LONGEST_TITLE)}”?"
         body = (OutcomeLine(text.one_line(app.saved[name]), Tone.QUIET),)
-        app.push_screen(ConfirmDialog(title, body, (Reply("y", verb, verb),)), answered)
+        app.push_screen(ConfirmDialog(title, body, {"y": verb}), answered)
 
     def _rename(self, name: str) -> None:
         """Ask for another name of a filter."""

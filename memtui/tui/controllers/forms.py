@@ -266,7 +266,7 @@ class FormActions(WritingController):
         )
 
     def _new_in(self, store: WritableStore, memory: Memory | None) -> None:
-        chosen = self._screen.chosen_entity()
+        chosen = self._screen.entity_controller.chosen_entity()
         entity = chosen or (memory.entity if memory else "")
         types = queries.filter_values(self._screen.view.query(self._screen.now()), "type")
         type = types[0] if len(types) == 1 else ""
@@ -299,8 +299,7 @@ class FormActions(WritingController):
             fields = dict(zip(("relation", "target"), link, strict=True))
             self._changes.plan([Change(Act.LINK, memory.store, memory.ref, fields)])
 
-        dialog = LinkScreen(memory, self._writer.worker, self._screen.now)
-        self._screen.app.ask(dialog, chosen)
+        self._screen.app.ask(LinkScreen(memory), chosen)
 
     # $EDITOR
 

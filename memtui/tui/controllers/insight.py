@@ -36,6 +36,8 @@ class InsightActions:
 
     def __init__(self, screen: BrowseScreen) -> None:
         self._screen = screen
+        self._present_marks: set[int] = set()
+        """What was marked when the past was gone to."""
 
     def handlers(self) -> ActionHandlers:
         return {
@@ -58,7 +60,7 @@ class InsightActions:
         start = Node(NodeKind.MEMORY, memory.ref)
         if screen.pane is Pane.ENTITIES and screen.entities.entity:
             start = Node(NodeKind.ENTITY, screen.entities.entity)
-        graph = GraphScreen(start, library, screen.worker, screen.now, screen.worker.past_time)
+        graph = GraphScreen(start, library, screen.worker.past_time)
         screen.app.ask(graph, screen.go_to_memory)
 
     def _compare(self) -> None:
@@ -74,7 +76,7 @@ class InsightActions:
         else:
             since = now - timedelta(days=DEFAULT_DAYS)
             span = ComparedTimes(since, name=f"last {DEFAULT_DAYS} days")
-        comparison = ComparisonScreen(span, screen.worker, filter_query, screen.now)
+        comparison = ComparisonScreen(span, filter_query)
         screen.app.ask(comparison, screen.go_to_memory)
 
     # As of a time
@@ -85,7 +87,7 @@ class InsightActions:
 
         screen = self._screen
         if screen.worker.past is not None:
-            screen.leave_past()
+            self.leave_past()
             return
 
         def chosen(time: TimeCondition) -> None:
@@ -96,7 +98,7 @@ class InsightActions:
             screen.search_bar.set_activity("")
             screen.app.report_error(error)
 
-        screen.app.ask(TimePrompt("As of", screen.now()), chosen)
+        screen.app.ask(TimePrompt("As of"), chosen)
 
     def _show_past(self, time: TimeCondition) -> None:
         screen = self._screen
@@ -108,7 +110,21 @@ class InsightActions:
             for label, fault in past.queried.faults.items():
                 missing.append(f"without {name(label)}: {fault.what}")
         parts = (f"AS OF {text.date(time.time)}", *missing, ago, "read only")
-        screen.show_past([*parts, *([f"{key} leave"] if key else [])])
+        screen.banner.show([*parts, *([f"{key} leave"] if key else [])])
+        if not screen.has_class("-past"):
+            self._present_marks = screen.memories.marked
+        screen.set_class(True, "-past")
+        screen.start_over(set())
+
+    def leave_past(self) -> None:
+        """Show the present again."""
+        screen = self._screen
+        if screen.worker.past is not None:
+            screen.worker.go_to_present()
+            screen.app.clear_notifications()  # one may say that nothing can be changed
+            screen.banner.show(())
+            screen.set_class(False, "-past")
+            screen.start_over(self._present_marks)
 
     # Relevance
 

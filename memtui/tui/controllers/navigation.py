@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from memtui.errors import MemtuiError
 from memtui.model import Memory
+from memtui.query import Query, TimeCondition
 from memtui.tui import terminal
+from memtui.tui.view_state import window_of
 
 if TYPE_CHECKING:
     from memtui.insight.versions import VersionHistory
+    from memtui.library import Library
     from memtui.tui.actions import ActionHandlers
+    from memtui.tui.jobs import Job
     from memtui.tui.screens.browse import BrowseScreen
 
 
@@ -63,7 +68,7 @@ class NavigationActions:
         if before is not None and memory is not None and memory.ref != before.ref:
             self.jumps.follow(ref, before.headline[:200])
             self._show_trail()
-            self._screen.show_memory(memory)
+            self._screen.detail_controller.show(memory)
             self._screen.update_keys()
 
     def _jump(self, step: int) -> None:
@@ -86,7 +91,7 @@ class NavigationActions:
     def _show(self, ref: str) -> bool:
         memory = self._find(ref)
         if memory is not None:
-            self._screen.show_memory(memory)
+            self._screen.detail_controller.show(memory)
         return memory is not None
 
     def _find(self, ref: str) -> Memory | None:
@@ -106,6 +111,23 @@ class NavigationActions:
             )
             keys = self._screen.app.press(key)
             self._screen.app.notify(f"New memories are hidden by the {what}. {keys}".rstrip())
+
+    def find_fresh(self, last_seen: datetime) -> None:
+        """Find the memories that are new since the last session."""
+        screen, since = self._screen, TimeCondition(last_seen.isoformat(), last_seen)
+
+        def find(library: Library, _: Job) -> frozenset[int]:
+            found = library.find(Query(since=since))
+            window = window_of(found.slots)
+            slots = found.slots if window is None else window[: len(window.here)]
+            return frozenset(map(int, slots))
+
+        def show(slots: frozenset[int]) -> None:
+            screen.memories.fresh |= slots
+            screen.memories.redraw()
+            screen.update_keys()
+
+        screen.worker.run("fresh", find, show, only_reads=True)
 
     def _source(self) -> None:
         from memtui.files import drafts
@@ -131,8 +153,8 @@ class NavigationActions:
         def show(found: VersionHistory) -> None:
             restore = None
             if not screen.refusal("edit"):
-                restore = partial(screen.restore_text, memory)
-            screen.app.ask(HistoryScreen(found, screen.now, restore), self.follow)
+                restore = partial(screen.editing.changes.restore_text, memory)
+            screen.app.ask(HistoryScreen(found, restore), self.follow)
 
         screen.worker.run(
             "history",

@@ -11,15 +11,17 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from memtui import query as queries
 from memtui.insight.timeline import UNITS
 from memtui.model import Memory
 from memtui.tui.layout import Pane
+from memtui.tui.widgets.entity_tree import KnownPaths, Target, make_paths
 
 if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage
+    from memtui.library import Library, SearchResult
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screens.browse import BrowseScreen
-    from memtui.tui.status_text import StatusText
 
 
 class PaneActions:
@@ -44,7 +46,7 @@ class PaneActions:
             "left": partial(screen.focus_pane, Pane.MEMORIES),
             "collapse": screen.entities.fold,
             "expand": screen.entities.unfold,
-            "flatten": screen.flatten_tree,
+            "flatten": screen.entity_controller.flatten,
             "bar.previous": lambda: screen.timeline.step(-1),
             "bar.next": lambda: screen.timeline.step(1),
             "bar.first": lambda: screen.timeline.go_to_end(last=False),
@@ -101,7 +103,7 @@ class PaneActions:
         elif screen.legend.display:
             screen.legend.show(())
         else:
-            screen.leave_past()
+            screen.insight.leave_past()
 
     def _open(self) -> None:
         screen = self._screen
@@ -119,13 +121,10 @@ class PaneActions:
                 screen.detail.choose()
 
     def _step_unit(self, step: int) -> None:
-        screen = self._screen
-        unit = screen.timeline.unit
-        if unit is None:
-            return
-        at = UNITS.index(unit) + step
+        timeline = self._screen.timeline
+        at = UNITS.index(timeline.unit) + step
         if 0 <= at < len(UNITS):
-            screen.timeline.set_unit(UNITS[at])
+            timeline.set_unit(UNITS[at])
 
 
 REST_SECONDS = 0.06
@@ -137,9 +136,8 @@ RUN_SECONDS = 0.1
 class DetailController:
     """Shows the memory under the cursor in the detail pane."""
 
-    def __init__(self, screen: BrowseScreen, status_text: StatusText) -> None:
+    def __init__(self, screen: BrowseScreen) -> None:
         self._screen = screen
-        self._status_text = status_text
         self._moved = 0.0
         self.waits = False
         """It is still to be seen whether the cursor rests, and then to ask for references."""
@@ -194,5 +192,67 @@ class DetailController:
         """Show the references that were found for a memory."""
         screen = self._screen
         if memory is screen.detail.memory:
-            screen.detail.show_references(self._status_text.references(lineage))
+            screen.detail.show_references(screen.status_text.references(lineage))
             screen.update_keys()
+
+
+class EntityController:
+    """Shows the entities of what was found in the entity pane."""
+
+    def __init__(self, screen: BrowseScreen) -> None:
+        self._screen = screen
+        self._is_flat = False
+        """The entities of all programs stand in one tree."""
+        self._paths_of: tuple[Library | None, int, bool] = (None, -1, False)
+        self._known_paths = KnownPaths({}, {}, {})
+        """The paths of the tree for these stores, in this revision, flat or by program."""
+
+    def flatten(self) -> None:
+        """Show the entities of all programs as one tree, or by program again."""
+        self._is_flat = not self._is_flat
+        if self._screen.counted is not None:
+            self.show(self._screen.counted)
+
+    def show(self, found: SearchResult) -> None:
+        """Show the entities of these results, with those that are filtered by."""
+        library = self._screen.worker.library
+        if library is None:
+            return
+        is_flat = self._is_flat or len(library.stores) < 2
+        stores = queries.filter_values(found.query, "store")
+        is_one = len(stores) == 1 and not is_flat
+        chosen = Target(stores[0] if is_one else "", self._chosen_entities())
+        counts = found.facets.tree
+        if is_one or (is_flat and chosen.entities):  # a branch without matches keeps the cursor
+            counts = {_find_pair(chosen, library, found): 0, **counts}
+        state = (library, found.revision, is_flat)
+        if state != self._paths_of:
+            self._paths_of, self._known_paths = state, KnownPaths({}, {}, {})
+        paths = make_paths(
+            counts,
+            found.facets.tree_repeats,
+            library.entity_levels,
+            None if is_flat else library.names.of,
+            self._known_paths,
+        )
+        accuracy = "exact" if found.are_facets_exact else "sampled"
+        self._screen.entities.show(paths, chosen, library.names.by_label, accuracy)
+
+    def chosen_entity(self) -> str:
+        """The one entity that is filtered by; empty when there is none."""
+        chosen, counted = self._chosen_entities(), self._screen.counted
+        if len(chosen) != 1 or counted is None:
+            return ""
+        return next((path for path in counted.facets.entity if path.casefold() == chosen[0]), "")
+
+    def _chosen_entities(self) -> tuple[str, ...]:
+        return queries.filter_values(self._screen.view.query(self._screen.now()), "entity")
+
+
+def _find_pair(chosen: Target, library: Library, found: SearchResult) -> tuple[str, str]:
+    """The store and the entity that a target, in lower case, filters by."""
+    labels = [store.label for store in library.stores]
+    label = next((each for each in labels if each.casefold() == chosen.store), labels[0])
+    name = chosen.entities[0] if len(chosen.entities) == 1 else ""
+    known = found.columns.entities if name else ()
+    return label, next((each for each in known if each.casefold() == name), name)

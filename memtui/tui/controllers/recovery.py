@@ -129,7 +129,7 @@ class JournalActions(WritingController):
                 self.reverse(what, int(value))
 
         lost = {each.action.id for each in self.overwritten}
-        self._screen.app.ask(LogScreen(changes, library, self._screen.now, lost), chosen)
+        self._screen.app.ask(LogScreen(changes, library, lost), chosen)
 
     # Changes that agents reverted
 
@@ -285,7 +285,7 @@ class RepairActions(WritingController):
             else:
                 self._restore(store, broken)
 
-        self._screen.app.ask(BrokenScreen(broken, self._screen.now), answered)
+        self._screen.app.ask(BrokenScreen(broken), answered)
 
     def _restore(self, store: WritableStore, broken: BrokenFile) -> None:
         from memtui.tui.dialogs.diff import DiffScreen

@@ -10,11 +10,9 @@ from msgspec.structs import asdict, replace
 
 from memtui import text
 from memtui.errors import MemtuiError, WorkerError
-from memtui.library.planning import name_below
-from memtui.tui.change_worker import Preview, describe_effects
+from memtui.tui.change_worker import Preview, describe_effects, preview_of
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.recovery import JournalActions
-from memtui.tui.diff_lines import DiffLine, diff_files
 from memtui.tui.view_state import Choice
 
 if TYPE_CHECKING:
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from memtui.library.planning import Planned
     from memtui.library.review import ReviewQueue
     from memtui.library.review_files import Queue
-    from memtui.model import Memory
     from memtui.progress import Progress
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.dialogs.review import ProposalDetail, ReviewScreen
@@ -214,17 +211,12 @@ class ReviewActions(WritingController):
             if not proposal.changes:
                 return ProposalDetail(memories)
             try:
-                planned = review.plan([proposal])
-                lines = _diff_lines(library, planned)
-                return ProposalDetail(memories, lines, effects=planned.effects)
+                found = preview_of(review.plan([proposal]), library)
+                return ProposalDetail(memories, found.lines, effects=found.planned.effects)
             except MemtuiError as error:
                 return ProposalDetail(memories, problem=str(error))
 
         self._writer.worker.run("review-look", work, done, self._changes.failed)
-
-    def name_speaker(self, memory: Memory, done: Callable[[str], None]) -> None:
-        """Find who said first what a memory says, if programs' sessions are read."""
-        self._screen.transcripts.name_speaker(memory, done)
 
     def open_memories(self, proposal: Proposal) -> None:
         """Go to the memory of a proposal; with several, ask which."""
@@ -270,8 +262,7 @@ class ReviewActions(WritingController):
                 self._write(found.planned, proposals, then)
 
         def plan(library: Library, _: Job) -> Preview:
-            made = self._queue_of(library).plan(proposals)
-            return Preview(made, _diff_lines(library, made))
+            return preview_of(self._queue_of(library).plan(proposals), library)
 
         self._writer.worker.run("plan", plan, planned, self._changes.failed, holds_keys=preview)
 
@@ -312,7 +303,7 @@ class ReviewActions(WritingController):
     def _offer_purge(self, accepted: Sequence[Proposal], removed: Collection[str]) -> None:
         """Ask whether removed secrets are erased from what memtui itself keeps."""
         from memtui.library.review import describe_copies
-        from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+        from memtui.tui.dialogs.prompts import ConfirmDialog
         from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
         app, run = self._screen.app, self._writer.worker.run
@@ -332,12 +323,12 @@ class ReviewActions(WritingController):
                 OutcomeLine("These changes can then no longer be undone."),
                 OutcomeLine(left, Tone.QUIET, "not erased:"),
             ]
-            replies = (Reply("y", "erase", "erase"),)
 
             def erase(_: str) -> None:
                 run("purge", lambda library, _: library.purge(copies), erased, self._changes.failed)
 
-            app.ask(ConfirmDialog("Erase the secret from memtui too?", body, replies), erase)
+            title = "Erase the secret from memtui too?"
+            app.ask(ConfirmDialog(title, body, {"y": "erase"}), erase)
 
         def erased(_: None) -> None:
             self._decided.clear()  # undo would find nothing
@@ -491,8 +482,3 @@ def _with_badges(queue: Queue) -> ReviewState:
     from memtui.upkeep.proposals import badges_of
 
     return queue, badges_of(queue.proposals)
-
-
-def _diff_lines(library: Library, planned: Planned) -> tuple[DiffLine, ...]:
-    """Return the diff of a plan, with paths relative to their stores."""
-    return tuple(diff_files(name_below(planned.diffs(), library)))

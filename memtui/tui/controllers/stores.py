@@ -67,7 +67,7 @@ class StoreActions:
             catalog = make()
             return catalog, catalog.known() if catalog.is_looking else []
 
-        self._screen.worker.jobs.start("stores-look", work, self._looked, only_reads=True)
+        self._screen.worker.start("stores-look", work, self._looked, only_reads=True)
 
     def _looked(self, found: tuple[StoreCatalog, list[KnownStore]]) -> None:
         catalog, known = found
@@ -106,7 +106,7 @@ class StoreActions:
         from memtui.library.store_catalog import look_up_path
         from memtui.tui.dialogs.stores import PathDialog
 
-        jobs, app = self._screen.worker.jobs, self._screen.app
+        jobs, app = self._screen.worker, self._screen.app
 
         def look(typed: str) -> None:
             def show(found: TypedPath) -> None:
@@ -133,7 +133,7 @@ class StoreActions:
             dialog.set_stores(stores, counted=False)
             self._empty = None if stores else dialog
             show = dialog.if_open(partial(dialog.set_stores, counted=True))
-            screen.worker.jobs.start(
+            screen.worker.start(
                 "stores-read", lambda _: catalog.summarize(library), show, only_reads=True
             )
 
@@ -141,7 +141,7 @@ class StoreActions:
             known = make()
             return known, known.describe(known.known())
 
-        screen.worker.jobs.start("stores-find", describe, dialog.if_open(found), only_reads=True)
+        screen.worker.start("stores-find", describe, dialog.if_open(found), only_reads=True)
 
     def _open(self, keys: tuple[str, ...] | None) -> None:
         """Open the stores with these keys, if they are not the open ones."""
@@ -166,4 +166,4 @@ class StoreActions:
             if sorted(opened) != sorted(keys):
                 app.reopen(lambda: catalog.open(chosen))
 
-        self._screen.worker.jobs.start("stores-choose", work, done, holds_keys=True)
+        self._screen.worker.start("stores-choose", work, done, holds_keys=True)

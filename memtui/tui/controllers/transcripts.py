@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from memtui.sessions import Session
     from memtui.sessions.origin import Origin
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.dialogs.session_reader import ReaderSource
     from memtui.tui.jobs import Job
     from memtui.tui.screens.browse import BrowseScreen
     from memtui.tui.session_search import Learned, Sessions
@@ -56,18 +55,15 @@ class TranscriptActions:
             self._known = Sessions()
         return self._known
 
-    def _source(self) -> ReaderSource:
-        from memtui.tui.dialogs.session_reader import ReaderSource
+    # What the reader of a session asks for
 
-        app = self._screen.app
-        return ReaderSource(
-            self._screen.worker,
-            lambda words, what: copy_text(app, words, what),
-            self._head,
-            lambda id: self._sessions.get(id),
-        )
+    def find_session(self, id: str) -> Session | None:
+        return self._sessions.get(id)
 
-    def _head(self, session: Session, library: Library, job: Job) -> list[HeadLine]:
+    def copy_message(self, words: str) -> None:
+        copy_text(self._screen.app, words, "the message")
+
+    def head(self, session: Session, library: Library, job: Job) -> list[HeadLine]:
         """The memories that a session wrote, and its subagents; called in a job."""
         from memtui.library.session_memories import find_written
         from memtui.tui.transcript_lines import HeadLine
@@ -86,7 +82,7 @@ class TranscriptActions:
 
         screen = self._screen
         line = self._line or screen.view.text.strip()
-        dialog = EverywhereScreen(self._sessions, self._source(), screen.now, line)
+        dialog = EverywhereScreen(self._sessions, line)
 
         def closed(ref: str | None) -> None:
             self._line = dialog.line
@@ -144,7 +140,7 @@ class TranscriptActions:
             self._show_learned(memory, found)
             screen.update_keys()
 
-        screen.worker.jobs.start("learned", find, show, lambda _: None, only_reads=True)
+        screen.worker.start("learned", find, show, lambda _: None, only_reads=True)
 
     def _look(self, job: Job) -> Sequence[Session]:
         """The sessions of the programs that are on; called in a job. Raises Cancelled."""
@@ -176,7 +172,7 @@ class TranscriptActions:
             _keep(self._speakers, memory, found)
             done(found)
 
-        screen.worker.jobs.start("speaker", find, show, lambda _: None, only_reads=True)
+        screen.worker.start("speaker", find, show, lambda _: None, only_reads=True)
 
     def _show_learned(self, memory: Memory, known: Learned) -> None:
         """Show where a memory was learned, with the key that goes there."""
@@ -207,14 +203,13 @@ class TranscriptActions:
         from memtui.search.analysis import QUESTION_WORDS, list_words
         from memtui.tui.dialogs.session_reader import Passage, SessionReader
 
-        screen, message = self._screen, origin.words or origin.call
+        message = origin.words or origin.call
         words: list[str] = []
         if origin.strength is not None:  # its words are among others in that message
             words = [each for each in list_words(memory.full_text) if each not in QUESTION_WORDS]
             words = [each for each in words if len(each) >= SHORTEST_WORD]
         passage = Passage.of(message, words) if message is not None else None
-        reader = SessionReader(origin.session, self._source(), screen.now, passage)
-        screen.app.ask(reader, self._go_to)
+        self._screen.app.ask(SessionReader(origin.session, passage), self._go_to)
 
 
 def _keep(found: dict[tuple[str, ...], Found], memory: Memory, value: Found) -> None:

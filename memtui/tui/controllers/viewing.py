@@ -128,7 +128,7 @@ class ViewingActions:
         def chosen(letter: str) -> None:
             words = f"Bookmark {letter} set{screen.app.hint('bookmark.go')}"
             notify = partial(screen.app.notify, words, timeout=3)
-            self._sessions.set_bookmark(letter, memory.ref, screen.worker.jobs, notify)
+            self._sessions.set_bookmark(letter, memory.ref, screen.worker, notify)
 
         self._ask_letter(f"Set bookmark: {self._headline(memory.ref)}", chosen)
 
@@ -164,7 +164,7 @@ class ViewingActions:
 
     def _ask_to_open(self, url: str) -> None:
         """Show the whole address before anything is opened."""
-        from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+        from memtui.tui.dialogs.prompts import ConfirmDialog
         from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
         host = _host(url)
@@ -174,11 +174,11 @@ class ViewingActions:
             body.append(OutcomeLine(f"has letters beyond ASCII: {plain}", Tone.WARNING, "!"))
         if "@" in url.split("/")[2]:
             body.append(OutcomeLine("names a user before the host", Tone.WARNING, "!"))
-        replies = (Reply("y", "open", "open"), Reply("c", "copy", "copy"))
+        replies = {"y": "open", "c": "copy"}
 
         def answered(reply: str) -> None:
             if reply == "open":
-                self._screen.worker.jobs.start("url", lambda _: _open(url), self._opened)
+                self._screen.worker.start("url", lambda _: _open(url), self._opened)
             else:
                 copy_text(self._screen.app, url, "the address", masks=False)
 
@@ -197,12 +197,9 @@ class ViewingActions:
         read_marked = worker.reader(marked)
 
         def read(_: Library, job: Job) -> ClipboardText | None:
-            try:
-                chosen = read_marked(job.report, job.is_cancelled)
-                chosen = chosen or ([current] if current is not None else [])
-                return _prepare(form, chosen) if chosen else None
-            finally:
-                job.end_progress()
+            chosen = read_marked(job.report, job.is_cancelled)
+            chosen = chosen or ([current] if current is not None else [])
+            return _prepare(form, chosen) if chosen else None
 
         def copy(copied: ClipboardText | None) -> None:
             if copied is not None:

@@ -29,7 +29,6 @@ from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.jobs import Job
-from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.view_state import Choice
 from memtui.tui.widgets.diff_view import draw_text_diff
 from memtui.tui.widgets.text_window import RowList, TextWindow
@@ -63,9 +62,8 @@ class DifferenceList(RowList[Difference]):
 
     is_lit = False
 
-    def __init__(self, now: Callable[[], datetime]) -> None:
+    def __init__(self) -> None:
         super().__init__(title="Changes")
-        self._now = now
         self._names_stores = False
 
     def show(self, differences: Sequence[Difference], empty: str) -> None:
@@ -76,7 +74,7 @@ class DifferenceList(RowList[Difference]):
 
     def draw_row(self, row: Difference, width: int) -> Sequence[tuple[str, Style]]:
         palette = self.palette
-        age = text.short_ago(row.time, self._now()) if row.time else ""
+        age = text.short_ago(row.time, self.app.now()) if row.time else ""
         names_store = self._names_stores and width >= 60
         store = (
             text.cut_line(self.app.store_name(row.memory.store), STORE_MAX) if names_store else ""
@@ -141,20 +139,14 @@ class ComparisonScreen(PageDialog[str]):
         ("left,h", "scroll_beside(-1)"),
     ]
 
-    def __init__(
-        self,
-        span: ComparedTimes,
-        worker: LibraryWorker,
-        filter_query: Query | None,
-        now: Callable[[], datetime],
-    ) -> None:
+    def __init__(self, span: ComparedTimes, filter_query: Query | None) -> None:
         """`filter_query`: what the memories that are compared must pass; None: nothing."""
         super().__init__()
-        self._span, self._worker, self._filter, self._now = span, worker, filter_query, now
+        self._span, self._filter = span, filter_query
         self.found: Sequence[Difference] = ()
         self._kinds: frozenset[str] = frozenset()
         """Kinds that are shown; all if empty."""
-        self._list = DifferenceList(now)
+        self._list = DifferenceList()
         self._text = TextWindow(id="difference")
         self._text.can_focus = False
         self.working = False
@@ -183,11 +175,11 @@ class ComparisonScreen(PageDialog[str]):
             self._list.show((), str(error))
 
         def compared(library: Library, job: Job) -> list[Difference]:
-            self._worker.wait_until_read(job)
+            self.worker.wait_until_read(job)
             since, until = span.since, span.until
             return compare_times(library, since, until, self._filter, job.is_cancelled)
 
-        self._worker.run(
+        self.worker.run(
             "compare",
             compared,
             self.if_open(done),
@@ -244,7 +236,7 @@ class ComparisonScreen(PageDialog[str]):
             self._span = ComparedTimes(time.time, self._span.until)
             self._ask()
 
-        prompt = TimePrompt("Changes since", self._now(), start=True, accept="compare")
+        prompt = TimePrompt("Changes since", start=True, accept="compare")
         self.app.ask(prompt, chosen)
 
     def action_until(self) -> None:
@@ -253,7 +245,7 @@ class ComparisonScreen(PageDialog[str]):
             self._span = ComparedTimes(self._span.since, until, self._span.name)
             self._ask()
 
-        prompt = TimePrompt("Changes until", self._now(), empty="empty: now", accept="compare")
+        prompt = TimePrompt("Changes until", empty="empty: now", accept="compare")
         self.app.ask(prompt, chosen)
 
     def action_kinds(self) -> None:
@@ -274,10 +266,10 @@ class ComparisonScreen(PageDialog[str]):
     def action_save(self) -> None:
         if self.found:
             span, shown = self._span, self._shown
-            until = span.until or self._now()
+            until = span.until or self.app.now()
             name = f"changes-{until.date().isoformat()}.md"
             writers = {".md": lambda: to_markdown(shown, span.since, until)}
-            ask_file(self.app, self._worker.jobs, "Save as Markdown", name, writers)
+            ask_file(self.app, "Save as Markdown", name, writers)
 
 
 def _with_stores(

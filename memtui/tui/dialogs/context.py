@@ -343,7 +343,7 @@ class PackScreen(FittingDialog[str]):
         if reason := self.refusal(action_id):
             self.app.report_refusal(reason)
         elif action_id in CHANGES:
-            self._host.act(action_id)
+            self.app.browse.action_act(action_id)
         else:
             self._own_actions()[action_id]()
 

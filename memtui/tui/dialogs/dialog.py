@@ -30,6 +30,7 @@ from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, T
 
 if TYPE_CHECKING:
     from memtui.tui.app import MemtuiApp
+    from memtui.tui.library_worker import LibraryWorker
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
@@ -55,6 +56,11 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     _is_answered = False
     _filled_for = Size(0, 0)
     """Size of the terminal that `fill` was called for."""
+
+    @property
+    def worker(self) -> LibraryWorker:
+        """Runs background jobs and asks the library in them."""
+        return self.app.browse.worker
 
     @property
     def is_open(self) -> bool:
@@ -232,6 +238,7 @@ class FittingDialog(Dialog[Result]):
     def say(self, *lines: OutcomeLine) -> None:
         """Show these lines as the outcome of what was typed or chosen."""
         self.query_one(OutcomeLines).say(*lines)
+        self.call_after_refresh(self.update_keys)  # only then it is known what is cut
 
     def on_resize(self) -> None:
         self._fit()

@@ -32,7 +32,7 @@ from memtui.tui.change_forms import LABELS, Form, FormField, Kind, value_of
 from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.diff import BOTH, CONFLICT_CHOICES, MINE, THEIRS, ConflictScreen, DiffScreen
-from memtui.tui.dialogs.prompts import DISCARD, Reply, discard_question
+from memtui.tui.dialogs.prompts import DISCARD, discard_question
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
@@ -196,7 +196,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         if self._saving:  # a preview would replace the plan that is about to be saved
             self._typed()
             return
-        if not self._is_marked and self._form.changes(self.values(), False):
+        if not self._count_marks() and self._form.changes(self.values(), False):
             self.is_previewing = True
             self._plan(False, self._previewed, self._failed)
         else:
@@ -248,16 +248,17 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             return
         self.is_previewing, self._preview, self._is_conflict = False, found, False
         if found is None:
-            self.say(*self._meanwhile(), *[NO_CHANGES][self._is_marked :])
+            self.say(*self._meanwhile(), *[NO_CHANGES] * (not self._count_marks()))
         else:
             files = change_worker.describe_files(found.planned, found.lines)
             self.say(*self._describe(found), *files)
 
     def _describe(self, found: Preview) -> tuple[OutcomeLine, ...]:
         lines = change_worker.describe_plan(found.planned, self._writer.worker.find_memory)
-        counts = change_worker.describe_count(found.planned, found.left_out)
-        left_out = change_worker.describe_left_out(self._form.left_out)
-        return (*(counts if self._form.as_possible else self._meanwhile()), *left_out, *lines)
+        first = self._meanwhile()
+        if self._form.as_possible:
+            first = change_worker.describe_count(found.planned, found.left_out)
+        return (*first, *change_worker.describe_left_out(self._form.left_out), *lines)
 
     def _meanwhile(self) -> tuple[OutcomeLine, ...]:
         """Say that the memory has been superseded, retired or changed since the form was opened."""
@@ -318,10 +319,6 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         """Whether a rule of the store refuses the change, but can be overridden."""
         return self._preview is not None and self._preview.planned.outcome in _STOPPED
 
-    def say(self, *lines: OutcomeLine) -> None:
-        super().say(*lines)
-        self.call_after_refresh(self.update_keys)  # only then it is known what is cut
-
     def labels(self) -> Mapping[str, object]:
         save = self._save_words
         return {
@@ -342,7 +339,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         """What saving does now; empty: nothing."""
         if self._is_gone:
             return AS_NEW if self._has_text else ""
-        return SHOW_BOTH if self._is_conflict else "" if self._is_marked else self._form.save
+        return SHOW_BOTH if self._is_conflict else "" if self._count_marks() else self._form.save
 
     @property
     def _has_text(self) -> bool:
@@ -366,7 +363,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         if not self._form.changes(self.values(), force):
             self.app.notify("No changes yet.", timeout=2)
             return
-        if self._is_marked:
+        if self._count_marks():
             self._update_preview()
             self.app.notify(f"Not saved{KEPT}", severity="warning")
             return
@@ -385,12 +382,8 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         values = {name: value_of(base, name) for name in LABELS} | self.values()
         self.dismiss(FormDraft(Act.ADD, draft.root, (), values, {}))
 
-    @property
-    def _is_marked(self) -> bool:
-        """Whether the text has marks of a conflict that is not solved."""
-        return bool(self._count_marks())
-
     def _count_marks(self) -> int:
+        """How many conflicts that are not solved are marked in the text."""
         if not self._has_merged:
             return 0
         lines = [line for prose in self.query(TextInput) for line in prose.raw.split("\n")]
@@ -521,7 +514,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             self._close(None)
             return
         self.app.ask(
-            discard_question(Reply("s", self._form.save, "save")),
+            discard_question(self._form.save),
             lambda reply: self._close(None) if reply == DISCARD else self.action_save(),
         )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
@@ -29,7 +28,7 @@ from memtui.sessions.programs import Holdings, turn_off, turn_on
 from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.diff import CompareScreen
-from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+from memtui.tui.dialogs.prompts import ConfirmDialog
 from memtui.tui.dialogs.session_programs import (
     Heading,
     Note,
@@ -40,7 +39,7 @@ from memtui.tui.dialogs.session_programs import (
     ask_to_turn_on,
     draw_terms,
 )
-from memtui.tui.dialogs.session_reader import Passage, ReaderSource, SessionReader
+from memtui.tui.dialogs.session_reader import Passage, SessionReader
 from memtui.tui.jobs import FileWatcher, Job, call_soon
 from memtui.tui.memory_detail import MemoryDetail
 from memtui.tui.session_search import (
@@ -104,19 +103,12 @@ class EverywhereScreen(PageDialog[str]):
         Binding("left,h", "scroll_beside(-1)", show=False),
     ]
 
-    def __init__(
-        self,
-        sessions: Sessions,
-        source: ReaderSource,
-        now: Callable[[], datetime],
-        line: str = "",
-    ) -> None:
+    def __init__(self, sessions: Sessions, line: str = "") -> None:
         """`line`: what is searched for at first."""
         super().__init__()
-        self._sessions, self._source, self._now = sessions, source, now
-        self._worker = source.worker
+        self._sessions = sessions
         self.line = line
-        self._list = ResultList(now)
+        self._list = ResultList()
         self._text = TextWindow(id="passage")
         self._text.can_focus = False
         self._progress = ProgressLine()
@@ -178,7 +170,7 @@ class EverywhereScreen(PageDialog[str]):
             self._kept = kept
             self._show()
 
-        self._worker.jobs.start("session-survey", count, self.if_open(show), only_reads=True)
+        self.worker.start("session-survey", count, self.if_open(show), only_reads=True)
 
     def _update(self, only: frozenset[str] = frozenset()) -> None:
         """Look for sessions and bring the index up to date, in processes of their own; `only`: the
@@ -228,7 +220,7 @@ class EverywhereScreen(PageDialog[str]):
                 due, self._due = self._due, None
                 self._update(due)
 
-        self._indexing = self._worker.jobs.start(
+        self._indexing = self.worker.start(
             "session-index",
             work,
             self.if_open(done),
@@ -263,7 +255,7 @@ class EverywhereScreen(PageDialog[str]):
 
     def _search(self) -> None:
         line, programs, newest = self.line, self._on, self._is_newest and bool(self.line.strip())
-        sessions, now = self._sessions, self._now()
+        sessions, now = self._sessions, self.app.now()
         self._searched_at = monotonic()
 
         show = self.if_open(self._found)
@@ -281,7 +273,7 @@ class EverywhereScreen(PageDialog[str]):
             self._release_keys()
             self._list.empty = text.one_line(str(error))
 
-        self._worker.run(
+        self.worker.run(
             "everywhere", search, self.if_open(self._found), self.if_open(failed), only_reads=True
         )
 
@@ -395,7 +387,7 @@ class EverywhereScreen(PageDialog[str]):
                 (),
                 self._results.words,
                 palette,
-                self._now(),
+                self.app.now(),
                 width,
                 store_name=self.app.store_name(memory.store),
             ).lines()
@@ -411,7 +403,7 @@ class EverywhereScreen(PageDialog[str]):
         if row.kind is not ResultKind.FORMER or row.memory is None or row.current is not None:
             return row.current
         names = (f"{row.memory.store}:{id}" for id in row.memory.superseded_by)
-        return next(filter(None, map(self._worker.find_memory, names)), None)
+        return next(filter(None, map(self.worker.find_memory, names)), None)
 
     def _show_passage(self, row: Result, session: Session, width: int) -> None:
         message, words, palette = row.message, self._results.words, self.app.palette
@@ -449,7 +441,7 @@ class EverywhereScreen(PageDialog[str]):
                 at = lines.line_at((len(before) + 1, found)) if found >= 0 else at
             return [list(lines.line(number)) for number in range(len(lines))], at
 
-        self._worker.jobs.start(
+        self.worker.start(
             "session-passage",
             read,
             self.if_open(lambda found: show(*found)),
@@ -512,8 +504,7 @@ class EverywhereScreen(PageDialog[str]):
             passage = None
             if row.message is not None:
                 passage = Passage.of(row.message, self._results.words)
-            reader = SessionReader(row.session, self._source, self._now, passage)
-            self.app.ask(reader, self.dismiss)
+            self.app.ask(SessionReader(row.session, passage), self.dismiss)
 
     def action_programs(self) -> None:
         self.app.push_screen(ProgramsScreen(self._kept, self._turn))
@@ -536,7 +527,7 @@ class EverywhereScreen(PageDialog[str]):
 
                 SessionIndex(paths.cache_folder(), name).discard()
 
-            self._worker.jobs.start("session-discard", discard, replaces=False)
+            self.worker.start("session-discard", discard, replaces=False)
         if self._watcher is not None:
             self._watcher.end()
             self._watcher = None
@@ -562,7 +553,6 @@ class EverywhereScreen(PageDialog[str]):
             ),
             OutcomeLine("Its transcript is not changed.", Tone.QUIET),
         )
-        replies = (Reply("y", "forget", "forget"),)
 
         def forget_it(_: str) -> None:
             def work(_: Job) -> None:
@@ -575,9 +565,9 @@ class EverywhereScreen(PageDialog[str]):
                 self.app.report("The session is left out from now on", "")
                 self._search()
 
-            self._worker.jobs.start("session-forget", work, self.if_open(done))
+            self.worker.start("session-forget", work, self.if_open(done))
 
-        self.app.ask(ConfirmDialog("Forget this session?", body, replies), forget_it)
+        self.app.ask(ConfirmDialog("Forget this session?", body, {"y": "forget"}), forget_it)
 
 
 def _roots(program: str) -> list[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -29,7 +29,6 @@ from memtui.tui import appearance
 from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
-from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.memory_detail import Reference
 from memtui.tui.view_state import Choice
 from memtui.tui.widgets.detail import Detail
@@ -269,17 +268,10 @@ class GraphScreen(PageDialog[str]):
         ("pageup,ctrl+u", "scroll_beside(-1)"),
     ]
 
-    def __init__(
-        self,
-        start: Node,
-        library: Library,
-        worker: LibraryWorker,
-        now: Callable[[], datetime],
-        at: TimeCondition | None = None,
-    ) -> None:
+    def __init__(self, start: Node, library: Library, at: TimeCondition | None = None) -> None:
         """`start`: first node of the tree; `at`: when links must hold, None for the present."""
         super().__init__()
-        self._start, self._worker, self._now = start, worker, now
+        self._start = start
         self._filter = GraphFilter(at=at)
         self._fixed = at
         """The whole app is shown as of this time, which the screen does not change."""
@@ -288,7 +280,7 @@ class GraphScreen(PageDialog[str]):
         self._found: Neighbourhood | None = None
         self._relations: Mapping[str, int] = {}
         self.links = LinkTree(library)
-        self._detail = Detail(now)
+        self._detail = Detail(self.app.now)
         self._detail.can_focus = False
         self._detail.roots = {store.label: store.root for store in library.stores}
         self.working = False
@@ -307,7 +299,7 @@ class GraphScreen(PageDialog[str]):
 
     def _ask(self, keep: Node | None = None) -> None:
         """Follow the links again; the cursor goes to `keep` if it is shown."""
-        link_filter, start, now = self._filter, self._start, self._now()
+        link_filter, start, now = self._filter, self._start, self.app.now()
         self.working = True
 
         def done(found: FoundLinks) -> None:
@@ -324,7 +316,7 @@ class GraphScreen(PageDialog[str]):
             self.working = False
             self.app.report_error(error)
 
-        self._worker.run(
+        self.worker.run(
             "graph",
             lambda library, job: find_links(library, start, link_filter, now, job.is_cancelled),
             self.if_open(done),
@@ -465,9 +457,7 @@ class GraphScreen(PageDialog[str]):
         if self._fixed is not None:
             return
         at = self._filter.at
-        prompt = TimePrompt(
-            "Links as of", self._now(), value=at.text if at else "", empty="empty: now"
-        )
+        prompt = TimePrompt("Links as of", value=at.text if at else "", empty="empty: now")
         self.app.ask(prompt, lambda time: self._follow(at=time if time.text else None))
 
     def _follow(self, **changes: Any) -> None:
@@ -483,4 +473,4 @@ class GraphScreen(PageDialog[str]):
                 ".dot": lambda: traversal.to_dot(found, name),
             }
             hint = ".mmd Mermaid, .dot Graphviz"
-            ask_file(self.app, self._worker.jobs, "Export links", "links.mmd", writers, hint)
+            ask_file(self.app, "Export links", "links.mmd", writers, hint)

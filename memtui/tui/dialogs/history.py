@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 
 from rich.segment import Segment
 from rich.style import Style
@@ -73,14 +72,12 @@ class HistoryScreen(FittingDialog[str]):
     def __init__(
         self,
         history: VersionHistory,
-        now: Callable[[], datetime],
         restore: Callable[[Memory, Callable[[], object]], None] | None = None,
     ) -> None:
         """`restore`: gives the memory a former text again, once that is confirmed, and then calls
         its second argument; None where its store cannot edit it."""
         super().__init__()
         self._history = history
-        self._now = now
         self._restore = restore
 
     def content(self) -> ComposeResult:
@@ -158,7 +155,7 @@ class HistoryScreen(FittingDialog[str]):
             Segment(text.cut(f"  {provenance}", width // 3) if provenance else "", palette.faint),
         ]
         date = text.date(version.time)
-        dates = (f"{date}  {text.ago(version.time, self._now())}", date, date.split(" ")[0])
+        dates = (f"{date}  {text.ago(version.time, self.app.now())}", date, date.split(" ")[0])
         room = width - 2 - sum(text.width(part.text) for part in tail)
         when = next((words for words in dates if text.width(words) <= room), dates[-1])
         dot = Segment("● " if is_own else "○ ", palette.accent)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from functools import partial
 
 from rich.style import Style
@@ -23,7 +22,6 @@ from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview, preview
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.jobs import Job
-from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.inputs import ChoiceInput, FilterInput, LineInput
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, Tone
 
@@ -51,14 +49,13 @@ TYPE_FROM = 50
 class MemoryChoices(RowList[Memory]):
     """Search results, one memory per line: age, type, headline; of another store its label too."""
 
-    def __init__(self, now: Callable[[], datetime], store: str) -> None:
+    def __init__(self, store: str) -> None:
         super().__init__()
         self._store = store
-        self._now = now
 
     def draw_row(self, row: Memory, width: int) -> Sequence[tuple[str, Style]]:
         palette = self.palette
-        age = text.short_ago(row.when, self._now()) if row.when else ""
+        age = text.short_ago(row.when, self.app.now()) if row.when else ""
         kind = text.pad(text.one_line(row.type or row.kind), TYPE_COLUMNS) + " "
         kind = kind if width >= TYPE_FROM else ""
         room = max(4, width - 8 - text.width(kind))
@@ -81,21 +78,19 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         Binding("enter", "link", "link", priority=True),
     ]
 
-    def __init__(self, memory: Memory, worker: LibraryWorker, now: Callable[[], datetime]) -> None:
+    def __init__(self, memory: Memory) -> None:
         super().__init__()
         self._memory = memory
-        self._worker = worker
-        self._now = now
         self.searching = False
         """The list does not yet show the results for the last input."""
         self._links_when_found = False
         """Enter was pressed meanwhile: it is for the row that the search will find."""
-        self._list = MemoryChoices(now, memory.store)
+        self._list = MemoryChoices(memory.store)
         self._list.can_focus = False  # its keys work in the fields: `tab` is for these
         self._relation: ChoiceInput | LineInput
 
     def content(self) -> ComposeResult:
-        library = self._worker.library
+        library = self.worker.library
         allowed = library.store(self._memory.store).relations if library else ()
         used = [link.relation for link in self._memory.links]
         known = list(dict.fromkeys([*used, *RELATIONS]))
@@ -124,7 +119,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
     def _search(self, words: str) -> None:
         self.searching, self._links_when_found = True, False
-        self._worker.run(
+        self.worker.run(
             "link",
             partial(self._found, words),
             self.if_open(self._show),
@@ -133,7 +128,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         )
 
     def _found(self, words: str, library: Library, _: Job) -> list[Memory]:
-        query = queries.parse_query(words, self._now(), typing=True)
+        query = queries.parse_query(words, self.app.now(), typing=True)
         own = queries.with_filter_values(query, "store", (self._memory.store.casefold(),))
         memories: dict[str, Memory] = {}
         for search_query in (own, query) if len(library.stores) > 1 else (own,):
@@ -176,7 +171,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
                 reason = found.planned.reason or "no changes: already linked"
                 self.say(OutcomeLine(reason, Tone.WARNING))
 
-        self._worker.run(
+        self.worker.run(
             "plan",
             lambda library, job: preview(library, [change], job),
             self.if_open(planned),

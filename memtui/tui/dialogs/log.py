@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 from rich.style import Style
@@ -49,17 +49,15 @@ class ActionList(RowList[JournalAction]):
     def __init__(
         self,
         actions: Sequence[JournalAction],
-        now: Callable[[], datetime],
         overwritten: Collection[int],
     ) -> None:
         super().__init__(actions)
-        self._now = now
         self._overwritten = overwritten
 
     def draw_row(self, row: JournalAction, width: int) -> Sequence[tuple[str, Style]]:
         palette = self.palette
         quiet = row.state not in (ActionState.DONE, ActionState.UNSURE)
-        when = text.short_ago(datetime.fromtimestamp(row.time, UTC), self._now())
+        when = text.short_ago(datetime.fromtimestamp(row.time, UTC), self.app.now())
         lost = row.id in self._overwritten
         state = _OVERWRITTEN if lost else _STATES[row.state]
         tone = palette.warning if lost or row.state is ActionState.UNSURE else palette.dim
@@ -92,13 +90,12 @@ class LogScreen(FittingDialog[tuple[str, str]]):
         self,
         actions: Sequence[JournalAction],
         library: Library,
-        now: Callable[[], datetime],
         overwritten: Collection[int] = (),
     ) -> None:
         """`overwritten`: ids of the actions that another program has overwritten."""
         super().__init__()
         self._library = library
-        self._list = ActionList(actions, now, overwritten)
+        self._list = ActionList(actions, overwritten)
         if not actions:
             self.box_classes = "wide"
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -22,7 +20,6 @@ from memtui.errors import MemtuiError
 from memtui.files.staging import write_file
 from memtui.query import TimeCondition, parse_time, parse_time_end
 from memtui.tui.dialogs.dialog import FittingDialog, Result
-from memtui.tui.jobs import JobRunner
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
 if TYPE_CHECKING:
@@ -31,28 +28,21 @@ if TYPE_CHECKING:
 EXAMPLES = "2026-03-01, 2026-03, yesterday, 7d, 24h, last month"
 
 
-class Reply(Struct, frozen=True):
-    """A key of a confirm dialog, its label and the value it returns."""
-
-    key: str
-    words: str
-    value: str
-
-
 QUESTION_CELLS = 76
 """Columns of a question before its lines are wrapped."""
 
 
 class ConfirmDialog(FittingDialog[str]):
-    """A question answered with one key; dismissed with its value, None on escape."""
+    """A question answered with one key; dismissed with the key's label, None on escape."""
 
     def __init__(
         self,
         title: str,
         body: Sequence[OutcomeLine],
-        replies: Sequence[Reply],
+        replies: Mapping[str, str],
         cancel: str = "cancel",
     ) -> None:
+        """`replies`: key -> label; `cancel`: the label of escape."""
         super().__init__()
         self.heading, self.leave = title, cancel
         self.summary, self._replies = body, replies
@@ -61,30 +51,29 @@ class ConfirmDialog(FittingDialog[str]):
         return ()
 
     def keys(self) -> list[tuple[str, str]]:
-        return [(reply.key, reply.words) for reply in self._replies]
+        return list(self._replies.items())
 
     def fill(self) -> None:
         lines = [text.one_line(f"{line.head} {line.words}") for line in self.summary]
-        keys = sum(len(reply.key) + text.width(reply.words) + 3 for reply in self._replies)
+        keys = sum(len(key) + text.width(label) + 3 for key, label in self._replies.items())
         title = text.width(text.one_line(self.heading)) + 3
         most = max(*map(text.width, lines), keys + len(self.leave) + 7, title)
         self.fit(columns=min(QUESTION_CELLS, most + 1))
 
     def on_key(self, event: events.Key) -> None:
-        for reply in self._replies:
-            if event.key == reply.key or event.character == reply.key:
+        for key, label in self._replies.items():
+            if key in (event.key, event.character):
                 event.stop()
-                self.dismiss(reply.value)
+                self.dismiss(label)
 
 
 DISCARD = "discard"
 
 
-def discard_question(other: Reply) -> ConfirmDialog:
-    """Ask whether unsaved changes are discarded (`DISCARD`); `other` is what else can be done."""
+def discard_question(other: str) -> ConfirmDialog:
+    """Ask whether unsaved changes are discarded (`DISCARD`), or `s` does something `other`."""
     body = (OutcomeLine("You have unsaved changes."),)
-    replies = (Reply("y", "discard", DISCARD), other)
-    return ConfirmDialog("Discard changes?", body, replies, "keep editing")
+    return ConfirmDialog("Discard changes?", body, {"y": DISCARD, "s": other}, "keep editing")
 
 
 class LineDialog(FittingDialog[Result]):
@@ -144,20 +133,19 @@ class TimePrompt(LineDialog[TimeCondition]):
     def __init__(
         self,
         title: str,
-        now: datetime,
         *,
         value: str = "",
         empty: str = "",
         start: bool = False,
         accept: str = "show",
     ) -> None:
-        """Ask for a time; relative ones are counted from `now`.
+        """Ask for a time; relative ones are counted from now.
 
         `empty`: what an empty line means, which is not accepted without this. `start`: of a day,
         month or year take its start, not its end.
         """
         super().__init__(title, value, "a date, a month or a span", accept)
-        self._now, self._empty = now, empty
+        self._now, self._empty = self.app.now(), empty
         self._parse = parse_time if start else parse_time_end
 
     def content(self) -> ComposeResult:
@@ -196,15 +184,14 @@ def write_after_asking(app: MemtuiApp, path: Path, write: Callable[[], object]) 
     """Call `write`; if there is a file at the path already, only once that was confirmed."""
     if path.exists():
         body = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
-        replies = (Reply("y", "overwrite", "yes"),)
-        app.ask(ConfirmDialog("Overwrite file?", body, replies), lambda _: write())
+        question = ConfirmDialog("Overwrite file?", body, {"y": "overwrite"})
+        app.ask(question, lambda _: write())
     else:
         write()
 
 
 def ask_file(
     app: MemtuiApp,
-    jobs: JobRunner,
     title: str,
     name: str,
     writers: Mapping[str, Callable[[], str]],
@@ -227,7 +214,7 @@ def ask_file(
 
     def write(path: Path, document: str) -> None:
         where = text.file_name(str(path))
-        jobs.start(
+        app.browse.worker.start(
             "save",
             lambda _: write_file(path, [text.without_lone_surrogates(document).encode()]),
             lambda _: app.notify(f"Saved to {where}.", timeout=6),

@@ -21,7 +21,7 @@ from memtui.model import Memory
 from memtui.progress import Progress
 from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
-from memtui.tui.dialogs.prompts import DISCARD, Reply, discard_question
+from memtui.tui.dialogs.prompts import DISCARD, discard_question
 from memtui.tui.diff_lines import DiffLine
 from memtui.tui.widgets.diff_view import (
     draw_diff,
@@ -379,7 +379,9 @@ class ReviewScreen(FittingDialog[None]):
                 self._detail = detail
                 self._draw()
                 if detail.memories:
-                    self._host.name_speaker(detail.memories[0], self.if_open(named))
+                    self.app.browse.transcripts.name_speaker(
+                        detail.memories[0], self.if_open(named)
+                    )
 
         def named(origin: str) -> None:
             if self._is_selected(proposal) and self._detail is not None and origin:
@@ -510,7 +512,7 @@ class ProposalTextScreen(FittingDialog[None]):
         if self.query_one(TextInput).raw == self._content:
             self.dismiss()
         else:
-            self.app.ask(discard_question(Reply("s", "preview", "preview")), self._answered)
+            self.app.ask(discard_question("preview"), self._answered)
 
     def _answered(self, reply: str) -> None:
         if reply == DISCARD:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
@@ -18,7 +17,7 @@ from memtui.sessions.programs import Holdings, describe_holdings, describe_terms
 from memtui.tui import appearance
 from memtui.tui.appearance import Palette, marked_segments, wrapped
 from memtui.tui.dialogs.dialog import Dialog, FittingDialog
-from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+from memtui.tui.dialogs.prompts import ConfirmDialog
 from memtui.tui.session_search import Result, ResultKind
 from memtui.tui.widgets.text_window import OutcomeLine, RowList, Tone
 
@@ -64,10 +63,8 @@ def ask_to_turn_on(screen: Dialog[Any], row: ProgramRow, then: Callable[[], None
         OutcomeLine(first),
         *(OutcomeLine(sentence, Tone.QUIET) for sentence in others),
     ]
-    question = ConfirmDialog(
-        f"Read the sessions of {program.title}?", body, (Reply("y", "read them", "yes"),)
-    )
-    screen.app.ask(question, lambda _: then())
+    title = f"Read the sessions of {program.title}?"
+    screen.app.ask(ConfirmDialog(title, body, {"y": "read them"}), lambda _: then())
 
 
 class ProgramList(RowList[ProgramRow]):
@@ -150,9 +147,8 @@ Row = Heading | Note | ProgramRow | Result
 class ResultList(RowList[Row]):
     """One line for each result, below the titles of their groups."""
 
-    def __init__(self, now: Callable[[], datetime]) -> None:
+    def __init__(self) -> None:
         super().__init__(id="found")
-        self._now = now
         self.words: tuple[str, ...] = ()
         self._where = 0
 
@@ -186,7 +182,7 @@ class ResultList(RowList[Row]):
         who, style = _who(row, palette)
         where = text.column(_where(row), self._where) if width >= WHERE_FROM and self._where else ""
         lead = [
-            (f"{text.short_ago(row.time, self._now()):>{AGE_CELLS}} ", palette.dim),
+            (f"{text.short_ago(row.time, self.app.now()):>{AGE_CELLS}} ", palette.dim),
             (text.column(who, WHO_CELLS), style),
             (f" {where}" if where else "", palette.faint),
             (" " + "  ↳ " * row.depth, palette.faint),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,14 +20,13 @@ from memtui.sessions import PROGRAMS, Kind, Message, Reading, Session
 from memtui.tui.actions import works_here
 from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.jobs import Job
-from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.terminal import page_text
 from memtui.tui.transcript_lines import Entry, HeadLine
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.transcript_view import TranscriptView
 
 if TYPE_CHECKING:
-    from memtui.library import Library
+    pass
 
 FIRST_BATCH, BATCH = 200, 2_000
 """Messages that are passed on at once: the first soon, so that they can be read."""
@@ -47,18 +45,6 @@ class Passage(Struct, frozen=True):
     def of(cls, message: Message, words: Sequence[str] = ()) -> Passage:
         """The place of a message."""
         return cls(message.place.offset, message.text, tuple(words))
-
-
-class ReaderSource(Struct, frozen=True):
-    """What a reader needs beside its session."""
-
-    worker: LibraryWorker
-    copy: Callable[[str, str], None]
-    """Copies a text; the second argument names it."""
-    head: Callable[[Session, Library, Job], Sequence[HeadLine]]
-    """The lines above the messages; called in a job."""
-    find: Callable[[str], Session | None]
-    """The session with an id."""
 
 
 class SessionReader(Dialog[str]):
@@ -84,17 +70,11 @@ class SessionReader(Dialog[str]):
         Binding("dollar_sign", "page", "pager", key_display="$"),
     ]
 
-    def __init__(
-        self,
-        session: Session,
-        source: ReaderSource,
-        now: Callable[[], datetime],
-        passage: Passage | None = None,
-    ) -> None:
+    def __init__(self, session: Session, passage: Passage | None = None) -> None:
         """`passage`: where it begins; None: at the first message."""
         super().__init__()
         self.session = session
-        self._source, self._now, self._passage = source, now, passage
+        self._passage = passage
         self._agent = PROGRAMS[session.program].title
         self._view = TranscriptView(self._agent)
         self._view.is_held = passage is not None
@@ -121,10 +101,10 @@ class SessionReader(Dialog[str]):
         self.app.clear_notifications()
         self.update_keys()
         self._read()
-        jobs = self._source.worker
-        jobs.run(
+        head = self.app.browse.transcripts.head
+        self.worker.run(
             "session-head",
-            lambda library, job: self._source.head(self.session, library, job),
+            lambda library, job: head(self.session, library, job),
             self.if_open(self._show_head),
             lambda _: None,
             replaces=False,
@@ -161,7 +141,7 @@ class SessionReader(Dialog[str]):
             self._view.explain(f"cannot be read: {text.one_line(str(error))}")
             self._say_head()
 
-        self._job = self._source.worker.jobs.start(
+        self._job = self.worker.start(
             "session-read",
             work,
             self.if_open(self._read_all),
@@ -273,9 +253,11 @@ class SessionReader(Dialog[str]):
             self.action_unfold()
         elif head.ref:
             self.dismiss(head.ref)
-        elif head.session and (below := self._source.find(head.session)) is not None:
-            reader = SessionReader(below, self._source, self._now)
-            self.app.ask(reader, self.dismiss)
+        elif (
+            head.session
+            and (below := self.app.browse.transcripts.find_session(head.session)) is not None
+        ):
+            self.app.ask(SessionReader(below), self.dismiss)
 
     def action_unfold(self) -> None:
         """Fold or unfold the tool; of a memory in the head, go to where it was written."""
@@ -297,12 +279,12 @@ class SessionReader(Dialog[str]):
     def action_copy(self) -> None:
         """Copy the message under the cursor, a call with its answer."""
         if (entry := self._view.entry) is not None:
-            self._source.copy(_whole(entry), "the message")
+            self.app.browse.transcripts.copy_message(_whole(entry))
 
     def action_page(self) -> None:
         """Show the whole session in the pager."""
         entries = list(self._view.transcript.entries)
-        self._source.worker.jobs.start(
+        self.worker.start(
             "session-page",
             lambda _: "\n\n".join(
                 f"{_heading(each, self._agent)}\n{_whole(each)}" for each in entries
@@ -362,7 +344,7 @@ class SessionReader(Dialog[str]):
             self.update_keys()
 
         if words:
-            self._source.worker.jobs.start(
+            self.worker.start(
                 "session-find", find, self.if_open(show), holds_keys=moves, only_reads=True
             )
         else:

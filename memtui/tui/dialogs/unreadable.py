@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -203,13 +202,13 @@ class BrokenScreen(TextDialog[str]):
         ("r", "answer('restore')", "restore"),
     ]
 
-    def __init__(self, broken: BrokenFile, now: Callable[[], datetime]) -> None:
+    def __init__(self, broken: BrokenFile) -> None:
         super().__init__()
         self.heading = f"{text.file_name(broken.path.name)} (read-only)"
         self._broken = broken
         copy = OutcomeLine("no good copy", Tone.QUIET)
         if broken.backup_time is not None:
-            size, age = text.size(broken.backup_size), text.ago(broken.backup_time, now())
+            size, age = text.size(broken.backup_size), text.ago(broken.backup_time, self.app.now())
             copy = OutcomeLine(f"{size}, {age}", Tone.GOOD, "last good copy:")
         path = OutcomeLine(text.file_name(str(broken.path)), Tone.QUIET)
         self.summary = (OutcomeLine(broken.reason, Tone.BAD), path, copy)

@@ -23,13 +23,12 @@ from memtui.tui.actions import ActionContext
 from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.navigation import NavigationActions
-from memtui.tui.controllers.panes import DetailController, PaneActions
+from memtui.tui.controllers.panes import DetailController, EntityController, PaneActions
 from memtui.tui.controllers.queried import QueriedActions
 from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.transcripts import TranscriptActions
 from memtui.tui.controllers.viewing import ViewingActions
-from memtui.tui.jobs import Job
 from memtui.tui.layout import ENTITY_MAX, Pane
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY, LibraryWorker
 from memtui.tui.screens.panes import PaneScreen
@@ -40,9 +39,7 @@ from memtui.tui.view_state import (
     day_range,
     keep_selected,
     restore_cursor,
-    window_of,
 )
-from memtui.tui.widgets.entity_tree import KnownPaths, Target, make_paths
 
 if TYPE_CHECKING:
     from memtui.config import Settings
@@ -92,9 +89,11 @@ class BrowseScreen(PaneScreen):
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
         self.status_text = StatusText(self)
-        self.detail_controller = DetailController(self, self.status_text)
+        self.detail_controller = DetailController(self)
+        self.entity_controller = EntityController(self)
         self.queried = QueriedActions(self)
         self._reading = NavigationActions(self)
+        self.insight = InsightActions(self)
         self.stores = StoreActions(self)
         self.transcripts = TranscriptActions(self)
         self._editing: EditingControllers | None = None
@@ -109,15 +108,8 @@ class BrowseScreen(PaneScreen):
         """What was asked for when the list was last filled."""
         self._whole_from = sys.maxsize
         """Number of the first search over all memories; before it, stores were being read."""
-        self._is_flat = False
-        """The entities of all programs stand in one tree."""
-        self._paths_of: tuple[Library | None, int, bool] = (None, -1, False)
-        self._known_paths = KnownPaths({}, {}, {})
-        """The paths of the tree for these stores, in this revision, flat or by program."""
         self._is_whole = False
         """That search has been answered."""
-        self._present_marks: set[int] = set()
-        """What was marked when the past was gone to."""
         self._selected_before = sessions.last.selected
         """Ref of the memory that the last session ended on, until the cursor is on it."""
         self._awaited_ref = ""
@@ -127,7 +119,7 @@ class BrowseScreen(PaneScreen):
         for controller in (
             PaneActions(self),
             self._reading,
-            InsightActions(self),
+            self.insight,
             self.stores,
             ViewingActions(self, self._sessions),
             FilterActions(self),
@@ -183,9 +175,6 @@ class BrowseScreen(PaneScreen):
             raise RuntimeError(OPENING)
         return self._editing
 
-    def restore_text(self, memory: Memory, former: Memory, confirmed: Callable[[], object]) -> None:
-        self.editing.changes.restore_text(memory, former, confirmed)
-
     def stop_planning(self) -> bool:
         """Stop the planning of a change; False if none is planned."""
         return self._editing is not None and self._editing.changes.writer.stop_planning()
@@ -207,7 +196,7 @@ class BrowseScreen(PaneScreen):
             openable={
                 Pane.MEMORIES: self.memories.memory is not None,
                 Pane.DETAIL: self.detail.memory is not None,
-                Pane.TIMELINE: self.timeline.choosable,
+                Pane.TIMELINE: bool(self.timeline.bars),
             }.get(self.pane, True),
             marked=len(self.memories.marked),
             is_marking=self.memories.is_marking,
@@ -275,24 +264,8 @@ class BrowseScreen(PaneScreen):
         if whole:
             self._whole_from = min(self._whole_from, self._number)
 
-    def show_past(self, banner: Sequence[str]) -> None:
-        """Show the library as of a time, with a banner, and search it."""
-        self.banner.show(banner)
-        if not self.has_class("-past"):
-            self._present_marks = self.memories.marked
-        self.set_class(True, "-past")
-        self._start_over(set())
-
-    def leave_past(self) -> None:
-        """Show the present again."""
-        if self.worker.past is not None:
-            self.worker.go_to_present()
-            self.app.clear_notifications()  # one may say that nothing can be changed
-            self.banner.show(())
-            self.set_class(False, "-past")
-            self._start_over(self._present_marks)
-
-    def _start_over(self, marked: set[int]) -> None:
+    def start_over(self, marked: set[int]) -> None:
+        """Search the library of another time, in which these rows are marked."""
         self.memories.marked = marked
         self.chips.hides_review = self.worker.past is not None
         self.detail.show(None, ())
@@ -308,7 +281,7 @@ class BrowseScreen(PaneScreen):
     @on(messages.QueryEntered)
     def _entered(self, event: messages.QueryEntered) -> None:
         if event.text:
-            self._sessions.add_search(event.text, self.worker.jobs)
+            self._sessions.add_search(event.text, self.worker)
         self.focus_pane(Pane.MEMORIES)
 
     @on(messages.FilterChosen)
@@ -400,7 +373,7 @@ class BrowseScreen(PaneScreen):
 
     def _show_facets(self, found: SearchResult) -> None:
         self.counted = found
-        self._show_tree()
+        self.entity_controller.show(found)
         self.search_bar.line.found(found.facets)
 
     def show_counts(self, number: int) -> None:
@@ -411,35 +384,6 @@ class BrowseScreen(PaneScreen):
         if found.count != (found.total, found.accuracy):
             self.status_text.show_results(found)
             self.memories.stretch(found.count.value, text.number(*found.count))
-
-    def flatten_tree(self) -> None:
-        """Show the entities of all programs as one tree, or by program again."""
-        self._is_flat = not self._is_flat
-        self._show_tree()
-
-    def _show_tree(self) -> None:
-        library, found = self.worker.library, self.counted
-        if library is None or found is None:
-            return
-        is_flat = self._is_flat or len(library.stores) < 2
-        stores = queries.filter_values(found.query, "store")
-        is_one = len(stores) == 1 and not is_flat
-        chosen = Target(stores[0] if is_one else "", self._chosen_entities())
-        counts = found.facets.tree
-        if is_one or (is_flat and chosen.entities):  # a branch without matches keeps the cursor
-            counts = {_find_pair(chosen, library, found): 0, **counts}
-        state = (library, found.revision, is_flat)
-        if state != self._paths_of:
-            self._paths_of, self._known_paths = state, KnownPaths({}, {}, {})
-        paths = make_paths(
-            counts,
-            found.facets.tree_repeats,
-            library.entity_levels,
-            None if is_flat else library.names.of,
-            self._known_paths,
-        )
-        accuracy = "exact" if found.are_facets_exact else "sampled"
-        self.entities.show(paths, chosen, library.names.by_label, accuracy)
 
     def _end_start(self, total: int, *, is_whole: bool) -> None:
         """Show the real screen, once it has rows and the cursor is where the last session ended.
@@ -487,10 +431,6 @@ class BrowseScreen(PaneScreen):
 
     # What is on show
 
-    def show_memory(self, memory: Memory | None) -> None:
-        """Show a memory in the detail."""
-        self.detail_controller.show(memory)
-
     def marked_memories(self) -> list[Memory]:
         """The marked memories that are here, in slot order."""
         return self.worker.read_rows(self.memories.marked)
@@ -501,17 +441,6 @@ class BrowseScreen(PaneScreen):
             return []
         return list(filter(None, map(library.ref_of, sorted(self.memories.marked))))
 
-    def chosen_entity(self) -> str:
-        """The one entity that is filtered by; empty when there is none."""
-        chosen = self._chosen_entities()
-        if len(chosen) != 1 or self.counted is None:
-            return ""
-        paths = self.counted.facets.entity
-        return next((path for path in paths if path.casefold() == chosen[0]), "")
-
-    def _chosen_entities(self) -> tuple[str, ...]:
-        return queries.filter_values(self.view.query(self.now()), "entity")
-
     # Going to memories
 
     @on(messages.MemoryShown)
@@ -520,7 +449,7 @@ class BrowseScreen(PaneScreen):
         self._reading.note_shown(memory)
         if self.memories.slot in self.memories.fresh:
             self.memories.looked_at()
-        self.show_memory(memory)
+        self.detail_controller.show(memory)
 
     @on(messages.RefChosen)
     def _ref_chosen(self, event: messages.RefChosen) -> None:
@@ -628,7 +557,7 @@ class BrowseScreen(PaneScreen):
         self.is_ready = True
         self._keep_from_collection()
         if self.last_seen is not None:
-            self._find_fresh(self.last_seen)
+            self._reading.find_fresh(self.last_seen)
         if self.view.text:
             self.search_again()
         self.worker.watch()
@@ -636,38 +565,12 @@ class BrowseScreen(PaneScreen):
         self.editing.begin()
         self.stores.begin()
 
-    def _find_fresh(self, last_seen: datetime) -> None:
-        """Find the memories that are new since the last session."""
-        since = queries.TimeCondition(last_seen.isoformat(), last_seen)
-
-        def find(library: Library, _: Job) -> frozenset[int]:
-            found = library.find(queries.Query(since=since))
-            window = window_of(found.slots)
-            slots = found.slots if window is None else window[: len(window.here)]
-            return frozenset(map(int, slots))
-
-        def show(slots: frozenset[int]) -> None:
-            self.memories.fresh |= slots
-            self.memories.redraw()
-            self.update_keys()
-
-        self.worker.run("fresh", find, show, only_reads=True)
-
 
 def _has_other_words(before: Query, now: Query) -> bool:
     """Whether other words are searched for, whose best match the cursor goes to; leaving a search,
     a filter and another order leave it on its memory."""
     searched = (now.terms, now.groups)
     return any(searched) and searched != (before.terms, before.groups)
-
-
-def _find_pair(chosen: Target, library: Library, found: SearchResult) -> tuple[str, str]:
-    """The store and the entity that a target, in lower case, filters by."""
-    labels = [store.label for store in library.stores]
-    label = next((each for each in labels if each.casefold() == chosen.store), labels[0])
-    name = chosen.entities[0] if len(chosen.entities) == 1 else ""
-    known = found.columns.entities if name else ()
-    return label, next((each for each in known if each.casefold() == name), name)
 
 
 def _types_width(found: SearchResult) -> int:

@@ -6,20 +6,18 @@ its name is one level: the slash is replaced in the path and put back where the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
-from textual.strip import Strip
 
 from memtui import text
 from memtui.insight.statistics import EntityBranch, list_branches
 from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import BranchChosen
-from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.widgets.text_window import RowList
 
 if TYPE_CHECKING:
     from memtui.library.store_names import StoreName
@@ -52,7 +50,7 @@ class EntityPaths(NamedTuple):
             return self.targets.get(path, Target())
         root, _, rest = path.partition("/")
         label = self.roots.get(root, "")
-        entity = (rest if self.roots else path).replace(SLASH, "/")
+        entity = shown(rest if self.roots else path)
         return Target(label, (entity,) if entity else ())
 
 
@@ -120,16 +118,17 @@ OPEN_UP_TO = 40
 """A tree with at most this many entities starts unfolded."""
 
 
-class EntityTree(ListWindow):
+class EntityTree(RowList[EntityBranch]):
     """A tree of entities, each with the number of shown memories that belong to it."""
 
     BINDINGS = [*key_bindings.bindings(Pane.ENTITIES)]
+    empty = "no entities"
+    is_lit = False
 
     def __init__(self) -> None:
         super().__init__(id=Pane.ENTITIES, title="1 Entities")
         self._paths = NO_PATHS
         self._names: Mapping[str, StoreName] = {}
-        self._lines: list[EntityBranch] = []
         self._chosen = Target()
         self._unfolded: set[str] = set()
         self._accuracy = "exact"
@@ -161,7 +160,7 @@ class EntityTree(ListWindow):
         self._paths, self._chosen, self._names = paths, chosen, names
         self._rebuild()
         if not self.has_focus:
-            at = next((i for i, line in enumerate(self._lines) if self._is_chosen(line)), 0)
+            at = next((i for i, line in enumerate(self.rows) if self._is_chosen(line)), 0)
             self.reset(cursor=at, top=self.top)
 
     def _is_chosen(self, line: EntityBranch) -> bool:
@@ -175,8 +174,8 @@ class EntityTree(ListWindow):
         total = sum(counts.values()) - sum(repeats.values())
         named = {path: count for path, count in counts.items() if path}
         found = list_branches(named, self._unfolded, repeats)
-        self._lines = [EntityBranch("", "everything", 0, total, True), *found] if found else []
-        at = next((i for i, line in enumerate(self._lines) if line.path == path), self.cursor)
+        self.rows = [EntityBranch("", "everything", 0, total, True), *found] if found else []
+        at = next((i for i, line in enumerate(self.rows) if line.path == path), self.cursor)
         self.reset(cursor=at, top=self.top)
         targets = self._paths.targets
         entities = sum(bool(targets[path].entities) for path in counts if path in targets)
@@ -185,7 +184,7 @@ class EntityTree(ListWindow):
     @property
     def path(self) -> str:
         """The path under the cursor; empty on "everything"."""
-        return self._lines[self.cursor].path if self.cursor < len(self._lines) else ""
+        return self.current.path if self.current else ""
 
     @property
     def entity(self) -> str:
@@ -194,12 +193,12 @@ class EntityTree(ListWindow):
 
     def cursor_moved(self) -> None:
         """Filter by what is under the cursor; "everything" removes the filters."""
-        if self._lines:
+        if self.rows:
             self.post_message(BranchChosen(*self._paths.target(self.path)))
 
     def unfold(self) -> None:
         """Unfold the branch, or move to its first child if it is unfolded."""
-        if not self._lines or self._lines[self.cursor].leaf:
+        if self.current is None or self.current.leaf:
             return
         if self.path in self._unfolded:
             self.go(self.cursor + 1)
@@ -210,8 +209,6 @@ class EntityTree(ListWindow):
 
     def fold(self) -> None:
         """Fold the branch, or move to the parent of a leaf or folded one."""
-        if not self._lines:
-            return
         if self.path in self._unfolded:
             self._most = -1
             self._unfolded.remove(self.path)
@@ -220,41 +217,22 @@ class EntityTree(ListWindow):
             self._rebuild(select=self.path.rpartition("/")[0])
             self.cursor_moved()
 
-    def line_count(self) -> int:
-        return len(self._lines)
-
-    def draw_key(self, index: int) -> Hashable:
-        return self._lines[index]
-
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
         self.cursor_moved()
 
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        line, palette = self._lines[index], self.palette
-        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
-        is_chosen = bool(line.path) and self._is_chosen(line)
-        bar = "▌" if selected else " "
+    def draw_row(self, row: EntityBranch, width: int) -> Sequence[tuple[str, Style]]:
+        palette = self.palette
+        is_chosen = bool(row.path) and self._is_chosen(row)
         fold = " "
-        if not line.leaf:
-            fold = "▾" if line.path in self._unfolded else "▸"
-        count = text.number(line.count, self._accuracy)
-        lead = "  " * line.depth + fold + " "
+        if not row.leaf:
+            fold = "▾" if row.path in self._unfolded else "▸"
+        count = text.number(row.count, self._accuracy)
+        lead = "  " * row.depth + fold + " "
         room = max(1, width - 3 - len(lead) - len(count))
-        name = text.cut(text.one_line(shown(line.name)) or "–", room)
-        style = palette.chosen if is_chosen else palette.text if line.path else palette.dim
-        program = self._names.get(self._paths.roots.get(line.path, ""))
+        name = text.cut(text.one_line(shown(row.name)) or "–", room)
+        style = palette.chosen if is_chosen else palette.text if row.path else palette.dim
+        program = self._names.get(self._paths.roots.get(row.path, ""))
         if program is not None and not is_chosen:
             style = palette.product(program.product.colour)
         gap = " " * max(1, room - text.width(name) + 1)
-        return Strip(
-            [
-                Segment(bar, (palette.accent if self.has_focus else palette.faint) + ground),
-                Segment(lead, palette.faint + ground),
-                Segment(name + gap, style + ground),
-                Segment(count + " ", palette.dim + ground),
-            ]
-        )
-
-    def draw_empty(self, y: int, width: int) -> Strip:
-        words = text.cut("no entities", width - 1)
-        return Strip([Segment(" " + words, self.palette.faint)] if y == 0 else [])
+        return [(lead, palette.faint), (name + gap, style), (count + " ", palette.dim)]

@@ -146,15 +146,15 @@ class SearchInput(CompletedInput):
 class SearchBar(Horizontal):
     """Program name, search input, and current activity."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.line = SearchInput()
+
     def compose(self) -> ComposeResult:
         yield Static(Content("memtui"), id="name", markup=False)
         yield Static(Content("/"), id="prompt", markup=False)
-        yield SearchInput()
+        yield self.line
         yield Static(Content(""), id="activity", markup=False)
-
-    @property
-    def line(self) -> SearchInput:
-        return self.query_one(SearchInput)
 
     def set_text(self, value: str) -> None:
         """Set the text without posting `QueryTyped`."""

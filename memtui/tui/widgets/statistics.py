@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
-from rich.segment import Segment
 from rich.style import Style
-from textual.strip import Strip
 
 from memtui import text
 from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import FilterChosen
-from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.widgets.text_window import RowList
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 BAR_MIN = 3
@@ -53,14 +51,15 @@ def _count(row: Row) -> str:
     return text.number(row.count, row.accuracy)
 
 
-class StatisticsPane(ListWindow):
+class StatisticsPane(RowList[Row]):
     """Counts by type, importance, status and store; times and sizes."""
 
     BINDINGS = [*key_bindings.bindings(Pane.STATISTICS)]
+    empty = ""
+    is_lit = False
 
     def __init__(self) -> None:
         super().__init__(id=Pane.STATISTICS, title="5 Statistics")
-        self.rows: Sequence[Row] = ()
         self._count_width = self._words_width = 1
         self._is_chosen = False
         """The user moved the cursor, so it stays on its value while the counts change."""
@@ -68,8 +67,7 @@ class StatisticsPane(ListWindow):
     def show(self, rows: Sequence[Row]) -> None:
         if list(rows) == list(self.rows):
             return
-        stays = self._is_chosen and self.cursor < len(self.rows)
-        current = self.rows[self.cursor] if stays else None
+        current = self.current if self._is_chosen else None
         self.rows = rows
         self._count_width = max((len(_count(row)) for row in rows), default=1)
         self._words_width = max(
@@ -92,38 +90,24 @@ class StatisticsPane(ListWindow):
         self._is_chosen = True
 
     def choose(self) -> None:
-        if self.rows and (row := self.rows[self.cursor]).choosable:
+        if (row := self.current) is not None and row.choosable:
             self.post_message(FilterChosen(row.field, row.value))
-
-    def line_count(self) -> int:
-        return len(self.rows)
 
     def selectable(self, index: int) -> bool:
         return self.rows[index].choosable
 
-    def draw_key(self, index: int) -> Hashable:
-        return index, self.rows[index]
-
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
         self.choose()
 
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        row, palette = self.rows[index], self.palette
-        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
+    def draw_row(self, row: Row, width: int) -> Sequence[tuple[str, Style]]:
+        palette = self.palette
         if row.fact:
             words = text.cut(row.words, max(1, width - 3 - text.width(row.fact)))
             fact = text.cut(row.fact, max(1, width - 3 - text.width(words)))
             gap = " " * max(1, width - 2 - text.width(words) - text.width(fact))
-            return Strip(
-                [
-                    Segment(" " + words, palette.dim),
-                    Segment(gap, palette.dim),
-                    Segment(fact + " ", palette.text),
-                ]
-            )
+            return [(words + gap, palette.dim), (fact + " ", palette.text)]
         if not row.choosable:
-            heading = text.cut(row.words, width - 1)
-            return Strip([Segment(" "), Segment(heading, palette.heading)])
+            return [(text.cut(row.words, width - 1), palette.heading)]
         count = _count(row)
         count_width = max(self._count_width, len(count))
         sign = f"{row.sign} " if row.sign else ""
@@ -132,17 +116,13 @@ class StatisticsPane(ListWindow):
         bar_min = BAR_MIN - (count_width > 3)
         bar_width = max(bar_min, min(max(width // 4, width - LABEL_ROOM), spare))
         room = max(1, room - bar_width)
-        words = text.pad(text.one_line(row.words), room)
-        edge = palette.accent if self.has_focus else palette.faint
-        return Strip(
-            [
-                Segment("▌" if selected else " ", edge + ground),
-                Segment(sign, palette.glyph(row.field, row.value) + ground),
-                Segment(words, (palette.chosen if row.chosen else palette.text) + ground),
-                Segment(" ", ground),
-                Segment(
-                    bar(row.share, bar_width), palette.value_bar(row.field, row.value) + ground
-                ),
-                Segment(f" {count:>{count_width}} ", palette.dim + ground),
-            ]
-        )
+        return [
+            (sign, palette.glyph(row.field, row.value)),
+            (
+                text.pad(text.one_line(row.words), room),
+                palette.chosen if row.chosen else palette.text,
+            ),
+            (" ", Style.null()),
+            (bar(row.share, bar_width), palette.value_bar(row.field, row.value)),
+            (f" {count:>{count_width}} ", palette.dim),
+        ]

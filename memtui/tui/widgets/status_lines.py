@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 from rich.segment import Segment
@@ -29,7 +30,7 @@ UNREADABLE, REVIEW = "unreadable", "queue"
 
 
 class ClickableLine(ThemedWidget):
-    """A line of pieces, some of which can be clicked."""
+    """A line of pieces, some of which can be clicked; a subclass puts them."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -38,8 +39,15 @@ class ClickableLine(ThemedWidget):
         """Cells of the segments."""
         self._spans: list[tuple[int, int, str]] = []
 
-    def start_line(self) -> None:
+    def render_line(self, y: int) -> Strip:
         self._segments, self._used, self._spans = [Segment(" ")], 1, []
+        self.put_pieces(self.size.width)
+        strip = Strip(self._segments).adjust_cell_length(self.size.width)
+        return strip.apply_style(self.ground)
+
+    @abstractmethod
+    def put_pieces(self, width: int) -> None:
+        """Put the pieces of a line of this width."""
 
     def put(self, words: str, style: Style | None = None, key: str = "") -> None:
         """Add a piece; a click on it calls `piece_clicked` if it has a key."""
@@ -47,10 +55,6 @@ class ClickableLine(ThemedWidget):
         self._segments.append(Segment(words, style))
         self._spans += [(self._used, end, key)] if key else []
         self._used = end
-
-    def end_line(self) -> Strip:
-        strip = Strip(self._segments).adjust_cell_length(self.size.width)
-        return strip.apply_style(self.ground)
 
     async def on_click(self, event: events.Click) -> None:
         for start, end, key in self._spans:
@@ -107,14 +111,13 @@ class ChipLine(ClickableLine):
             self._alerts[REVIEW] = words
             self.refresh()
 
-    def render_line(self, y: int) -> Strip:
-        width, palette = self.size.width, self.palette
+    def put_pieces(self, width: int) -> None:
+        palette = self.palette
         right = text.cut(self._right, width * 2 // 3)
         end = width - text.width(right) - 1
         alerts = self._fitting_alerts(end - 2)
         start = end - sum(text.width(alert) + 2 for alert, _ in alerts)
         room = start - 2
-        self.start_line()
         for number, chip in enumerate(self._chips):
             label, value, close = _chip_words(chip)
             if not number:
@@ -140,7 +143,6 @@ class ChipLine(ClickableLine):
             self.put(alert, palette.badge if action_id == UNREADABLE else palette.chip, action_id)
             self.put("  ")
         self.put(right, palette.dim)
-        return self.end_line()
 
     def _fitting_alerts(self, room: int) -> list[tuple[str, str]]:
         """The alerts and their action; where there is little room, only the first, shortened."""
@@ -272,11 +274,9 @@ class KeyLine(ClickableLine):
             self._keys, self._always = keys, always
             self.refresh()
 
-    def render_line(self, y: int) -> Strip:
-        width = self.size.width
+    def put_pieces(self, width: int) -> None:
         tail = sum(len(key) + len(word) + 3 for key, word, _ in self._always)
         most = width + 2  # the gap after the last key may be cut
-        self.start_line()
         for key, word, action_id in self._keys:
             if self._used + text.width(key) + text.width(word) + 3 + tail > most:
                 break
@@ -285,7 +285,6 @@ class KeyLine(ClickableLine):
             self.put(" " * (width - self._used - tail))
             for key, word, action_id in self._always:
                 self._put_key(key, word, action_id)
-        return self.end_line()
 
     def _put_key(self, key: str, word: str, action_id: str) -> None:
         self.put(key, self.palette.key, action_id)

@@ -220,10 +220,10 @@ class RowList(ListWindow, Generic[Row]):
         return Strip([Segment(f" {words}", self.palette.faint)])
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        palette, ground = self.palette, Style.null()
-        if selected:
-            ground = palette.cursor(focused=self.is_lit or self.has_focus)
-        bar = ("▌" if self.has_bar(index, selected=selected) else " ", palette.accent)
+        palette, is_lit = self.palette, self.is_lit or self.has_focus
+        ground = palette.cursor(focused=is_lit) if selected else Style.null()
+        edge = palette.accent if is_lit else palette.faint
+        bar = ("▌" if self.has_bar(index, selected=selected) else " ", edge)
         parts = [bar, *self.draw_row(self.rows[index], width)]
         return Strip([Segment(words, style + ground) for words, style in parts])
 

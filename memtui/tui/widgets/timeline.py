@@ -49,6 +49,9 @@ CUT_GLYPH = "▒"
 """The top of a bar that is cut."""
 
 
+NOT_COUNTED = Timeline("day")
+
+
 def span_words(start: date, unit: Unit) -> str:
     """The dates of a bar: `21 Nov 2026`, `16 – 22 Nov 2026`, `Nov 2026`."""
     if unit == "year":
@@ -71,8 +74,10 @@ class TimelinePane(FocusableWidget):
     def __init__(self) -> None:
         super().__init__(id=Pane.TIMELINE)
         self.border_title = Content("4 Timeline")
-        self.timeline: Timeline | None = None
+        self.timeline = NOT_COUNTED
         self.cursor = 0
+        self._top = 1
+        """The count that a bar of full height stands for."""
         self._filter = ("", "")
         """First and last day that are filtered by, as ISO dates, or empty."""
         self._times: TimeData | None = None
@@ -104,36 +109,37 @@ class TimelinePane(FocusableWidget):
         if self._times is not None and unit != timeline.unit:
             timeline = timelines.build(self._times.days, self._times.undated, unit)
         at = None  # the cursor stays at its time, or at the newest bar
-        if before is not None and before.unit == timeline.unit:
+        if before.unit == timeline.unit:
             at = before.bars[self.cursor].start if self.cursor < len(before.bars) - 1 else None
         if at is not None and self._times is not None and (timeline.earlier or timeline.later):
             days, undated = self._times.days, self._times.undated
             timeline = timelines.build(days, undated, unit, around=at)
-        self.timeline = timeline
-        count = len(timeline.bars)
-        self.cursor = max(0, count - 1 if at is None else self._index_of(at))
-        self._update_subtitle()
-        self.refresh()
+        self._take(timeline, at)
 
-    def _index_of(self, day: date) -> int:
-        """The bar with a day; the nearest before it, or the first, if there is none."""
-        return max(0, bisect_right([bar.start for bar in self._bars], day) - 1)
+    def _take(self, timeline: Timeline, at: date | None) -> None:
+        """Show these bars, the cursor at the one with a day, or the nearest before it; None: at the
+        newest."""
+        self.timeline = timeline
+        counts = sorted(bar.count for bar in timeline.bars if bar.count)
+        self._top = counts[-1] if counts else 1
+        if len(counts) >= MIN_TO_CUT:
+            most = MAX_TIMES * counts[int((len(counts) - 1) * USUAL_SHARE)]
+            self._top = next(count for count in reversed(counts) if count <= most)
+        starts = [bar.start for bar in timeline.bars]
+        self.go(len(starts) if at is None else bisect_right(starts, at) - 1)
 
     @property
-    def unit(self) -> Unit | None:
-        return self.timeline.unit if self.timeline else None
+    def unit(self) -> Unit:
+        return self.timeline.unit
 
     def set_unit(self, unit: Unit) -> None:
         """Count the same memories by another unit; the cursor stays at its time, of a longer bar
         at the end of it."""
-        if self._times is None or not self.timeline or not self._bars:
-            return
-        self.chosen_unit = unit
-        at = find_bar_range(self._bars[self.cursor].start, self.timeline.unit)[1]
-        self.timeline = timelines.build(self._times.days, self._times.undated, unit, around=at)
-        self.cursor = self._index_of(at)
-        self._update_subtitle()
-        self.refresh()
+        if self._times is not None and self.bars:
+            self.chosen_unit = unit
+            at = find_bar_range(self.bars[self.cursor].start, self.unit)[1]
+            days, undated = self._times.days, self._times.undated
+            self._take(timelines.build(days, undated, unit, around=at), at)
 
     def step(self, step: int) -> None:
         self._anchor = None
@@ -141,53 +147,46 @@ class TimelinePane(FocusableWidget):
 
     def go_to_end(self, *, last: bool) -> None:
         self._anchor = None
-        self.go(len(self._bars) - 1 if last else 0)
+        self.go(len(self.bars) - 1 if last else 0)
 
     def go(self, index: int) -> None:
         """Move the cursor to a bar."""
-        self.cursor = max(0, min(index, len(self._bars) - 1))
+        self.cursor = max(0, min(index, len(self.bars) - 1))
         self._update_subtitle()
         self.refresh()
 
     def brush(self, step: int) -> None:
         """Extend the selected range by a bar."""
-        if self._bars:
-            self._anchor = self._anchor or self._bars[self.cursor].start
+        if self.bars:
+            self._anchor = self._anchor or self.bars[self.cursor].start
             self.go(self.cursor + step)
-            self._select(self._anchor, self._bars[self.cursor].start)
+            self._select(self._anchor, self.bars[self.cursor].start)
 
     def _select(self, one: date, other: date) -> None:
         """Filter by the days of two bars and all between."""
-        if self.timeline is not None:
-            first, last = sorted((one, other))
-            until = find_bar_range(last, self.timeline.unit)[1]
-            self._filter = first.isoformat(), until.isoformat()
-            self.refresh()
-            self.post_message(SpanChosen(*self._filter))
+        first, last = sorted((one, other))
+        self._filter = first.isoformat(), find_bar_range(last, self.unit)[1].isoformat()
+        self.refresh()
+        self.post_message(SpanChosen(*self._filter))
 
     @property
     def is_dated(self) -> bool:
         """Whether there is a dated memory, or may be: nothing is counted yet."""
-        return self.timeline is None or bool(self._bars)
-
-    @property
-    def choosable(self) -> bool:
-        """Whether there are bars to filter by."""
-        return bool(self._bars)
+        return self.timeline is NOT_COUNTED or bool(self.bars)
 
     def choose(self) -> None:
         """Filter by the bar under the cursor; remove the filter if it is that bar."""
-        if self.timeline is not None and self._bars:
-            first, last = find_bar_range(self._bars[self.cursor].start, self.timeline.unit)
+        if self.bars:
+            first, last = find_bar_range(self.bars[self.cursor].start, self.unit)
             chosen = first.isoformat(), last.isoformat()
             self.post_message(SpanChosen(*(("", "") if chosen == self._filter else chosen)))
 
     def _update_subtitle(self) -> None:
-        if not self.timeline or not self._bars:
+        if not self.bars:
             self.say_below(Content(""))
             return
-        bar = self._bars[self.cursor]
-        parts = [f"{span_words(bar.start, self.timeline.unit)}: {text.number(bar.count)}"]
+        bar = self.bars[self.cursor]
+        parts = [f"{span_words(bar.start, self.unit)}: {text.number(bar.count)}"]
         parts += self._span_counts(bar)
         for count, words in (
             (self.timeline.undated, "undated"),
@@ -195,7 +194,7 @@ class TimelinePane(FocusableWidget):
             (self.timeline.later, "later"),
         ):
             parts += [f"{text.number(count)} {words}"] if count else []
-        self.border_title = Content(f"4 Timeline by {self.timeline.unit}")
+        self.border_title = Content(f"4 Timeline by {self.unit}")
         while len(parts) > 1 and text.width(" · ".join(parts)) > self.size.width - 4:
             parts.pop()
         self.say_below(Content(" · ".join(parts)))
@@ -204,8 +203,8 @@ class TimelinePane(FocusableWidget):
 
     def render_line(self, y: int) -> Strip:
         width, height = self.size
-        if not self.timeline or not self._bars:
-            words = text.cut(" no dated memories" if self.timeline else "", width)
+        if not self.bars:
+            words = text.cut("" if self.timeline is NOT_COUNTED else " no dated memories", width)
             strip = Strip([Segment(words, self.palette.faint)] if y == height // 2 else [])
         elif y == height - 1 and height > 1:
             strip = self._labels(width)
@@ -217,14 +216,14 @@ class TimelinePane(FocusableWidget):
         return strip.adjust_cell_length(width).apply_style(self.ground)
 
     @property
-    def _bars(self) -> tuple[Bar, ...]:
-        return self.timeline.bars if self.timeline else ()
+    def bars(self) -> tuple[Bar, ...]:
+        return self.timeline.bars
 
     def _spans_in(self, bar: Bar) -> list[TimeSpan]:
         """Sessions, episodes and daily notes that touch a bar."""
-        if self._times is None or self.timeline is None:
+        if self._times is None:
             return []
-        first, last = find_bar_range(bar.start, self.timeline.unit)
+        first, last = find_bar_range(bar.start, self.unit)
         return [
             span
             for span in self._times.spans
@@ -241,7 +240,7 @@ class TimelinePane(FocusableWidget):
     def _window(self) -> tuple[int, list[int]]:
         """First visible bar, and the column where each one begins, with the end of the last."""
         left = len(self._top_words) + 1
-        width, count = max(1, self.size.width - left - 1), len(self._bars)
+        width, count = max(1, self.size.width - left - 1), len(self.bars)
         shown = min(count, width)
         first = max(0, min(count - shown, self.cursor - shown + 1))
         if self.cursor >= count - shown:
@@ -250,20 +249,11 @@ class TimelinePane(FocusableWidget):
         return first, [left + at * width // max(1, shown) for at in range(shown + 1)]
 
     @property
-    def _top(self) -> int:
-        """Return the count that a bar of full height stands for."""
-        counts = sorted(bar.count for bar in self._bars if bar.count)
-        if len(counts) < MIN_TO_CUT:
-            return counts[-1] if counts else 1
-        most = MAX_TIMES * counts[int((len(counts) - 1) * USUAL_SHARE)]
-        return next(count for count in reversed(counts) if count <= most)
-
-    @property
     def _top_words(self) -> str:
         """The count of a bar of full height, and the highest of those cut: where there is room."""
         if self.size.width < AXIS_FROM:
             return ""
-        top, most = self._top, max((bar.count for bar in self._bars), default=0)
+        top, most = self._top, max((bar.count for bar in self.bars), default=0)
         return text.number(top) + (f" {CUT_GLYPH}{text.number(most)}" if most > top else "")
 
     def _has_span_line(self, height: int) -> bool:
@@ -274,7 +264,7 @@ class TimelinePane(FocusableWidget):
         first, edges = self._window()
         line = [" "] * width
         for index, at in enumerate(edges[:-1]):
-            spans = self._spans_in(self._bars[first + index])
+            spans = self._spans_in(self.bars[first + index])
             if spans and at < width:
                 episode = any(span.kind == "episode" for span in spans)
                 line[at] = SPAN_GLYPH if episode else NOTE_GLYPH
@@ -288,7 +278,7 @@ class TimelinePane(FocusableWidget):
         top, palette = self._top, self.palette
         pieces = [(axis.ljust(edges[0]), palette.faint)]
         for index, (start, end) in enumerate(pairwise(edges), first):
-            bar = self._bars[index]
+            bar = self.bars[index]
             eighths = min(levels * 8, round(bar.count / top * levels * 8))
             if bar.count:
                 eighths = max(1, eighths)
@@ -311,8 +301,7 @@ class TimelinePane(FocusableWidget):
             return palette.bar_cursor
         if self._filter != ("", ""):
             since, until = self._filter
-            unit = self.timeline.unit if self.timeline is not None else "day"
-            first, last = find_bar_range(bar.start, unit)
+            first, last = find_bar_range(bar.start, self.unit)
             if last.isoformat() < since or first.isoformat() > (until or "9999"):
                 return palette.faint
         return palette.bar
@@ -326,16 +315,19 @@ class TimelinePane(FocusableWidget):
         marks: list[tuple[int, date]] = []
         first, edges = self._window()
         for index, at in enumerate(edges[:-1], first):
-            start = self._bars[index].start
+            start = self.bars[index].start
             if not marks or (start.year, start.month) != (marks[-1][1].year, marks[-1][1].month):
                 marks.append((at, start))
         line, free_from, year = [" "] * width, 0, 0
-        unit = self.timeline.unit if self.timeline is not None else "day"
-        if unit in ("day", "week") and len(marks) > 1 and marks[1][0] < marks[0][0] + LABEL_FROM:
+        if (
+            self.unit in ("day", "week")
+            and len(marks) > 1
+            and marks[1][0] < marks[0][0] + LABEL_FROM
+        ):
             del marks[0]  # the end of a month, in the way of the next one
         for (at, start), (following, _) in pairwise([*marks, (width + LABEL_ROOM, date.max)]):
             label, long = _MONTHS[start.month - 1], f"{_MONTHS[start.month - 1]} {start.year}"
-            if unit == "year":
+            if self.unit == "year":
                 label = f"{start.year}"
             elif start.year != year and at >= free_from:
                 end = following if start.year == marks[0][1].year else width + LABEL_ROOM
@@ -351,7 +343,7 @@ class TimelinePane(FocusableWidget):
     def _bar_at(self, x: int) -> int:
         """Index of the bar in this column; -1 beside the bars."""
         first, edges = self._window()
-        if not self._bars or not edges[0] <= x < edges[-1]:
+        if not self.bars or not edges[0] <= x < edges[-1]:
             return -1
         return first + bisect_right(edges, x) - 1
 
@@ -369,8 +361,8 @@ class TimelinePane(FocusableWidget):
         if index >= 0 and (index != self.cursor or self._anchor is not None):
             self.go(index)
             if index != self._drag_from or self._anchor is not None:
-                self._anchor = self._bars[self._drag_from].start
-                self._select(self._anchor, self._bars[index].start)
+                self._anchor = self.bars[self._drag_from].start
+                self._select(self._anchor, self.bars[index].start)
 
     def on_mouse_up(self) -> None:
         if self._drag_from >= 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import random
@@ -18,6 +17,7 @@ from whoosh.index import open_dir
 
 from memtui.progress import Cancelled
 from memtui.query import parse_query
+from memtui.sealed_lines import seal, unseal
 from memtui.search import cache_files
 from memtui.search.documents import IndexedDocument
 from memtui.search.index_worker import whoosh_rows
@@ -146,9 +146,9 @@ class Bomb:
 def _believed(index: WhooshIndex) -> None:
     """Make the stamp agree with the files, as one who can write them all would."""
     stamp = index.home / "whoosh.json"
-    told = json.loads(stamp.read_text())
-    told["files"] = {name: cache_files.checksum(index.folder / name) for name in told["files"]}
-    stamp.write_text(json.dumps(told))
+    told = unseal(stamp.read_bytes())
+    told["sums"] = {name: cache_files.checksum(index.home / name) for name in told["sums"]}
+    stamp.write_bytes(seal(told))
 
 
 def _pickles(file: Path) -> list[int]:
@@ -257,7 +257,7 @@ def test_a_folder_that_is_not_ours_alone_is_not_opened(
 
 def test_other_versions_are_not_opened(index: WhooshIndex) -> None:
     stamp = index.home / "whoosh.json"
-    stamp.write_text(json.dumps({**json.loads(stamp.read_text()), "python": "2.7"}))
+    stamp.write_bytes(seal({**unseal(stamp.read_bytes()), "python": "2.7"}))
     assert ask(WhooshIndex(index.home), "friday") is None
 
 

@@ -10,36 +10,38 @@ from hypothesis import strategies as st
 
 from memtui.tui.key_bindings import key_name, resolve
 
-DEFAULTS = {"search": ("/",), "quit": ("q",), "undo": ("u", "ctrl+z"), "retire": ("d",)}
+DEFAULTS = {"search": ("slash",), "quit": ("q",), "undo": ("u", "ctrl+z"), "retire": ("d",)}
+NOWHERE: dict[str, str] = {}
+"""All actions work in one place."""
 
 
 def test_without_overrides_the_defaults_hold_as_textual_writes_them() -> None:
-    keymap = resolve(DEFAULTS, {})
+    keymap = resolve({})
     assert keymap.keys["search"] == ("slash",)
     assert keymap.problems == ()
 
 
 def test_an_override_replaces_all_keys_of_its_action() -> None:
-    keymap = resolve(DEFAULTS, {"undo": ["Ctrl+Y"], "quit": []})
+    keymap = resolve({"undo": ["Ctrl+Y"], "quit": []}, DEFAULTS, NOWHERE)
     assert keymap.keys["undo"] == ("ctrl+y",)
     assert keymap.keys["quit"] == ()
     assert keymap.problems == ()
 
 
 def test_two_actions_can_swap_their_keys() -> None:
-    keymap = resolve(DEFAULTS, {"quit": ["d"], "retire": ["q"]})
+    keymap = resolve({"quit": ["d"], "retire": ["q"]}, DEFAULTS, NOWHERE)
     assert keymap.keys["quit"] == ("d",)
     assert keymap.keys["retire"] == ("q",)
     assert keymap.problems == ()
 
 
 def test_an_unknown_action_is_named_with_the_nearest() -> None:
-    (problem,) = resolve(DEFAULTS, {"serach": ["x"]}).problems
+    (problem,) = resolve({"serach": ["x"]}, DEFAULTS, NOWHERE).problems
     assert str(problem) == ("config.toml: keys: there is no action 'serach' (did you mean search?)")
 
 
 def test_a_key_that_belongs_to_another_is_refused_and_the_default_stays() -> None:
-    keymap = resolve(DEFAULTS, {"quit": ["u"]})
+    keymap = resolve({"quit": ["u"]}, DEFAULTS, NOWHERE)
     assert keymap.keys["quit"] == ("q",)
     (problem,) = keymap.problems
     assert "the key u already belongs to undo" in str(problem)
@@ -47,20 +49,20 @@ def test_a_key_that_belongs_to_another_is_refused_and_the_default_stays() -> Non
 
 def test_the_same_key_may_do_different_things_in_different_places() -> None:
     scopes = {"quit": "list", "undo": "log", "retire": "list"}
-    assert resolve(DEFAULTS, {"quit": ["u"]}, scopes=scopes).problems == ()
-    assert resolve(DEFAULTS, {"quit": ["d"]}, scopes=scopes).problems
-    assert resolve(DEFAULTS, {"quit": ["/"]}, scopes=scopes).problems
+    assert resolve({"quit": ["u"]}, DEFAULTS, scopes).problems == ()
+    assert resolve({"quit": ["d"]}, DEFAULTS, scopes).problems
+    assert resolve({"quit": ["/"]}, DEFAULTS, scopes).problems
 
 
 def test_a_refused_override_that_brings_back_a_taken_key_takes_the_other_with_it() -> None:
-    keymap = resolve(DEFAULTS, {"retire": ["q"], "quit": ["u"]})
+    keymap = resolve({"retire": ["q"], "quit": ["u"]}, DEFAULTS, NOWHERE)
     assert keymap.keys["quit"] == ("q",)
     assert keymap.keys["retire"] == ("d",)
     assert len(keymap.problems) == 2
 
 
 def test_what_is_not_a_key_is_told_and_the_good_ones_are_used() -> None:
-    keymap = resolve(DEFAULTS, {"quit": ["x", "hyperspace"]})
+    keymap = resolve({"quit": ["x", "hyperspace"]}, DEFAULTS, NOWHERE)
     assert keymap.keys["quit"] == ("x",)
     assert "'hyperspace' is not a key" in str(keymap.problems[0])
 
@@ -102,7 +104,7 @@ actions = st.sampled_from([*DEFAULTS, "unknown"])
 
 @given(st.dictionaries(actions, st.lists(keys, max_size=2)))
 def test_no_two_actions_ever_share_a_key(overrides: dict[str, list[str]]) -> None:
-    keymap = resolve(DEFAULTS, overrides)
+    keymap = resolve(overrides, DEFAULTS, NOWHERE)
     used = [key for wanted in keymap.keys.values() for key in wanted]
     assert len(used) == len(set(used))
     assert set(keymap.keys) == set(DEFAULTS)
