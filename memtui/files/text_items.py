@@ -267,6 +267,11 @@ def entry_spans(text: str) -> list[tuple[int, int]]:
     return found
 
 
+def entries_in(text: str) -> list[str]:
+    """The entries of a file, in order."""
+    return [text[start:end] for start, end in entry_spans(text)]
+
+
 def insert_entry(text: str, place: int, entry: str) -> str:
     """The text with one more entry before the one at this place, or at the end."""
     spans = entry_spans(text)
@@ -292,8 +297,7 @@ class EntryText(ItemText):
 
     def __init__(self, text: str) -> None:
         self._text = text
-        entries = [text[start:end] for start, end in entry_spans(text)]
-        self.items = _numbered((_ENTRY, "", entry) for entry in entries)
+        self.items = _numbered((_ENTRY, "", entry) for entry in entries_in(text))
 
     def owner_of(self, item: Item) -> str:  # noqa: ARG002
         return ""
@@ -313,7 +317,7 @@ class EntryText(ItemText):
                 place = _place_below(change.above, items)
                 text = insert_entry(text, place, change.new.text)
                 items.insert(place, change.new)
-        if [text[start:end] for start, end in entry_spans(text)] != [each.text for each in items]:
+        if entries_in(text) != [each.text for each in items]:
             raise Refused("it would not be read as the same entries", do="remove the § line")
         return text
 

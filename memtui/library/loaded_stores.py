@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 
 from memtui.files.git_history import GitHistory
 from memtui.library.guarded_store import unguarded
@@ -41,12 +41,14 @@ class LoadedStores:
     """The slot table and the store caches that fill it; may be used from any thread."""
 
     def __init__(self, stores: Sequence[WritableStore], cache: Path | None) -> None:
-        self.lock = RLock()
+        self.lock, self._looking = RLock(), Lock()
         # The rows of a store that others share are not copied to this disk.
         homes = [None if cache is None or s.is_shared else cache_home(cache, s) for s in stores]
         self.caches = [StoreCache(s, home) for s, home in zip(stores, homes, strict=True)]
         self._table = SlotTable()
         self._revision = 0
+        self._has_reported = False
+        """From then on whoever shows the rows waits for reports, and gets one for every batch."""
         self._limit_uses: tuple[tuple[int, int], tuple[LimitUse, ...]] | None = None
         self.snapshot: Snapshot
         """The rows and store states as of now; replaced whole on every change."""
@@ -108,6 +110,7 @@ class LoadedStores:
                 self._publish_batch(cache, batch)
                 batch = []
                 published = time.monotonic()
+                self._has_reported = True
                 report(Progress(f"reading {_program(cache)}", number + 1, len(shards)))
                 shown = time.monotonic()
                 pauses = (
@@ -117,6 +120,8 @@ class LoadedStores:
                 )
                 due = shown + max(pauses)
         self._publish_batch(cache, batch)
+        if batch and self._has_reported:
+            report(Progress(f"reading {_program(cache)}", len(shards), len(shards)))
 
     def _publish_batch(self, cache: StoreCache, batch: list[tuple[Shard, Reading]]) -> None:
         if batch:
@@ -125,26 +130,22 @@ class LoadedStores:
                     self._publish()
 
     def refresh(self) -> bool:
-        """Rescan the stores and read what changed; True when the snapshot changed."""
-        revision, scans = self._scan_all()
-        for cache, scan in zip(self.caches, scans, strict=True):
-            with self.lock:
-                missing, before = cache.drop_missing(scan, self._table), self.snapshot.revision
-            self._read(cache, list(cache.stale_shards(scan)), silent, never)
-            if missing and self.snapshot.revision == before:
-                with self.lock:
-                    self._publish()
-            self._date_by_git(cache, silent, never)
-        return self.snapshot.revision != revision
+        """Rescan the stores and read what changed; True when the snapshot changed.
 
-    def _scan_all(self) -> tuple[int, Sequence[Scan]]:
-        """The scan of each store, and the revision of all: a scan that may rest can be overtaken
-        by memtui's own write, whose new files it does not list."""
-        while True:
-            revision = self.snapshot.revision
-            scans = [cache.store.scan() for cache in self.caches]
-            if self.snapshot.revision == revision:
-                return revision, scans
+        One at a time: a look that began before memtui's own write would undo what that has read.
+        """
+        revision = self.snapshot.revision
+        with self._looking:
+            for cache in self.caches:
+                scan = cache.store.scan()
+                with self.lock:
+                    missing, before = cache.drop_missing(scan, self._table), self.snapshot.revision
+                self._read(cache, list(cache.stale_shards(scan)), silent, never)
+                if missing and self.snapshot.revision == before:
+                    with self.lock:
+                        self._publish()
+                self._date_by_git(cache, silent, never)
+        return self.snapshot.revision != revision
 
     def refresh_files(self, paths: Collection[str]) -> bool:
         """Read again only the shards of these files; True when the snapshot changed."""

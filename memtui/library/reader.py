@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from threading import RLock
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from memtui.config import Embedding
@@ -88,7 +88,7 @@ class LibraryReader:
         self.semantic = SemanticSearch(embedding)
         """Semantic search over the embeddings of this library."""
         self._index = Index()
-        self._updating = RLock()
+        self._updating = Lock()
         """Held while index and vectors are brought to the loaded rows."""
         self._links: StoreLinks | None = None
         self._levels: tuple[int, dict[tuple[str, str], tuple[str, ...]]] = (-1, {})
@@ -181,15 +181,19 @@ class LibraryReader:
         return self._update_index(self.loaded.refresh_files(paths))
 
     def _update_index(self, changed: bool) -> bool:
-        if changed and self._index.state.snapshot is not None:
-            self._cover_rows()
+        # Another thread may have read what changed, and not indexed it yet; or `index` is about to
+        # end, with the rows of before.
+        indexed = self._index.state.snapshot
+        if changed or (indexed is not None and indexed is not self.snapshot):
+            with self._updating:
+                if self._index.state.snapshot is not None:
+                    self._cover_rows()
         return changed
 
     def _cover_rows(self) -> None:
-        with self._updating:
-            snapshot = self.snapshot
-            self._index.extend_to(snapshot)
-            self.semantic.extend_to(snapshot.rows)
+        snapshot = self.snapshot
+        self._index.extend_to(snapshot)
+        self.semantic.extend_to(snapshot.rows)
 
     def _load_vectors(self) -> None:
         """Load the cached vectors and compute those of a few new rows."""
@@ -212,7 +216,7 @@ class LibraryReader:
         if not cancelled():
             with self._updating:
                 self._cover_rows()
-                self._load_vectors()
+            self._load_vectors()
 
     def save_index(self, cancelled: IsCancelled = never) -> None:
         """Write changed rows to the cache and bring the Whoosh index on disk up to date.

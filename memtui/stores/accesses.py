@@ -36,7 +36,14 @@ from memtui.files.sidecar_lines import FOLDER
 from memtui.model import Memory
 from memtui.stores.base import Scan, Shard, Store, StoreView
 from memtui.stores.scanning import CachedFile
-from memtui.stores.values import parse_json, parse_object, text_of, to_iso_seconds, whole_number
+from memtui.stores.values import (
+    members_of,
+    parse_json,
+    parse_object,
+    text_of,
+    to_iso_seconds,
+    whole_number,
+)
 
 FILE = "access.json"
 MEMORIES = "memories"
@@ -143,7 +150,7 @@ def parse_accesses(text: str) -> AccessLog:
     counts: dict[tuple[str, str], AccessCount] = {}
     by_shard: dict[str, list[tuple[str, int, str]]] = {}
     for group, entries in parse_object(text).items():
-        for key, entry in entries.items() if isinstance(entries, dict) else ():
+        for key, entry in members_of(entries).items():
             if not isinstance(entry, dict):
                 continue
             found = AccessCount(whole_number(entry.get(COUNT)), text_of(entry.get(LAST)))

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from memtui.changes import Act, Change, Edit, Plan
+from memtui.changes import TEXTS, Act, Change, Edit, Plan
 from memtui.errors import Refused, UnreadableFile
+from memtui.files.locking import make_foreign_lock
 from memtui.files.reading import IS_EMPTY, decode, read_bytes
 from memtui.model import HIDDEN, Memory
 from memtui.stores import accesses, plans
@@ -32,6 +33,7 @@ from memtui.stores.base import (
 from memtui.stores.importing import is_import
 from memtui.stores.scanning import (
     FoundShard,
+    LastRead,
     SidecarReader,
     as_unreadable,
     build_scan,
@@ -54,6 +56,8 @@ class FileStore(Store):
     has_no_times: ClassVar[bool] = False
     """Whether its memories have no times of their own, so that their files' are taken. Where some
     have, the file's time is that of the newest of them."""
+    locked_files: Collection[str] = ()
+    """Names of the files beside which the program locks a `NAME.lock` while it writes them."""
     rescans = False
     """Whether the stamp of a shard depends on other files too, so that `look_again` must scan."""
 
@@ -63,6 +67,8 @@ class FileStore(Store):
         self.now = now
         self.sidecar = SidecarReader(root)
         self.accesses = self.access_file()
+        self.last: LastRead[Any] = LastRead()
+        """What was read to plan the last change."""
 
     # ---- implemented by a format --------------------------------------------------------------
 
@@ -191,19 +197,20 @@ class FileStore(Store):
             doing = None
         if plans.leads_to_other_store(change, memory, view):
             doing = None  # no format holds a link to another store: it lies in the sidecar
-        if doing is not None:
-            plan = doing(change, memory, context)
-            is_merge = change.act is Act.MERGE and plan.edits
-            return plans.with_moved_references(plan, memory, context) if is_merge else plan
-        native_tags = self.acts.native_tags(memory)
-        return plans.plan_sidecar_act(
-            change, context.sidecar_entry(memory), context.now, native_tags
-        )
+        plan = None if doing is None else doing(change, memory, context)
+        if plan is None:
+            native_tags, entry = self.acts.native_tags(memory), context.sidecar_entry(memory)
+            return plans.plan_sidecar_act(change, entry, context.now, native_tags)
+        is_merge = change.act is Act.MERGE and plan.edits
+        return plans.with_moved_references(plan, memory, context) if is_merge else plan
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits. Raises Conflict or SaveError."""
         from memtui.files.save_transaction import commit
 
+        for path in {edit.path for edit in edits if edit.kind in TEXTS}:
+            if os.path.basename(path) in self.locked_files:
+                make_foreign_lock(Path(path))
         commit(edits, recorder, self.check_written)
         return None
 

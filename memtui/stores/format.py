@@ -258,6 +258,9 @@ def rows_digest(rows: Iterable[str]) -> str:
     return digest("\n".join(rows).encode())
 
 
+FindStatuses = Callable[[Sequence["EditSequence"]], list[tuple["EditSequence", "EditStatus"]]]
+
+
 class DatabaseSupport(Struct, frozen=True):
     """A store in one SQLite file: bundled as rows, never as the file's bytes."""
 
@@ -271,7 +274,7 @@ class DatabaseSupport(Struct, frozen=True):
     row_digest: Callable[[str], str | None]
     """Current digest of the row with this recorder name, or of all rows if the name is the path
     and `WHOLE`; None if it is not of this format. Used to recover after a crash."""
-    find_statuses: Callable[[Sequence[EditSequence]], list[tuple[EditSequence, EditStatus]]]
+    find_statuses: FindStatuses
     """Whether other programs have reverted edits of rows, as
     `memtui.files.revert_detection.find_statuses` tells of edits of files."""
     alone_with: Callable[[Path, Sequence[str]], AbstractContextManager[None]]

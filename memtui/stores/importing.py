@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from memtui.changes import Change
 from memtui.model import FILE_TIME_KEY, HIDDEN, Link, Memory
+from memtui.stores.format import ConvertedMemory
 from memtui.stores.sidecar import link_to_json
 
 MEMTUI_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable", HIDDEN, FILE_TIME_KEY})
@@ -161,21 +162,40 @@ def text_with_title(memory: Memory) -> str:
     return f"{memory.title}{glue}{memory.content}" if memory.content.strip() else memory.title
 
 
-def lost_names(
-    memory: Memory, changes: Iterable[tuple[object, str]], *fields: str
-) -> tuple[str, ...]:
-    """What a conversion loses (`ConvertedMemory.lost`).
+_LOSABLE = (
+    *("updated", "importance", "confidence", "tags", "source", "pinned"),
+    *("supersedes", "superseded_by", "links", "type"),
+)
+"""Fields of a memory that a format may not hold."""
 
-    The changes that are made (each with whether it is), the fields that have a value, and the keys
-    of `extra` that only the memory's own format knows.
+
+def converted(
+    memory: Memory,
+    fields: Mapping[str, Any],
+    changes: Collection[tuple[object, str]] = (),
+    held: Collection[str] = (),
+) -> ConvertedMemory:
+    """A memory of another format as its new format holds it, and what that loses.
+
+    Args:
+        memory: The memory.
+        fields: Of the ADD. A `source` there says where the memory comes from, which is another.
+        changes: What becomes something else, each with whether it does: the field, and how.
+        held: What another field says, such as a key of the frontmatter.
+
+    Returns:
+        The fields; lost are the changes that are made, the fields that have a value and are not
+        held, and the keys of `extra` that only the memory's own format knows.
     """
+    kept = {*fields, *held, *(name.split()[0] for _, name in changes)} - {"source"}
     changed = [name for is_made, name in changes if is_made]
-    found = [name for name in fields if _has_value(memory, name)]
-    return (*changed, *found, *(f"extra.{key}" for key in memory.extra if key not in _REPEATED))
+    lost = [name for name in _LOSABLE if name not in kept and _has_value(memory, name)]
+    own = [f"extra.{key}" for key in memory.extra if key not in _REPEATED]
+    return ConvertedMemory(fields, (*changed, *lost, *own))
 
 
 def kind_change(memory: Memory, kind: str) -> tuple[bool, str]:
-    """The change, for `lost_names`, of a memory that becomes one of this kind."""
+    """The change, for `converted`, of a memory that becomes one of this kind."""
     return memory.kind != kind, f"kind {memory.kind} (becomes {kind})"
 
 
@@ -185,6 +205,4 @@ def _has_value(memory: Memory, name: str) -> bool:
         return value is not None and value != memory.created
     if name == "importance":
         return bool(value != "medium")
-    if name == "status":
-        return bool(value != "active")
     return value not in (None, "", (), False)

@@ -9,6 +9,7 @@ out of a file, such as retired ones.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.reading import IS_EMPTY, safe_join
 from memtui.model import CURRENT, IMPORTANCES, Memory, Place
 from memtui.stores import importing, plans
-from memtui.stores.base import Reading, StoreView, Unreadable
+from memtui.stores.base import LimitUse, Reading, StoreView, Unreadable
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.scanning import FoundShard, as_refused, planned_text
@@ -78,6 +79,10 @@ class ListFile(ABC):
     """How other programs' changes are merged, see `memtui.changes.Kind`."""
     unreadable = "this text would not be read as one item", "put it on fewer lines"
     """What is said of a text that the syntax cannot hold, and what to do."""
+    limit: int | None = None
+    """Most characters that its program keeps in a file; None: any number."""
+    is_removed_when_empty = False
+    """Whether a file without a text is removed, because its program reads both the same."""
 
     def __init__(self, key: str, path: Path, before: str | None, sidecar: Sidecar) -> None:
         """`key`: of its shard; `before`: its whole text, None where there is no file."""
@@ -135,6 +140,27 @@ class ListFile(ABC):
         """Ids of memories that a text of the file gives rise to and that are no items."""
         return set()
 
+    def size_of(self, text: str) -> int:
+        """Characters of a whole text that count against the limit."""
+        return len(text)
+
+    @property
+    def usage(self) -> str:
+        """How much of the limit is used: `56% — 1,234/2,200 chars`."""
+        size, limit = self.size_of(self.before or ""), self.limit or 0
+        percent = min(100, int((size / limit) * 100)) if limit > 0 else 0
+        return f"{percent}% — {size:,}/{limit:,} chars"
+
+    def refuse_too_long(self, after: str) -> None:
+        """Raise Refused if the file would grow beyond its limit."""
+        size, before = self.size_of(after), self.size_of(self.before or "")
+        if self.limit is not None and size > max(self.limit, before):
+            raise Refused(
+                f"{self.path.name} would hold {size:,} of {self.limit:,} characters",
+                where=str(self.path),
+                do=f"shorten it, or retire others: {size - self.limit:,} too many",
+            )
+
     def replace(self, item: ListedText, new_text: str) -> str:
         """Replace a text. Raises Refused."""
         text = self.before or ""
@@ -144,11 +170,17 @@ class ListFile(ABC):
 
     def remove(self, removed: Sequence[ListedText]) -> str:
         """Remove texts. Raises Refused."""
-        text = self.before or ""
-        for item in sorted(removed, reverse=True, key=lambda each: each.start):
-            start, end = text.rfind("\n", 0, item.start) + 1, text.find("\n", item.end) + 1
-            text = text[:start] + (text[end:] if end else "")
-        return self.checked(text, [each.text for each in self.items if each not in removed])
+        text, left = self.before or "", list(self.items)
+        for place in sorted(map(left.index, removed), reverse=True):
+            del left[place]
+            text = self.checked(self.without(text, place), [each.text for each in left])
+        return text
+
+    def without(self, text: str, place: int) -> str:
+        """Remove the item at this place; those below it may be removed already."""
+        item = self.items[place]
+        start, end = text.rfind("\n", 0, item.start) + 1, text.find("\n", item.end) + 1
+        return text[:start] + (text[end:] if end else "")
 
     def insert(self, group: str, new_text: str, type: str = "") -> str:  # noqa: ARG002
         """Insert a text at the end of a list, or of the file. Raises Refused."""
@@ -168,13 +200,15 @@ class ListFile(ABC):
         return after
 
     def checked(self, after: str, expected: Sequence[str]) -> str:
-        """The text, if exactly these texts are read from it. Raises Refused."""
+        """The text, if exactly these texts are read from it and it is not too long. Raises
+        Refused."""
         try:
             is_read = [each.text for each in self.parse(after)] == list(expected)
         except UnreadableFile:
             is_read = False
         if not is_read:
             raise Refused(self.unreadable[0], do=self.unreadable[1])
+        self.refuse_too_long(after)
         return after
 
     def find(self, memory: Memory, new_text: str | None = None) -> ListedText:
@@ -194,9 +228,10 @@ class ListFile(ABC):
 
     def edit(self, after: str) -> tuple[Edit, ...]:
         """The edit that gives the file this text."""
-        if after == self.before:
+        new = None if self.is_removed_when_empty and not after else after
+        if new == self.before:
             return ()
-        return (text_edit(str(self.path), self.before, after, kind=self.form),)
+        return (text_edit(str(self.path), self.before, new, kind=self.form),)
 
 
 # ---- a store of such files ----------------------------------------------------------------------
@@ -226,23 +261,37 @@ class ListStore(TextFileStore):
 
     context = ListContext
     syntax: ClassVar[type[ListFile]]
+    files: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Entity -> the key of its file, where each file is one entity. The first takes the memories
+    that name no entity, and those of other formats."""
 
-    @abstractmethod
-    def list_files(self, faults: list[Unreadable]) -> Iterable[str]:
+    def list_files(self, faults: list[Unreadable]) -> Iterable[str]:  # noqa: ARG002
         """The files that exist, as keys of their shards; folders that cannot be listed go to
         `faults`."""
+        return [key for key in self.files.values() if os.path.lexists(self.file_of(key))]
 
     def place_new(self, change: Change, context: ListContext) -> tuple[str, str]:  # noqa: ARG002
         """The file and the list of an ADD. Raises Refused."""
-        return next(iter(self.list_files([]))), str(change.fields.get("entity") or "").strip()
+        first = next(iter(self.files), "")
+        entity = str(change.fields.get("entity") or first).strip()
+        if not self.files:
+            return next(iter(self.list_files([]))), entity
+        if entity not in self.files and not importing.is_import(change):
+            raise Refused(f"the entity is one of {', '.join(self.files)}", where=entity)
+        return self.files.get(entity, self.files[first]), ""
 
     def place_imported(self, change: Change, context: ListContext) -> tuple[str, str]:
         """The file and the list of an import. Raises Refused."""
         return self.place_new(change, context)
 
-    def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:  # noqa: ARG002
+    def kind_in(self, key: str) -> str:  # noqa: ARG002
+        """The kind of the memories in a file."""
+        return "fact"
+
+    def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:
         """What the memory of an item has besides name, text, place and chosen importance."""
-        return {"entity": item.group}
+        entities = (entity for entity, key in self.files.items() if key == file.key)
+        return {"entity": next(entities, item.group)}
 
     def file_of(self, key: str) -> Path:
         """The file of a shard, which need not exist."""
@@ -271,6 +320,33 @@ class ListStore(TextFileStore):
         except UnreadableFile as error:
             raise as_refused(error, file) from None
 
+    def readable_files(self) -> Iterator[ListFile]:
+        """The files as they are now, without those that cannot be read."""
+        for key in self.list_files([]):
+            path = self.file_of(key)
+            text = self.text_of(os.path.relpath(path, self.root))
+            if text is not None:
+                yield self.parse(key, path, text, self.sidecar.current())
+
+    def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:  # noqa: ARG002
+        """How many characters of its limit each file uses."""
+        return [
+            LimitUse(
+                self.label,
+                file.key,
+                str(file.path),
+                (("characters", file.size_of(file.before or ""), file.limit),),
+            )
+            for file in (self.readable_files() if self.syntax.limit is not None else ())
+            if file.limit is not None
+        ]
+
+    def check_written(self, path: Path, before: str | None, after: str | None) -> None:
+        """Refuse a text beyond its limit, as when the program has written since the plan."""
+        for key in self.files.values():
+            if self.file_of(key).name == path.name:
+                self.parse(key, path, before, Sidecar()).refuse_too_long(after or "")
+
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         faults: list[Unreadable] = []
         for key in self.list_files(faults):
@@ -293,7 +369,7 @@ class ListStore(TextFileStore):
         """The memories of one file."""
         for item in file.items:
             fields = {
-                "kind": "fact",
+                "kind": self.kind_in(file.key),
                 "content": item.text,
                 "importance": importance_in(file.sidecar, item.id),
                 "origin": Place(str(file.path), item.line),
@@ -530,7 +606,7 @@ def list_acts(
 # ---- imports ------------------------------------------------------------------------------------
 
 
-def plan_listed_import(change: Change, context: ListContext, kind: str = "fact") -> Plan:
+def plan_listed_import(change: Change, context: ListContext) -> Plan:
     """Plan the import of one text. Raises Refused.
 
     One that is no longer current goes into the sidecar only: what stands in the file is given to
@@ -549,7 +625,9 @@ def plan_listed_import(change: Change, context: ListContext, kind: str = "fact")
     values = _sidecar_values(change)
     if str(change.fields.get("status") or "active") not in CURRENT:
         status = "superseded" if change.fields.get("status") == "superseded" else "retired"
-        memory = importing.described_memory(change, context.ref(id), kind, text)
+        memory = importing.described_memory(
+            change, context.ref(id), context.store.kind_in(key), text
+        )
         memory = replace(memory, status=status, origin=Place(str(file.path)))
         values["kept"] = kept_value(memory)
         entry = context.entry_edits(id, file.key, **values)
@@ -592,8 +670,7 @@ def convert_to_text(
 ) -> ConvertedMemory:
     """A memory of another format as one text of this entity.
 
-    `changes` as in `lost_names`; `more`: further fields of the ADD, of which a `type` is kept by
-    the format itself.
+    `changes` as in `importing.converted`; `more`: further fields of the ADD.
     """
     fields = {
         "id": memory.id,
@@ -614,9 +691,7 @@ def convert_to_text(
         (memory.status == "deleted", "status deleted (becomes retired)"),
         importing.kind_change(memory, "fact"),
     )
-    names = ["confidence", "source", "supersedes", "superseded_by", "links"]
-    names += [] if "type" in more else ["type"]
-    return ConvertedMemory(fields, importing.lost_names(memory, changes, *names))
+    return importing.converted(memory, fields, changes)
 
 
 # ---- ids of texts -------------------------------------------------------------------------------

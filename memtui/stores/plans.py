@@ -403,9 +403,9 @@ class PlanContext:
         return others
 
 
-ActHandler = Callable[[Change, Memory, Any], Plan]
-"""Plans one act on a memory that exists, in the context of its store. Raises Refused, Conflict or
-RefError."""
+ActHandler = Callable[[Change, Memory, Any], Plan | None]
+"""Plans one act on a memory that exists, in the context of its store. None: the format cannot hold
+what is asked, so that the sidecar does. Raises Refused, Conflict or RefError."""
 
 
 class ActionSupport(Struct, frozen=True):

@@ -30,7 +30,11 @@ def parse_json(text: str | bytes) -> Any:
 
 def parse_object(text: str | bytes) -> dict[str, Any]:
     """The members of a JSON text that is an object; {} for any other."""
-    value = parse_json(text)
+    return members_of(parse_json(text))
+
+
+def members_of(value: object) -> dict[str, Any]:
+    """The members of a JSON object; {} for another value."""
     return value if isinstance(value, dict) else {}
 
 

@@ -327,7 +327,7 @@ class Stage:
             rounds -= 1
 
     async def begun(self) -> None:
-        """Wait until the first screen stands."""
+        """Wait until the first screen stands, or what was pressed has been handled."""
         await self._handled()
         self.app.screen._on_timer_update()
 
@@ -352,20 +352,21 @@ class Stage:
         """The words come up on the screen."""
         await self.until(lambda: words in self.text(), f"{words!r} is on the screen")
 
-    async def until(self, holds: Callable[[], object], what: str) -> None:
-        """Wait until this holds while nothing else is left to do, however slow the machine is."""
+    async def until(
+        self, holds: Callable[[], object], what: str, *, is_working: bool = False
+    ) -> None:
+        """Wait until this holds while nothing else is left to do, however slow the machine is.
+
+        `is_working`: jobs go on meanwhile, and may wait for the test itself.
+        """
         end, pause = monotonic() + LONGEST_WAIT, 0.01
-        await self.settle()
+        settle = self.begun if is_working else self.settle
+        await settle()
         while not holds():
             assert monotonic() < end, f"never: {what}\n{self.text()}"
             await asyncio.sleep(pause)
             pause = min(0.1, 1.5 * pause)  # a look draws the whole screen
-            await self.settle()
-
-    async def wait_a_little(self) -> None:
-        """Handle what is there, and leave the processor to a thread or a process that works."""
-        await self._handled()
-        await asyncio.sleep(PAUSE)
+            await settle()
 
     async def still(self) -> str:
         """The screen once two looks at it are the same."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,16 @@ class SlowDisk:
             _wait_before_scan(store, gate)
         return library
 
+    @asynccontextmanager
+    async def start(self, **more: Any) -> AsyncIterator[Stage]:
+        """The app, before anything has been read."""
+        async with stage(self.roots[0], open_library=self.open, **more) as on:
+            try:
+                yield on
+            finally:
+                for gate in self._gates:
+                    gate.set()
+
     def let(self, number: int) -> None:
         """The store with this number is read now."""
         self._gates[number].set()
@@ -58,19 +69,15 @@ def _wait_before_scan(store: Any, gate: threading.Event) -> None:
     scan = store.scan
 
     def slow(*cancelled: Any) -> Any:
-        gate.wait(600)  # for ever, but a failed test must end
+        gate.wait()
         return scan(*cancelled)
 
     store.scan = slow
 
 
 async def rows(on: Stage, count: int) -> None:
-    """Wait for that many rows. (`settle` would wait for the worker, and it for the test.)"""
-    for _ in range(1000):
-        await on.pilot.pause(0.01)
-        if len(on.browse.memories.slots) == count:
-            return
-    raise AssertionError(f"{count} rows did not come:\n{on.text()}")
+    """Wait for that many rows."""
+    await on.until(lambda: len(on.browse.memories.slots) == count, f"{count} rows", is_working=True)
 
 
 @pytest.fixture
@@ -80,7 +87,7 @@ def disk(tmp_path: Path) -> SlowDisk:
 
 @pytest.mark.slow
 async def test_nobody_moved_the_cursor_so_it_stays_at_the_top(disk: SlowDisk) -> None:
-    async with stage(disk.roots[0], open_library=disk.open) as on:
+    async with disk.start() as on:
         for number in range(STORES):
             disk.let(number)
             await rows(on, ROWS * (number + 1))
@@ -95,7 +102,7 @@ async def test_nobody_moved_the_cursor_so_it_stays_at_the_top(disk: SlowDisk) ->
 
 @pytest.mark.slow
 async def test_a_cursor_that_was_moved_stays_on_its_memory(disk: SlowDisk) -> None:
-    async with stage(disk.roots[0], open_library=disk.open) as on:
+    async with disk.start() as on:
         disk.let(0)
         await rows(on, ROWS)
         await on.handle("j", "j")
@@ -112,12 +119,11 @@ async def test_a_cursor_that_was_moved_stays_on_its_memory(disk: SlowDisk) -> No
 @pytest.mark.slow
 async def test_what_changed_is_asked_of_all_stores(disk: SlowDisk) -> None:
     """`N` while stores were still being read compared those that were there, and said no word."""
-    async with stage(disk.roots[0], open_library=disk.open) as on:
+    async with disk.start() as on:
         disk.let(0)
         await rows(on, ROWS)
         await on.handle("N", "t", *"2026", "minus", *"01", "minus", *"01", "enter")
-        while "comparing" not in on.text():
-            await on.pilot.pause(0.01)
+        await on.until(lambda: "comparing" in on.text(), "it compares", is_working=True)
         for number in (1, 2):
             disk.let(number)
         await on.ready()
@@ -147,9 +153,21 @@ async def test_every_batch_of_rows_is_shown_before_the_next_is_read(
     assert shown[shown.index(2) :] == [2, 3, 4, 5, 6, 6], "each once, and all when they are whole"
 
 
+async def test_a_store_that_is_read_at_once_is_shown_before_a_slow_one(
+    disk: SlowDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with disk.start() as on:
+        monkeypatch.setattr(loaded_stores, "PUBLISH_EVERY", -1)  # the first store takes long
+        disk.let(0)
+        await rows(on, ROWS)
+        monkeypatch.setattr(loaded_stores, "PUBLISH_EVERY", 3600)
+        disk.let(1)
+        await rows(on, 2 * ROWS)
+
+
 @pytest.mark.slow
 async def test_what_is_typed_after_a_refused_edit_runs_no_command(disk: SlowDisk) -> None:
-    async with stage(disk.roots[0], open_library=disk.open, toasts=True) as on:
+    async with disk.start(toasts=True) as on:
         disk.let(0)
         await rows(on, ROWS)
         for letter in ("e", *"dusk is at ten z", "enter", "d"):
@@ -169,7 +187,7 @@ async def test_what_is_typed_after_a_refused_edit_runs_no_command(disk: SlowDisk
 
 
 async def test_who_reads_the_first_memory_keeps_it(disk: SlowDisk) -> None:
-    async with stage(disk.roots[0], open_library=disk.open) as on:
+    async with disk.start() as on:
         disk.let(0)
         await rows(on, ROWS)
         await on.handle("enter")
@@ -183,7 +201,7 @@ async def test_who_reads_the_first_memory_keeps_it(disk: SlowDisk) -> None:
 
 @pytest.mark.slow
 async def test_a_new_search_begins_at_its_top_again(disk: SlowDisk) -> None:
-    async with stage(disk.roots[0], open_library=disk.open) as on:
+    async with disk.start() as on:
         disk.let(0)
         await rows(on, ROWS)
         await on.handle("j", "j", "/", *"fact")
@@ -199,7 +217,7 @@ async def test_the_last_session_says_where(disk: SlowDisk, tmp_path: Path) -> No
     roots = (disk.roots[0],)  # what `stage` tells the app
     ref = f"agent-memory-2:{fact(107, '', '')['id']}"
     session.update(state, session.key_for(roots), lambda _: Session(selected=ref))
-    async with stage(disk.roots[0], open_library=disk.open, state=state) as on:
+    async with disk.start(state=state) as on:
         for number in range(STORES):
             disk.let(number)
             await rows(on, ROWS * (number + 1))
@@ -210,7 +228,7 @@ async def test_the_last_session_says_where(disk: SlowDisk, tmp_path: Path) -> No
 
 
 async def test_what_comes_later_leaves_the_cursor_on_its_memory(disk: SlowDisk) -> None:
-    async with stage(disk.roots[0], open_library=disk.open) as on:
+    async with disk.start() as on:
         for number in range(STORES):
             disk.let(number)
         await on.ready()

@@ -44,7 +44,7 @@ class Disk:
         return next((self.folder / "cache" / first_frame.FOLDER).glob("*.json"))
 
     def open(self) -> Library:
-        self.gate.wait(600)  # for ever, but a failed test must end
+        self.gate.wait()
         return Library.open([self.root], cache=None, now=lambda: NOW)
 
     async def session(self, *keys: str, settings: Settings | None = None, **more: Any) -> str:
@@ -130,16 +130,18 @@ async def test_an_edit_begun_before_writing_is_ready_opens_its_form(
     loaded = threading.Event()
 
     def load_late(name: str) -> ModuleType:
-        loaded.wait(60)
+        loaded.wait()
         return importlib.import_module(name)
 
     monkeypatch.setattr(library_worker, "import_module", load_late)
     async with disk.next_start(toasts=True) as on:
         disk.gate.set()
-        while on.browse.detail.memory is None:
-            await on.handle()
-        await on.handle("e")
-        loaded.set()
+        is_read = lambda: on.browse.status_text.complete  # noqa: E731
+        try:
+            await on.until(is_read, "all rows are here", is_working=True)
+            await on.handle("e")
+        finally:
+            loaded.set()
         await on.ready()
         await on.type("q x")
         assert "q x" in on.text()

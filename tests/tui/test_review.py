@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memtui import child_processes
+from memtui.changes import Act, Change
 from memtui.config import LanguageModel, Settings
+from memtui.journal import Author
 from memtui.library import Library
 from memtui.library import review as library_review
+from memtui.library.agent_proposals import AgentProposals, make_proposal
 from memtui.library.review import ReviewQueue
+from memtui.library.review_files import Queue
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress
 from memtui.testing.fixtures import contents
@@ -98,6 +104,47 @@ async def test_the_status_line_counts_what_waits_and_leads_to_it(root: Path) -> 
         assert contents(root) == before
         await on.press("escape")
         await on.sees("3 to review")
+
+
+@pytest.mark.parametrize("by", ["an agent", "another program"])
+async def test_what_comes_during_the_first_scan_is_found(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    begun, may_end, scan = threading.Event(), threading.Event(), ReviewQueue.scan
+
+    def scan_late(*given: Any) -> Queue:
+        found = scan(*given)
+        begun.set()
+        may_end.wait()
+        return found
+
+    monkeypatch.setattr(ReviewQueue, "scan", scan_late)
+    monkeypatch.setattr(controllers_review, "RESCAN_AFTER", 0.01)
+    monkeypatch.setattr(controllers_review, "LOOK_EVERY", 0.01)
+    opened = lambda: Library.open([root], state=tmp_path / "state", now=lambda: NOW)  # noqa: E731
+    async with stage(root, open_library=opened) as on:
+        try:
+            await on.until(begun.is_set, "the scan begins", is_working=True)
+            library = on.browse.worker.library
+            assert library is not None
+            if by == "an agent":
+                change = Change(
+                    Act.RETIRE, library.stores[0].label, next(iter(library.snapshot.slot_of))
+                )
+                made = make_proposal(Author("codex", "1", "s"), change, "it is stale", library)
+                AgentProposals(tmp_path / "state").add(made, ReviewQueue(library).decisions)
+            else:
+                text = "We chose Postgres for the ledger of the shop again"
+                added = fact(8, text, "2026-02-15", "decision")
+                write_store(tmp_path / "home", {"shop": [*FACTS["shop"], added]})
+                await refreshed(on)
+            await asyncio.sleep(0.1)  # it is noticed now
+        finally:
+            may_end.set()
+        expected = "it is stale" if by == "an agent" else "again"
+        await on.until(
+            lambda: expected in str(on.browse.editing.review.queue), f"{expected} is found"
+        )
 
 
 async def test_what_is_found_while_the_dialog_opens_is_shown(root: Path) -> None:
@@ -294,9 +341,9 @@ async def test_an_edited_text_is_kept_until_it_is_accepted(on: Stage, root: Path
     await on.press("escape")
     assert "Discard changes?" in on.text()
     await on.press("escape")
-    on.browse.editing.review.scan()
-    while on.browse.editing.review.is_scanning:
-        await on.settle()
+    scan = on.browse.editing.review
+    scan.scan()
+    await on.until(lambda: not scan.is_scanning, "the scan ends")
     await on.press("ctrl+s")
     assert isinstance(on.app.screen, DiffScreen)
     assert "head" in on.text()
@@ -433,8 +480,7 @@ async def test_escape_stops_a_scan_and_keeps_what_was_found(
     before = titles(on)
     begun = _scan_without_end(monkeypatch)
     on._strike("f5")
-    while not begun.is_set():
-        await on.wait_a_little()
+    await on.until(begun.is_set, "the scan begins", is_working=True)
     on._strike("escape")
     screen = await review(on)
     assert screen.is_open
@@ -448,12 +494,10 @@ async def test_escape_leaves_while_a_scan_follows_an_accepted_proposal(
     await select(on, "Alice works")
     begun = _scan_without_end(monkeypatch)
     on._strike("a")
-    while not begun.is_set():
-        await on.wait_a_little()
+    await on.until(begun.is_set, "the scan begins", is_working=True)
     assert "esc back" in on.text()
     on._strike("escape")
-    while isinstance(on.app.screen, ReviewScreen):
-        await on.wait_a_little()
+    await on.until(lambda: on.app.screen is on.browse, "the queue closes", is_working=True)
     on.browse.editing.review.stop()
 
 
@@ -464,12 +508,10 @@ async def test_a_stopped_first_scan_found_nothing_yet(
     begun = _scan_without_end(monkeypatch)
     library = Library.open([root], cache=None, now=lambda: NOW)
     async with stage(root, (80, 24), open_library=lambda: library) as on:
-        while not begun.is_set():
-            await on.wait_a_little()
+        await on.until(begun.is_set, "the scan begins", is_working=True)
         begun.clear()
         on._strike("V")
-        while not begun.is_set():
-            await on.wait_a_little()
+        await on.until(begun.is_set, "the scan begins", is_working=True)
         assert "Looking for what could be tidied" in on.text()
         on._strike("escape")
         await review(on)
@@ -497,6 +539,7 @@ async def aside(
 ) -> AsyncIterator[Stage]:
     """As `on`, with scans by a process of its own."""
     monkeypatch.setattr(library_review, "SCANNED_HERE", 0)
+    monkeypatch.setattr(controllers_review, "RESCAN_AFTER", 3600.0)  # only when a test asks for it
 
     def opened() -> Library:
         cache, state = tmp_path / "cache", tmp_path / "state"
@@ -509,10 +552,19 @@ async def aside(
         yield running
 
 
+async def refreshed(on: Stage) -> None:
+    """What another program has changed is read, also while a scan runs."""
+    library = on.browse.worker.library
+    assert library is not None
+    before = library.snapshot
+    on.browse.worker.refresh()
+    await on.until(lambda: library.snapshot is not before, "the change is seen", is_working=True)
+
+
 async def scanner(on: Stage) -> int:
-    """The process that scans."""
-    while not child_processes._running:
-        await on.wait_a_little()
+    """The process that scans, once it is asked to."""
+    on._strike("f5")
+    await on.until(lambda: child_processes._running, "a process scans", is_working=True)
     return next(iter(child_processes._running)).pid
 
 
@@ -523,12 +575,10 @@ async def test_a_change_during_a_scan_is_found_by_the_next(aside: Stage, root: P
     (items,) = [path for path in root.rglob("items.json") if "alice" in str(path)]
     before = json.loads(items.read_text())
     items.write_text(json.dumps([{**before[0], "content": "Alice has left Lumen"}, *before[1:]]))
-    aside.browse.worker.refresh()
-    await aside._handled()
-    aside._strike("f5")
+    await refreshed(aside)
     process = await scanner(aside)
     items.write_text(json.dumps([*before, fact(9, before[3]["content"] + " today", "2026-11-01")]))
-    aside.browse.worker.refresh()
+    await refreshed(aside)
     aside._strike("f5")
     await review(aside)
     with pytest.raises(ProcessLookupError):
@@ -546,9 +596,7 @@ async def test_a_scan_that_dies_is_told_and_costs_nothing(aside: Stage, root: Pa
     before = titles(aside)
     (items,) = [path for path in root.rglob("items.json") if "shop" in str(path)]
     items.write_text(items.read_text().replace("hello", "hallo"))
-    aside.browse.worker.refresh()
-    await aside._handled()
-    aside._strike("f5")
+    await refreshed(aside)
     os.kill(await scanner(aside), signal.SIGKILL)
     await review(aside)
     assert len(titles(aside)) == len(before)

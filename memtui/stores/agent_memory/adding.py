@@ -14,6 +14,7 @@ from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan, text_edit
 from memtui.errors import Refused
+from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import safe_join
 from memtui.model import Memory
 from memtui.stores import importing, plans
@@ -28,12 +29,10 @@ from memtui.stores.agent_memory.records import (
     FactContext,
     FactFile,
     FactRules,
-    NoteText,
     broken_rule,
     contradicted,
     edge_link,
     most_similar,
-    note_to_text,
 )
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.values import UNADDRESSABLE, content_of, created_of, to_iso_seconds, word_of
@@ -180,9 +179,9 @@ def _add_note(change: Change, context: FactContext) -> Plan:
     path, extra = _note_path(context.root, id), importing.extra_in(change)
     if os.path.lexists(path):
         return plans.plan_duplicate(change, "this note")
-    has_bom = extra.get("byte_order_mark") is True
-    like = NoteText(path, "", has_bom=has_bom, crlf=extra.get("line_endings") == "crlf")
-    edit = text_edit(str(path), None, note_to_text(content_of(change), like))
+    mark = BYTE_ORDER_MARK if extra.get("byte_order_mark") is True else ""
+    end = "\r\n" if extra.get("line_endings") == "crlf" else "\n"
+    edit = text_edit(str(path), None, mark + content_of(change).replace("\n", end))
     return Plan((change,), (edit,), Outcome.ADDED, f"Added {id}", (context.ref(id),))
 
 
@@ -262,6 +261,4 @@ def convert(memory: Memory) -> ConvertedMemory:
         (memory.status in _STATUS, f"status {memory.status} (becomes {fields['status']})"),
         (True, "importance (follows from age and uses)"),
     )
-    return ConvertedMemory(
-        fields, importing.lost_names(memory, changes, "updated", "confidence", "source")
-    )
+    return importing.converted(memory, fields, changes)

@@ -22,17 +22,19 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memtui.changes import Act, Change, Edit, Kind, Plan, text_edit
+from memtui.changes import Act, Change, Edit, Kind, Plan
 from memtui.errors import Conflict, UnreadableFile
-from memtui.files.json.locating import BYTE_ORDER_MARK, load
+from memtui.files.json.locating import load
 from memtui.files.reading import decode, read_bytes, safe_join
 from memtui.model import UNTYPED, Link, Memory, Place
 from memtui.stores import agent_memory
 from memtui.stores.agent_memory import ENTITIES, ITEMS, SUMMARY, shard_key
 from memtui.stores.format import UpkeepRules
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_or_new
+from memtui.stores.markdown.document_store import OpenDocument, deletion_edits
+from memtui.stores.markdown.documents import MarkdownFile, parse_document
 from memtui.stores.plans import SIDECAR_ACTS, PlanContext, plan_one, tag_edits
-from memtui.stores.scanning import read_text
+from memtui.stores.scanning import planned_text
 from memtui.stores.values import (
     UNADDRESSABLE,
     changed_values,
@@ -269,42 +271,12 @@ _HEAD_LINES = 20
 """Lines of a summary that may hold its **Type** and **Last updated**."""
 
 
-class NoteText(Struct, frozen=True):
-    """One markdown file, and how its bytes differ from its content."""
-
-    path: Path
-    content: str
-    has_bom: bool
-    """It begins with a byte order mark."""
-    crlf: bool
-    """All its lines end in CRLF."""
-
-    @property
-    def extra(self) -> dict[str, Any]:
-        extra: dict[str, Any] = {}
-        if self.has_bom:
-            extra["byte_order_mark"] = True
-        if self.crlf:
-            extra["line_endings"] = "crlf"
-        return extra
+def parse_note(path: Path, text: str) -> MarkdownFile:
+    """The document whose body is the whole note."""
+    return parse_document(path.name, str(path), text, None, whole=True)
 
 
-def parse_note(path: Path, text: str) -> NoteText:
-    """Strip the byte order mark and CRLF line ends from the text of a file."""
-    marked = text.startswith(BYTE_ORDER_MARK)
-    body = text.removeprefix(BYTE_ORDER_MARK)
-    pairs = body.count("\r\n")
-    crlf = 0 < pairs == body.count("\n") == body.count("\r")
-    return NoteText(path, body.replace("\r\n", "\n") if crlf else body, marked, crlf)
-
-
-def note_to_text(content: str, like: NoteText) -> str:
-    """The text of the file for new content, with the mark and line ends that the file has."""
-    body = content.replace("\n", "\r\n") if like.crlf else content
-    return BYTE_ORDER_MARK + body if like.has_bom else body
-
-
-def read_note(path: Path, root: Path) -> NoteText:
+def read_note(path: Path, root: Path) -> MarkdownFile:
     """Read a note. Raises UnreadableFile."""
     return parse_note(path, decode(read_bytes(path, root)))
 
@@ -331,34 +303,34 @@ def _in_head(content: str, pattern: re.Pattern[str]) -> str:
     return ""
 
 
-def _note(prose: NoteText, label: str, id: str, **fields: Any) -> Memory:
+def _note(prose: MarkdownFile, label: str, id: str, **fields: Any) -> Memory:
     return Memory(
         **memory_name(label, id),
         kind="note",
-        content=prose.content,
-        origin=Place(str(prose.path), 1),
-        extra=prose.extra,
+        content=prose.body,
+        origin=Place(prose.file, 1),
+        extra=prose.byte_form,
         **fields,
     )
 
 
-def summary(prose: NoteText, label: str, id: str, entity: str, slug: str) -> Memory:
+def summary(prose: MarkdownFile, label: str, id: str, entity: str, slug: str) -> Memory:
     """An entity's summary.md; `updated` is its **Last updated** line."""
-    title = heading(prose.content) or slug
-    updated = from_iso(_in_head(prose.content, _UPDATED_LINE))
+    title = heading(prose.body) or slug
+    updated = from_iso(_in_head(prose.body, _UPDATED_LINE))
     return _note(prose, label, id, type="summary", title=title, entity=entity, updated=updated)
 
 
-def daily(prose: NoteText, label: str, id: str) -> Memory:
+def daily(prose: MarkdownFile, label: str, id: str) -> Memory:
     """A daily note; its date is its file name."""
     date = id.removesuffix(".md")
-    title, created = heading(prose.content) or date, from_iso(date)
+    title, created = heading(prose.body) or date, from_iso(date)
     return _note(prose, label, id, type="daily", title=title, entity=NOTES, created=created)
 
 
-def tacit(prose: NoteText, label: str, id: str) -> Memory:
+def tacit(prose: MarkdownFile, label: str, id: str) -> Memory:
     """MEMORY.md: how the human works."""
-    title = heading(prose.content) or id
+    title = heading(prose.body) or id
     return _note(prose, label, id, type="tacit", title=title, entity=NOTES)
 
 
@@ -366,34 +338,30 @@ NOTE_FIELDS = frozenset({"content", "tags"})
 NOTE_ACTS = frozenset({Act.EDIT, Act.DELETE}) | SIDECAR_ACTS
 
 
-def _read_again(memory: Memory) -> tuple[str, NoteText]:
-    """The current text of the note's file, and the note. Raises Refused."""
-    path = Path(memory.origin.file)
-    text = read_text(path, path.parent)
-    return text, parse_note(path, text)
+def _open_note(memory: Memory, context: PlanContext) -> OpenDocument:
+    """The note after the changes planned so far; MEMORY.md lies above the root. Raises Refused, or
+    Conflict if it is gone."""
+    file = Path(memory.origin.file)
+    text = planned_text(file, file.parent, context.view)
+    if text is None:
+        raise Conflict("the file is gone", where=str(file))
+    return OpenDocument(memory, text, parse_note(file, text))
 
 
 def edit_note(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    before, prose = _read_again(memory)
+    note = _open_note(memory, context)
     changed = changed_values(change, memory, NOTE_FIELDS)
     edits: tuple[Edit, ...] = ()
     if "content" in changed:
-        path = str(prose.path)
-        check_unchanged(memory, prose.content, path, changed["content"])
-        edits = (text_edit(path, before, note_to_text(content_of(change), prose)),)
+        check_unchanged(memory, note.document.body, note.document.file, changed["content"])
+        edits = note.text_edits(note.document.text_of(content_of(change)))
     if "tags" in changed:
         edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
     return plan_one(change, memory, edits)
 
 
 def delete_note(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    before, prose = _read_again(memory)
-    path = str(prose.path)
-    check_unchanged(memory, prose.content, path, None)
-    edits: tuple[Edit, ...] = (
-        text_edit(path, before, None),
-        *context.sidecar_entry(memory).removal(),
-    )
+    edits = deletion_edits(_open_note(memory, context), context)
     return plan_one(change, memory, edits)
 
 

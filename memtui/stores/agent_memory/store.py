@@ -7,7 +7,7 @@ again. A note is a file: its text can be changed, or the file deleted.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -74,7 +74,6 @@ from memtui.stores.values import (
     content_of,
     from_iso,
     text_of,
-    utc_now,
     word_of,
 )
 
@@ -273,15 +272,14 @@ def _link(change: Change, memory: Memory, context: FactContext) -> Plan:
     """Make a link beside the fact, or end one; a fact's own edge becomes null, which the format
     reads as none, and is kept as ended in the sidecar."""
     change = _by_slug(change, memory, context)
-    edge, entry = edge_link(memory.extra.get("edge")), context.sidecar_entry(memory)
-    asked = plans.requested_link(change, memory)
+    edge, asked = edge_link(memory.extra.get("edge")), plans.requested_link(change, memory)
+    entry = context.sidecar_entry(memory)
     if change.act is Act.LINK or edge is None or asked != (edge.relation, edge.target):
         return plans.plan_sidecar_act(change, entry, context.now)
     file = context.open(_slug_of(memory))
     edits = file.items.put(file.record(memory.id), {"edge": None})
-    return plans.plan_one(
-        change, memory, (*edits, *plans.ended_link_edits(change, entry, context.now))
-    )
+    ended = plans.ended_link_edits(change, entry, context.now)
+    return plans.plan_one(change, memory, (*edits, *ended))
 
 
 ACTS = plans.ActionSupport(
@@ -319,10 +317,7 @@ class AgentMemory(FileStore):
     context = FactContext
     rules = FactRules()
     """The program's own constants."""
-
-    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
-        super().__init__(root, label, now)
-        self.last: LastRead[FactFile] = LastRead()
+    last: LastRead[FactFile]
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """Each entity folder, each daily note, and MEMORY.md one level up."""
@@ -354,7 +349,7 @@ class AgentMemory(FileStore):
                     faults += record_faults
                 else:
                     summary = records.read_note(path, self.root)
-                    stated = records.entity_path(records.stated_type(summary.content), slug)
+                    stated = records.entity_path(records.stated_type(summary.body), slug)
                     entity = memories[0].entity if memories else stated
                     id = f"{shard.key}/{SUMMARY}"
                     memories.append(records.summary(summary, self.label, id, entity, slug))

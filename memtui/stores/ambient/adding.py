@@ -53,6 +53,7 @@ from memtui.stores.values import (
     importance_of,
     is_number,
     list_of,
+    members_of,
     to_milliseconds,
     word_of,
 )
@@ -375,7 +376,7 @@ def _event_record(change: Change, context: EventContext, path: Path) -> dict[str
         event["metadata"] = metadata
     event |= importing.native_keys(change, _WRITTEN_ELSEWHERE)
     for copy in list_of(extra.get("differs")):
-        file = copy.get("file") if isinstance(copy, dict) else None
+        file = members_of(copy).get("file")
         if isinstance(file, str) and Path(file).parts[-2:] == path.parts[-2:]:
             own = {key: value for key, value in copy.items() if key != "file"}
             return {
@@ -480,6 +481,4 @@ def convert(memory: Memory) -> ConvertedMemory:
         (memory.type not in ("", fields["type"]), f"type (becomes {fields['type']})"),
         (memory.status == "proposed", "status proposed (becomes active)"),
     )
-    return ConvertedMemory(
-        fields, importing.lost_names(memory, changes, "updated", "confidence", "source")
-    )
+    return importing.converted(memory, fields, changes)

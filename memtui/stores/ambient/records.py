@@ -40,7 +40,14 @@ from memtui.stores.json_file import JsonFile, NamedRecord, named_records, new_js
 from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import as_unreadable
 from memtui.stores.sidecar import kept_value
-from memtui.stores.values import UNADDRESSABLE, from_milliseconds, list_of, memory_name, text_of
+from memtui.stores.values import (
+    UNADDRESSABLE,
+    from_milliseconds,
+    list_of,
+    members_of,
+    memory_name,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from memtui.stores.ambient.store import Ambient
@@ -204,7 +211,6 @@ def event(project: Project, id: str, copies: list[EventCopy], label: str, now: d
     importance = value.get("importance")
     archived = all(copy.where.is_archived for copy in copies)
     extra = _extra(project, copies, now)
-    metadata = value.get("metadata")
     if archived:
         extra["archived"] = True
     return Memory(
@@ -217,7 +223,7 @@ def event(project: Project, id: str, copies: list[EventCopy], label: str, now: d
         created=from_milliseconds(value.get("timestamp")),
         importance=importance if importance in IMPORTANCES else "medium",
         tags=(ARCHIVED_TAG,) if archived else (),
-        source=text_of(metadata.get("source")) if isinstance(metadata, dict) else "",
+        source=text_of(members_of(value.get("metadata")).get("source")),
         origin=first.place,
         also=tuple(copy.place for copy in copies[1:]),
         extra=extra,

@@ -72,6 +72,8 @@ from memtui.stores.values import (
     content_of,
     from_milliseconds,
     importance_of,
+    list_of,
+    members_of,
     text_of,
     to_milliseconds,
     utc_now,
@@ -201,9 +203,7 @@ def restore_event(context: EventContext, files: ProjectFiles, id: str) -> tuple[
 
 def _kept_places(entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     """The places of a retired event in its sidecar entry, without malformed ones."""
-    kept_entry = entry.get("kept")
-    places = kept_entry.get("places") if isinstance(kept_entry, dict) else None
-    for place in places if isinstance(places, list) else ():
+    for place in list_of(members_of(entry.get("kept")).get("places")):
         if (
             isinstance(place, dict)
             and isinstance(place.get("file"), str)
@@ -294,8 +294,7 @@ def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
         is_high = value.get("type") == DECISION and value.get("importance") == "high"
         if files.own is None or not is_high or text_of(value.get("content")) in known:
             continue
-        own = value.get("metadata")
-        metadata = {**(own if isinstance(own, dict) else {}), "promotedFrom": branch.branch}
+        metadata = {**members_of(value.get("metadata")), "promotedFrom": branch.branch}
         edits += insert_into(files.own, {**value, "id": str(uuid.uuid4()), "metadata": metadata})
         promoted += 1
     if promoted and files.own is not None:
@@ -342,11 +341,11 @@ class Ambient(FileStore):
     context = EventContext
     rules = EventRules()
     """The program's own constants."""
+    last: LastRead[ProjectFiles]
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
         self._marked = 0
-        self.last: LastRead[ProjectFiles] = LastRead()
         self._names: dict[str, tuple[str, str]] = {}
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:

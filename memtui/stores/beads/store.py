@@ -275,9 +275,9 @@ def _checked_type(change: Change) -> str:
     return type
 
 
-def _tag(change: Change, memory: Memory, context: IssueContext) -> Plan:
+def _tag(change: Change, memory: Memory, context: IssueContext) -> Plan | None:
     if memory.type == MEMORY:
-        return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+        return None
     return _edit(replace(change, fields={"tags": change.fields.get("tags", ())}), memory, context)
 
 
@@ -309,7 +309,7 @@ def _delete(change: Change, memory: Memory, context: IssueContext) -> Plan:
     return plans.plan_one(change, memory, edits, warnings, others=context.below(memory))
 
 
-def _link(change: Change, memory: Memory, context: IssueContext) -> Plan:
+def _link(change: Change, memory: Memory, context: IssueContext) -> Plan | None:
     """A dependency if it leads to an issue of the file; else a link in the sidecar."""
     issues = context.issues()
     relation, target = plans.requested_link(change, memory)
@@ -338,7 +338,7 @@ def _link(change: Change, memory: Memory, context: IssueContext) -> Plan:
         return plans.plan_one(
             change, memory, (*issues.put({memory.id: values}), *beside), others=others
         )
-    return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+    return None
 
 
 def _merge(change: Change, memory: Memory, context: IssueContext) -> Plan:
@@ -507,8 +507,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         (is_other, f"status {memory.status} (becomes {_becomes(memory.status)})"),
         importing.kind_change(memory, "fact"),
     ]
-    names = ("updated", "confidence", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, importing.lost_names(memory, changes, *names))
+    return importing.converted(memory, fields, changes)
 
 
 def _becomes(status: str) -> str:

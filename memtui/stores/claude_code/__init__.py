@@ -39,6 +39,7 @@ from memtui.stores.scanning import (
     read_place_facts,
     read_small,
 )
+from memtui.stores.values import members_of
 
 INDEX = "MEMORY.md"
 SUFFIX = ".md"
@@ -64,31 +65,12 @@ _NOT_IN_SLUG = re.compile(r"[^A-Za-z0-9]")
 @Detection
 def detect(path: Path) -> Iterator[Candidate]:
     """The store that this path is, or directly holds."""
-    for folder in (path, path / ".claude"):
-        yield from _as_store(folder, judge_config(folder))
-    for folder in (*[path.parent][: path.name == ".claude"], path):
-        yield from _as_store(folder, judge_project(folder))
-    for folder in (path, path / "memory"):
-        yield from _as_store(folder, judge_memory_folder(folder))
+    yield from filter(None, map(judge_config, (path, path / ".claude")))
+    yield from filter(None, map(judge_project, (*[path.parent][: path.name == ".claude"], path)))
+    yield from filter(None, map(judge_memory_folder, (path, path / "memory")))
 
 
-class _Judgement(NamedTuple):
-    found: str = ""
-    missing: str = ""
-
-    def __bool__(self) -> bool:
-        return bool(self.found) and not self.missing
-
-
-_NONE = _Judgement()
-_RESTORED = _Judgement("memtui restored it here")
-
-
-def _as_store(folder: Path, judgement: _Judgement) -> Iterator[Candidate]:
-    if judgement.found:
-        yield Candidate(folder, *judgement)
-
-
+_RESTORED = "memtui restored it here"
 CONFIG, PROJECT, MEMORY = "config", "project", "memory"
 """The kinds of folder, as the facts of a restored store have them."""
 
@@ -96,8 +78,12 @@ CONFIG, PROJECT, MEMORY = "config", "project", "memory"
 def kind_of(folder: Path) -> str:
     """Which kind of folder it is; "" if it is none."""
     kinds = ((CONFIG, judge_config), (PROJECT, judge_project), (MEMORY, judge_memory_folder))
-    found = next((name for name, judge in kinds if judge(folder)), "")
-    return found or PROJECT * bool(judge_project(folder).found)
+    found = next((name for name, judge in kinds if _is_store(judge(folder))), "")
+    return found or PROJECT * (judge_project(folder) is not None)
+
+
+def _is_store(judged: Candidate | None) -> bool:
+    return judged is not None and not judged.missing
 
 
 def _is_restored_as(kind: str, folder: Path) -> bool:
@@ -105,34 +91,35 @@ def _is_restored_as(kind: str, folder: Path) -> bool:
     return read_place_facts(folder).get("kind") == kind
 
 
-def judge_config(folder: Path) -> _Judgement:
+def judge_config(folder: Path) -> Candidate | None:
     """Whether it is a folder of settings that holds memories."""
     if _is_restored_as(CONFIG, folder):
-        return _RESTORED
+        return Candidate(folder, _RESTORED)
     if has_entry(folder / "projects", lambda entry: _has_markdown(Path(entry.path, "memory"))):
-        return _Judgement("projects/ with the memory/ of a project")
+        return Candidate(folder, "projects/ with the memory/ of a project")
     if folder.name != ".claude" or os.path.lexists(folder.parent / ".git"):
-        return _NONE
+        return None
     found = "CLAUDE.md" if os.path.isfile(folder / "CLAUDE.md") else _agents_in(folder)
-    return _Judgement(
-        f"{found} beside projects/" * os.path.isdir(folder / "projects") * bool(found)
-    )
+    if not found or not os.path.isdir(folder / "projects"):
+        return None
+    return Candidate(folder, f"{found} beside projects/")
 
 
-def judge_project(folder: Path) -> _Judgement:
+def judge_project(folder: Path) -> Candidate | None:
     """Whether it is a project with memories; the instructions of others are read as rules, unless a
     person asks for this format."""
     own = folder / ".claude"
     if _is_restored_as(PROJECT, folder):
-        return _RESTORED
-    if judge_config(own):
-        return _NONE
+        return Candidate(folder, _RESTORED)
+    if _is_store(judge_config(own)):
+        return None
     found = "memory" if _has_markdown(own / "memory") else _agents_in(own)
     if found:
-        return _Judgement(f".claude/{found} with notes")
+        return Candidate(folder, f".claude/{found} with notes")
     named = next((n for n in IN_PROJECT[:2] if os.path.isfile(folder / n)), "")
-    is_repository = bool(named) and os.path.lexists(folder / ".git")
-    return _Judgement(named, "notes in .claude/memory or of a subagent") if is_repository else _NONE
+    if not named or not os.path.lexists(folder / ".git"):
+        return None
+    return Candidate(folder, named, "notes in .claude/memory or of a subagent")
 
 
 def _agents_in(folder: Path) -> str:
@@ -149,30 +136,29 @@ def _has_markdown(folder: Path) -> bool:
     return has_entry(folder, is_markdown)
 
 
-def judge_memory_folder(folder: Path) -> _Judgement:
+def judge_memory_folder(folder: Path) -> Candidate | None:
     """Whether it is a memory folder: where one lies, or an index of files beside it."""
     index = folder / INDEX
     if _is_restored_as(MEMORY, folder):
-        return _RESTORED
+        return Candidate(folder, _RESTORED)
     if folder.name == "memory" and folder.parent.parent.name == "projects":
-        return _Judgement(
-            "notes where Claude Code keeps those of a project" * _has_markdown(folder)
-        )
+        found = "notes where Claude Code keeps those of a project"
+        return Candidate(folder, found) if _has_markdown(folder) else None
     if not os.path.isfile(index):
-        return _NONE
+        return None
     other = next((name for name in _OTHER_PROGRAMS if os.path.exists(folder / name)), "")
     if other:
-        return _Judgement(INDEX, f"{other} is of another program")
+        return Candidate(folder, INDEX, f"{other} is of another program")
     if folder.parent.name in AGENTS:
-        return _Judgement(f"{INDEX} of a subagent")
+        return Candidate(folder, f"{INDEX} of a subagent")
     if has_entry(folder, lambda entry: bool(_TOPIC_NAME.match(entry.name))):
-        return _Judgement(f"{INDEX} and topic files")
+        return Candidate(folder, f"{INDEX} and topic files")
     named = next(
         (n for n in _INDEX_LINE.findall(read_small(index))[:20] if os.path.isfile(folder / n)), ""
     )
     if named:
-        return _Judgement(f"{INDEX} with a line that names {named}")
-    return _Judgement(INDEX, "a line of it that names a file beside it, or a topic file")
+        return Candidate(folder, f"{INDEX} with a line that names {named}")
+    return Candidate(folder, INDEX, "a line of it that names a file beside it, or a topic file")
 
 
 def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:
@@ -218,7 +204,7 @@ class MemoryFolder(Struct, frozen=True):
 
 def memory_folders(root: Path, faults: list[Unreadable]) -> Iterator[MemoryFolder]:
     """The memory folders of a store, by name; folders that cannot be listed go to `faults`."""
-    if judge_memory_folder(root) and not judge_config(root):
+    if _is_store(judge_memory_folder(root)) and not _is_store(judge_config(root)):
         yield MemoryFolder(".", root, "", root.parent.name)
         return
     projects = root / "projects"
@@ -296,8 +282,7 @@ class ProjectPaths:
         return self.of(slug) or self._former("paths", slug)
 
     def _former(self, fact: str, slug: str) -> str:
-        known = read_place_facts(self._root).get(fact)
-        former = known.get(slug) if isinstance(known, dict) else None
+        former = members_of(read_place_facts(self._root).get(fact)).get(slug)
         return former if isinstance(former, str) and former.isprintable() else ""
 
     def entity(self, slug: str) -> str:
@@ -379,5 +364,5 @@ FORMAT = Format(
     claims=(*IN_PROJECT, f"{RULES[1]}/*"),
     load=f"{__name__}.store",
     configured=configured_folders,
-    fallback=lambda path: path if judge_project(path).found else None,
+    fallback=lambda path: path if judge_project(path) else None,
 )

@@ -18,9 +18,9 @@ from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder,
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     CONVERTED,
+    converted,
     extra_in,
     kind_change,
-    lost_names,
     short_hash,
     sidecar_values,
     slug,
@@ -272,8 +272,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         kind_change(memory, "document"),
         (memory.importance != "medium", "importance (medium, as the index names it)"),
     )
-    names = ("updated", "confidence", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, lost_names(memory, changes, *names))
+    return converted(memory, fields, changes)
 
 
 # ---- editing -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -20,6 +20,7 @@ from memtui.errors import Refused
 from memtui.files.frontmatter import parse_block, set_field, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.stores.format import UpkeepRules
+from memtui.stores.values import members_of
 
 LOADED_LINES = 200
 LOADED_BYTES = 25_000
@@ -122,8 +123,7 @@ def is_newer(frontmatter: Mapping[str, Any]) -> bool:
 
 def topic_field(frontmatter: Mapping[str, Any], name: str) -> str:
     """`type`, `originSessionId` or `modified` of either frontmatter; "" where it has none."""
-    block = frontmatter.get("metadata")
-    for place in (block if isinstance(block, dict) else {}, frontmatter):
+    for place in (members_of(frontmatter.get("metadata")), frontmatter):
         value = place.get(name)
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             return str(value).strip()
@@ -184,6 +184,21 @@ def imports_in(text: str) -> list[str]:
     found = (match.rstrip(".") for match in _IMPORT.findall(_CODE.sub("", text)))
     paths = (path for path in found if "/" in path or "." in path)
     return list(dict.fromkeys(paths))[:MAX_IMPORTS]
+
+
+def follow_imports(
+    names: Iterable[str], imports_of: Callable[[str], Iterable[str]], known: Iterable[str] = ()
+) -> list[str]:
+    """These files, then those that they import, as deep as Claude Code goes; `known` ones are left
+    out."""
+    found = list(names)
+    level, seen = found, {*found, *known}
+    for _ in range(DEEPEST_IMPORT):
+        paths = dict.fromkeys(path for name in level for path in imports_of(name))
+        level = [path for path in paths if path not in seen]
+        seen.update(level)
+        found = [*found, *level]
+    return found
 
 
 def upkeep_rules() -> UpkeepRules:

@@ -93,9 +93,6 @@ class ClaudeCodeStore(MarkdownListStore):
         """Its shards are folders; files are instructions, which another store reads."""
         return os.path.basename(key) in (INSTRUCTIONS, "memory", ".") or "agent-memory" in key
 
-    def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
-        return not text
-
     def parse(self, key: str, path: Path, text: str | None, sidecar: Sidecar) -> IndexFile:
         return IndexFile(key, path, text, sidecar, "# Memory")
 
@@ -181,17 +178,10 @@ class ClaudeCodeStore(MarkdownListStore):
 
     def _instructions(self, folders: list[MemoryFolder]) -> list[str]:
         """The instruction files and what they import inside the store, relative to the root."""
-        waiting = [(name, 0) for name in instruction_names(self.root, folders)]
-        found: dict[str, None] = {}
-        while waiting:
-            name, depth = waiting.pop(0)
-            if name in found:
-                continue
-            found[name] = None
-            if depth < rules.DEEPEST_IMPORT:
-                inside, _, _ = self._split(name, self._imports_of(name))
-                waiting += [(path, depth + 1) for path in inside]
-        return list(found)
+        names = instruction_names(self.root, folders)
+        return rules.follow_imports(
+            names, lambda name: self._split(name, self._imports_of(name))[0]
+        )
 
     def _imports_of(self, name: str) -> list[str]:
         """The imports of a file, read again when it changed."""

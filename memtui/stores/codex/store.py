@@ -36,8 +36,8 @@ from memtui.stores.codex import MEMORY, NOTES, ROLLOUTS, SUFFIX, SUMMARY, is_not
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import (
+    converted,
     kind_change,
-    lost_names,
     short_hash,
     sidecar_values,
     slug,
@@ -345,9 +345,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         (memory.status != "active", f"status {memory.status} (becomes active)"),
         kind_change(memory, "note"),
     )
-    names = ("type", "updated", "importance", "confidence", "source")
-    lineage = ("supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, lost_names(memory, changes, *names, *lineage))
+    return converted(memory, fields, changes)
 
 
 class CodexStore(TextFileStore):

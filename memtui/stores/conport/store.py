@@ -346,9 +346,9 @@ def _stale(context: RowContext) -> tuple[str, ...]:
     return ()
 
 
-def _tag(change: Change, memory: Memory, context: RowContext) -> Plan:
+def _tag(change: Change, memory: Memory, context: RowContext) -> Plan | None:
     if not context.table(memory).tags:
-        return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+        return None
     return _edit(replace(change, fields={"tags": change.fields.get("tags", ())}), memory, context)
 
 
@@ -376,27 +376,27 @@ def _delete(change: Change, memory: Memory, context: RowContext) -> Plan:
     )
 
 
-def _link(change: Change, memory: Memory, context: RowContext) -> Plan:
+def _link(change: Change, memory: Memory, context: RowContext) -> Plan | None:
     """A row of `context_links` between two items; else a link in the sidecar."""
     relation, target = plans.requested_link(change, memory)
     start, end = _item(memory.id), _item(target)
-    known = (each.id for each in context.view.memories(context.label))
     if not start or not end:
-        return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+        return None
     where = """source_item_type = ? AND source_item_id = ? AND target_item_type = ?
         AND target_item_id = ? AND relationship_type = ?"""
     rows = context.query(f"SELECT * FROM {LINKS} WHERE {where}", *start, *end, relation)
     if change.act is Act.UNLINK:
         if not rows:
-            return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+            return None
         ended = plans.ended_link_edits(change, context.sidecar_entry(memory), context.now)
         return plans.plan_one(
             change, memory, (*(context.removal(LINKS, row) for row in rows), *ended)
         )
-    if rows or not relation.strip() or "\n" in relation or target not in set(known):
-        if rows:
-            return plans.plan_one(change, memory, ())
-        return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+    if rows:
+        return plans.plan_one(change, memory, ())
+    known = (each.id for each in context.view.memories(context.label))
+    if not relation.strip() or "\n" in relation or target not in known:
+        return None
     names = ("source_item_type", "source_item_id", "target_item_type", "target_item_id")
     values = dict(zip(names, (*start, *end), strict=True))
     workspace = context.query(f"SELECT workspace_id AS w FROM {LINKS} ORDER BY id DESC LIMIT 1")
@@ -509,8 +509,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         importing.kind_change(memory, "fact"),
         (memory.importance != "high", "importance (decisions are high)"),
     ]
-    names = ("updated", "confidence", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, importing.lost_names(memory, changes, *names))
+    return importing.converted(memory, fields, changes)
 
 
 class ConPort(WritableTables):

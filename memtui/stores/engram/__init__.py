@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,19 +29,17 @@ SUFFIXES = (".db", ".sqlite", ".sqlite3")
 @Detection
 def detect(path: Path) -> Iterator[Candidate]:
     """The folder of an `engram.db`, or a database of another name that holds Engram's tables."""
-    try:
-        is_folder = (path / DATABASE).is_file()
-    except (OSError, ValueError):
+    file = path / DATABASE if os.path.isdir(path) else path
+    is_named = file.name == DATABASE
+    if not os.path.isfile(file) or not (is_named or file.suffix.lower() in SUFFIXES):
         return
-    if not is_folder and path.suffix.lower() not in SUFFIXES:
-        return
-    from memtui.stores.engram import store
+    from memtui.stores.engram.store import is_engram
 
-    root, name = store.detect(path), DATABASE if is_folder else "a database"
-    if root is not None:
+    root, name = (file.parent, DATABASE) if is_named else (file, "a database")
+    if is_engram(file):
         yield Candidate(root, f"{name} with Engram's tables")
-    elif is_folder or path.is_file():
-        yield Candidate(path, name, "Engram's tables")
+    else:
+        yield Candidate(root, name, "Engram's tables")
 
 
 def database_file(root: Path) -> Path:

@@ -22,11 +22,11 @@ from memtui.stores.engram.rows import OpenDatabase, imported_session_row, sessio
 from memtui.stores.engram.schema import OBSERVATION_COLUMNS
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
+    converted,
     encodable,
     entity_parts,
     extra_in,
     kind_change,
-    lost_names,
     short_hash,
 )
 from memtui.stores.plans import plan_duplicate
@@ -205,8 +205,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         (memory.entity not in ("", entity), "entity (its first part becomes the project)"),
         (memory.importance != derived, "importance (follows from the type)"),
     )
-    names = ("confidence", "tags", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, lost_names(memory, changes, *names))
+    return converted(memory, fields, changes, held=("updated",))
 
 
 def _content(memory: Memory) -> tuple[str, tuple[str, ...]]:

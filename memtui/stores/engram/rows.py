@@ -19,12 +19,9 @@ from memtui.files.revert_detection import CHANGED, HELD, EditSequence, EditState
 from memtui.stores.engram.records import is_blank
 from memtui.stores.engram.rules import MANUAL_SESSION, timestamp
 from memtui.stores.engram.schema import Schema, inspect
-from memtui.stores.format import WHOLE, rows_digest
 from memtui.stores.sqlite import rows
 from memtui.stores.sqlite.connection import run_read
-from memtui.stores.sqlite.rebuild import dump
 from memtui.stores.sqlite.rows import from_json_value, text, to_json_value
-from memtui.stores.sqlite.writing import digest_of
 
 TABLES = ("observations", "memory_relations", "sessions", "user_prompts", "observation_versions")
 """The tables whose rows an edit may name."""
@@ -60,22 +57,6 @@ class OpenDatabase(Struct, frozen=True):
         """The first row of a query."""
         row = self.connection.execute(sql, values).fetchone()
         return None if row is None else dict(row)
-
-
-def current_digest(name: str) -> str | None:
-    """The digest of the row with this name as it is now; None if it names no Engram row."""
-    if name.endswith(WHOLE):
-        return _database_digest(Path(name.removesuffix(WHOLE)))
-    return digest_of(name, TABLES)
-
-
-def _database_digest(file: Path) -> str | None:
-    if not file.exists():
-        return ""
-    try:
-        return rows_digest(dump(file))
-    except MemtuiError:
-        return None
 
 
 def find_row(connection: sqlite3.Connection, schema: Schema, edit: Edit) -> dict[str, Any] | None:

@@ -15,6 +15,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from memtui.stores.sqlite.tables import columns_of, table_names
+
 NEWEST_VERSION = 1
 """Highest `PRAGMA user_version` known: 0 is the July 2026 schema, 1 is v3."""
 
@@ -57,10 +59,6 @@ _TABLES = column_names(
 """The tables memtui reads or writes; others are left alone."""
 
 
-_GENERATED = (2, 3)
-"""`hidden` of a virtual and of a stored column in `PRAGMA table_xinfo`."""
-
-
 class Schema(Struct, frozen=True):
     """The columns that exist, and why nothing may be written ('' if it may)."""
 
@@ -88,21 +86,8 @@ class Schema(Struct, frozen=True):
 
 def inspect(connection: sqlite3.Connection) -> Schema:
     """Read the schema of an open database. Raises sqlite3.Error."""
-    names = {
-        str(name)
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-    }
-    tables: dict[str, frozenset[str]] = {}
-    for table in _TABLES:
-        if table in names:
-            rows = connection.execute(f"PRAGMA table_xinfo({table})").fetchall()
-            for _, column, *_, hidden in rows:
-                if hidden in _GENERATED:
-                    raise sqlite3.DatabaseError(
-                        f"{table}.{column} is a generated column, which Engram never makes:"
-                        " nothing is read, because computing it may take any time"
-                    )
-            tables[table] = frozenset(str(row[1]) for row in rows)
+    names = table_names(connection)
+    tables = columns_of(connection, filter(names.__contains__, _TABLES))
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     newer = f"written by a newer Engram (schema version {version}, memtui knows {NEWEST_VERSION})"
     refusal = (
@@ -112,16 +97,6 @@ def inspect(connection: sqlite3.Connection) -> Schema:
         or _search_index(connection, names)
     )
     return Schema(tables, version, refusal)
-
-
-def is_engram(connection: sqlite3.Connection) -> bool:
-    """Whether the tables of an Engram database are here."""
-    row = connection.execute(
-        "SELECT count(*) FROM sqlite_master"
-        " WHERE type = 'table' AND name IN ('observations', 'sessions')"
-    ).fetchone()
-    columns = {str(row[1]) for row in connection.execute("PRAGMA table_info(observations)")}
-    return row[0] == 2 and columns >= {"id", "session_id", "type", "title", "content"}
 
 
 def _describe_older(tables: Mapping[str, frozenset[str]]) -> str:

@@ -5,26 +5,20 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from memtui.changes import Act, Change, Edit, Kind, Plan
-from memtui.errors import Refused, StoreError
+from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.accesses import (
     MEMORIES,
-    AccessFile,
     AccessKey,
-    mark_scan,
-    sidecar_access_file,
-    with_accesses,
 )
 from memtui.stores.base import (
     LoadedText,
@@ -35,7 +29,7 @@ from memtui.stores.base import (
     WriteRecorder,
     Written,
 )
-from memtui.stores.engram import DATABASE, NAME, SUFFIXES, database_file, rules
+from memtui.stores.engram import DATABASE, NAME, database_file, rules
 from memtui.stores.engram import records as read
 from memtui.stores.engram.importing import convert
 from memtui.stores.engram.planning import Planner, refusal, why_beside
@@ -47,71 +41,78 @@ from memtui.stores.engram.records import (
     upkeep_rules,
 )
 from memtui.stores.engram.row_writing import apply, number_of
-from memtui.stores.engram.rows import current_digest, find_row_statuses
-from memtui.stores.engram.schema import Schema, inspect, is_engram
+from memtui.stores.engram.rows import TABLES, find_row_statuses
+from memtui.stores.engram.schema import Schema, inspect
 from memtui.stores.engram.sync_log import DEFAULT_TARGET, UPSERT, is_complete
-from memtui.stores.format import DatabaseSupport, FormatSupport, TransferSupport
+from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.plans import SidecarEntry, plan_sidecar_act, planned_before, requested_link
-from memtui.stores.scanning import SidecarReader, sidecar_faults
-from memtui.stores.sidecar import apply_overlay, entry_links
+from memtui.stores.sidecar import entry_links
 from memtui.stores.sqlite.connection import (
-    SMALLEST_DATABASE,
-    copy_database,
     describe_error,
     read_or_raise,
     run_read,
 )
-from memtui.stores.sqlite.rebuild import alone_with, dump, rebuild
 from memtui.stores.sqlite.rows import text
-from memtui.stores.sqlite.tables import DatabaseStore, columns_of
-from memtui.stores.values import from_iso, utc_now
+from memtui.stores.sqlite.tables import (
+    DatabaseStore,
+    columns_of,
+    database_support,
+    existing_file,
+    holds_tables,
+)
+from memtui.stores.sqlite.writing import WritableDatabase, digest_of
+from memtui.stores.values import from_iso
 from memtui.text import counted
 
 
-def detect(path: Path) -> Path | None:
-    """The folder of an `engram.db`, or a database of another name that holds Engram's tables.
-
-    The name and the size decide for `engram.db`, unless SQLite can read it and finds other
-    tables; so a locked or damaged one is still opened, and says why it cannot be read.
-    """
-    try:
-        if path.is_dir():
-            return path if _holds_engram(path / DATABASE, by_name=True) else None
-        if not _holds_engram(path, by_name=path.name == DATABASE):
-            return None
-        return path.parent if path.name == DATABASE else path
-    except (OSError, ValueError):
-        return None
-
-
-def _holds_engram(file: Path, *, by_name: bool) -> bool:
-    info = file.stat()
-    if not stat.S_ISREG(info.st_mode) or info.st_size < SMALLEST_DATABASE:
-        return False
-    if not by_name and file.suffix.lower() not in SUFFIXES:
-        return False
-    try:
-        return run_read(file, is_engram)
-    except sqlite3.Error:
-        return by_name
+def is_engram(file: Path) -> bool:
+    """Whether the tables of Engram are in this file; an `engram.db` that cannot be read, because
+    it is locked or damaged, is still opened, and says why."""
+    needed = {"observations": "id session_id type title content", "sessions": "id"}
+    return holds_tables(file, needed, by_name=file.name == DATABASE)
 
 
 def open_store(root: Path, label: str) -> EngramStore:
     """Open the store at a detected root. Raises StoreError when there is no database."""
-    file = database_file(root)
-    if not file.is_file():
-        raise StoreError("there is no Engram database", where=str(file))
-    return EngramStore(root=root, label=label, file=file)
+    return EngramStore(root, label, existing_file(database_file(root)))
 
 
 @dataclass
-class EngramStore(DatabaseStore):
-    """One Engram database. See `connect` for how it is opened and `rows` for what is read."""
+class EngramRows(DatabaseStore):
+    """The rows of one Engram database, see `records` for what is read."""
 
-    format: str = NAME
-    now: Callable[[], datetime] = utc_now
+    format = NAME
     _schema: Schema | None = None
     faults = (sqlite3.Error, ValueError, KeyError)
+
+    def schema(self) -> Schema:
+        """The schema as of the last scan; writing looks again. Raises sqlite3.Error."""
+        if self._schema is None:
+            self._schema = run_read(self.file, inspect)
+        return self._schema
+
+    def scan(self) -> Scan:
+        scan = super().scan()
+        if scan.unreadable:
+            self._schema = None
+        return scan
+
+    def marks(self, connection: sqlite3.Connection) -> Mapping[str, str]:
+        self._schema = inspect(connection)
+        return read.stamps(connection, self._schema)
+
+    def memories(self, connection: sqlite3.Connection, key: str) -> tuple[Memory, ...]:
+        schema = self._schema or inspect(connection)
+        return read.memories(connection, schema, DatabasePlace(self.label, str(self.file)), key)
+
+
+class EngramStore(WritableDatabase):
+    """One Engram database; the sidecar has the links that are no relations of Engram's, and
+    accesses are counted beside the database, which has no column for them."""
+
+    format = NAME
+    row_store = EngramRows
+    rows: EngramRows
 
     @property
     def read_only(self) -> str:
@@ -119,7 +120,7 @@ class EngramStore(DatabaseStore):
         if not os.access(self.file, os.W_OK) or not os.access(self.file.parent, os.W_OK):
             return "the database or its folder is not writable for you"
         try:
-            return self.schema().refusal
+            return self.rows.schema().refusal
         except sqlite3.Error as error:
             return f"the database cannot be read ({describe_error(error)})"
 
@@ -135,57 +136,16 @@ class EngramStore(DatabaseStore):
         """The relations that a link can have."""
         return rules.RELATIONS
 
-    @property
-    def home(self) -> DatabasePlace:
-        return DatabasePlace(self.label, str(self.file))
-
-    def schema(self) -> Schema:
-        """The schema as of the last scan; writing looks again. Raises sqlite3.Error."""
-        if self._schema is None:
-            self._schema = run_read(self.file, inspect)
-        return self._schema
-
-    def scan(self) -> Scan:
-        """Also what the sidecar and the accesses add to the stamps."""
-        scan, sidecar = super().scan(), self.sidecar.current()
-        if scan.unreadable:
-            self._schema = None
-        if sidecar.entries or sidecar.fault:
-            shards = (s._replace(stamp=s.stamp + sidecar.mark(s.key)) for s in scan.shards)
-            faults = (*scan.unreadable, *sidecar_faults(self.root, sidecar))
-            scan = Scan(tuple(shards), faults)
-        return mark_scan(scan, self.accesses.current())
-
-    def marks(self, connection: sqlite3.Connection) -> Mapping[str, str]:
-        self._schema = inspect(connection)
-        return read.stamps(connection, self._schema)
-
-    def memories(self, connection: sqlite3.Connection, key: str) -> tuple[Memory, ...]:
-        schema = self._schema or inspect(connection)
-        found = read.memories(connection, schema, self.home, key)
-        found = apply_overlay(found, self.sidecar.current(), key, self.label)
-        log = self.accesses.current()
-        if not log.counts:
-            return found
-        return tuple(with_accesses(memory, log, MEMORIES, memory.id) for memory in found)
-
-    @cached_property
-    def sidecar(self) -> SidecarReader:
-        """The sidecar, for links that are no relations of Engram's."""
-        return SidecarReader(self.root)
-
-    @cached_property
-    def accesses(self) -> AccessFile:
-        """Accesses are counted beside the database, which has no column for them."""
-        return sidecar_access_file(self.root)
+    def access_key(self, memory: Memory) -> AccessKey | None:
+        """Observations are counted, prompts and sessions are not."""
+        if not memory.id.isdecimal():
+            return None
+        return AccessKey(MEMORIES, memory.id, read.shard_of_observation(int(memory.id)))
 
     def plan_accesses(self, memories: Sequence[Memory], now: datetime) -> Sequence[Edit]:
-        """The edits that count one access of each observation. Raises Refused."""
-        keys = [
-            AccessKey(MEMORIES, memory.id, read.shard_of_observation(int(memory.id)))
-            for memory in memories
-            if memory.id.isdecimal()
-        ]
+        """The edits that count one access of each observation, also of a database that is only
+        read. Raises Refused."""
+        keys = list(filter(None, map(self.access_key, memories)))
         return self.accesses.plan(keys, now) if keys else ()
 
     reads_superseded = True
@@ -197,7 +157,7 @@ class EngramStore(DatabaseStore):
         project, file = entity.partition("/")[0], str(self.file)
 
         def read(connection: sqlite3.Connection) -> tuple[LoadedText, ...]:
-            schema = self.schema()
+            schema = self.rows.schema()
             names = [project] if project else project_names(connection)
             found = (session_context(connection, schema, self.label, file, name) for name in names)
             return tuple(text for text in found if text is not None)
@@ -216,7 +176,7 @@ class EngramStore(DatabaseStore):
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
         """Why this act cannot be done on this memory; empty when it can."""
-        return self.read_only or refusal(self.schema(), act, memory)
+        return self.read_only or refusal(self.rows.schema(), act, memory)
 
     def plan(self, change: Change, view: StoreView) -> Plan:
         """Work out the rows that would change. Raises Refused, RefError, StoreError."""
@@ -246,7 +206,7 @@ class EngramStore(DatabaseStore):
                 (link.relation, link.target) for link in sidecar_links
             }
             return plan_sidecar_act(change, entry, self.now()) if is_kept else None
-        why = why_beside(change, memory, view, self.schema())
+        why = why_beside(change, memory, view, self.rows.schema())
         if not why:
             return None
         plan = plan_sidecar_act(change, entry, self.now())
@@ -274,10 +234,7 @@ class EngramStore(DatabaseStore):
         rows = [edit for edit in edits if edit.kind is Kind.ROW]
         beside = [edit for edit in edits if edit.kind is not Kind.ROW]
         if not rows:
-            from memtui.files import save_transaction
-
-            save_transaction.commit(beside, recorder)
-            return None
+            return super().apply(beside, recorder)
         written = apply(self.file, rows, recorder, self.now, beside)
         refs = {
             f"{self.label}:{number_of(planned)}": f"{self.label}:{number_of(edit)}"
@@ -289,23 +246,12 @@ class EngramStore(DatabaseStore):
         return Written(tuple(every), refs)
 
 
-def dump_store(root: Path) -> list[str]:
-    """The rows of the store at this root as JSON lines. Raises StoreError."""
-    return dump(database_file(root))
-
-
 SUPPORT = FormatSupport(
     open_store,
     transfer=TransferSupport(identity="sync_id", convert=convert),
     upkeep=upkeep_rules(),
-    database=DatabaseSupport(
-        DATABASE,
-        dump_store,
-        rebuild,
-        current_digest,
-        find_row_statuses,
-        alone_with,
-        copy_database,
+    database=database_support(
+        DATABASE, database_file, lambda name: digest_of(name, TABLES), find_row_statuses
     ),
 )
 

@@ -22,6 +22,7 @@ from memtui.stores.scanning import (
     read_object,
     read_small,
 )
+from memtui.stores.values import members_of
 
 GLOBAL = "GEMINI.md"
 ADDED = "Gemini Added Memories"
@@ -107,8 +108,8 @@ def project_root(root: Path, entity: str) -> str:
         return ""
     path = read_small(root / PROJECTS / entity / ".project_root", MAX_PATH).strip()
     if not path:
-        known = read_object(root / "projects.json", MAX_REGISTRY, root).get("projects")
-        names = known if isinstance(known, dict) else {}
+        known = read_object(root / "projects.json", MAX_REGISTRY, root)
+        names = members_of(known.get("projects"))
         path = next((each for each, name in names.items() if name == entity), "")
     path = path.rstrip("/")
     return path if path.startswith("/") and path.isprintable() else ""

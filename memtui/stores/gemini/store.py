@@ -36,7 +36,7 @@ from memtui.stores.gemini import (
     project_root,
     target_of,
 )
-from memtui.stores.importing import CONVERTED, extra_in
+from memtui.stores.importing import CONVERTED
 from memtui.stores.listed_texts import (
     ListContext,
     ListedText,
@@ -326,14 +326,11 @@ class GeminiStore(MarkdownListStore):
             )
         return f"{PROJECTS}/{entity}/{FOLDER}/MEMORY.md", ""
 
-    def place_imported(self, change: Change, context: ListContext) -> tuple[str, str]:  # noqa: ARG002
-        extra = extra_in(change)
-        path, _, item = str(change.fields["id"]).partition("#")
-        if CONVERTED in extra:
-            path, item = GLOBAL, "new"
-        if not is_note(path) or not item:
-            raise Refused("memories cannot be added here", where=path)
-        return path, str(extra.get(SECTION) or "")
+    def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
+        return not text.strip()
+
+    def may_hold(self, path: str, item: str) -> bool:
+        return bool(item) and is_note(path)
 
     def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
         if not is_patch(key):

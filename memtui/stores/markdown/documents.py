@@ -122,6 +122,10 @@ class MarkdownFile(Struct, frozen=True):
     has_bom: bool = False
     """The file begins with a byte order mark."""
 
+    def text_of(self, body: str) -> str:
+        """The file's whole text with another body: same head and line ends."""
+        return self.head + (body.replace("\n", "\r\n") if self.crlf else body)
+
     @property
     def folders(self) -> tuple[str, ...]:
         return tuple(self.path.split("/")[:-1])
@@ -164,11 +168,14 @@ def document_fields(document: MarkdownFile, label: str) -> DocumentFields:
     return {**memory_name(label, document.path), "content": document.body, "origin": origin}
 
 
-def parse_document(path: str, file: str, text: str, changed: datetime | None) -> MarkdownFile:
-    """Split the whole text of a file into head and body, and parse the frontmatter."""
+def parse_document(
+    path: str, file: str, text: str, changed: datetime | None, *, whole: bool = False
+) -> MarkdownFile:
+    """Split the whole text of a file into head and body, and parse the frontmatter; `whole`: there
+    is none, and all but a byte order mark is the body."""
     cut = split(text)
     marked = text.startswith(BYTE_ORDER_MARK)
-    start = _first_line(text, max(cut.body_start, int(marked)))
+    start = int(marked) if whole else _first_line(text, max(cut.body_start, int(marked)))
     pairs = text.count("\r\n")
     crlf = 0 < pairs == text.count("\n") == text.count("\r")
     body = text[start:]
@@ -178,7 +185,7 @@ def parse_document(path: str, file: str, text: str, changed: datetime | None) ->
         head=text[:start],
         body=body.replace("\r\n", "\n") if crlf else body,
         line=1 + text.count("\n", 0, start),
-        frontmatter={} if cut.front is None else parse_block(cut.front),
+        frontmatter={} if whole or cut.front is None else parse_block(cut.front),
         changed=changed,
         crlf=crlf,
         has_bom=marked,
@@ -195,7 +202,7 @@ def with_body(document: MarkdownFile, body: str) -> str:
     """The file's whole text with another body: same head, line ends and last newline."""
     if document.body.endswith("\n") and not body.endswith("\n"):
         body += "\n"
-    return document.head + (body.replace("\n", "\r\n") if document.crlf else body)
+    return document.text_of(body)
 
 
 CREATED_KEYS = ("created", "date")

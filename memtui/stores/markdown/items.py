@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -34,8 +34,18 @@ from memtui.stores.base import (
     StoreView,
     limit_uses,
 )
-from memtui.stores.listed_texts import ListContext, ListedText, ListFile, ListStore, plan_edit
-from memtui.stores.markdown.document_store import edit_document
+from memtui.stores.format import ConvertedMemory
+from memtui.stores.importing import CONVERTED, extra_in
+from memtui.stores.listed_texts import (
+    ListContext,
+    ListedText,
+    ListFile,
+    ListStore,
+    convert_to_text,
+    plan_edit,
+    plan_listed_import,
+)
+from memtui.stores.markdown.document_store import edit_document, imported_file, plan_file_import
 from memtui.stores.markdown.documents import (
     document_fields,
     parse_document,
@@ -319,6 +329,18 @@ def plan_any_edit(change: Change, memory: Memory, context: ListContext) -> Plan:
     return plan(change, memory, context)
 
 
+def plan_any_import(change: Change, context: ListContext) -> Plan:
+    """Plan the import of an item, or of a file that is one memory. Raises Refused."""
+    path, _, item = str(change.fields["id"]).partition("#")
+    if item or CONVERTED in extra_in(change):
+        return plan_listed_import(change, context)
+    assert isinstance(context.store, MarkdownListStore)
+    if path not in context.store.documents:
+        raise Refused("notes cannot be added here", where=path)
+    text = str(change.fields.get("document") or change.fields.get("content") or "")
+    return plan_file_import(change, context, imported_file(context.root, path), text)
+
+
 class MarkdownListStore(ListStore):
     """A store whose files are Markdown lists; a memory of it has the time of its file."""
 
@@ -327,6 +349,9 @@ class MarkdownListStore(ListStore):
     """Files that are one memory each."""
     of_documents: Mapping[str, str] = MappingProxyType({})
     """Fields of these memories."""
+
+    def is_cut_off(self, key: str, text: str) -> bool:
+        return not text and key not in self.documents  # without items a line feed stays
 
     def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:
         assert isinstance(file, MarkdownList)
@@ -341,6 +366,20 @@ class MarkdownListStore(ListStore):
         fields |= {"updated": document.changed, "extra": {FILE_TIME_KEY: FILE_TIME}}
         memory = Memory(kind="document", title=key, **fields)
         return Reading((memory,) if text.strip() else ())
+
+    def may_hold(self, path: str, item: str) -> bool:  # noqa: ARG002
+        """Whether an import with the id `path#item` can be added to its file."""
+        return True
+
+    def place_imported(self, change: Change, context: ListContext) -> tuple[str, str]:
+        """The file that its id names, or where a new memory goes if it was converted."""
+        extra = extra_in(change)
+        path, _, item = str(change.fields["id"]).partition("#")
+        if CONVERTED in extra:
+            path = self.place_new(change, context)[0]
+        elif not self.may_hold(path, item):
+            raise Refused("memories cannot be added here", where=path)
+        return path, str(extra.get(SECTION) or "")
 
     def limit_of(self, path: str) -> LoadLimit:  # noqa: ARG002
         """How much of a file is loaded."""
@@ -373,6 +412,19 @@ class MarkdownListStore(ListStore):
     def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
         """How much of its limit each loaded file uses."""
         return limit_uses(self.label, self.session_start(view, "", now))
+
+
+def convert_below_heading(
+    memory: Memory, entity: str = "", changes: Iterable[tuple[object, str]] = ()
+) -> ConvertedMemory:
+    """A memory of another format as a bullet below the heading of its entity.
+
+    `entity`: the first part of the new one, if it has parts; `changes` as in `convert_to_text`.
+    """
+    section = " ".join((memory.entity or memory.store).replace("#", " ").split())
+    changes = [(memory.entity, "entity (becomes a heading)"), *changes]
+    extra = {CONVERTED: True, SECTION: section}
+    return convert_to_text(memory, f"{entity}/{section}" if entity else "", changes, extra=extra)
 
 
 def _with_section(body: str, section: str, new_text: str, *, whole: bool) -> str:

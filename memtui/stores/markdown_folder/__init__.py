@@ -41,6 +41,7 @@ from memtui.stores.scanning import (
     read_place_facts,
     read_small,
 )
+from memtui.stores.values import members_of
 
 MIN_OF_BANK = 2
 """Files of a memory bank that must be there."""
@@ -262,8 +263,8 @@ def _frontmatter(note: Path) -> dict[str, Any]:
 def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:  # noqa: ARG001
     """basic-memory's projects by its own settings, and the memory of each of Letta's agents."""
     settings = home / ".basic-memory" / "config.json"
-    projects = read_object(settings, LARGEST_SETTINGS).get("projects")
-    for place in projects.values() if isinstance(projects, dict) else ():
+    projects = members_of(read_object(settings, LARGEST_SETTINGS).get("projects"))
+    for place in projects.values():
         path = place.get("path") if isinstance(place, dict) else place
         if isinstance(path, str) and path.startswith(("/", "~/")) and "\0" not in path:
             yield home / path[2:] if path.startswith("~/") else Path(path)

@@ -19,7 +19,7 @@ from memtui.stores.listed_texts import TEXT_KEY, name_texts
 from memtui.stores.markdown.document_store import DocumentContext
 from memtui.stores.markdown.documents import MarkdownFile, parse_document, with_body, words_of
 from memtui.stores.markdown_folder.rules import Observation, observations
-from memtui.stores.plans import plan_one
+from memtui.stores.plans import plan_one, tag_edits
 from memtui.stores.scanning import planned_text
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import changed_values, content_of, from_iso, memory_name, tag_words
@@ -109,8 +109,7 @@ def plan_edit_entry(change: Change, memory: Memory, context: DocumentContext) ->
         edits = _replaced(memory, context, text)
     if "tags" in changed:
         native = words_of(memory.extra.get("tags"))
-        tags = [tag for tag in tag_words(changed["tags"]) if tag not in native]
-        edits += context.sidecar_entry(memory).set(tags=tags)
+        edits += tag_edits(context.sidecar_entry(memory), changed["tags"], native)
     return plan_one(change, memory, edits, others=(context.ref(str(memory.extra["note"])),))
 
 

@@ -315,8 +315,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         (memory.entity not in ("", folder), "entity (becomes a folder)"),
         (memory.importance != "medium", f"importance {stands}"),
     )
-    names = ("confidence", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, importing.lost_names(memory, changes, *names))
+    return importing.converted(memory, fields, changes, held=("updated",))
 
 
 class MarkdownFolder(document_store.DocumentStore):

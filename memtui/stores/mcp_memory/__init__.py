@@ -15,7 +15,7 @@ from typing import Any
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.scanning import is_link_into, list_folder, read_small
-from memtui.stores.values import parse_json
+from memtui.stores.values import members_of, parse_json
 
 NAMES = ("memory.jsonl", "memory.json")
 """The usual name, and that of the versions before 2025."""
@@ -106,16 +106,10 @@ def _json(file: Path) -> Any:
 
 def _named_files(settings: Any) -> Iterator[str]:
     """The variable's values in all server tables: of the user, and of each project."""
-    if not isinstance(settings, dict):
-        return
-    projects = settings.get("projects")
-    tables = [settings, *(projects.values() if isinstance(projects, dict) else ())]
-    for table in tables:
+    for table in [settings, *members_of(members_of(settings).get("projects")).values()]:
         for key in ("mcpServers", "servers"):
-            servers = table.get(key) if isinstance(table, dict) else None
-            for server in servers.values() if isinstance(servers, dict) else ():
-                env = server.get("env") if isinstance(server, dict) else None
-                named = env.get(VARIABLE) if isinstance(env, dict) else None
+            for server in members_of(members_of(table).get(key)).values():
+                named = members_of(members_of(server).get("env")).get(VARIABLE)
                 if isinstance(named, str):
                     yield named
 

@@ -115,10 +115,11 @@ def _graph(memory: Memory, context: ListContext) -> GraphFile:
     return file
 
 
-def _entity_refs(entity: str, context: ListContext) -> tuple[str, ...]:
-    """Refs of all memories of an entity."""
+def _entity_refs(memory: Memory, context: ListContext) -> tuple[str, ...]:
+    """Refs of all memories of the entity of a memory, which comes first."""
     every = context.view.memories(context.label)
-    return tuple(memory.ref for memory in every if memory.entity == entity)
+    refs = (each.ref for each in every if each.entity == memory.entity)
+    return tuple(dict.fromkeys((memory.ref, *refs)))
 
 
 def _not_on(act: Act, memory: Memory) -> str:
@@ -147,8 +148,8 @@ def _edit(change: Change, memory: Memory, context: ListContext) -> Plan:
         raise Conflict("another program removed the entity", where=str(file.path))
     after = file.graph.with_record(known, put_member(known.raw, "entityType", type))
     plan = plans.plan_one(change, memory, file.edit(after))
-    others = (ref for ref in _entity_refs(memory.entity, context) if ref != memory.ref)
-    return replace(plan, refs=(memory.ref, *others), reason=f"of all of {memory.entity}")
+    refs = _entity_refs(memory, context)
+    return replace(plan, refs=refs, reason=f"of all of {memory.entity}")
 
 
 def _delete(change: Change, memory: Memory, context: ListContext) -> Plan:
@@ -165,7 +166,7 @@ def _delete(change: Change, memory: Memory, context: ListContext) -> Plan:
     return Plan((change,), edits, Outcome.DONE, reason, refs)
 
 
-def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
+def _link(change: Change, memory: Memory, context: ListContext) -> Plan | None:
     """Plan a relation if it leads to an entity of the graph; else a link in the sidecar."""
     file = _graph(memory, context)
     relation, target = plans.requested_link(change, memory)
@@ -184,11 +185,10 @@ def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
         ended = plans.ended_link_edits(change, context.sidecar_entry(memory), context.now)
         edits = (*file.edit(after), *ended)
     else:
-        return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+        return None
     plan = plans.plan_one(change, memory, edits)
-    others = (ref for ref in _entity_refs(memory.entity, context) if ref != memory.ref)
     notes = context.other_refs(file, after) if edits else ()
-    refs = tuple(dict.fromkeys((memory.ref, *others, *notes)))
+    refs = tuple(dict.fromkeys((*_entity_refs(memory, context), *notes)))
     return replace(plan, refs=refs, reason=plan.reason or f"A relation of {memory.entity}")
 
 

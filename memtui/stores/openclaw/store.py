@@ -15,16 +15,20 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Act, Change, Plan
+from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores import listed_texts, openclaw
 from memtui.stores.base import LoadedText, LoadLimit, ReadTime, StoreView, Unreadable
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
-from memtui.stores.importing import CONVERTED, extra_in
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile
-from memtui.stores.markdown.document_store import imported_file, plan_file_import
-from memtui.stores.markdown.items import SECTION, MarkdownList, MarkdownListStore, plan_any_edit
+from memtui.stores.markdown.items import (
+    MarkdownList,
+    MarkdownListStore,
+    convert_below_heading,
+    plan_any_edit,
+    plan_any_import,
+)
 from memtui.stores.openclaw import FOLDER, NOTES, day_of
 from memtui.stores.scanning import SUFFIX
 from memtui.stores.sidecar import Sidecar
@@ -57,23 +61,9 @@ def recalls_tag(text: str) -> tuple[str, ...]:
     return (f"recalls={mark[2]}",) if mark else ()
 
 
-def _plan_import(change: Change, context: ListContext) -> Plan:
-    path, _, item = str(change.fields["id"]).partition("#")
-    if item or CONVERTED in extra_in(change):
-        is_daily = path.startswith(f"{FOLDER}/") and CONVERTED not in extra_in(change)
-        return listed_texts.plan_listed_import(change, context, "event" if is_daily else "fact")
-    if path not in NOTES:
-        raise Refused("notes cannot be added here", where=path)
-    text = str(change.fields.get("document") or change.fields.get("content") or "")
-    return plan_file_import(change, context, imported_file(context.root, path), text)
-
-
 def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to a bullet below the heading of its entity."""
-    section = " ".join((memory.entity or memory.store).replace("#", " ").split())
-    changes = [(memory.entity, "entity (becomes a heading)")]
-    extra = {CONVERTED: True, SECTION: section}
-    return listed_texts.convert_to_text(memory, f"{CURATED}/{section}", changes, extra=extra)
+    return convert_below_heading(memory, CURATED)
 
 
 class OpenClawStore(MarkdownListStore):
@@ -85,12 +75,9 @@ class OpenClawStore(MarkdownListStore):
     acts = listed_texts.list_acts(
         {Act.RETYPE: "an item has no type"},
         {Act.EDIT: plan_any_edit},
-        add_imported=_plan_import,
+        add_imported=plan_any_import,
         native_tags=lambda memory: recalls_tag(memory.content),
     )
-
-    def is_cut_off(self, key: str, text: str) -> bool:
-        return not text and key not in NOTES
 
     def owns_shard(self, key: str) -> bool:
         return key in (openclaw.memory_name(self.root), *NOTES) or key.startswith(f"{FOLDER}/")
@@ -123,19 +110,18 @@ class OpenClawStore(MarkdownListStore):
                 return path, ""
         raise Refused("a daily log is named by its date", where=stem)
 
-    def place_imported(self, change: Change, context: ListContext) -> tuple[str, str]:  # noqa: ARG002
-        curated, extra = openclaw.memory_name(self.root), extra_in(change)
-        path = curated if CONVERTED in extra else str(change.fields["id"]).partition("#")[0]
+    def kind_in(self, key: str) -> str:
+        return "event" if key.startswith(f"{FOLDER}/") else "fact"
+
+    def may_hold(self, path: str, item: str) -> bool:  # noqa: ARG002
         is_daily = path.startswith(f"{FOLDER}/") and path.endswith(SUFFIX) and path.count("/") == 1
-        if not is_daily and path != curated:
-            raise Refused("memories cannot be added here", where=path)
-        return path, str(extra.get(SECTION) or "")
+        return is_daily or path == openclaw.memory_name(self.root)
 
     def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:
         found = super().describe(file, item) | {"entity": entity_of(file.key, item.group)}
         extra = found["extra"]
         if file.key.startswith(f"{FOLDER}/"):
-            found |= {"kind": "event", "created": from_iso(day_of(file.key))}
+            found["created"] = from_iso(day_of(file.key))
         else:
             assert isinstance(file, MarkdownList)
             above = len(file.document.head)

@@ -21,12 +21,16 @@ from memtui.errors import Refused
 from memtui.model import CURRENT, READ_BY, SCOPE, Memory
 from memtui.stores import listed_texts
 from memtui.stores.base import LoadedText, LoadLimit, ReadTime, StoreView, Unreadable
-from memtui.stores.claude_code.rules import DEEPEST_IMPORT, imports_in
+from memtui.stores.claude_code.rules import follow_imports, imports_in
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
-from memtui.stores.importing import CONVERTED, extra_in
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile
 from memtui.stores.markdown.documents import words_of
-from memtui.stores.markdown.items import SECTION, MarkdownList, MarkdownListStore, add_prose
+from memtui.stores.markdown.items import (
+    MarkdownList,
+    MarkdownListStore,
+    add_prose,
+    convert_below_heading,
+)
 from memtui.stores.project_instructions import (
     IMPORTED,
     IMPORTER,
@@ -116,15 +120,9 @@ class InstructionStore(MarkdownListStore):
 
     def _imported(self, files: Sequence[str]) -> list[str]:
         """The files of the project that those of Claude Code import, as it follows them."""
-        found = dict.fromkeys(files)
-        waiting = [(name, 0) for name in files if IMPORTER in source_of(name).readers]
-        while waiting:
-            name, depth = waiting.pop(0)
-            for path in self._imports_of(name) if depth < DEEPEST_IMPORT else ():
-                if path not in found:
-                    found[path] = None
-                    waiting.append((path, depth + 1))
-        return list(found)[len(files) :]
+        of_claude = [name for name in files if IMPORTER in source_of(name).readers]
+        found = follow_imports(of_claude, self._imports_of, known=files)
+        return found[len(of_claude) :]
 
     def _imports_of(self, name: str) -> list[str]:
         """The Markdown files in the project that a file imports, read again when it changed."""
@@ -147,9 +145,6 @@ class InstructionStore(MarkdownListStore):
     def owns_shard(self, key: str) -> bool:
         return source_of(key) is not IMPORTED and not is_claimed(key, self._claimed())
 
-    def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
-        return not text  # without rules it keeps a line feed
-
     def entity_levels(self, entity: str) -> tuple[str, ...]:
         """The file as one level."""
         return (entity,)
@@ -166,14 +161,8 @@ class InstructionStore(MarkdownListStore):
             raise Refused("rules are added to a file of instructions", where=entity, do=do)
         return (files[0] if files else DEFAULT), ""
 
-    def place_imported(self, change: Change, context: ListContext) -> tuple[str, str]:
-        extra = extra_in(change)
-        path = str(change.fields["id"]).partition("#")[0]
-        if CONVERTED in extra:
-            return self.place_new(change, context)[0], str(extra.get(SECTION) or "")
-        if path not in self.list_files([]) and source_of(path) is IMPORTED:
-            raise Refused("memories cannot be added here", where=path)
-        return path, str(extra.get(SECTION) or "")
+    def may_hold(self, path: str, item: str) -> bool:  # noqa: ARG002
+        return path in self.list_files([]) or source_of(path) is not IMPORTED
 
     def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:
         assert isinstance(file, MarkdownList)
@@ -224,16 +213,9 @@ class InstructionStore(MarkdownListStore):
 
 def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to a bullet below the heading of its entity."""
-    section = " ".join((memory.entity or memory.store).replace("#", " ").split())
-    changes = [
-        (memory.entity, "entity (becomes a heading)"),
-        (
-            memory.importance == "medium" and memory.status in CURRENT,
-            "importance (follows from the scope of the file)",
-        ),
-    ]
-    extra = {CONVERTED: True, SECTION: section}
-    return listed_texts.convert_to_text(memory, "", changes, extra=extra)
+    follows = memory.importance == "medium" and memory.status in CURRENT
+    changes = [(follows, "importance (follows from the scope of the file)")]
+    return convert_below_heading(memory, changes=changes)
 
 
 SUPPORT = FormatSupport(InstructionStore, transfer=TransferSupport(convert=convert))

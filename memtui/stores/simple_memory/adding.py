@@ -273,5 +273,4 @@ def convert(memory: Memory) -> ConvertedMemory:
         (kind == "episode" and memory.confidence, "confidence"),
         (kind == "fact" and has_time, "created (only its day)"),
     )
-    names = ("updated", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, importing.lost_names(memory, changes, *names))
+    return importing.converted(memory, fields, changes)

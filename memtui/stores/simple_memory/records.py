@@ -46,6 +46,7 @@ from memtui.stores.values import (
     is_number,
     list_of,
     lower_word,
+    members_of,
     memory_name,
     text_of,
     texts_of,
@@ -245,8 +246,7 @@ def importance_of(record_kind: RecordKind, value: Mapping[str, Any], rating: obj
             return stated
     if record_kind is SCHEMA and value.get("kind") == "goal":
         return "high"
-    affect = value.get("affect")
-    valence = _number(affect.get("valence")) if isinstance(affect, dict) else None
+    valence = _number(members_of(value.get("affect")).get("valence"))
     return "high" if valence is not None and abs(valence) >= STRONG_AFFECT else "medium"
 
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
@@ -59,7 +57,6 @@ from memtui.stores.values import (
     list_of,
     memory_name,
     text_of,
-    utc_now,
     whole_number,
 )
 
@@ -272,7 +269,7 @@ def _merged_values(
     return values
 
 
-def _link(change: Change, memory: Memory, context: RecordContext) -> Plan:
+def _link(change: Change, memory: Memory, context: RecordContext) -> Plan | None:
     """Plan LINK and UNLINK in the record's own lists, or beside it where it has no such list."""
     target = context.target(memory)
     relation, other = plans.requested_link(change, memory)
@@ -285,7 +282,7 @@ def _link(change: Change, memory: Memory, context: RecordContext) -> Plan:
     left = [known for known in list_of(old) if not _is_same_link(known, item)]
     is_there = len(left) < len(list_of(old))
     if not isinstance(old, list) or (change.act is Act.UNLINK and not is_there):
-        return plans.plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+        return None
     if change.act is Act.LINK:
         return plans.plan_one(change, memory, () if is_there else target.put(**{key: [*old, item]}))
     ended = plans.ended_link_edits(change, context.sidecar_entry(memory), context.now)
@@ -366,10 +363,7 @@ class SimpleMemoryStore(FileStore):
     acts = ACTS
     reads = ReadTime.OPENED  # the white paper has no program
     context = RecordContext
-
-    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
-        super().__init__(root, label, now)
-        self.last: LastRead[RecordFile] = LastRead()
+    last: LastRead[RecordFile]
 
     def find_shards(self) -> list[FoundShard]:
         """All files together: the records refer to each other across them."""

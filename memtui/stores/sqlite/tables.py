@@ -23,11 +23,10 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec import field as option
 
-from memtui.errors import StoreError
-from memtui.files.revert_detection import EditSequence, EditStatus
+from memtui.errors import MemtuiError, StoreError
 from memtui.model import Memory, Place
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
-from memtui.stores.format import DatabaseSupport
+from memtui.stores.format import WHOLE, DatabaseSupport, FindStatuses, rows_digest
 from memtui.stores.sqlite.connection import (
     SMALLEST_DATABASE,
     FileStamps,
@@ -170,15 +169,22 @@ class Table(Struct, frozen=True):
         )
 
 
-def columns_of(connection: sqlite3.Connection, tables: Sequence[str]) -> dict[str, frozenset[str]]:
+def table_names(connection: sqlite3.Connection) -> set[str]:
+    """The tables of a database, without its views. Raises sqlite3.Error."""
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return {str(name) for (name,) in found}
+
+
+def columns_of(connection: sqlite3.Connection, tables: Iterable[str]) -> dict[str, frozenset[str]]:
     """The columns of those of these tables that exist. Raises sqlite3.Error."""
     found = {}
     for table in tables:
         rows = connection.execute(f"PRAGMA table_xinfo({table})").fetchall()
-        if any(row[6] in _GENERATED for row in rows):
-            raise sqlite3.DatabaseError(
-                f"{table} has a generated column: computing it may take any time"
-            )
+        for row in rows:
+            if row[6] in _GENERATED:
+                raise sqlite3.DatabaseError(
+                    f"{table}.{row[1]} is a generated column: computing it may take any time"
+                )
         if rows:
             found[table] = frozenset(str(row[1]) for row in rows)
     return found
@@ -318,20 +324,31 @@ def database_support(
     name: str,
     find: Callable[[Path], Path],
     row_digest: Callable[[str], str | None] = lambda _: None,
+    find_statuses: FindStatuses = lambda _: [],
 ) -> DatabaseSupport:
-    """What bundles need of a database: `name` of the file, and where it lies below a root."""
+    """What bundles need of a database.
 
-    def statuses(_: Sequence[EditSequence]) -> list[tuple[EditSequence, EditStatus]]:
-        return []
+    Args:
+        name: Of the file.
+        find: Where it lies below a root.
+        row_digest: As in `DatabaseSupport`, of single rows.
+        find_statuses: As in `DatabaseSupport`.
+    """
+
+    def digest_of(row: str) -> str | None:
+        if not row.endswith(WHOLE):
+            return row_digest(row)
+        file = Path(row.removesuffix(WHOLE))
+        try:
+            return rows_digest(dump(file)) if file.exists() else ""
+        except MemtuiError:
+            return None
+
+    def dump_store(root: Path) -> list[str]:
+        return dump(find(root))
 
     return DatabaseSupport(
-        name,
-        lambda root: dump(find(root)),
-        rebuild,
-        row_digest,
-        statuses,
-        alone_with,
-        copy_database,
+        name, dump_store, rebuild, digest_of, find_statuses, alone_with, copy_database
     )
 
 

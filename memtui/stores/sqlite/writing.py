@@ -46,7 +46,7 @@ from memtui.stores.sqlite.rows import (
     saved_beside,
     to_json_value,
 )
-from memtui.stores.sqlite.tables import Table, TableStore, columns_of
+from memtui.stores.sqlite.tables import DatabaseStore, Table, TableStore, columns_of, table_names
 from memtui.stores.values import check_unchanged, utc_now
 
 
@@ -132,16 +132,11 @@ def number_of(memory: Memory) -> int:
     return int(memory.origin.key.rpartition("=")[2])
 
 
-class WritableTables(FileStore):
-    """One database whose rows are read by a `TableStore` and written here."""
+class WritableDatabase(FileStore):
+    """One database whose rows are read by a `DatabaseStore`, below the entries of the sidecar."""
 
-    context = RowContext
     rescans = True
-    row_store: ClassVar[type[TableStore]]
-    known: ClassVar[Mapping[str, frozenset[str]]]
-    """The columns of each table that is written."""
-    triggers: ClassVar[Mapping[str, frozenset[str]]]
-    """Full-text table -> the triggers that keep it."""
+    row_store: ClassVar[type[DatabaseStore]]
 
     def __init__(
         self, root: Path, label: str, file: Path, now: Callable[[], datetime] = utc_now
@@ -149,6 +144,29 @@ class WritableTables(FileStore):
         super().__init__(root, label, now)
         self.file = file
         self.rows = self.row_store(root, label, file)
+
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
+        scan = self.rows.scan()
+        for shard in scan.shards:
+            yield FoundShard(shard.key, shard.files, shard.stamp)
+        yield from scan.unreadable
+
+    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
+        return self.rows.read(shard)
+
+
+class WritableTables(WritableDatabase):
+    """One database whose rows are read by a `TableStore` and written here."""
+
+    context = RowContext
+    rows: TableStore
+    known: ClassVar[Mapping[str, frozenset[str]]]
+    """The columns of each table that is written."""
+    triggers: ClassVar[Mapping[str, frozenset[str]]]
+    """Full-text table -> the triggers that keep it."""
+
+    def __init__(self, root: Path, label: str, file: Path, **more: Any) -> None:
+        super().__init__(root, label, file, **more)
         self._unknown = LastRead[str]()
 
     @property
@@ -183,8 +201,7 @@ class WritableTables(FileStore):
         every = frozenset[str]().union(*self.triggers.values())
         if foreign := names - every:
             return f"it has a trigger memtui does not know: {min(foreign)!r}"
-        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        existing = {str(row[0]) for row in tables}
+        existing = table_names(connection)
         for index, triggers in self.triggers.items():
             if index in existing and (missing := triggers - names):
                 return f"its full-text index is not kept up to date: {min(missing)} is missing"
@@ -211,15 +228,6 @@ class WritableTables(FileStore):
             if found.id == memory.id:
                 return {"title": found.title, "content": found.content, "type": found.type}
         return {}
-
-    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
-        scan = self.rows.scan()
-        for shard in scan.shards:
-            yield FoundShard(shard.key, shard.files, shard.stamp)
-        yield from scan.unreadable
-
-    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
-        return self.rows.read(shard)
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits, of rows and of the sidecar, all or none.

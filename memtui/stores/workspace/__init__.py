@@ -20,7 +20,7 @@ from memtui import toml_file
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.stores.format import Candidate, Detection, Format, Product
-from memtui.stores.values import list_of, parse_json, texts_of
+from memtui.stores.values import list_of, members_of, parse_json, texts_of
 
 MAP_PATH = "state/ambient-memory/memory-type-map.json"
 LOG_PATH = "state/ambient-memory/injections.jsonl"
@@ -38,9 +38,8 @@ def prompt_files(root: Path) -> tuple[str, ...]:
         values = toml_file.parse(decode(read_bytes(root / PROMPT_FILE, root)))
     except (UnreadableFile, toml_file.BadToml):
         return CORE
-    prompt = values.get("prompt")
-    files = prompt.get("files") if isinstance(prompt, dict) else None
-    return tuple(name for name in texts_of(files) if name.endswith(".md")) or CORE
+    files = texts_of(members_of(values.get("prompt")).get("files"))
+    return tuple(name for name in files if name.endswith(".md")) or CORE
 
 
 @Detection
@@ -125,7 +124,7 @@ def _add(usage: dict[str, DocumentUsage], entry: Mapping[str, Any]) -> None:
     count = entry.get("num_injected")
     count = count if isinstance(count, int) else 0
     for position, hit in enumerate(list_of(hits)):
-        path = hit.get("path") if isinstance(hit, dict) else None
+        path = members_of(hit).get("path")
         if not isinstance(path, str):
             continue
         before = usage.get(path, DocumentUsage())

@@ -46,10 +46,10 @@ from memtui.stores import workspace
 from memtui.stores.base import LoadedText, ReadTime, StoreView, Unreadable, loaded_whole
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import (
+    converted,
     extra_in,
     kind_change,
     links_in,
-    lost_names,
     native_keys,
     sidecar_values,
     texts_in,
@@ -284,8 +284,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         (memory.entity not in ("", folder), "entity (becomes a folder)"),
         (is_archived and memory.importance == "medium", "importance (low below archive)"),
     )
-    names = ("confidence", "source", "pinned", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, lost_names(memory, changes, *names))
+    return converted(memory, fields, changes, held=("updated",))
 
 
 # ---- acts ----------------------------------------------------------------------------------------

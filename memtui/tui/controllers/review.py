@@ -92,10 +92,11 @@ class ReviewActions(WritingController):
         from memtui.library.agent_proposals import AgentProposals
 
         library = self._writer.library
-        if library is not None and library.state_folder is not None:
-            before, self._mark = self._mark, AgentProposals(library.state_folder).mark
-            if self._mark != before and not self.is_scanning:
-                self.scan()
+        if self.is_scanning or library is None or library.state_folder is None:
+            return  # a scan may have read them before: they are looked at again after it
+        before, self._mark = self._mark, AgentProposals(library.state_folder).mark
+        if self._mark != before:
+            self.scan()
 
     @property
     def is_awaited(self) -> bool:
@@ -103,7 +104,7 @@ class ReviewActions(WritingController):
 
     def note_change(self) -> None:
         """Scan again shortly after the memories have changed."""
-        if self.queue is not None and not self._is_due:
+        if (self.queue is not None or self.is_scanning) and not self._is_due:
             self._is_due = True
             pause = min(LONGEST_RESCAN, self._seconds / RESCAN_SHARE)
             self._screen.set_timer(max(RESCAN_AFTER, pause), self._rescan)

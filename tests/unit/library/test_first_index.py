@@ -1,14 +1,17 @@
-"""The index of the first start, whose cache lacks the memories with a secret."""
+"""The index of the first start; its cache lacks the memories with a secret."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
-from memtui.library import Library
+from memtui.library import Library, indexing
+from memtui.model import Memory
 from memtui.query import parse_query
 from memtui.search import segment_files
+from memtui.search.documents import IndexedDocument, to_document
 from tests.secrets_for_tests import PLANTED
 from tests.unit.library.stores_for_tests import agent_memory
 
@@ -49,3 +52,43 @@ def test_memories_with_a_secret_are_found_among_those_of_the_cache(
             found, expected = _find(library, text), _find(alone, text)
             assert [ref for ref, _ in found] == [ref for ref, _ in expected], text
             assert [score for _, score in found] == pytest.approx([s for _, s in expected])
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_is_read_while_others_are_indexed_can_be_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_first: bool
+) -> None:
+    """The first index is made, or a look at the stores has read what another then asks for."""
+    first, zebra = {"a": ["tea in the morning"]}, {"b": ["the zebra is late"]}
+    library = Library.open([agent_memory(tmp_path / "memory", first)], state=None)
+    library.load()
+    if not is_first:
+        library.index()
+        agent_memory(tmp_path / "memory", first | zebra)
+    is_indexing, goes_on = Event(), Event()
+
+    def indexed_late(memory: Memory) -> IndexedDocument:
+        is_indexing.set()
+        assert goes_on.wait(60)
+        return to_document(memory)
+
+    monkeypatch.setattr(indexing, "to_document", indexed_late)
+    found: list[int] = []
+
+    def look() -> None:
+        library.refresh()
+        if not is_first:
+            found.append(len(_find(library, "zebra")))
+
+    index = Thread(target=library.index if is_first else library.refresh)
+    index.start()
+    assert is_indexing.wait(60)
+    if is_first:
+        agent_memory(tmp_path / "memory", first | zebra)
+    other = Thread(target=look)
+    other.start()
+    other.join(0.3)  # it ends if it does not wait for the index
+    goes_on.set()
+    index.join()
+    other.join()
+    assert [len(_find(library, "zebra")), *found] == [1, *([] if is_first else [1])]

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+from collections.abc import Callable, KeysView
 from pathlib import Path
 from queue import Empty, Queue
+from threading import Thread
+from time import sleep
+from typing import Any
 
 import pytest
 
@@ -13,6 +18,7 @@ from memtui.changes import Act, Change
 from memtui.files.reading import file_stamp
 from memtui.library import Library
 from memtui.stores import scanning
+from memtui.stores.agent_memory.store import AgentMemory
 from memtui.tui.jobs import FileWatcher
 from tests.bench.corpus import write_facts
 
@@ -44,8 +50,12 @@ def say(file: Path, content: str) -> None:
     file.write_text(json.dumps(facts))
 
 
-def said(library: Library) -> set[str]:
-    return {memory.content for memory in library.memories(library.stores[0].label)}
+def refs_of(library: Library) -> dict[str, str]:
+    return {memory.content: memory.ref for memory in library.memories(library.stores[0].label)}
+
+
+def said(library: Library) -> KeysView[str]:
+    return refs_of(library).keys()
 
 
 def test_only_the_named_file_is_looked_at(home: Path, library: Library) -> None:
@@ -71,25 +81,40 @@ def test_what_is_gone_or_new_is_for_the_look_at_all(home: Path, library: Library
     assert "late 2" in said(library)
 
 
+@pytest.mark.parametrize("moment", ["scan", "read"])
 def test_what_memtui_writes_during_a_look_stays(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """A look at many files takes a while, and an edit may be saved meanwhile."""
     library = Library.open([home], state=tmp_path / "state")
     library.load()
     label = library.stores[0].label
-    looks = 0
+    changes = {
+        "scan": Change(Act.ADD, label, "", {"content": "mine", "entity": "aardvark"}, force=True),
+        "read": Change(Act.EDIT, label, refs_of(library)["fact 0"], {"content": "mine"}),
+    }
+    save = Thread(target=lambda: library.apply(library.plan([changes[moment]])))
 
-    def adds_once(files: tuple[str, ...]) -> str:
-        nonlocal looks
-        looks += 1
-        if looks == 2:
-            text = {"content": "mine", "entity": "aardvark", "type": "person"}
-            library.apply(library.plan([Change(Act.ADD, label, "", text, force=True)]))
-        return file_stamp(files)
+    def is_saved(file: Path) -> bool:
+        return "mine" in file.read_text()
 
-    monkeypatch.setattr(scanning, "file_stamp", adds_once)
+    def then_save(at: str, look: Callable[..., Any]) -> Callable[..., Any]:
+        def looks(*given: Any) -> Any:
+            found = look(*given)
+            if at == moment and save.ident is None:
+                save.start()
+                while save.is_alive() and not any(map(is_saved, home.rglob("items.json"))):
+                    sleep(0.001)
+                save.join(0.3)  # it ends if it does not wait for the look
+            return found
+
+        return looks
+
+    monkeypatch.setattr(scanning, "file_stamp", then_save("scan", file_stamp))
+    monkeypatch.setattr(AgentMemory, "read_files", then_save("read", AgentMemory.read_files))
+    os.utime(file_of(home, 0), (1, 1))
     library.refresh()
+    save.join()
     assert "mine" in said(library)
     assert not library.refresh()
 

@@ -69,8 +69,8 @@ LOST_OF_FULL = {
     " supersedes, links, extra.own",
     "beads": "entity (becomes a label), updated, confidence, source, supersedes, links, extra.own",
     "mcp-memory": "confidence, source, supersedes, links, extra.own",
-    "codex": "entity (stands in the text), kind fact (becomes note), type, updated,"
-    " importance, confidence, source, supersedes, links, extra.own",
+    "codex": "entity (stands in the text), kind fact (becomes note), updated, importance,"
+    " confidence, source, supersedes, links, type, extra.own",
     "gemini": "entity (becomes global; it stands in the text), confidence, source,"
     " supersedes, links, type, extra.own",
     "hermes": "entity (becomes memory; it stands in the text), confidence, source,"

@@ -165,7 +165,7 @@ DAY = Path("/store/memory/2026-11-21.md")
 def daily_note(data: bytes, number: int) -> None:
     text = decode(data)
     prose = notes.parse_note(DAY, text)
-    assert notes.note_to_text(prose.content, prose) == text
+    assert prose.text_of(prose.body) == text
     if number % 2:
         assert notes.daily(prose, "s", DAY.name).title
     else:

@@ -106,7 +106,7 @@ def test_a_value_of_ten_megabytes_is_not_read(tmp_path: Path) -> None:
         store = open_store(folder)
         (reason,) = reasons(store)
         assert "more than 8 MiB" in reason
-        assert store.scan() is store.scan(), "it is not read again while it is the same"
+        assert store.rows.scan() is store.rows.scan(), "it is not read again while it is the same"
 
     in_little_memory(work)
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from memtui.changes import Act, Change
 from memtui.errors import Refused
+from memtui.files.text_items import entries_in
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.base import StoreView
@@ -27,7 +28,6 @@ from memtui.stores.hermes import detect
 from memtui.stores.hermes.store import (
     EntryFile,
     HermesStore,
-    parse_entries,
     parse_limits,
     why_refused,
 )
@@ -75,7 +75,7 @@ def test_memtui_writes_what_hermes_was_given(tmp_path: Path) -> None:
     library = changed(root, tmp_path / "state")
     text = (root / "memories" / "MEMORY.md").read_text(encoding="utf-8")
     assert text == RECORDED["written_by_memtui"]
-    assert parse_entries(text) == RECORDED["entries_read_by_hermes"]
+    assert entries_in(text) == RECORDED["entries_read_by_hermes"]
     names = sorted(path.name for path in (root / "memories").iterdir())
     assert names == [name for name in RECORDED["files"] if name != "USER.md.lock"]
     assert by_text(library)["A § alone is no delimiter: §"].status == "retired"
@@ -197,7 +197,7 @@ def files(draw: st.DrawFn) -> EntryFile:
 
 
 def texts(text: str) -> list[str]:
-    return parse_entries(text)
+    return entries_in(text)
 
 
 @given(files(), WANTED, st.data())
