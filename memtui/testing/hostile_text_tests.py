@@ -172,17 +172,23 @@ class HostileTextTests(FormatFixtures):
             run_and_look(command, place, capfdbinary)
 
     def test_any_text_is_kept_as_it_is(
+        self, place: Path, state: Path, hostile: dict[str, str], known: Format
+    ) -> None:
+        found = memories(open_library(place))
+        assert {ref: found[ref].content.rstrip("\n") for ref in hostile} == hostile
+        library = open_library(place, state)
+        library.undo()
+        assert not any(END in library.get(ref).content for ref in hostile)
+
+    def test_lists_and_json_say_any_text(
         self,
         place: Path,
-        state: Path,
         hostile: dict[str, str],
         person: None,
         known: Format,
         capfdbinary: pytest.CaptureFixture[bytes],
     ) -> None:
-        """In the store; in JSON, which is ASCII; and in lists, as far as a terminal allows."""
-        found = memories(open_library(place))
-        assert {ref: found[ref].content.rstrip("\n") for ref in hostile} == hostile
+        """JSON, which is ASCII, as it is; lists as far as a terminal allows."""
         for command in (
             ["list", "--all", "--status", "all"],
             ["search", BEGIN, "--all", "--status", "all", "--explain"],
@@ -197,6 +203,3 @@ class HostileTextTests(FormatFixtures):
             for ref, text in hostile.items():
                 if text.isprintable():  # half characters are no JSON, and are replaced
                     assert records[ref].rstrip("\n") == text
-        library = open_library(place, state)
-        library.undo()
-        assert not any(END in library.get(ref).content for ref in hostile)

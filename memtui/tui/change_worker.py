@@ -177,7 +177,7 @@ class ChangeWorker:
         self._worker.run("write", run, written, stuck, replaces=False)
 
     def _ended(self) -> None:
-        self._worker.is_writing = False
+        self._worker.writing_ended()
         self._search_again()
 
 

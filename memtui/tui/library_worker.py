@@ -107,7 +107,9 @@ class LibraryWorker(JobRunner):
         self.has_links = False
         """The links have been indexed once: backlinks are shown too."""
         self.is_writing = False
-        """A change of memtui's own is being written: the stores are read again after it."""
+        """A change of memtui's own is being written: it reads the stores again itself."""
+        self._is_put_off = False
+        """A refresh came meanwhile; what it was about may be newer than what the write has read."""
         self._last_memories: Snapshot | None = None
         """The memories that were there at the last look, whatever their status."""
         self.shown = Event()
@@ -256,9 +258,11 @@ class LibraryWorker(JobRunner):
         due = self._refreshed + REFRESH_PAUSES * self._refresh_cost
         sleep(max(0.0, min(LONGEST_WAIT, due - monotonic())))  # some programs write all the time
         self._is_refresh_due = False
+        self._is_put_off = True  # before the question: a write may end right now
         library = self.present
         if library is None or self.is_writing:
             return
+        self._is_put_off = False
         begun = thread_time()
         if news := library.refresh():
             self._show_news(library, job)
@@ -299,6 +303,12 @@ class LibraryWorker(JobRunner):
         values["store"] = [library.names.of(label) for label in facets.store]
         learn = self._screen.search_bar.line.learn
         job.call(learn, Vocabulary.of(values), dict(tags.most_common()))
+
+    def writing_ended(self) -> None:
+        """Refresh if that was asked for while a change was written."""
+        self.is_writing = False
+        if self._is_put_off:
+            self.refresh()
 
     def accept_own_change(self, job: Job) -> None:
         """Take the present memories as known, since memtui wrote them; call it in a job."""

@@ -20,12 +20,14 @@ SLOW = (
     "test_looking_changes_nothing",
     "test_keeping_an_index_changes_nothing",
     "test_any_text_is_kept_as_it_is",
+    "test_lists_and_json_say_any_text",
     "test_any_text_may_be_a_title",
     "test_a_read_only_store_is_read_whole_and_left_alone",
 )
 OF_AN_ENGINE = (
     "test_nothing_is_lost_on_either_side",
     "test_no_command_lets_it_act",
+    "test_lists_and_json_say_any_text",
     "test_keeping_an_index_changes_nothing",
 )
 """What formats do not decide themselves: the usual run takes one of each engine."""

@@ -80,7 +80,7 @@ def store(root: Path, values: Sequence[str]) -> Path:
 
 def looked_through(memtui: Start, home: Path, values: Sequence[str]) -> Counter[str]:
     """Stand on every memory in turn, then look at what is made of the last one; the shapes."""
-    with memtui([str(store(home, values))], home) as on:
+    with memtui([str(store(home, values))], home, size=(90, 24)) as on:
         on.wait_for(f" 1 of {len(values)} ")
         on.wait_for(values[0][-7:])  # the words themselves are shown
         for place in range(2, len(values) + 1):

@@ -19,7 +19,7 @@ from tests.own_folders import own_folders
 
 pytestmark = pytest.mark.slow
 
-MANY = count(11_000, 33_000)
+MANY = count(4_400, 33_000)
 EVERY = 1_100
 """One fact in so many is about the lighthouse."""
 TYPED = "zqmarlin lantern"

@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Any
 
 import textual.screen
+import textual.strip
 from rich.console import RenderableType
 from rich.segment import Segment
 from rich.style import Style
@@ -167,6 +168,19 @@ def _render_for_a_reader(
 
 Compositor.render_update = _render_for_a_reader  # type: ignore[method-assign]
 
+
+class _Unkept:
+    """In place of the seven caches of each line: most lines of a test are drawn once."""
+
+    def get(self, _key: object, default: object = None) -> object:
+        return default
+
+    def __setitem__(self, _key: object, _value: object) -> None:
+        pass
+
+
+_UNKEPT = _Unkept()
+textual.strip.FIFOCache = lambda _size: _UNKEPT  # type: ignore[assignment, misc]
 
 _tint = BackgroundScreen.process_segments
 

@@ -16,7 +16,7 @@ import pytest
 from memtui.bundle import exporting
 from memtui.changes import Change
 from memtui.library import Library
-from memtui.tui import change_worker
+from memtui.tui import change_worker, library_worker
 from memtui.tui.change_worker import Preview
 from memtui.tui.dialogs import edit_form, transfer
 from memtui.tui.dialogs.diff import DiffScreen
@@ -510,6 +510,32 @@ async def test_a_broken_file_is_edited_where_its_error_is_shown(tmp_path: Path) 
         await on.sees("No unreadable files")
         print(on.text())
         assert "No unreadable files" in on.text()
+
+
+async def test_what_another_program_writes_while_memtui_writes_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the system has told of it before memtui's own write ended."""
+    async with changing(tmp_path, AGENT) as on:
+        monkeypatch.setattr(library_worker, "SHORTEST_PAUSE", float("inf"))
+        begun, may_end, worker = Event(), Event(), on.browse.worker
+        worker.end_watching()  # the test tells of it
+
+        def write(*_: object) -> None:
+            begun.set()
+            may_end.wait()
+
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        file = Path(fact.origin.file)
+        try:
+            on.browse.editing.changes.writer.write(write, lambda _: None, lambda _: None)
+            await on.until(begun.is_set, "it writes", is_working=True)
+            file.write_text(file.read_text().replace(fact.content, "Theirs"))
+            worker.refresh()
+            await on.until(lambda: not worker._is_refresh_due, "it was told", is_working=True)
+        finally:
+            may_end.set()
+        await on.until(lambda: "Theirs" in on.headlines(), "it is shown")
 
 
 async def test_what_was_just_saved_is_in_the_last_good_copy(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from .stage import compare
 
 FILLED_LATER = {"StoreChooser"}
 """Opens before the stores have been looked for, and then has their height."""
-HOME_SIZE = (120, 35)
+HOME_SIZE = (80, 24)
 DEEPEST = 2
 """Dialogs above each other, or a dialog and the input in it that escape leaves first."""
 SHORT = {("conflict", (40, 12))}
@@ -71,7 +71,7 @@ async def test_every_dialog_is_whole_at_every_size() -> None:
     would be lost or done, `esc back` in viewers), shows what has the focus, looks as it did, is
     the same again after the terminal had other sizes, and is left by escape or ctrl+c."""
     wrong, hidden, moved, stuck, other, looks = [], [], [], [], {}, {}
-    async with gallery(app_class=PaintRecorder) as on:
+    async with gallery(HOME_SIZE, app_class=PaintRecorder) as on:
         app = on.app
         assert isinstance(app, PaintRecorder)
         for number, scene in enumerate(SCENES):

@@ -55,12 +55,13 @@ async def test_what_is_dropped_while_the_line_is_typed(
         await on.type(line)
         found = offers(on)
         assert {**found, **expected} == found
-        for key, (_, count) in found.items():
+        for number, (key, (_, count)) in enumerate(expected.items()):
+            if number:
+                await on.press("ctrl+u")
+                await on.press("escape", "F", "/")
+                await on.type(line)
             await on.press(key)
             assert len(on.headlines()) == count, key
-            await on.press("ctrl+u")
-            await on.press("escape", "F", "/")
-            await on.type(line)
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import threading
 from collections.abc import Collection, Sequence
@@ -66,7 +65,7 @@ class SlowMemories(AskedMemories):
         self.cancelled = 0
 
     def _wait(self) -> None:
-        self.gate.wait(10)
+        self.gate.wait(60)
         if self.fault is not None:
             raise self.fault
 
@@ -82,7 +81,7 @@ class SlowMemories(AskedMemories):
 
     def facets(self, query: Query) -> FoundFacets:
         """As of a sample, where there are many; when counting is let to begin."""
-        self.counting.wait(10)
+        self.counting.wait(60)
         found = super().facets(query)
         is_sampled = sum(found.counts["kind"].values()) > 1_500
         return FoundFacets(found.counts, Accuracy.ABOUT if is_sampled else Accuracy.EXACT)
@@ -241,8 +240,8 @@ async def test_the_counts_come_after_the_hits_and_move_nothing(tmp_path: Path) -
         store.counting.clear()
         await on.press("slash")
         await on.handle(*"releas")
-        while "best of the newest 200 of 200+" not in on.text():  # nothing settles meanwhile
-            await asyncio.sleep(0.01)
+        newest = "best of the newest 200 of 200+"
+        await on.until(lambda: newest in on.text(), "the hits are here", is_working=True)
         shown, hits = on.browse.memories, list(on.browse.memories.slots)
         assert on.browse.counted is about, "the counts of before until there are others"
         before, lines = shown.position, list_lines(on.text())

@@ -54,7 +54,7 @@ async def test_the_list_and_the_command_answer_the_same(
     listed: dict[str, list[str]] = {}
     async with stage(root, open_library=open_library) as on:
         await on.settle()
-        for query in _queries(count(40, 500)):
+        for query in _queries(count(25, 500)):
             on.browse.set_text(query)
             await on.settle()
             found = on.browse.found

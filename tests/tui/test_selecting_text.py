@@ -86,16 +86,14 @@ async def test_a_drag_past_the_edge_scrolls_and_selects_on(tmp_path: Path) -> No
         await on.pilot.mouse_down(detail, offset=_inside(detail, start))
         below = (detail.content_region.x + 4, detail.content_region.bottom + 1)
         await on.pilot.hover(None, offset=below)
-        while detail.top < 8:
-            await on.pilot.pause(0.01)
+        await on.until(lambda: detail.top >= 8, "it scrolls down", is_working=True)
         selected = (on.browse.get_selected_text() or "").split("\n")
         assert selected[0] == "line 3 of the note"
         assert len(selected) > page, "it goes on behind the edge"
         above = (detail.content_region.x + 4, detail.content_region.y - 1)
         turned = detail.top
         await on.pilot.hover(None, offset=above)
-        while detail.top > turned - 3:
-            await on.pilot.pause(0.01)
+        await on.until(lambda: detail.top <= turned - 3, "it scrolls up", is_working=True)
         await on.pilot.mouse_up(None, offset=above)
         top = detail.top
         await on.settle()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import webbrowser
 from pathlib import Path
@@ -199,8 +198,7 @@ async def test_an_address_is_shown_whole_before_it_is_opened(
         await on.press("ctrl+g", "c")
         assert on.app.clipboard == url
         await on.press("ctrl+g", "y")
-        while not opened.exists() or opened.read_text() != url:
-            await asyncio.sleep(0.01)
+        await on.until(lambda: opened.exists() and opened.read_text() == url, "it is opened")
 
 
 async def test_the_order_has_several_keys(root: Path) -> None:

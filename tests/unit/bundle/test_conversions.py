@@ -37,10 +37,10 @@ PAIRS = [
         marks=[] if NAMES[number - 1] == target else pytest.mark.slow,
     )
     for number, source in enumerate(NAMES)
-    for target in {NAMES[number - 1]: 0} | dict.fromkeys(share(NAMES, number, 5))
+    for target in {NAMES[number - 1]: 0} | dict.fromkeys(share(NAMES, number, 8))
     if source != target
 ]
-"""Each with each, in the usual run each into a fifth of the formats: what a format can hold does
+"""Each with each, in the usual run each into an eighth of the formats: what a format can hold does
 not depend on where it comes from. The fast ones are a ring of all formats."""
 MOST = 8
 """Memories of a source, each of another shape."""

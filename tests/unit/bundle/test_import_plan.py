@@ -460,7 +460,7 @@ FOLLOWS_ALL = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", share(NAMES, 0, 4))
+@pytest.mark.parametrize("name", share(NAMES, 0, 6))
 def test_what_was_deleted_since_comes_back_as_it_was(tmp_path: Path, name: str) -> None:
     file = bundle(tmp_path, sample(tmp_path, name, "source"), part=True)
     library = sample(tmp_path, name)

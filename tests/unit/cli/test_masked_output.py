@@ -127,10 +127,10 @@ def test_no_command_prints_one(
     row = ONE_OF_EACH_ENGINE.index(known)
     calls = [(*command, *more) for command in every for more in ([], ["--json"])]
     calls_for_one = [(*command, *more) for command in of_one for more in ([], ["--json"])]
-    # Each is called for one format in the usual run, those of one secret in every other way: they
+    # Each is called for one format in the usual run, a third of those of one secret: they
     # differ in their texts, and the masks are set where a command prints.
     formats = len(ONE_OF_EACH_ENGINE)
-    for command in (*share(calls, row, formats), *share(calls_for_one, row, 2 * formats)):
+    for command in (*share(calls, row, formats), *share(calls_for_one, row, 3 * formats)):
         call(*command, "--store", planted.root)
         printed = "".join(capsys.readouterr())
         assert not shown(printed), (command, printed)

@@ -279,6 +279,7 @@ def test_what_is_no_file_is_not_waited_for(call: Call, tmp_path: Path) -> None:
         assert len(done.err.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_verify_says_what_it_checked(call: Call, home: Path, tmp_path: Path) -> None:
     call("export", "--store", home, "-o", tmp_path / "a.zip")
     said = call("verify", tmp_path / "a.zip", "--json").json

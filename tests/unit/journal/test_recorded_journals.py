@@ -64,7 +64,7 @@ def test_each_recorded_action_is_undone_and_redone_byte_for_byte(
             library.undo(anywhere=True)
             if number % every == 0 or number == len(states) - 1:
                 assert state_of(tmp_path) == states[number], f"undone down to state {number}"
-        redone = len(states) // count(3, 1)  # that they can be redone is said by what is undone too
+        redone = len(states) // count(8, 1)  # that they can be redone is said by what is undone too
         for number, state in enumerate(states[1:redone], 1):
             library.redo(anywhere=True)
             if number % every == 0 or number == redone - 1:

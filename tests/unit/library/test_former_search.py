@@ -16,6 +16,7 @@ from tests.unit.library.stores_for_tests import fact, write_facts
 from tests.unit.library.test_history import committed, git, loaded
 
 
+@pytest.mark.slow
 def test_git_and_the_journal_are_searched_whatever_the_status(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     home = tmp_path / "memory"

@@ -159,6 +159,7 @@ def test_a_random_walk_shows_the_lines_of_the_list_read_whole(sort: Sort) -> Non
     assert window.here.start == 0
 
 
+@pytest.mark.slow
 def test_what_is_held_does_not_grow_with_the_store() -> None:
     store = SampledMemories(make(6_000, "team"), "team")
     library = open_library(store)

@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -141,10 +142,11 @@ def test_a_kill_within_writes_leaves_a_store_that_is_read_and_undone(
             process.stdin.flush()  # type: ignore[union-attr]
 
         messages = _messages(write)
-        for _ in range(25):
+        for _ in range(12):
             next(messages)
         while len(file.read_bytes()) < len(before[file]) + 500:
             assert process.poll() is None
+            time.sleep(0.002)  # the server needs the processor
         if killed == "server":
             process.kill()
         process.stdout.close()

@@ -221,6 +221,7 @@ SPOILED: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED)
 @pytest.mark.parametrize("at", [1, 2])
 def test_a_file_may_change_while_it_is_read(

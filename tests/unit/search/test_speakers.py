@@ -52,6 +52,7 @@ def test_a_person_and_the_agent_are_told_apart_from_tools(tmp_path: Path) -> Non
     assert not find_speakers([memory(content="Nobody ever said these five words.")], sessions)
 
 
+@pytest.mark.slow
 def test_the_review_quotes_the_page_that_a_planted_instruction_comes_from(
     own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,6 +79,7 @@ def test_no_words_list_everything_by_accident(words: list[str]) -> None:
         assert any(set(word.casefold()) & set("zqxjkwvbpfrt") for word in words), held
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from(sorted(ALL.values())), st.booleans())
 def test_no_line_raises(line: str, typing: bool) -> None:

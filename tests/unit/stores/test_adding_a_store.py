@@ -140,28 +140,20 @@ def entry_points() -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", [READ_ONLY, WRITABLE], ids=["read-only", "writable"])
-def test_an_installed_format_is_found_browsed_searched_and_exported(
-    tmp_path: Path, store: str
-) -> None:
+def test_an_installed_format_is_found_searched_and_exported(tmp_path: Path) -> None:
     fresh = Environment(tmp_path)
-    fresh.install("memtui-jotter", "jotter", store, entry_points())
+    fresh.install("memtui-jotter", "jotter", READ_ONLY, entry_points())
     place = jotter_at(tmp_path / "home" / ".jotter")
     (found,) = fresh.answer("stores")
     assert (found["format"], found["path"], found["memories"]) == ("jotter", str(place), COUNT)
-    assert found["writable"] is (store == WRITABLE)
+    assert found["writable"] is False
     done = fresh.memtui("edit", "jotter:j3", "--content", "ink is low")
-    if store == WRITABLE:
-        assert done.returncode == 0, done.stderr
-        return  # it is read as the other is
     assert "memtui can only read jotter" in done.stderr
-    assert len(fresh.answer("list", "--all")) == COUNT
-    assert [m["ref"] for m in fresh.answer("search", "jotting 7")][:1] == ["jotter:j7"]
-    assert fresh.answer("show", "jotter:j3")["content"] == JOTTINGS[3]["text"]
-    for form in ("bundle", "jsonl"):
-        file = tmp_path / f"out.{form}"
-        assert fresh.memtui("export", "--format", form, "-o", file).returncode == 0
-    assert fresh.memtui("verify", tmp_path / "out.bundle").returncode == 0
+    first, *_ = fresh.answer("search", "jotting 7")
+    assert (first["ref"], first["content"]) == ("jotter:j7", JOTTINGS[7]["text"])
+    file = tmp_path / "out.bundle"
+    assert fresh.memtui("export", "--format", "bundle", "-o", file).returncode == 0
+    assert fresh.memtui("verify", file).returncode == 0
     assert (
         fresh.memtui("import", tmp_path / "out.bundle", "--into", tmp_path / "new").returncode == 0
     )

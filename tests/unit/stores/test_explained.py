@@ -38,6 +38,7 @@ SILENT = {"pages of Jekyll", "plain notes"}
 """Not even a candidate: nothing there is a sign of any format."""
 
 
+@pytest.mark.slow
 def test_a_home_with_every_format_and_what_resembles_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -325,6 +325,8 @@ TOGETHER = (
         *("aliases", "pager", "editor", "credentials"),
     ),
     ("hooks path", "diff driver", "conditional include"),
+    ("merge driver", "include", "work tree config", "alternates"),
+    ("filters, own attributes", "signature"),
 )
 """Settings that one repository can have; in the long run each has its own."""
 ALONE = [(name,) for name in TRAPS if is_long() or not any(name in each for each in TOGETHER)]

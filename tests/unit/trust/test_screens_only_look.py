@@ -22,10 +22,10 @@ CHANGES_AT_ONCE = {
 LEAVES = {"quit", "source", "edit.outside", "suspend"}
 """They end or stop the program (and with it who tests it), or give the terminal to another."""
 SIZES = [(160, 45), (80, 24)]
-FEW = 12
+FEW = 20
 """The usual run shows the memories of one format of each engine in one of the sizes and with every
-twelfth key, at those of the next with the next ones. On the first format each key is pressed in one
-of them."""
+twentieth key, at those of the next with the next ones. On the first format each key is pressed in
+one of them."""
 MIN_SCREENS = count(6, 12)
 """Kinds of dialog that the keys must have opened, for this to prove something."""
 
