@@ -192,8 +192,8 @@ class LibraryReader:
 
     def _cover_rows(self) -> None:
         snapshot = self.snapshot
-        self._index.extend_to(snapshot)
         self.semantic.extend_to(snapshot.rows)
+        self._index.extend_to(snapshot)  # last: from then on these rows are searched
 
     def _load_vectors(self) -> None:
         """Load the cached vectors and compute those of a few new rows."""

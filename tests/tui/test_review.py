@@ -24,6 +24,7 @@ from memtui.library.review import ReviewQueue
 from memtui.library.review_files import Queue
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress
+from memtui.query import TimeCondition
 from memtui.testing.fixtures import contents
 from memtui.tui.controllers import review as controllers_review
 from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen
@@ -217,6 +218,24 @@ async def test_accept_writes_and_undo_gives_the_same_bytes(
     assert contents(root) == before
     assert "3 to review" in on.text(), "the chip too, at once"
     assert [title for title in titles(on) if "Alice works" in title]
+
+
+@pytest.mark.slow
+async def test_what_is_scanned_while_the_past_is_shown_can_be_accepted(
+    on: Stage, root: Path
+) -> None:
+    before, worker, scan = contents(root), on.browse.worker, on.browse.editing.review
+    await on.press("escape")
+    worker.go_to(TimeCondition("2026-11-01", NOW), lambda _: None, on.app.report_error)
+    await on.until(lambda: worker.past is not None, "the past is shown")
+    scan.use_settings()
+    await on.until(lambda: not scan.is_scanning, "the scan ends")
+    on.browse.insight.leave_past()
+    await on.press("V")
+    await review(on)
+    await select(on, "Alice works")
+    await on.press("a")
+    await on.until(lambda: contents(root) != before, "it is accepted")
 
 
 @pytest.mark.slow

@@ -152,7 +152,8 @@ class ReviewActions(WritingController):
         from memtui.library.review import ReviewQueue
 
         if self._review is None:
-            self._review = ReviewQueue(library, self._screen.app.settings.review)
+            present = self._writer.worker.present or library  # whatever is shown
+            self._review = ReviewQueue(present, self._screen.app.settings.review)
         return self._review
 
     def _scanned(self, found: ReviewState) -> None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from memtui.errors import EmbeddingError, RefError, Refused
 from memtui.library import Library
 from memtui.library.past_library import library_at
 from memtui.query import parse_query
-from memtui.search import embedding
+from memtui.search import embedding, vectors
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 NOW = datetime(2026, 3, 30, tzinfo=UTC)
@@ -123,6 +124,26 @@ def test_a_changed_memory_is_near_at_once(home: Path, tmp_path: Path, carrier: P
     assert one.refresh()
     assert "signin" in contents(one, "~authentication")
     assert one.embed()[0].made == 1
+
+
+def test_a_changed_memory_is_searched_once_it_has_its_vector(
+    home: Path, tmp_path: Path, carrier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list or a pack of context made before would lack it until the next change."""
+    one = library(home, tmp_path / "cache")
+    one.embed()
+    extend, found = vectors.extend_index, list[list[str]]()
+
+    def extend_after_a_search(*given: Any) -> Any:
+        found.append(contents(one, "authentication signin"))
+        return extend(*given)
+
+    monkeypatch.setattr(vectors, "extend_index", extend_after_a_search)
+    write_facts(home, "more", [fact(99, "signin")])
+    assert one.refresh()
+    assert len(found) == 1
+    assert "signin" not in found[0]
+    assert "signin" in contents(one, "~authentication")
 
 
 def test_the_past_keeps_the_vectors_of_its_own_rows(
