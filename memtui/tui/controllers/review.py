@@ -152,7 +152,7 @@ class ReviewActions(WritingController):
         from memtui.library.review import ReviewQueue
 
         if self._review is None:
-            present = self._writer.worker.present or library  # whatever is shown
+            present = self._screen.worker.present or library  # whatever is shown
             self._review = ReviewQueue(present, self._screen.app.settings.review)
         return self._review
 
