@@ -350,6 +350,9 @@ async def test_an_edited_text_is_kept_until_it_is_accepted(on: Stage, root: Path
     await select(on, "Alice works")
     await on.press("e", "end")
     await on.type(" since May")
+    on.browse.worker.end_watching()  # the change is not read before the text is saved
+    on.browse.worker.refresh()
+    await on.settle()
     file = root / "entities/people-alice/items.json"
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace("office now", "head office now"), encoding="utf-8")

@@ -125,22 +125,19 @@ class InstructionStore(MarkdownListStore):
         return found[len(of_claude) :]
 
     def _imports_of(self, name: str) -> list[str]:
-        """The Markdown files in the project that a file imports, read again when it changed."""
+        """The Markdown files in the project that a file imports and that are there."""
         path = self.root / name
 
         def read() -> list[str]:
             named = (os.path.join(path.parent, each) for each in imports_in(read_small(path)))
             inside = (os.path.relpath(each, self.root).replace(os.sep, "/") for each in named)
-            return [
-                each
-                for each in inside
-                if each.endswith(".md")
-                and not each.startswith("../")
-                and os.path.isfile(self.root / each)
-                and is_link_into(self.root / each, self.root)
-            ]
+            return [each for each in inside if each.endswith(".md") and not each.startswith("../")]
 
-        return self._imports.setdefault(name, LastRead()).get([path], read)
+        return [
+            each
+            for each in self._imports.setdefault(name, LastRead()).get([path], read)
+            if os.path.isfile(self.root / each) and is_link_into(self.root / each, self.root)
+        ]
 
     def owns_shard(self, key: str) -> bool:
         return source_of(key) is not IMPORTED and not is_claimed(key, self._claimed())

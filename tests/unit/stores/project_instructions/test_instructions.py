@@ -240,3 +240,12 @@ def test_what_is_retired_stays_in_the_store_of_its_file(tmp_path: Path) -> None:
     for memory in [one for one in library.snapshot.rows if one.kind == "fact"]:
         do(library, Act.RETIRE, memory)
     assert texts() == before
+
+
+def test_an_imported_file_that_comes_later_is_read(tmp_path: Path) -> None:
+    root = tmp_path / "mill"
+    write(root / "CLAUDE.md", "See @docs/a.md\n\n- coarse\n")
+    library = opened(root)
+    write(root / "docs" / "a.md", "- fine\n")
+    library.refresh()
+    assert {m.content for m in library.memories(LABEL)} >= {"coarse", "fine"}
