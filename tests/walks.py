@@ -48,20 +48,22 @@ async def walk(name: str, trace: Trace) -> int:
     """
     with tempfile.TemporaryDirectory(prefix="memtui-walk-") as folder:
         root, state = write_store(Path(folder), FACTS), Path(folder) / "state"
+        changed = next(root.rglob("items.json"))
+        before, wanted = changed.read_bytes(), FACTS["people/alice"][0]["content"]
         trace.is_on = name == "read"
         async with stage(
             root, state=state, open_library=lambda: Library.open([root], cache=None, state=state)
         ) as on:
             if name == "edit":
                 await on.ready()
+                on.browse.worker.end_watching()  # a look at the stores is no part of it
+                on.browse.worker.refresh()
                 await on.still()
                 trace.is_on = True
                 await on.press("e")
                 await on.type("x")
                 await on.sees("items.json")
                 await on.handle("ctrl+s")
-            changed = next(root.rglob("items.json"))
-            before, wanted = changed.read_bytes(), FACTS["people/alice"][0]["content"]
             while changed.read_bytes() == before if name == "edit" else wanted not in on.text():
                 await asyncio.sleep(PAUSE)
                 on.app.screen._on_timer_update()

@@ -153,7 +153,7 @@ class Terminal:
         """Send the key that ends the program; seconds until it has ended."""
         since = time.perf_counter()
         os.write(self._fd, KEYS.get(key, key).encode())
-        while time.perf_counter() - since < 10:
+        while time.perf_counter() - since < PATIENCE:
             self._read(0.01)
             if os.waitpid(self.pid, os.WNOHANG)[0]:
                 os.close(self._fd)

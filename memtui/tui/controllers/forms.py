@@ -34,6 +34,7 @@ from memtui.tui.change_forms import (
 from memtui.tui.change_worker import Preview
 from memtui.tui.controllers.changes import WritingController, of_one_store
 from memtui.tui.jobs import Job
+from memtui.tui.library_worker import ALL
 from memtui.tui.view_state import Choice
 
 if TYPE_CHECKING:
@@ -229,8 +230,7 @@ class FormActions(WritingController):
 
     def _known(self, library: Library, store: str) -> KnownValues:
         """What types, entities and tags the store knows, to be offered while typing."""
-        query = queries.parse_query("status:all", self._screen.now())
-        query = queries.with_filter_values(query, "store", (store.casefold(),))
+        query = queries.with_filter_values(ALL, "store", (store.casefold(),))
         facets = library.find(query).facets
         return {
             "type": _by_frequency(facets.type),
