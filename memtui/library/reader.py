@@ -20,7 +20,8 @@ from memtui.library.guarded_store import guarded, unguarded
 from memtui.library.indexing import Index
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.opening import StoreSource
-from memtui.library.queried_stores import FIRST_SLOT, MAX_MARKED, QueriedResult, QueriedStores
+from memtui.library.queried_result import FIRST_SLOT, QueriedResult
+from memtui.library.queried_stores import MAX_MARKED, QueriedStores
 from memtui.library.semantic import EmbeddingResult, SemanticSearch
 from memtui.library.snapshot import Snapshot, StoreState, find_reworded
 from memtui.library.store_names import StoreNames

@@ -18,7 +18,7 @@ from memtui.library.finding import SearchResult
 from memtui.library.former_versions import concerns, read_steps
 from memtui.library.library import Library
 from memtui.library.past_library import library_at
-from memtui.library.queried_stores import QueriedResult
+from memtui.library.queried_result import QueriedResult
 from memtui.library.snapshot import Snapshot
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
 from memtui.errors import Conflict, RefError, Refused
 from memtui.model import CURRENT, Memory
-from memtui.stores import listed_texts, plans
+from memtui.stores import listed_acts, plans
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder, records, rules
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
@@ -302,7 +302,7 @@ def _not_on(act: Act, memory: Memory) -> str:
 
 def _edit(change: Change, memory: Memory, context: records.ClaudeContext) -> Plan:
     if is_item(memory):
-        return listed_texts.plan_edit(change, memory, context, ITEM_EDITABLE)
+        return listed_acts.plan_edit(change, memory, context, ITEM_EDITABLE)
     changed = changed_values(change, memory, EDITABLE)
     before = page = open_document(memory, context)
     if "content" in changed:
@@ -352,7 +352,7 @@ def _edit_line(memory: Memory, value: object, context: records.ClaudeContext) ->
 
 def _delete(change: Change, memory: Memory, context: records.ClaudeContext) -> Plan:
     if is_item(memory):
-        return listed_texts.plan_delete(change, memory, context)
+        return listed_acts.plan_delete(change, memory, context)
     edits = deletion_edits(open_document(memory, context), context)
     others = list(context.view.memories(context.label))
     lines: list[ListedText] = []

@@ -21,7 +21,7 @@ from memtui.changes import TEXTS, Act, Change, Edit, Outcome, Plan, text_edit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.reading import decode, file_stamp, read_bytes
 from memtui.model import FILE_TIME, FILE_TIME_KEY, PROJECT_PATH, Memory, Place
-from memtui.stores import listed_texts
+from memtui.stores import listed_acts, listed_texts
 from memtui.stores.base import LoadedText, Reading, ReadTime, StoreView, Unreadable
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.gemini import (
@@ -37,14 +37,8 @@ from memtui.stores.gemini import (
     target_of,
 )
 from memtui.stores.importing import CONVERTED
-from memtui.stores.listed_texts import (
-    ListContext,
-    ListedText,
-    ListFile,
-    convert_with_entity,
-    list_acts,
-    text_key,
-)
+from memtui.stores.listed_acts import convert_with_entity, list_acts
+from memtui.stores.listed_texts import ListContext, ListedText, ListFile, text_key
 from memtui.stores.markdown.items import SECTION, MarkdownList, MarkdownListStore, parse_items
 from memtui.stores.plans import SIDECAR_ACTS, plan_one
 from memtui.stores.scanning import planned_text, time_of_change
@@ -273,7 +267,7 @@ def _decline(change: Change, memory: Memory, context: ListContext) -> Plan:
 
 def _restore(change: Change, memory: Memory, context: ListContext) -> Plan:
     if not _is_proposal(memory):
-        return listed_texts.plan_restore(change, memory, context)
+        return listed_acts.plan_restore(change, memory, context)
     edits: tuple[Edit, ...] = (text_edit(memory.origin.file, None, memory.content),)
     return plan_one(change, memory, edits + context.sidecar_entry(memory).set(kept=None))
 

@@ -20,7 +20,7 @@ from memtui.files.frontmatter import BadYaml, read_yaml
 from memtui.files.reading import file_stamp
 from memtui.files.text_items import DELIMITER, entries_in, entry_spans, insert_entry, remove_entry
 from memtui.model import Memory
-from memtui.stores import listed_texts
+from memtui.stores import listed_acts, listed_texts
 from memtui.stores.base import LoadedBlock, LoadedText, ReadTime, StoreView, Unreadable
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.hermes import CONFIG, MEMORY, NAMES, USER, memory_folder
@@ -98,7 +98,7 @@ class HermesStore(listed_texts.ListStore):
 
     format = "hermes"
     has_no_times = True
-    acts = listed_texts.list_acts({Act.RETYPE: "an entry has no type"})
+    acts = listed_acts.list_acts({Act.RETYPE: "an entry has no type"})
     reads = ReadTime.NEXT_SESSION  # a running session holds a frozen copy
     rescans = True  # the limits are part of the stamp
     syntax = EntryFile
@@ -151,7 +151,7 @@ def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to an entry, which begins with its entity, as one file holds them all."""
     is_of_user = memory.type.lower() in _OF_USER or memory.entity in _OF_USER
     entity = "user" if is_of_user else "memory"
-    return listed_texts.convert_with_entity(memory, entity, HermesStore.files)
+    return listed_acts.convert_with_entity(memory, entity, HermesStore.files)
 
 
 SUPPORT = FormatSupport(

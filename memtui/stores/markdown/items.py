@@ -36,15 +36,8 @@ from memtui.stores.base import (
 )
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import CONVERTED, extra_in
-from memtui.stores.listed_texts import (
-    ListContext,
-    ListedText,
-    ListFile,
-    ListStore,
-    convert_to_text,
-    plan_edit,
-    plan_listed_import,
-)
+from memtui.stores.listed_acts import convert_to_text, plan_edit, plan_listed_import
+from memtui.stores.listed_texts import ListContext, ListedText, ListFile, ListStore
 from memtui.stores.markdown.document_store import edit_document, imported_file, plan_file_import
 from memtui.stores.markdown.documents import (
     document_fields,

@@ -20,7 +20,7 @@ from memtui.errors import Conflict, Refused
 from memtui.files.json.editing import put_member, splice
 from memtui.files.json.graph import ENTITY, RELATION, Graph, GraphRecord, parse_graph
 from memtui.model import Link, Memory, Place
-from memtui.stores import listed_texts, plans
+from memtui.stores import listed_acts, listed_texts, plans
 from memtui.stores.base import ReadTime, Unreadable
 from memtui.stores.file_store import explain_read_only
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
@@ -136,8 +136,8 @@ def _edit(change: Change, memory: Memory, context: ListContext) -> Plan:
     fields = dict(change.fields)
     new_type = fields.pop("type", memory.type)
     if new_type == memory.type:
-        return listed_texts.plan_edit(replace(change, fields=fields), memory, context)
-    if changed_values(replace(change, fields=fields), memory, listed_texts.EDITABLE):
+        return listed_acts.plan_edit(replace(change, fields=fields), memory, context)
+    if changed_values(replace(change, fields=fields), memory, listed_acts.EDITABLE):
         raise Refused("the type is changed by itself, for the whole entity", where=memory.ref)
     type = word_of(change, "type", "")
     if not type:
@@ -154,7 +154,7 @@ def _edit(change: Change, memory: Memory, context: ListContext) -> Plan:
 
 def _delete(change: Change, memory: Memory, context: ListContext) -> Plan:
     if memory.id != note_id(memory.entity):
-        return listed_texts.plan_delete(change, memory, context)
+        return listed_acts.plan_delete(change, memory, context)
     file = _graph(memory, context)
     removed = [each for each in file.graph.entities if each.name == memory.entity]
     ends = ("from", "to")
@@ -195,7 +195,7 @@ def _link(change: Change, memory: Memory, context: ListContext) -> Plan | None:
 def _plan_import(change: Change, context: ListContext) -> Plan:
     if change.fields.get("kind") == "note" and "only_in_relations" in extra_in(change):
         return plans.plan_duplicate(change, "an entity without observations")
-    plan = listed_texts.plan_listed_import(change, context)
+    plan = listed_acts.plan_listed_import(change, context)
     file = context.open_list(SHARD)
     assert isinstance(file, GraphFile)
     known = file.entity(str(change.fields.get("entity") or "").strip())
@@ -209,7 +209,7 @@ def _plan_import(change: Change, context: ListContext) -> Plan:
 
 def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to an observation of its entity, or of its store if it has none."""
-    return listed_texts.convert_to_text(memory, memory.entity or memory.store, type=memory.type)
+    return listed_acts.convert_to_text(memory, memory.entity or memory.store, type=memory.type)
 
 
 class McpMemoryStore(listed_texts.ListStore):
@@ -217,7 +217,7 @@ class McpMemoryStore(listed_texts.ListStore):
 
     format = "mcp-memory"
     has_no_times = True
-    acts = listed_texts.list_acts(
+    acts = listed_acts.list_acts(
         {},
         {
             Act.EDIT: _edit,
@@ -226,7 +226,7 @@ class McpMemoryStore(listed_texts.ListStore):
             Act.LINK: _link,
             Act.UNLINK: _link,
         },
-        editable=listed_texts.EDITABLE | {"type"},
+        editable=listed_acts.EDITABLE | {"type"},
         add_imported=_plan_import,
         shard_of=lambda _: SHARD,
         not_on=_not_on,

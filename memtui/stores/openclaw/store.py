@@ -18,7 +18,7 @@ from typing import Any
 from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores import listed_texts, openclaw
+from memtui.stores import listed_acts, openclaw
 from memtui.stores.base import LoadedText, LoadLimit, ReadTime, StoreView, Unreadable
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile
@@ -72,7 +72,7 @@ class OpenClawStore(MarkdownListStore):
     format = "openclaw"
     documents = NOTES
     of_documents = {"type": "bootstrap", "entity": "bootstrap", "importance": "high"}
-    acts = listed_texts.list_acts(
+    acts = listed_acts.list_acts(
         {Act.RETYPE: "an item has no type"},
         {Act.EDIT: plan_any_edit},
         add_imported=plan_any_import,

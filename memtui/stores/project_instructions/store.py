@@ -19,7 +19,7 @@ from typing import Any
 from memtui.changes import Act, Change, Plan
 from memtui.errors import Refused
 from memtui.model import CURRENT, READ_BY, SCOPE, Memory
-from memtui.stores import listed_texts
+from memtui.stores import listed_acts
 from memtui.stores.base import LoadedText, LoadLimit, ReadTime, StoreView, Unreadable
 from memtui.stores.claude_code.rules import follow_imports, imports_in
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
@@ -93,7 +93,7 @@ def _merge(change: Change, memory: Memory, context: ListContext) -> Plan:
         raise Refused(
             "the rules are in files that different programs read", where=memory.ref, do=do
         )
-    return listed_texts.plan_merging(change, memory, context)
+    return listed_acts.plan_merging(change, memory, context)
 
 
 class InstructionStore(MarkdownListStore):
@@ -102,7 +102,7 @@ class InstructionStore(MarkdownListStore):
     format = "project-instructions"
     syntax = InstructionFile
     rescans = True  # a file may have come, or another store that reads it
-    acts = listed_texts.list_acts({Act.RETYPE: "a rule has no type"}, {Act.MERGE: _merge})
+    acts = listed_acts.list_acts({Act.RETYPE: "a rule has no type"}, {Act.MERGE: _merge})
 
     def __init__(self, root: Path, label: str, **more: Any) -> None:
         super().__init__(root, label, **more)

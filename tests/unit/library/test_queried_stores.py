@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from memtui.library import Library, SearchResult
-from memtui.library.queried_stores import FIRST_SLOT, QueriedResult
+from memtui.library.queried_result import FIRST_SLOT, QueriedResult
 from memtui.library.result_window import KEPT, NOT_HERE, PAGE, ResultWindow
 from memtui.model import IMPORTANCES, Memory, Place
 from memtui.query import Query, Sort, parse_query

@@ -21,14 +21,8 @@ from memtui.errors import Refused, UnreadableFile
 from memtui.model import Memory
 from memtui.stores.base import Unreadable
 from memtui.stores.format import ConvertedMemory, Format, FormatSupport, TransferSupport
-from memtui.stores.listed_texts import (
-    ListContext,
-    ListedText,
-    ListFile,
-    ListStore,
-    convert_to_text,
-    list_acts,
-)
+from memtui.stores.listed_acts import convert_to_text, list_acts
+from memtui.stores.listed_texts import ListContext, ListedText, ListFile, ListStore
 
 FILE = "keepsakes.txt"
 _ESCAPED = re.compile(r"\\(.)")
