@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,9 +13,10 @@ from textual.widgets import Input
 
 from memtui.config import Settings
 from memtui.context import draft_pack, find_recipe, read_settings
+from memtui.errors import MemtuiError
 from memtui.progress import Cancelled
 from memtui.tui.context_packs import build_requested
-from memtui.tui.dialogs.context import PackScreen
+from memtui.tui.dialogs.context import CHECK_SECONDS, PackScreen
 from memtui.tui.widgets.pack_view import PackList
 
 from .sample_stage import changing
@@ -183,6 +185,25 @@ async def test_a_pack_is_built_again_once_changed_rows_can_be_found(tmp_path: Pa
         library.index()
         await on.sees("green tea in the morning")
         assert f"before the change {built.pack.tokens} tokens" in on.text()
+
+
+async def test_what_was_stopped_is_built_again_only_when_it_is_asked_for(tmp_path: Path) -> None:
+    async with pack_of(tmp_path, "tea in the morning") as on:
+        screen, library = screen_of(on), on.browse.worker.library
+        assert library is not None
+        await on.press("]")
+        built = screen.built
+        assert built is not None
+        screen._failed(MemtuiError("stopped; nothing was built"))
+        (tmp_path / "store/memory/entities/shop-api/items.json").unlink()
+        library.refresh()
+        assert library.searched.revision > built.revision
+        await asyncio.sleep(2 * CHECK_SECONDS)
+        await on.settle()
+        assert screen.built is built
+        await on.press("/")
+        await on.type("bob")
+        await on.until(lambda: screen.built is not built, "it is built")
 
 
 @pytest.mark.slow

@@ -169,7 +169,8 @@ class PackScreen(FittingDialog[str]):
         self._say()
 
     def _rebuild_if_stale(self) -> None:
-        if self.built is not None and not self.working and self._host.is_stale(self.built):
+        is_left = self.working or self._error  # what failed or was stopped waits for the person
+        if self.built is not None and not is_left and self._host.is_stale(self.built):
             self.build()
 
     def _done(self, built: BuiltPack) -> None:
