@@ -26,7 +26,7 @@ QUIET = 0.12
 PATIENCE = 90.0
 KEYS = {
     "enter": "\r",
-    "escape": "\x1b",
+    "escape": "\x1b[27u",  # a bare one with a key in the same read is alt and that key
     "down": "\x1b[B",
     "up": "\x1b[A",
     "pgdn": "\x1b[6~",

@@ -23,8 +23,6 @@ MANY = count(4_400, 33_000)
 EVERY = 1_100
 """One fact in so many is about the lighthouse."""
 TYPED = "zqmarlin lantern"
-ESCAPE = "\x1b[27u"
-"""A bare one with a key in the same read is alt and that key."""
 
 
 def texts() -> list[str]:
@@ -85,7 +83,8 @@ def test_each_letter_brings_its_results(tmp_path: Path, figures: Callable[[str],
             # From the second letter on only the lighthouse has it, and newest comes first.
             wanted += [newest] if end > 1 else []
             times.append(app.press_for(typed[-1], *wanted))
-        app.press(ESCAPE + ESCAPE)
+        app.press("escape")
+        app.press("escape")
         app.leave("q")
     finally:
         app.end()
