@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -583,11 +584,22 @@ async def refreshed(on: Stage) -> None:
     await on.until(lambda: library.snapshot is not before, "the change is seen", is_working=True)
 
 
+class Held(set[subprocess.Popen[bytes]]):
+    """Child processes that stop as they begin: none ends before the test has looked at it."""
+
+    def add(self, child: subprocess.Popen[bytes]) -> None:
+        child.send_signal(signal.SIGSTOP)
+        super().add(child)
+
+
 async def scanner(on: Stage) -> int:
-    """The process that scans, once it is asked to."""
-    on._strike("f5")
-    await on.until(lambda: child_processes._running, "a process scans", is_working=True)
-    return next(iter(child_processes._running)).pid
+    """The process of a scan that is asked for, stopped as it begins."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(child_processes, "_running", held := Held())
+        on._strike("f5")
+        await on.until(lambda: held, "a process scans", is_working=True)
+    child_processes._running.update(held)
+    return next(iter(held)).pid
 
 
 @pytest.mark.slow
@@ -601,6 +613,8 @@ async def test_a_change_during_a_scan_is_found_by_the_next(aside: Stage, root: P
     process = await scanner(aside)
     items.write_text(json.dumps([*before, fact(9, before[3]["content"] + " today", "2026-11-01")]))
     await refreshed(aside)
+    os.kill(process, signal.SIGCONT)
+    await review(aside)
     aside._strike("f5")
     await review(aside)
     with pytest.raises(ProcessLookupError):
