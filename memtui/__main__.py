@@ -1,6 +1,7 @@
 """Where memtui starts: a terminal gets the screen, anything else plain text.
 
-The version is answered before anything is imported, so that it costs no more than Python itself.
+The version is answered before anything is imported, so that it costs no more than Python itself,
+and `memtui status` before anything that opens stores.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ def main() -> int:
         return 0
     gc.set_threshold(*GARBAGE)
     _prepare_output()
+    if arguments[:1] == ["status"] and (code := _answer_status(arguments[1:])) is not None:
+        return code
     from memtui.cli.main import run
 
     code = run(arguments)
@@ -34,6 +37,16 @@ def main() -> int:
         leave(code)  # Python's own end takes 10 ms
     gc.freeze()  # what Python collects while it closes databases would be looked for everywhere
     return code
+
+
+def _answer_status(arguments: list[str]) -> int | None:
+    """The exit code of `memtui status` where it was answered from what is kept; else None."""
+    from memtui.cli import status_cache
+
+    try:
+        return status_cache.answer(arguments)
+    except (OSError, ValueError):
+        return None
 
 
 def _prepare_output() -> None:

@@ -43,6 +43,18 @@ class Change(Struct, frozen=True):
     is the whole text of its file, for a format where a memory is a file."""
     force: bool = False
     """Proceed where a rule of the store would refuse; never where data would be damaged."""
+    new_id: str = ""
+    """The id that an earlier plan of the same change gave the new memory; empty: any."""
+
+
+def texts_of(change: Change) -> Iterator[str]:
+    """The texts among the values of a change, and in its lists."""
+    waiting = [*change.fields.values()]
+    for value in waiting:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list | tuple):
+            waiting += value
 
 
 class Kind(StrEnum):
@@ -72,8 +84,7 @@ class Kind(StrEnum):
     """A row of a SQLite table. Key: the table, and a pair of name and value for each column that
     identifies the row."""
     FOLDER = "folder"
-    """A whole folder, made or removed in one step. Key: `("existed",)` if it existed before and was
-    empty, so that it is filled or emptied."""
+    """A whole folder that a memtui of before restored. It is read from journals, never made."""
 
 
 JSON_PARTS = frozenset({Kind.RECORD, Kind.VALUE, Kind.COUNTER})
@@ -89,7 +100,7 @@ class Edit(Struct, frozen=True):
     A JSON value or a text is raw text, as `bytes.decode("utf-8", "surrogateescape")` gives it, so
     that every byte survives. Of a sidecar entry and of a row it is a mapping; a row's columns must
     have the values of `before`. Of a folder it maps `files` to name -> (text, nanoseconds or None)
-    and `databases` to name -> (format, rows), see `memtui.stores.format.DatabaseSupport`.
+    and `databases` to name -> (format, rows).
     """
 
     kind: Kind
@@ -167,16 +178,6 @@ def row_edit(
     after: Mapping[str, Any] | None,
 ) -> Edit:
     return Edit(Kind.ROW, path, (table, *sorted(key.items())), before, after)
-
-
-def folder_edit(
-    path: str,
-    before: Mapping[str, Any] | None,
-    after: Mapping[str, Any] | None,
-    *,
-    existed: bool = False,
-) -> Edit:
-    return Edit(Kind.FOLDER, path, ("existed",) if existed else (), before, after)
 
 
 class Effect(Struct, frozen=True):
@@ -320,12 +321,17 @@ def diff_lines(diffs: Iterable[FileDiff]) -> Iterator[str]:
         yield from map(visible, unified_diff(before, after, old, new, lineterm=""))
 
 
+_JSON_LINES = re.compile(r"\.jsonl( |$)")
+"""A file of JSON lines, or a record of one."""
+
+
 def _by_members(diff: FileDiff) -> FileDiff:
     """A diff of JSON lines as one of the records that change, a line for each of their members.
 
     A record of an issue tracker may be pages long; as one line, what changes in it is not seen.
     """
-    if not diff.path.endswith(".jsonl") or "/.memtui/" in diff.path or diff.before == diff.after:
+    is_of_lines = _JSON_LINES.search(diff.path) and "/.memtui/" not in diff.path
+    if not is_of_lines or diff.before == diff.after:
         return diff
     sides = [None if text is None else text.split("\n") for text in (diff.before, diff.after)]
     same = set(sides[0] or ()) & set(sides[1] or ())
@@ -422,17 +428,25 @@ def describe_entry(entry: Mapping[str, Any], name: Callable[[str], str] = str) -
                 ended = f" until {each['valid_to']}" if each.get("valid_to") else ""
                 yield f"{each.get('relation')} {name(str(each['target']))}{ended}"
             elif key == "kept":
-                yield "is kept as it was"
+                yield "its whole text is kept, to restore it"
             else:
                 words = _ENTRY_WORDS.get(key, f"{key}: {{}}")
+                each = _RATINGS.get(each, each) if key == "rating" else each
                 yield words.format(name(str(each)) if key in _OF_OTHERS else each)
 
 
 _OF_OTHERS = ("supersedes", "superseded_by")
+_RATINGS = {
+    5: "high (rated 5 of 5)",
+    4: "high (rated 4 of 5)",
+    3: "medium (rated 3 of 5)",
+    2: "low (rated 2 of 5)",
+    1: "low (rated 1 of 5)",
+}
 _ENTRY_WORDS = {
     "pinned": "is pinned",
     "tags": "is tagged {}",
-    "rating": "is rated {}",
+    "rating": "has the importance {}",
     "reviewed": "was reviewed at {}",
     "supersedes": "supersedes {}",
     "superseded_by": "is superseded by {}",

@@ -25,6 +25,8 @@ from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, sil
 
 SILENCE_LIMIT = 120.0
 """Seconds without a line of output after which a worker is considered hung."""
+ENDING_LIMIT = 5.0
+"""Seconds that a worker has to end once it has closed its output."""
 NICENESS = 10
 """nice(2) value of workers, so that the screen and the agents get the processor first."""
 _POLL_SECONDS = 0.2
@@ -70,15 +72,13 @@ def run_worker(
     """
     # -P: a module in the current folder, which may be a stranger's, is never imported.
     command = [sys.executable, "-P", "-m", module, *arguments]
-    home = str(Path(memtui.__file__).parents[1])
-    path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
     try:
         child = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path},
+            env=_environment(),
             start_new_session=True,
         )
     except OSError as error:
@@ -98,6 +98,28 @@ def run_worker(
             child.stdout.close()
 
 
+def start_detached(arguments: Sequence[str]) -> None:
+    """Start memtui with these arguments, without input or output; nobody waits for its end."""
+    command = [sys.executable, "-P", "-m", "memtui", *arguments]
+    nothing = subprocess.DEVNULL
+    with contextlib.suppress(OSError):
+        subprocess.Popen(
+            command,
+            stdin=nothing,
+            stdout=nothing,
+            stderr=nothing,
+            env=_environment(),
+            start_new_session=True,
+        )
+
+
+def _environment() -> dict[str, str]:
+    """The environment in which a child imports this memtui."""
+    home = str(Path(memtui.__file__).parents[1])
+    path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": path}
+
+
 def _follow(
     child: subprocess.Popen[bytes], module: str, report: Report, cancelled: IsCancelled
 ) -> dict[str, Any]:
@@ -109,7 +131,15 @@ def _follow(
         if message["what"] == "failed":
             raise WorkerError(str(message["why"]), where=module)
         report(Progress(message["what"], int(message["done"]), int(message["total"])))
-    raise WorkerError(f"the process ended early, status {child.wait()}", where=module)
+    raise WorkerError(f"the process ended early, status {_status(child)}", where=module)
+
+
+def _status(child: subprocess.Popen[bytes]) -> int:
+    """The exit status of a child that has closed its output; one that does not end is killed."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return child.wait(ENDING_LIMIT)
+    child.kill()
+    return child.wait()
 
 
 def _lines(

@@ -68,6 +68,10 @@ class Refused(StoreError):
     """The store or its format cannot do what was asked, and why."""
 
 
+class AmbiguousPlace(Refused):
+    """Several projects of a store could take a memory, and none was named."""
+
+
 class NotConnected(StoreError):
     """The server of a store cannot be reached at present; what was shown stays readable."""
 

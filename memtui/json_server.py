@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import json
 import os
+import time
 import urllib.error
 import urllib.request
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
@@ -19,6 +20,7 @@ from memtui.errors import ConfigError, MemtuiError
 from memtui.text import visible
 
 MAX_RESPONSE_BYTES = 64 << 20
+PIECE_BYTES = 1 << 16
 _SHOWN_OF_ERROR = 300
 """Bytes of an error's answer that are shown."""
 
@@ -78,7 +80,7 @@ class JsonServer:
         request = urllib.request.Request(where, body, self._headers(where), method="POST")
         try:
             with self._opener.open(request, timeout=self._time_limit) as answer:
-                read = answer.read(MAX_RESPONSE_BYTES + 1)
+                read = self._read(answer, time.monotonic() + self._time_limit)
         except urllib.error.HTTPError as error:
             with error:
                 why = visible(error.read(_SHOWN_OF_ERROR).decode("utf-8", "replace")).strip()
@@ -96,6 +98,16 @@ class JsonServer:
             return json.loads(read)
         except (ValueError, RecursionError):
             raise self.bad_answer("an answer that is not JSON", path) from None
+
+    def _read(self, answer: HTTPResponse, deadline: float) -> bytes:
+        """The body of an answer, or its beginning where it is too long. The time limit of the
+        connection is for each piece only, and a server may send byte by byte. Raises OSError."""
+        found = bytearray()
+        while len(found) <= MAX_RESPONSE_BYTES and (piece := answer.read1(PIECE_BYTES)):
+            found += piece
+            if time.monotonic() > deadline:
+                raise TimeoutError("it took too long")
+        return bytes(found)
 
     def bad_answer(self, what: str, path: str) -> MemtuiError:
         """The error for an answer that is not as the protocol says."""

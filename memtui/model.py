@@ -14,6 +14,10 @@ from msgspec import Struct, convert, field
 KINDS = ("fact", "event", "episode", "schema", "observation", "document", "note")
 IMPORTANCES = ("high", "medium", "low")
 STATUSES = ("active", "proposed", "superseded", "retired", "deleted")
+FRONTMATTER_FAULT = "frontmatter_fault"
+"""Key of `Memory.extra`: what is wrong with the YAML at the head of its file, with its line."""
+LOCAL_TIMES = "times_without_zone"
+"""Key of `Memory.extra`: the fields with a time that names no zone, which is taken as local."""
 FILE_TIME_KEY = "updated_from"
 """Key of `extra`: `updated` is not the memory's own time; one of the two that follow."""
 FILE_TIME = "file time"
@@ -31,6 +35,8 @@ CURRENT = frozenset({"active", "proposed"})
 ENDED = tuple(status for status in STATUSES if status not in CURRENT)
 """Those of memories that are no longer current."""
 
+PENDING_KEY = "pending"
+"""Key of `Memory.extra`: what its program is asked for and has not done yet."""
 ENDED_LINKS = "ended_links"
 """`Memory.extra` key that lists links the user has ended, as JSON objects."""
 PROJECT_PATH = "project_path"
@@ -122,6 +128,15 @@ class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
         return self.type or self.kind
 
     @property
+    def shown_status(self) -> str:
+        """The status in words; of a memory that its program is only asked to change, what it is
+        asked for: `being replaced`."""
+        asked = self.extra.get(PENDING_KEY)
+        if self.status in CURRENT or not isinstance(asked, str) or not asked.startswith("being "):
+            return self.status
+        return asked.partition(",")[0]
+
+    @property
     def headline(self) -> str:
         """The title, or the first line of the content that is not blank, without the marks of
         Markdown."""
@@ -200,7 +215,7 @@ class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
                 return f"the {known}"
             if self.when.time() == datetime.min.time():
                 return "the day that it names"
-        return "its own time"
+        return f"its own time{', local as it names no zone' * (LOCAL_TIMES in self.extra)}"
 
 
 _MARKED = re.compile(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +19,9 @@ APP = "memtui-agent"
 CONFIG_VARIABLE = "MEMTUI_CONFIG"
 """Folder of `config.toml` and `themes/`; or the path of another `.toml` file."""
 STATE_VARIABLE = "MEMTUI_STATE"
-"""Folder of the journal and the session."""
+"""Folder of the journal, the session, and the texts that were taken out of stores."""
+DATA_VARIABLE = "MEMTUI_DATA"
+"""Folder of what a person noted about the memories of stores that are single files."""
 CACHE_VARIABLE = "MEMTUI_CACHE"
 """Folder of the index; always safe to delete."""
 SERVED_VARIABLE = "MEMTUI_SERVED"
@@ -62,6 +65,16 @@ def state_folder() -> Path:
     from platformdirs import user_state_path
 
     return user_state_path(APP, appauthor=False)
+
+
+def data_folder() -> Path:
+    """Return the folder of the sidecars of stores that are single files."""
+    folder = _from_environment(DATA_VARIABLE)
+    if folder is not None:
+        return folder
+    from platformdirs import user_data_path
+
+    return user_data_path(APP, appauthor=False)
 
 
 def cache_folder() -> Path:
@@ -112,7 +125,8 @@ MAX_FILE_BYTES = 4_000_000
 def read_private(path: Path) -> dict[str, Any]:
     """Read the JSON object in one of memtui's own small files; empty if there is none."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
+        status = path.stat()
+        if status.st_size > MAX_FILE_BYTES or not stat.S_ISREG(status.st_mode):
             return {}
         value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -219,6 +233,16 @@ def is_address(name: str) -> bool:
 def real_root(root: str | Path) -> str:
     """The root of a store without links, the same in every working directory."""
     return str(root) if is_address(str(root)) else os.path.realpath(root)
+
+
+def link_target(root: str | Path) -> str:
+    """Where the files of a store lie whose folder is a link, or lies below one; empty if it does
+    not. A link to the home folder itself is none of the store."""
+    named, real = os.path.abspath(root), real_root(root)
+    home = os.path.expanduser("~")
+    if is_address(str(root)) or real == os.path.realpath(home) + named.removeprefix(home):
+        return ""
+    return "" if real == named else real
 
 
 def is_place(name: str) -> bool:

@@ -10,10 +10,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.util import cache_from_source
+from itertools import count as count_from
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     time.tzset()
     for name in ("NO_COLOR", "FORCE_COLOR"):
         os.environ.pop(name, None)
+    os.environ |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
     settings.register_profile(
         "memtui",
         max_examples=count(30, 400),
@@ -45,6 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     )
     settings.load_profile("memtui")
+    if config.getoption("--long"):
+        os.environ["PYTEST_TIMEOUT"] = "0"  # a long run takes as long as it takes
     given: dict[str, str] | None = getattr(config, "workerinput", None)
     if given is None:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -164,20 +168,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.enable()
 
 
-LONGEST = float(os.environ.get("MEMTUI_LONGEST_TEST", 300))
-"""Seconds for a test; the slowest takes 35 where ten others share the two cores. What waits for a
-terminal gives up by itself before, and says what it has waited for."""
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Let a test that never ends fail; a long run takes as long as it takes."""
-    from memtui.testing.fixtures import time_limit  # by now it is compiled
-
-    with time_limit(0 if item.config.getoption("--long") else LONGEST):
-        return (yield)
-
-
 MANY_FILES = 200
 """Files opened since the last look; select(2), by which tests read a terminal, knows no number
 above 1,023. Of each journal one stays open until the process ends."""
@@ -192,9 +182,33 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
         stash[OPEN_FILES] = len(os.listdir("/dev/fd"))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What memtui keeps of stores, in its state and data folders, lies in a folder of the module.
+
+    The folder is not made before something is written there.
+    """
+    place = tmp_path_factory.getbasetemp() / f"own-{next(_NUMBERS)}"
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("state", "data"):
+            patch.setenv(f"MEMTUI_{name.upper()}", str(place / name))
+        yield
+
+
+_NUMBERS = count_from(1)
+
+
+@pytest.fixture(autouse=True)
+def no_store_of_another_test(own_state: None) -> None:
+    """The stores of other tests of the module, which are gone by now and hold the same samples, are
+    not taken for stores that were moved."""
+    place = os.environ["MEMTUI_STATE"]
+    Path(place, "kept", "places.json").unlink(missing_ok=True)
+
+
 @pytest.fixture
 def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings, state and cache of memtui are in the test's folder."""
+    """Settings, state, data and cache of memtui are in the test's folder."""
     for name, folder in own_folders(tmp_path).items():
         monkeypatch.setenv(name, folder)
 

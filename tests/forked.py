@@ -117,7 +117,7 @@ def _serve(listening: socket.socket) -> None:
         transfer_commands,
     )
     from memtui.library import Library  # noqa: F401
-    from memtui.search import matching, whoosh_index  # noqa: F401
+    from memtui.search import matching  # noqa: F401
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
     while True:

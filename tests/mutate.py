@@ -390,7 +390,7 @@ def _contexts(data: Path, copy: Path) -> Mapping[str, Mapping[str, list[int]]]:
 
 
 def _environment(copy: Path) -> dict[str, str]:
-    own = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copy), "MEMTUI_LONGEST_TEST": "100"}
+    own = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copy), "PYTEST_TIMEOUT": "100"}
     return {**os.environ, **own}
 
 

@@ -25,12 +25,12 @@ from pathlib import Path
 from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document
 from memtui.bundle.bundle_writer import pack_stores
-from memtui.bundle.restoring import plan_restore
+from memtui.bundle.restoring import plan_restore, restore
 from memtui.changes import Act, Edit, Kind, StoreEdits, text_edit, value_edit
 from memtui.errors import MemtuiError
 from memtui.files import save_hooks
 from memtui.files.save_transaction import commit
-from memtui.files.sidecar_lines import read_entries
+from memtui.files.sidecar_lines import read_entries, sidecar_files
 from memtui.journal import Journal
 from memtui.library import Library
 from memtui.testing.acting import first_plan
@@ -64,19 +64,40 @@ def _recorded(top: Path) -> list[str]:
     return [known.name for known in FORMATS if (top / "stores" / known.name).exists()]
 
 
+def _former_names(stores: Path) -> dict[str, str]:
+    """Name of a file in memtui's own folders -> the sidecar in which version 1 had its entries."""
+    found = {}
+    for place in (stores, *stores.rglob("*")):
+        files = sidecar_files(place)
+        former = str((files.former or files.asked).relative_to(stores))
+        found |= {path.name: former for path in (files.kept, files.asked)}
+    return found
+
+
 def state_of(top: Path) -> dict[str, str]:
     """Each file of the stores with a digest of what it holds.
 
-    Of a line of the sidecar the time does not count, of a database what moves on by itself.
+    Of a line of the sidecar the time does not count, of a database what moves on by itself. What
+    lies in memtui's own folders counts to the sidecar, where a memtui of before had it.
     """
     found = {}
+    noted: dict[str, dict[str, dict[str, object] | None]] = {}
+    former = _former_names(top / "stores")
     for name, data in contents(top / "stores", beside=True).items():
         if name.endswith(("-wal", "-shm")):
             continue
+        if name.endswith(".jsonl") and ".memtui/" in name:
+            if name.startswith(".memtui/"):
+                name = former[name.rpartition("/")[2]]
+            known = noted.setdefault(name, {})
+            for id, entry in read_entries(data.decode()).items():
+                known[id] = (known.get(id) or {}) | (entry or {}) or None
+            continue
         if name.endswith(".db"):
             data = _rows(top / "stores" / name)
-        elif "/.memtui/" in name and name.endswith(".jsonl"):
-            data = json.dumps(read_entries(data.decode()), sort_keys=True).encode()
+        found[name] = hashlib.sha256(data).hexdigest()[:16]
+    for name, entries in noted.items():
+        data = json.dumps(entries, sort_keys=True).encode()
         found[name] = hashlib.sha256(data).hexdigest()[:16]
     return found
 
@@ -136,7 +157,7 @@ def _restore(top: Path) -> None:
         packed = pack_stores(library, None).archive
         bundle = top / "bundle.zip"
         bundle.write_bytes(b"".join(archive.encode_archive(packed)))
-        library.restore(plan_restore(read_document(bundle), top / "stores" / "restored"))
+        restore(plan_restore(read_document(bundle), top / "stores" / "restored"))
     bundle.unlink()
 
 

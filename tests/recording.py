@@ -43,7 +43,6 @@ class Step(NamedTuple):
 
 ESCAPE, ENTER, SAVE = "\x1b[27u", "\r", "\x13"
 SCRIPT = (
-    Step(ESCAPE, "305", 2.0),
     Step("/", "words", 0.6),
     Step("finance contact", "Ruth Amsel", 1.4, is_typed=True),
     Step(ENTER, "written here", 2.6),
@@ -71,7 +70,7 @@ class Frame(NamedTuple):
 def record(home: Path) -> Iterator[Frame]:
     """Run the script; yield a frame after each key."""
     with start(["demo"], home, size=(COLUMNS, ROWS)) as terminal:
-        terminal.wait_for("4 to review")
+        terminal.wait_for("planted text")
         _settle(terminal)
         now, seen = 0.0, 0
         frame, seen = _frame(terminal, now, seen)

@@ -26,14 +26,10 @@ from memtui.stores import registry
 from memtui.tui.app import Launch, MemtuiApp
 from tests.tui.stage import Stage
 
-THEMES = ("dusk", "paper")
 SIZE = (120, 35)
 README_SIZE = (150, 42)
 NOW = datetime(2026, 11, 20, 16, tzinfo=UTC)
 """The moment at which the story of the sample data ends."""
-
-
-PULL_REQUESTS = 'store:agent-memory kind:fact "pull requests"'
 
 
 async def _search(on: Stage, words: str) -> None:
@@ -43,18 +39,13 @@ async def _search(on: Stage, words: str) -> None:
     await on.press("enter")
 
 
-async def _detail(on: Stage) -> None:
-    await _search(on, "two query layers")
-    await on.press("enter", "z")
-
-
 async def _searching(on: Stage) -> None:
     await on.press("/")
     await on.type("why drizzle type:decision")
 
 
-async def _filter(on: Stage) -> None:
-    await on.press("t")
+async def _look(_on: Stage) -> None:
+    """The screen as it starts."""
 
 
 async def _edit(on: Stage) -> None:
@@ -63,30 +54,17 @@ async def _edit(on: Stage) -> None:
     await on.type(", nor a message")
 
 
-async def _confirm(on: Stage) -> None:
-    await _search(on, PULL_REQUESTS)
-    await on.press("space", "j", "space", "d")
-
-
-async def _history(on: Stage) -> None:
-    await _search(on, 'status:all store:agent-memory "Drizzle again"')
-    await on.press("H")
-
-
 async def _why(on: Stage) -> None:
     await _search(on, "why drizzle")
     await on.press("w")
 
 
-async def _help(on: Stage) -> None:
-    await on.press("?")
-
-
-async def _log(on: Stage) -> None:
-    await _search(on, PULL_REQUESTS)
-    for key in ("p", "j", "p", "d", "enter", "u", "C"):
-        await on.press(key)
-        await _rest(on)
+async def _otherwise(on: Stage) -> None:
+    """Who says otherwise than Codex's memory of the port."""
+    await _search(on, "store:codex 8080")
+    scan = on.browse.editing.review
+    await on.until(lambda: scan.queue is not None and not scan.is_scanning, "the scan ends")
+    await on.press("%")
 
 
 async def _rest(on: Stage) -> None:
@@ -97,17 +75,14 @@ async def _rest(on: Stage) -> None:
         await asyncio.sleep(0.05)
 
 
-SCENES: dict[str, Callable[[Stage], Awaitable[None]]] = {
-    "detail": _detail,
-    "search": _searching,
-    "filter": _filter,
-    "edit": _edit,
-    "confirm": _confirm,
-    "history": _history,
-    "why": _why,
-    "help": _help,
-    "log": _log,
+SHOWN: dict[tuple[str, str], Callable[[Stage], Awaitable[None]]] = {
+    ("search", "dusk"): _searching,
+    ("edit", "dusk"): _edit,
+    ("why", "dusk"): _why,
+    ("otherwise", "dusk"): _otherwise,
+    ("browse", "paper"): _look,
 }
+"""Scene and theme of each picture that a page of the documentation shows."""
 
 
 @asynccontextmanager
@@ -140,10 +115,11 @@ async def _running(theme: str, size: tuple[int, int]) -> AsyncIterator[Stage]:
         shutil.rmtree(folder)
 
 
-async def _take(path: Path, theme: str, size: tuple[int, int], scene: str = "") -> None:
+async def _take(
+    path: Path, theme: str, size: tuple[int, int], prepare: Callable[[Stage], Awaitable[None]]
+) -> None:
     async with _running(theme, size) as on:
-        if scene:
-            await SCENES[scene](on)
+        await prepare(on)
         for text in on.app.screen.query("Input, TextArea").results(Input | TextArea):
             text.cursor_blink = False
         await _rest(on)
@@ -151,23 +127,18 @@ async def _take(path: Path, theme: str, size: tuple[int, int], scene: str = "") 
         print(path)
 
 
-async def take_all(folder: Path, scenes: list[str]) -> None:
+async def take_all(folder: Path) -> None:
     """Write FOLDER/screenshot.svg and FOLDER/screens/SCENE-THEME.svg."""
     (folder / "screens").mkdir(parents=True, exist_ok=True)
-    if not scenes:
-        await _take(folder / "screenshot.svg", THEMES[0], README_SIZE)
-    for theme in THEMES:
-        for scene in scenes or ["browse", *SCENES]:
-            path = folder / "screens" / f"{scene}-{theme}.svg"
-            await _take(path, theme, SIZE, scene if scene in SCENES else "")
+    await _take(folder / "screenshot.svg", "dusk", README_SIZE, _look)
+    for (scene, theme), prepare in SHOWN.items():
+        await _take(folder / "screens" / f"{scene}-{theme}.svg", theme, SIZE, prepare)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", nargs="?", default="docs", type=Path)
-    parser.add_argument("--scene", action="append", default=[], choices=["browse", *SCENES])
-    options = parser.parse_args()
-    asyncio.run(take_all(options.folder, options.scene))
+    asyncio.run(take_all(parser.parse_args().folder))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 python -m tests.walks read   one fact from disk to a row of the list
 python -m tests.walks edit   `e`, one letter, `ctrl+s`: to the bytes on disk
+python -m tests.walks write  the same edit without the screen: from `Library.plan` to the bytes
 
 It prints where the walk ends; the functions after it are what the program then does by itself:
 other panes, links, the review, backups.
@@ -18,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 import memtui
+from memtui.changes import Act, Change
 from memtui.library import Library
 from tests.tui.stage import PAUSE, fact, stage, write_store
 
@@ -74,11 +76,32 @@ async def walk(name: str, trace: Trace) -> int:
     return count
 
 
+def write(trace: Trace) -> int:
+    """Edit a fact without the screen; an edit before it has opened the journal."""
+    with tempfile.TemporaryDirectory(prefix="memtui-walk-") as folder:
+        root, state = write_store(Path(folder), FACTS), Path(folder) / "state"
+        library = Library.open([root], cache=None, state=state)
+        library.load()
+        fact = library.snapshot.rows[0]
+        for text in ("Alice prefers coffee in the morning", "Alice prefers milk in the morning"):
+            trace.entered.clear()
+            trace.is_on = True
+            change = Change(Act.EDIT, fact.store, fact.ref, {"content": text})
+            planned = library.plan([change])
+            between = len(trace.entered)
+            library.apply(planned)
+            trace.is_on = False
+            library.refresh()
+    print(f"planning: {between} functions")
+    return 1 + [*trace.entered].index(("files/atomic_replace.py", "exchange"))
+
+
 def main() -> None:
     trace = Trace()
     sys.setprofile(trace)
     threading.setprofile(trace)
-    count = asyncio.run(walk(sys.argv[1], trace))
+    is_write = sys.argv[1] == "write"
+    count = write(trace) if is_write else asyncio.run(walk(sys.argv[1], trace))
     sys.setprofile(None)
     for number, ((module, function), times) in enumerate(trace.entered.items()):
         if number == count:

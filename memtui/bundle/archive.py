@@ -1,24 +1,23 @@
-"""Write and read bundle files: zip files whose bytes are determined by their contents.
+"""Write and read bundle files: zip files with a manifest that names every entry.
 
-Entries are stored uncompressed, in the order of their names, with fixed dates and modes, so the
-same contents always give the same file. Reading takes the contents by their sizes in the manifest
-and compares the file with what writing them would give. Flipped bits, duplicate names, overlaps,
-links, wrong sizes, comments and trailing bytes all fail that comparison, and no zip library parses
-an untrusted file. (Nor does one write it: its bytes may change with the release of Python.)
-
-    manifest.json    {"memtui bundle": 1, "stores": [...], "entries": [{"name", "size", "sha256"}]}
+    manifest.json    {"memtui bundle": 2, "stores": [...], "entries": [{"name", "size", "sha256"}]}
     <entries in the order of their names>
+
+Dates and modes are fixed, so that equal contents give equal files. Reading takes only what the
+manifest names, by the size and the SHA-256 that it states, and refuses a file that holds anything
+else. Bundles of version 1 hold a database as rows; those of version 2 hold it as a file.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import stat
-import struct
+import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,9 @@ from msgspec import Struct
 from memtui.errors import BundleError
 from memtui.text import visible
 
-VERSION = 1
+VERSION = 2
+READABLE = (1, 2)
+"""Versions that are read."""
 MANIFEST = "manifest.json"
 MAX_ENTRIES = 200_000
 MAX_BYTES = 1 << 30
@@ -51,17 +52,10 @@ class Archive(Struct, frozen=True):
 
 # ---- writing ------------------------------------------------------------------------------------
 
-_DATE = 0x21
-"""1980-01-01 as an MS-DOS date, the earliest possible."""
+_DATE = (1980, 1, 1, 0, 0, 0)
+"""The earliest that a zip file can state."""
 _MODE = 0o100600 << 16
-MAX_WITHOUT_ZIP64 = 0xFFFE
-"""Entries up to which a plain end record suffices; more need zip64."""
-
-_LOCAL = struct.Struct("<4s5H3L2H")
-_CENTRAL = struct.Struct("<4s4B4H3L5H2L")
-_END = struct.Struct("<4s4H2LH")
-_END_64 = struct.Struct("<4sQ2H2L4Q")
-_LOCATOR_64 = struct.Struct("<4sLQL")
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def encode_archive(archive: Archive) -> Iterator[bytes]:
@@ -83,29 +77,35 @@ def encode_archive(archive: Archive) -> Iterator[bytes]:
         raise BundleError(f"a bundle holds at most {MAX_BYTES >> 20} MiB", do="export a part")
     head = {_FORM: VERSION, "stores": [dict(store) for store in archive.stores], "entries": rows}
     manifest = json.dumps(head, indent=1, sort_keys=True).encode("ascii") + b"\n"
-    central, at = bytearray(), 0
-    for name in (MANIFEST, *names):
-        data = entries[name] if name != MANIFEST else manifest
-        written, size = name.encode("ascii"), len(data)
-        common = (_DATE, zlib.crc32(data), size, size, len(written), 0)
-        local = _LOCAL.pack(b"PK\3\4", 20, 0, 0, 0, *common) + written
-        central += _CENTRAL.pack(
-            b"PK\1\2", 20, 3, 20, 0, 0, 0, 0, *common, 0, 0, 0, _MODE, at
-        )  # fmt: skip
-        central += written
-        at += len(local) + size
-        yield local
-        yield data
-    yield bytes(central) + _end_records(len(central), at, len(names) + 1)
+    out = _Collected()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in (MANIFEST, *names):
+            info = zipfile.ZipInfo(name, _DATE)
+            info.compress_type, info.create_system = zipfile.ZIP_DEFLATED, 3
+            info.external_attr = _MODE
+            packed.writestr(info, manifest if name == MANIFEST else entries[name])
+            yield out.take()
+    yield out.take()
 
 
-def _end_records(size: int, at: int, count: int) -> bytes:
-    """What follows the central directory of this `size` and offset."""
-    if count <= MAX_WITHOUT_ZIP64:
-        return _END.pack(b"PK\5\6", 0, 0, count, count, size, at, 0)
-    wide = _END_64.pack(b"PK\6\6", _END_64.size - 12, 45, 45, 0, 0, count, count, size, at)
-    locator = _LOCATOR_64.pack(b"PK\6\7", 0, at + size, 1)
-    return wide + locator + _END.pack(b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, size, at, 0)
+class _Collected(io.RawIOBase):
+    """Keeps what is written until it is taken, so that a bundle is yielded while it is made."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._pieces.append(bytes(data))
+        return len(data)
+
+    def take(self) -> bytes:
+        """What was written since the last call."""
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        return data
 
 
 def is_safe_name(name: str) -> bool:
@@ -130,26 +130,37 @@ class Entries(Mapping[str, bytes]):
     """The entries of a file; each is read, and checked by its SHA-256, on access."""
 
     path: str
-    locations: Mapping[str, tuple[int, int, str]]
-    """Offset, size and SHA-256 of an entry's bytes in the file."""
-    file: BinaryIO
+    rows: Mapping[str, tuple[int, str]]
+    """Size and SHA-256 of each entry, as the manifest states them."""
+    packed: zipfile.ZipFile
 
     def __getitem__(self, name: str) -> bytes:
-        at, size, sha256 = self.locations[name]
-        data = os.pread(self.file.fileno(), size, at)
+        size, sha256 = self.rows[name]
+        try:
+            data = _read_entry(self.packed, name, size)
+        except (OSError, ValueError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise _refusal(self.path, f"{visible(name)} is damaged") from error
+        if len(data) != size:
+            raise _refusal(self.path, f"{visible(name)} has not the size that it states")
         if hashlib.sha256(data).hexdigest() != sha256:
             raise _refusal(self.path, f"{visible(name)} does not match its SHA-256")
         return data
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.locations)
+        return iter(self.rows)
 
     def __len__(self) -> int:
-        return len(self.locations)
+        return len(self.rows)
+
+
+def _read_entry(packed: zipfile.ZipFile, name: str, most: int) -> bytes:
+    """The bytes of an entry, and one more than `most` at most."""
+    with packed.open(name) as entry:
+        return entry.read(most + 1)
 
 
 def read_archive(path: Path) -> Archive:
-    """Check every byte of a bundle; its entries are read when accessed.
+    """Check every entry of a bundle; they are read again when accessed.
 
     Returns:
         The contents; `close_archive` closes the file behind them.
@@ -188,41 +199,51 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def _read(file: BinaryIO, path: str) -> Archive:
-    size = os.fstat(file.fileno()).st_size
-    if size > MAX_BYTES + (MAX_BYTES >> 3):
+    if os.fstat(file.fileno()).st_size > MAX_BYTES + (MAX_BYTES >> 3):
         raise BundleError(f"it is larger than {MAX_BYTES >> 20} MiB")
-    manifest, at = _read_manifest(file, size)
-    locations: dict[str, tuple[int, int, str]] = {}
-    for row in _checked_rows(manifest):
-        at += _LOCAL.size + len(row["name"])
-        locations[row["name"]] = at, row["size"], row["sha256"]
-        at += row["size"]
-    if at > size:
-        raise BundleError("its entries are larger than the file")
-    archive = Archive(tuple(manifest["stores"]), Entries(path, locations, file))
-    file.seek(0)
-    for piece in encode_archive(archive):
-        if file.read(len(piece)) != piece:
-            raise BundleError("its bytes differ from what its contents require")
-    if file.read(1):
-        raise BundleError("there are bytes after its end")
-    return archive
+    try:
+        packed = zipfile.ZipFile(file)
+    except zipfile.BadZipFile as error:
+        raise BundleError("it is no whole zip file") from error
+    infos = packed.infolist()
+    if packed.comment or (infos and infos[0].header_offset):
+        raise BundleError("it holds more than its entries")
+    if len(infos) > MAX_ENTRIES + 1:
+        raise BundleError("it holds too many entries")
+    manifest = _read_manifest(packed, infos)
+    rows = {row["name"]: row for row in _checked_rows(manifest)}
+    for info in infos[1:]:
+        row = rows.get(info.filename)
+        if row is None:
+            raise BundleError("it holds an entry that its manifest does not name")
+        if info.flag_bits & 1 or info.compress_type not in _METHODS:
+            raise BundleError(f"{visible(info.filename)} is encrypted, or packed in another way")
+        if info.file_size != row["size"]:
+            raise BundleError(f"{visible(info.filename)} has not the size that it states")
+    if len(infos) != len(rows) + 1:
+        raise BundleError("its entries are not those of its manifest")
+    if sum(row["size"] for row in rows.values()) > MAX_BYTES:
+        raise BundleError(f"it is larger than {MAX_BYTES >> 20} MiB")
+    sizes = {name: (row["size"], row["sha256"]) for name, row in rows.items()}
+    entries = Entries(path, sizes, packed)
+    for name in entries:
+        entries[name]
+    return Archive(tuple(manifest["stores"]), entries)
 
 
-def _read_manifest(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
-    """The manifest, which determines all bytes after it, and the offset behind it."""
-    head = file.read(_LOCAL.size)
-    if len(head) < _LOCAL.size or not head.startswith(b"PK\3\4"):
-        raise BundleError("it does not start with a manifest")
-    length = int(_LOCAL.unpack(head)[8])
-    if length > min(MAX_MANIFEST_BYTES, size):
-        raise BundleError("its manifest is too large")
-    if file.read(len(MANIFEST)) != MANIFEST.encode():
+def _read_manifest(packed: zipfile.ZipFile, infos: Sequence[zipfile.ZipInfo]) -> dict[str, Any]:
+    """The manifest, which is the first entry."""
+    if not infos or infos[0].filename != MANIFEST or infos[0].compress_type not in _METHODS:
         raise BundleError("its first entry is not a manifest")
-    manifest = json.loads(file.read(length))
-    if not isinstance(manifest, dict) or manifest.get(_FORM) != VERSION:
+    data = b""
+    if infos[0].file_size <= MAX_MANIFEST_BYTES:
+        data = _read_entry(packed, MANIFEST, MAX_MANIFEST_BYTES)
+    if not data or len(data) > MAX_MANIFEST_BYTES:
+        raise BundleError("its manifest is too large")
+    manifest = json.loads(data)
+    if not isinstance(manifest, dict) or manifest.get(_FORM) not in READABLE:
         raise BundleError("it was written by another version of memtui")
-    return manifest, file.tell()
+    return manifest
 
 
 def _checked_rows(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -240,8 +261,6 @@ def _checked_rows(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
             raise BundleError(_OTHER_FORM)
     names = [row["name"] for row in rows]
     _check_names(names)
-    if names != sorted(names):
-        raise BundleError("its entries are not sorted")
     return rows
 
 
@@ -254,4 +273,7 @@ def close_archive(archive: Archive) -> None:
     """Close the file behind an archive that was read."""
     if isinstance(archive.entries, Entries):
         with suppress(OSError):
-            archive.entries.file.close()
+            file = archive.entries.packed.fp
+            archive.entries.packed.close()
+            if file is not None:
+                file.close()

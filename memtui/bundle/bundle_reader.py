@@ -19,8 +19,9 @@ from msgspec.structs import replace
 from memtui.bundle import archive as archives
 from memtui.bundle.archive import Archive
 from memtui.bundle.bundle_writer import parse_entry_name, quote_name
-from memtui.errors import BundleError
+from memtui.errors import BundleError, StoreError
 from memtui.model import Memory, find_defect, from_record
+from memtui.paths import write_new
 from memtui.stores import registry
 from memtui.stores.format import IncomingStore
 from memtui.stores.registry import format_of
@@ -128,6 +129,8 @@ def _read_store(archive: Archive, about: Mapping[str, Any]) -> IncomingStore:
     root = parse_entry_name(quote_name(about["root"])) if about["root"] else ""
     if "/" in root:
         raise BundleError("a store's root leads out of the bundle")
+    home = about.get("home")
+    home = parse_entry_name(home) if home else None if home is None else ""
     files, times = _read_files(archive, label, about["files"])
     name, entries = f"rows/{quote_name(label)}.jsonl", archive.entries
 
@@ -136,7 +139,7 @@ def _read_store(archive: Archive, about: Mapping[str, Any]) -> IncomingStore:
 
     whole, has_rows = about["whole"] is True, name in entries
     return IncomingStore(
-        label, format, memories, whole, files, times, root, rows if has_rows else None
+        label, format, memories, whole, files, times, root, rows if has_rows else None, home=home
     )
 
 
@@ -227,24 +230,25 @@ def _group_by_store(memories: Iterable[Memory]) -> tuple[IncomingStore, ...]:
 
 
 def verify_document(document: ImportDocument) -> list[str]:
-    """Rebuild the databases of a document in a temporary folder, as a last check.
+    """Look through the databases of a document in a temporary folder, as a last check.
 
     Returns:
         What was checked, a line each.
 
     Raises:
-        BundleError: the rows make no database, or another one.
+        BundleError: a database is damaged.
     """
     first = "every record was read; this kind of file has no checksums"
     if document.kind == "bundle":
-        first = f"every byte: {document.entries + 1} entries, each with its SHA-256, and the frame"
+        first = f"{counted(document.entries, 'entry')}, each with its size and SHA-256"
     lines = [first]
     for store in document.stores:
         line = f"{store.label} ({store.format or 'format not said'}): "
         line += counted(len(store.memories), "memory")
         files = counted(len(store.files), "file")
-        if store.rows is not None:
-            line += f", {counted(_rebuild(store), 'row')} that make a sound database"
+        if store.whole and has_database(store):
+            _check_database(store)
+            line += f", {files}, with a sound database"
         elif store.whole:
             line += f", {files}"
         else:
@@ -253,14 +257,35 @@ def verify_document(document: ImportDocument) -> list[str]:
     return lines
 
 
-def _rebuild(store: IncomingStore) -> int:
-    """Rebuild the database in a temporary folder; return the number of its rows."""
+def has_database(store: IncomingStore) -> bool:
+    """Whether the document holds the database of this store, as a file or as rows."""
     known = format_of(store.format)
-    if known is None or known.database is None or store.rows is None:
-        raise BundleError(f"it holds rows of a format memtui does not know: {store.format!r}")
-    lines = store.rows()
+    if known is None or known.database is None:
+        return False
+    return store.rows is not None or known.database.name in store.files
+
+
+def place_database(store: IncomingStore, folder: Path) -> Path:
+    """Write the database of a store into a folder. Raises BundleError without one, SaveError."""
+    known = format_of(store.format)
+    if known is None or known.database is None or not has_database(store):
+        raise BundleError(f"it holds no database of the format {store.format!r}")
+    file = folder / known.database.name
+    if store.rows is not None:
+        known.database.rebuild(store.rows(), file)
+    else:
+        write_new(file, store.files[known.database.name]())
+    return file
+
+
+def _check_database(store: IncomingStore) -> None:
+    """Raise BundleError where the database of a store is none, or damaged."""
     with tempfile.TemporaryDirectory(prefix="memtui-verify-") as folder:
-        known.database.rebuild(lines, Path(folder) / known.database.name)
-        if known.database.dump(Path(folder)) != lines:
-            raise BundleError("its rows do not rebuild the same database")
-    return len(lines)
+        file = place_database(store, Path(folder))
+        known = format_of(store.format)
+        if known is None or known.database is None:
+            return
+        try:
+            known.database.read(file.parent)
+        except StoreError as error:
+            raise BundleError(f"the database of {store.label} is damaged: {error.what}") from error

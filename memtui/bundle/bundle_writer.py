@@ -3,7 +3,8 @@
 For each store: `memories/<label>.jsonl` with a record per memory, its paths relative to the store;
 and `files/<label>/...` with the bytes of every memory that is a file (modification times are in the
 manifest, because formats read them). A store that is exported whole has all files that are needed
-to restore it exactly, or `rows/<label>.jsonl` where it is a database.
+to restore it; a database among them as SQLite copies it, with what is in its log and without what
+was deleted.
 
 An entry's name is the file's path relative to the store's base folder; bytes that are not plain
 ASCII are written as `%XX`. Where two names differ only in case, the later one is written as `%XX`
@@ -26,8 +27,8 @@ from msgspec import Struct, field
 from memtui.bundle import OpenStores
 from memtui.bundle.archive import Archive
 from memtui.errors import BundleError, StoreError, UnreadableFile
-from memtui.files.reading import LONGEST_NAME, read_bytes, walk
-from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, sidecar_path
+from memtui.files.reading import LONGEST_NAME, encode, read_bytes, walk
+from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, join_sidecar, sidecar_path, sidecar_paths
 from memtui.model import Memory, to_record
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.accesses import sidecar_access_path
@@ -116,6 +117,14 @@ def _about(store: Store, memories: Sequence[Memory], whole: bool, **more: Any) -
     return {**head, "memories": len(memories), **more}
 
 
+def _place_in_home(base: Path) -> dict[str, str]:
+    """Where a store lies below the home folder, in which its program looks for it."""
+    with suppress(ValueError):
+        place = base.relative_to(Path.home())
+        return {"home": quote_name(str(place)) if place.parts else ""}
+    return {}
+
+
 def _pack_consistently(packed: PackedStores, library: OpenStores, store: Store) -> None:
     """Pack a whole store; again if another program wrote to it meanwhile."""
     if store.is_shared:
@@ -146,16 +155,18 @@ def _pack_whole(packed: PackedStores, library: OpenStores, store: Store) -> None
     database = known.database if known else None
     shards = {file for shard in store.scan().shards for file in shard.files}
     layout = _layout(store, shards)
-    files = [str(sidecar_path(store.root)), str(sidecar_access_path(store.root))]
+    files = [str(sidecar_access_path(store.root))]
     if database is not None:
         try:
-            data = "".join(line + "\n" for line in database.dump(store.root)).encode("ascii")
+            data = database.read(store.root)
         except StoreError as error:
             raise UnreadableFile(error.what, where=error.where) from error
-        packed.entries[f"rows/{quote_name(store.label)}.jsonl"] = data
+        packed.entries[f"files/{quote_name(store.label)}/{quote_name(database.name)}"] = data
     else:
         files += [*shards, *_belongings(store.root, known)]
     times = _add_files(packed, store, layout, files)
+    if database is not None:
+        times[quote_name(database.name)] = {"mtime_ns": 0}  # the copy has no time of its own
     for item in library.unreadable(store.label):
         path, line = layout.name(item.file), f"{item.file}: {item.reason}"
         if {quote_name(path), _escape_path(path)} & times.keys():
@@ -163,8 +174,10 @@ def _pack_whole(packed: PackedStores, library: OpenStores, store: Store) -> None
         elif not any(each.startswith(f"{item.file}: ") for each in packed.left_out):
             packed.left_out.append(line)
     times.update(_add_place_facts(packed, store, layout))
+    times.update(_add_sidecar(packed, store, layout))
     _add_memories(packed, store, memories, layout)
-    packed.stores.append(_about(store, memories, True, files=times, root=layout.inner))
+    place = _place_in_home(layout.base)
+    packed.stores.append(_about(store, memories, True, files=times, root=layout.inner, **place))
 
 
 def _layout(store: Store, files: Iterable[str]) -> StoreLayout:
@@ -229,6 +242,27 @@ def _add_place_facts(
     data = json.dumps(facts, indent=1, sort_keys=True).encode("ascii") + b"\n"
     packed.entries[f"files/{quote_name(store.label)}/{name}"] = data
     return {name: {"mtime_ns": 0}}  # the same whenever it is exported
+
+
+def _add_sidecar(
+    packed: PackedStores, store: Store, layout: StoreLayout
+) -> dict[str, dict[str, int]]:
+    """Add the whole sidecar as one file, wherever its parts lie; return name -> modification time.
+
+    It is restored as it is, and brought to its form by the first write.
+    """
+    files = [path for path in sidecar_paths(store.root) if os.path.lexists(path)]
+    try:
+        data = encode(join_sidecar(store.root))
+        changed = max((os.stat(path).st_mtime_ns for path in files), default=0)
+    except (UnreadableFile, OSError) as error:
+        packed.left_out.append(f"{files[-1]}: {getattr(error, 'what', error)}")
+        return {}
+    if not data.strip():
+        return {}
+    name = layout.name(str(sidecar_path(store.root)))
+    packed.entries[f"files/{quote_name(store.label)}/{quote_name(name)}"] = data
+    return {quote_name(name): {"mtime_ns": changed}}
 
 
 def _add_memories(

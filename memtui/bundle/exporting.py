@@ -7,18 +7,32 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memtui.bundle import OpenStores, archive, memories_of
-from memtui.bundle.bundle_writer import describe_unreadable, pack_stores
+from memtui.bundle.bundle_writer import FILE_KINDS, describe_unreadable, pack_stores
+from memtui.bundle.html_page import encode_html
+from memtui.errors import UnreadableFile
+from memtui.files.reading import decode, read_bytes
 from memtui.model import CURRENT, Memory, to_record
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.format import ExchangeDocument, ExportRequest
-from memtui.text import counted, date, escaped, escaped_line, number
+from memtui.text import (
+    counted,
+    date,
+    escaped,
+    escaped_line,
+    mask_record,
+    masked_always,
+    number,
+)
+from memtui.text.secrets import has_secret
 
 
 class ExportForm(Struct, frozen=True):
@@ -38,6 +52,10 @@ class ExportForm(Struct, frozen=True):
         return self.name == "bundle" or self.document is not None
 
     @property
+    def masks_secrets(self) -> bool:
+        return self.name == "html"
+
+    @property
     def ending(self) -> str:
         """How the proposed file name ends; documents of two formats have the same suffix."""
         return f"-{self.name}" * (self.document is not None) + self.suffix
@@ -54,6 +72,12 @@ _FORMS = (
     ExportForm("jsonl", "one record per line, every field; files only in a bundle", ".jsonl"),
     ExportForm("csv", "a table for spreadsheets", ".csv", ("also_entities", "links", "extra")),
     ExportForm("markdown", "to be read by people", ".md", _LOST_IN_MARKDOWN),
+    ExportForm(
+        "html",
+        "a page for people without memtui, secrets masked",
+        ".html",
+        ("also_entities", "confidence", "extra"),
+    ),
 )
 
 
@@ -91,6 +115,7 @@ def export_memories(
     *,
     pretty: bool = True,
     every: bool = True,
+    without: Collection[str] = (),
 ) -> Export:
     """Return an export; its bytes are produced while they are written.
 
@@ -98,6 +123,8 @@ def export_memories(
         library: the open stores.
         form: a key of `export_forms`.
         chosen: the memories to export; None for all stores whole.
+        without: refs of those among them that are left out, as `find_secret_holders` gives them; a
+            bundle then holds no file with a secret either.
         report: called while the export is prepared and written.
         cancelled: asked as often.
         pretty: see `ExportRequest`.
@@ -111,6 +138,12 @@ def export_memories(
     notes: tuple[str, ...] = ()
     if chosen is not None:
         notes = _left_out(describe_unchosen(memories_of(library), chosen))
+    if without:
+        every_one = memories_of(library) if chosen is None else chosen
+        notes += _left_out([describe_secret_holders(len(without))])
+        if chosen is None and form == "bundle":
+            notes += ("holds memories, not the files of the stores",)
+        chosen = [memory for memory in every_one if memory.ref not in without]
     if form == "bundle":
         packed = pack_stores(library, chosen, report, cancelled)
         unread = _name_some(packed.left_out, "left out, unreadable")
@@ -125,10 +158,42 @@ def export_memories(
         made = _export_document(library, form, document, chosen, notes, pretty=pretty, every=every)
         return replace(made, is_incomplete=bool(missing))
     memories = chosen if chosen is not None else memories_of(library)
-    lines = {"jsonl": encode_jsonl, "csv": encode_csv, "markdown": encode_markdown}[form]
+    lines = _ENCODERS[form]
     encoded = (line.encode("utf-8", "replace") for line in lines(memories))
     notes += _left_out(describe_lost_fields(memories, form, found.unsupported_fields))
     return Export(_with_progress(encoded, report, cancelled), notes, bool(missing))
+
+
+def find_secret_holders(library: OpenStores, chosen: Sequence[Memory] | None) -> frozenset[str]:
+    """Return the refs of the memories among these (None: all) in which memtui sees a secret.
+
+    Of a memory that is a file of its own, the whole file counts.
+    """
+    memories = memories_of(library) if chosen is None else chosen
+    known = {store.label: registry.format_of(store.format) for store in library.stores}
+    of_files = {label for label, form in known.items() if form and form.database is None}
+    return frozenset(
+        memory.ref
+        for memory in memories
+        if _holds_secret(memory, memory.kind in FILE_KINDS and memory.store in of_files)
+    )
+
+
+def _holds_secret(memory: Memory, is_file: bool) -> bool:
+    record = json.loads(json.dumps(to_record(memory)))
+    with masked_always():
+        if mask_record(record) != record:
+            return True
+    if is_file:
+        with suppress(UnreadableFile):
+            whole = decode(read_bytes(Path(memory.origin.file)))
+            return has_secret(whole.replace(memory.content, "", 1))
+    return False
+
+
+def describe_secret_holders(count: int) -> str:
+    """So many memories, as the note of an export names them."""
+    return f"{counted(count, 'memory')} in which memtui sees a secret"
 
 
 def _name_some(lines: Sequence[str], why: str) -> tuple[str, ...]:
@@ -285,3 +350,11 @@ def encode_markdown(memories: Sequence[Memory]) -> Iterator[str]:
             body = escaped(memory.content).strip()
             if body and body != escaped(memory.headline).strip():
                 yield "\n" + "\n".join(f"> {line}".rstrip() for line in body.split("\n")) + "\n"
+
+
+_ENCODERS: Mapping[str, Callable[[Sequence[Memory]], Iterator[str]]] = {
+    "jsonl": encode_jsonl,
+    "csv": encode_csv,
+    "markdown": encode_markdown,
+    "html": encode_html,
+}

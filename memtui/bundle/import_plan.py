@@ -22,9 +22,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memtui.bundle import OpenStores
-from memtui.bundle.bundle_reader import ImportDocument
+from memtui.bundle.bundle_reader import ImportDocument, has_database, place_database
 from memtui.changes import SHARED_TEXTS, TEXTS, Act, Change, Edit, Kind, Outcome, Plan, StoreEdits
-from memtui.errors import MemtuiError, RefError, Refused
+from memtui.errors import AmbiguousPlace, MemtuiError, RefError, Refused
 from memtui.files.reading import encode
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
@@ -38,6 +38,8 @@ from memtui.upkeep.checks import find_dangers
 
 _NOT_IMPORTED = frozenset({"ref", "store", "origin", "also", "also_entities"})
 """Fields that say where the memory was stored."""
+_PLACES = frozenset({"branches"})
+"""Keys of `extra` that say where in its project a memory is."""
 _COMPARED = ("content", "title", "type", "entity", "status", "created")
 """Fields in which two memories of one id must be equal to count as the same."""
 
@@ -62,7 +64,7 @@ def guess_format(label: str) -> str:
 
 
 def map_memory(
-    memory: Memory, format: str, target: Store, document: str | None = None
+    memory: Memory, format: str, target: Store, document: str | None = None, entity: str = ""
 ) -> MappedMemory:
     """Return a memory of the file with the change that adds it to the target.
 
@@ -71,11 +73,12 @@ def map_memory(
         format: name of the format it comes from.
         target: the store that gets it.
         document: the text of its whole file, where the memory is a file.
+        entity: the project that gets it, with its branch; empty: as the memory says.
     """
     known = format_of(target.format)
     convert = known.transfer.convert if known else None
     lost: tuple[str, ...] = ()
-    native = format == target.format or convert is None
+    native = (format == target.format and entity in ("", memory.entity)) or convert is None
     if native or convert is None:
         names = memory.__struct_fields__
         values = {name: getattr(memory, name) for name in names if name not in _NOT_IMPORTED}
@@ -84,6 +87,13 @@ def map_memory(
     else:
         converted = convert(memory)
         values, lost = dict(converted.fields), converted.lost
+        if entity:
+            extra = values.get("extra") or {}
+            values["extra"] = {k: v for k, v in extra.items() if k not in _PLACES}
+            values["entity"] = entity
+            lost = tuple(name for name in lost if not name.startswith("entity "))
+            if memory.entity not in ("", entity):
+                lost += (f"entity (becomes {entity})",)
     change = Change(Act.ADD, target.label, "", values, force=True)
     return MappedMemory(memory, change, native, lost)
 
@@ -221,6 +231,8 @@ def plan_import(
     into: str = "",
     report: Report = silent,
     cancelled: IsCancelled = never,
+    *,
+    entity: str = "",
 ) -> ImportPlan:
     """Return the plan of importing a document; nothing is written.
 
@@ -231,12 +243,14 @@ def plan_import(
             open store of its label and format, or to the only one of its format.
         report: called with the memories planned.
         cancelled: asked every `MEMORIES_PER_REPORT` memories.
+        entity: the project that gets them all, with its branch; empty: as each memory says.
 
     Raises:
+        AmbiguousPlace: the store has several projects, and a memory names none of them.
         Refused: there is no such store, or it is read-only.
         Cancelled: `cancelled` returned True.
     """
-    planner = _Planner(library, report, cancelled)
+    planner = _Planner(library, report, cancelled, entity)
     imports = []
     for incoming in document.stores:
         target = library.store(into) if into else _find_target(incoming, library)
@@ -269,6 +283,7 @@ class _Planner(Struct):
     library: OpenStores
     report: Report
     cancelled: IsCancelled
+    entity: str
     plans: list[Plan] = field(default_factory=list)
     edits: dict[str, list[Edit]] = field(default_factory=dict)
     _files: dict[str, str | None] = field(default_factory=dict)
@@ -282,7 +297,8 @@ class _Planner(Struct):
         )
 
     def plan_store(self, incoming: IncomingStore, target: WritableStore) -> StoreImport:
-        if incoming.format == target.format and (own := self._plan_by_store(incoming, target)):
+        is_own = incoming.format == target.format and not self.entity
+        if is_own and (own := self._plan_by_store(incoming, target)):
             return own
         existing = ExistingMemories(self.library, target)
         format = incoming.format or guess_format(incoming.label)
@@ -290,7 +306,7 @@ class _Planner(Struct):
         for number, memory in enumerate(incoming.memories):
             if number % MEMORIES_PER_REPORT == 0:
                 self._report(f"planning {incoming.label}", number, len(incoming.memories))
-            item = map_memory(memory, format, target, incoming.text_of(memory))
+            item = map_memory(memory, format, target, incoming.text_of(memory), self.entity)
             found = existing.find(item)
             differs = () if found is None else list_differences(item, found)
             if found is not None and (_is_comparable(item, found) or not differs):
@@ -302,6 +318,8 @@ class _Planner(Struct):
             try:
                 plan = target.plan(item.change, BatchView(self.library, self.plans))
                 self._add_plan(target.label, plan)
+            except AmbiguousPlace:
+                raise
             except MemtuiError as error:
                 refused.append(RefusedMemory(memory, error.what))
                 continue
@@ -375,7 +393,7 @@ class _Planner(Struct):
         document = known.document if known else None
         if known is None or document is None or document.plan_import is None:
             return None
-        text = incoming.document or _export_rows(incoming, known, document, self.library.now())
+        text = incoming.document or _export_database(incoming, known, document, self.library.now())
         if not text:
             return None
         self._report(f"planning {incoming.label}", 0, 0)
@@ -396,14 +414,14 @@ class _Planner(Struct):
         return StoreImport(incoming.label, target.label, *lists, reason=plan.reason)
 
 
-def _export_rows(
+def _export_database(
     incoming: IncomingStore, known: Format, document: ExchangeDocument, now: datetime
 ) -> str:
-    """Build the exchange document that the store's own program would export; empty without rows."""
-    if incoming.rows is None or known.database is None:
+    """Build the exchange document of the store's own program; empty without a database."""
+    if not has_database(incoming):
         return ""
     with tempfile.TemporaryDirectory(prefix="memtui-import-") as folder:
-        known.database.rebuild(incoming.rows(), Path(folder) / known.database.name)
+        place_database(incoming, Path(folder))
         store = known.open(Path(folder), known.name)
         request = ExportRequest((), (store,), now, complete=(store.label,), whole=True)
         return document.export(request).text

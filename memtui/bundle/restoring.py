@@ -1,35 +1,33 @@
 """Restore whole stores into an empty place: the same files, bytes and times.
 
-A database is rebuilt from its rows. The restoration is one action of the journal, an edit of a
-folder; it is made in one step and undone in one step. A store that was written to since is not
-removed, so that nothing newer is lost.
+The files are made under a hidden name and appear in one step. The journal has no action for it: to
+take a restoration back, the person deletes the folder.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memtui.bundle.bundle_reader import ImportDocument
-from memtui.bundle.bundle_writer import ACCESSES, quote_name
-from memtui.changes import Edit, StoreEdits, folder_edit
-from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
+from memtui.bundle.bundle_writer import quote_name
+from memtui.errors import BundleError, Refused, SaveError
 from memtui.files import atomic_replace, staging
 from memtui.files.atomic_replace import sync
-from memtui.files.reading import decode, digest, encode, real_path
-from memtui.files.save_hooks import WriteRecorder, failpoint
-from memtui.files.sidecar_lines import FOLDER, read_entries
+from memtui.files.reading import real_path
+from memtui.files.save_hooks import failpoint
 from memtui.paths import private_folder, write_new
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
-from memtui.stores.format import WHOLE, DatabaseSupport, IncomingStore, rows_digest
+from memtui.stores.format import DatabaseSupport, IncomingStore
 from memtui.stores.registry import format_of
-from memtui.text import counted
+
+FILES_PER_REPORT = 50
 
 
 class PlacedStore(Struct, frozen=True):
@@ -39,40 +37,45 @@ class PlacedStore(Struct, frozen=True):
     root: Path
 
 
+class PlacedFile(Struct, frozen=True):
+    """A file of a store by its path below the place."""
+
+    name: str
+    read: Callable[[], bytes]
+    changed: int | None
+    """Modification time in nanoseconds since 1970."""
+
+
+class PlacedDatabase(Struct, frozen=True):
+    """A database that a bundle of before holds as rows, by its path below the place."""
+
+    name: str
+    rebuild: Callable[[Path], None]
+
+
 class Restoration(Struct, frozen=True):
     """The stores and files that restoring a document would make."""
 
     place: Path
     stores: tuple[PlacedStore, ...]
-    tree: Tree
-    existed: bool = False
-    """Whether the place is an existing empty folder."""
+    contents: tuple[PlacedFile, ...]
+    databases: tuple[PlacedDatabase, ...] = ()
 
     @property
     def files(self) -> int:
         """How many files it makes."""
-        return sum(map(len, self.tree.values()))
+        return len(self.contents) + len(self.databases)
 
     @property
-    def title(self) -> str:
-        """Its name in the log and the undo message."""
-        count = sum(len(placed.store.memories) for placed in self.stores)
-        return f"import {counted(count, 'memory')}"
-
-    @property
-    def parts(self) -> tuple[StoreEdits, ...]:
-        """One edit that makes all of it; every store is named, so that the journal lists the action
-        for each of them."""
-        place = str(self.place.absolute())
-        edit = folder_edit(place, None, self.tree, existed=self.existed)
-        first, *others = (str(placed.root) for placed in self.stores)
-        return (StoreEdits(first, (edit,)), *(StoreEdits(root, ()) for root in others))
+    def taken_back_by(self) -> str:
+        """What a person does to undo it."""
+        return f"to take it back, delete {self.place}"
 
 
 def plan_restore(
     document: ImportDocument, place: Path, cancelled: IsCancelled = never
 ) -> Restoration:
-    """Return the plan of restoring a document; reads every file of it and writes nothing.
+    """Return the plan of restoring a document; writes nothing.
 
     Args:
         document: see `read_document`.
@@ -82,7 +85,7 @@ def plan_restore(
     Raises:
         Refused: the place is not empty or memtui was started in it, or the document lacks a part
             of a store.
-        BundleError: a format is unknown, or the file was changed since it was read.
+        BundleError: a format is unknown.
         Cancelled: `cancelled` returned True.
     """
     if not is_empty(place):
@@ -93,10 +96,10 @@ def plan_restore(
             where=str(place),
             do="name a folder that does not exist",
         )
-    several = len(document.stores) > 1
-    stores = []
-    files: dict[str, list[Any]] = {}
-    databases: dict[str, list[Any]] = {}
+    bases = _bases(document.stores)
+    stores: list[PlacedStore] = []
+    files: list[PlacedFile] = []
+    databases: list[PlacedDatabase] = []
     for store in _stores_to_restore(document):
         if cancelled():
             raise Cancelled("stopped; nothing was imported")
@@ -104,14 +107,56 @@ def plan_restore(
         if known is None:
             what = f"it holds a store of a format memtui does not know: {store.format!r}"
             raise BundleError(what)
-        base = Path(quote_name(store.label)) if several else Path()
+        base = bases[store.label]
         stores.append(PlacedStore(store, place.absolute() / base / store.root))
-        for name, read in sorted(store.files.items()):
-            files[str(base / name)] = [decode(read()), store.times.get(name)]
-        if known.database is not None and store.rows is not None:
-            databases[str(base / known.database.name)] = [store.format, store.rows()]
-    tree = {"files": files, "databases": databases}
-    return Restoration(place, tuple(stores), tree, place.is_dir())
+        files += [
+            PlacedFile(str(base / name), read, store.times.get(name))
+            for name, read in sorted(store.files.items())
+        ]
+        database, rows = known.database, store.rows
+        if database is not None and rows is not None:
+            name = str(base / database.name)
+            databases.append(PlacedDatabase(name, partial(_rebuild, database, rows)))
+    return Restoration(place, tuple(stores), tuple(files), tuple(databases))
+
+
+def plan_restore_over(document: ImportDocument, home: Path) -> list[Restoration]:
+    """Return the plans of restoring each store where it lay below a home folder, which has other
+    files; [] if one is not whole or lay elsewhere, or if something is in its place already.
+
+    Raises Refused and BundleError as `plan_restore`.
+    """
+    plans = []
+    for store in document.stores:
+        is_whole = store.whole and (store.files or store.rows)
+        if not (is_whole and store.home and is_empty(home / store.home)):
+            return []
+        alone = replace(document, stores=(store,))
+        plans.append(plan_restore(alone, home / store.home))
+    places = [plan.place for plan in plans]
+    is_nested = any(one in other.parents for one in places for other in places)
+    return [] if is_nested else plans
+
+
+def _bases(stores: Sequence[IncomingStore]) -> dict[str, Path]:
+    """Label -> the folder of each store in the place: where it lay in its home folder, so that the
+    place can be one; else one of its label. A single store is the place itself."""
+    if len(stores) == 1:
+        return {stores[0].label: Path()}
+    found: dict[str, Path] = {}
+    used: set[str] = set()
+    for store in stores:
+        base = Path(quote_name(store.label)) if store.home is None else Path(store.home)
+        files = {str(base / name).casefold() for name in (*store.files, store.root)}
+        if used & files:
+            base = Path(quote_name(store.label))
+        used |= files
+        found[store.label] = base
+    return found
+
+
+def _rebuild(database: DatabaseSupport, rows: Callable[[], list[str]], file: Path) -> None:
+    database.rebuild(rows(), file)
 
 
 def _stores_to_restore(document: ImportDocument) -> list[IncomingStore]:
@@ -129,29 +174,6 @@ def _stores_to_restore(document: ImportDocument) -> list[IncomingStore]:
     return found
 
 
-FILES_PER_REPORT = 50
-DATABASE_SUFFIXES = ("-wal", "-shm", "-journal")
-"""Suffixes of files that SQLite creates while a database is open."""
-
-
-Tree = Mapping[str, Mapping[str, Any]]
-"""The content of a folder as an edit of it holds it, by relative path: `files` maps to the text
-(bytes decoded with surrogateescape) and the modification time in nanoseconds, `databases` to the
-name of the format and the rows."""
-
-
-def _recorded_file(tree: Tree, place: Path) -> tuple[str, str]:
-    """Return name and digest of one file for the recorder. Raises BundleError without a file.
-
-    Either all files are there or none, so one shows after a crash whether the edit was made.
-    """
-    for name, (text, _) in tree["files"].items():
-        return str(place / name), digest(encode(text))
-    for name, (_, rows) in tree["databases"].items():
-        return f"{place / name}{WHOLE}", rows_digest(rows)
-    raise BundleError("there is nothing in it", where=str(place))
-
-
 def is_empty(place: Path) -> bool:
     """Whether the place does not exist or is an empty folder, apart from temporary files."""
     if not os.path.lexists(place):
@@ -163,43 +185,30 @@ def is_empty(place: Path) -> bool:
         return False
 
 
-def apply_tree_edit(edit: Edit, recorder: WriteRecorder, report: Report = silent) -> None:
-    """Install the stores or remove them.
+def restore(plan: Restoration, report: Report = silent) -> None:
+    """Make the planned stores in their place.
 
     Args:
-        edit: `after` is installed, else `before` is removed (and leaves an empty folder if there
-            was one).
-        recorder: gets one file for all.
+        plan: see `plan_restore`.
         report: called with the files written.
 
     Raises:
-        Refused: the place is not empty, or was written to since.
-        SaveError: a file cannot be written or removed; then nothing has changed.
-        BundleError: the rows make no database.
+        Refused: the place is not empty any more.
+        SaveError: a file cannot be written.
+        BundleError: a file of the bundle was changed since it was read, or rows make no database.
+            In each case nothing is left behind.
     """
-    place = Path(edit.path)
-    if edit.after is not None:
-        _install(edit.after, place, recorder, report)
-    elif edit.before is not None:
-        _remove(edit.before, place, recorder, folder_stays=bool(edit.key))
-
-
-# ---- installing ---------------------------------------------------------------------------------
-
-
-def _install(tree: Tree, place: Path, recorder: WriteRecorder, report: Report) -> None:
+    place = plan.place
     if not is_empty(place):
         raise Refused("this place is not empty", where=str(place))
-    name, post = _recorded_file(tree, place)
     try:
         with staging.new_stage(place) as stage:
             failpoint("fill")
-            _fill(tree, stage, report)
-            recorder.intend(name, "", post)
+            _fill(plan, stage, report)
             try:
                 staging.move_into_place(stage, place)
             except OSError as error:
-                if any(_changed_names(tree, stage)):
+                if not _is_as_filled(plan, stage):
                     what = f"nothing was imported: {error.strerror or error}"
                     kept = atomic_replace.keep_beside(real_path(place), stage)
                     do = f"another program has written into {kept}"
@@ -208,105 +217,36 @@ def _install(tree: Tree, place: Path, recorder: WriteRecorder, report: Report) -
     except OSError as error:
         reason = error.strerror or str(error)
         raise SaveError(f"nothing was imported: {reason}", where=str(place)) from error
-    recorder.done(name)
 
 
-def _fill(tree: Tree, stage: Path, report: Report) -> None:
+def _fill(plan: Restoration, stage: Path, report: Report) -> None:
     """Write every file below the stage and sync it."""
     written: list[Path] = []
-    for number, (name, (text, changed)) in enumerate(tree["files"].items()):
+    for number, file in enumerate(plan.contents):
         if number % FILES_PER_REPORT == 0:
-            report(Progress("restoring", number, len(tree["files"])))
-        target = stage / name
+            report(Progress("restoring", number, len(plan.contents)))
+        target = stage / file.name
         private_folder(target.parent)
-        write_new(target, encode(text))
-        if changed is not None:  # some formats read it
+        write_new(target, file.read())
+        if file.changed is not None:  # some formats read it
             with contextlib.suppress(OSError, OverflowError, ValueError):
-                os.utime(target, ns=(changed, changed))
+                os.utime(target, ns=(file.changed, file.changed))
         written.append(target)
-    for name, (format, rows) in tree["databases"].items():
+    for database in plan.databases:
         report(Progress("restoring"))
-        private_folder((stage / name).parent)
-        _database(format).rebuild(rows, stage / name)
+        private_folder((stage / database.name).parent)
+        database.rebuild(stage / database.name)
+        written.append(stage / database.name)
     for target in written:
         sync(target)
     for folder, _, _ in os.walk(stage):
         sync(Path(folder))
 
 
-def _database(format: str) -> DatabaseSupport:
-    known = format_of(format)
-    if known is None or known.database is None:
-        raise BundleError(f"memtui knows no database of the format {format!r}")
-    return known.database
-
-
-# ---- removing -----------------------------------------------------------------------------------
-
-
-def _remove(tree: Tree, place: Path, recorder: WriteRecorder, *, folder_stays: bool) -> None:
-    staging.clear_leftovers(place)
-    if is_empty(place):
-        return
-    name, pre = _recorded_file(tree, place)
-    try:
-        with _exclusive(tree, place):
-            _refuse_changed(tree, place, place)
-            recorder.intend(name, pre, "")
-            with staging.removing_folder(place) as hidden:
-                _refuse_changed(tree, hidden, place)
-        if folder_stays:
-            with contextlib.suppress(OSError):
-                real_path(place).mkdir()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise SaveError(f"nothing was removed: {reason}", where=str(place)) from error
-    recorder.done(name)
-
-
-@contextmanager
-def _exclusive(tree: Tree, place: Path) -> Iterator[None]:
-    """Hold an exclusive lock on each database. Raises Refused when one has changed."""
-    with ExitStack() as stack:
-        for name, (format, rows) in tree["databases"].items():
-            if (place / name).exists():
-                stack.enter_context(_database(format).alone_with(place / name, rows))
-        yield
-
-
-def _refuse_changed(tree: Tree, folder: Path, place: Path) -> None:
-    """Raise Refused when the folder holds anything but what was installed."""
-    for name in _changed_names(tree, folder):
-        problem = "was changed" if name in tree["files"] else "was made there"
-        raise Refused(
-            f"{name} {problem} since; nothing was removed",
-            where=str(place),
-            do="undo what came later first, or delete the folder yourself",
-        )
-
-
-def _changed_names(tree: Tree, folder: Path) -> Iterator[str]:
-    database_files = {name + suffix for name in tree["databases"] for suffix in DATABASE_SUFFIXES}
-    for base, folders, names in os.walk(folder):
-        links = [name for name in folders if os.path.islink(os.path.join(base, name))]
-        for path in (Path(base) / name for name in sorted([*names, *links])):
-            name = str(path.relative_to(folder))
-            if name in tree["databases"] or name in database_files:
-                continue
-            # Accesses that were counted since are no change that anybody would miss.
-            if not name.endswith(ACCESSES) and not _is_unchanged(tree, name, path):
-                yield name
-
-
-def _is_unchanged(tree: Tree, name: str, path: Path) -> bool:
-    written = tree["files"][name][0] if name in tree["files"] else None
-    try:
-        now = decode(atomic_replace.read_if_exists(path) or b"")
-    except UnreadableFile:
-        return False
-    if now == written:
-        return True
-    # Of the sidecar the newest line of each memory counts, not its bytes.
-    texts = (now, written or "")
-    entries = [{id: entry for id, entry in read_entries(t).items() if entry} for t in texts]
-    return path.parent.name == FOLDER and entries[0] == entries[1]
+def _is_as_filled(plan: Restoration, stage: Path) -> bool:
+    """Whether no other program has written below the stage."""
+    found = {str(path.relative_to(stage)) for path in stage.rglob("*") if not path.is_dir()}
+    made = {each.name for each in plan.contents} | {each.name for each in plan.databases}
+    return found == made and all(
+        (stage / each.name).read_bytes() == each.read() for each in plan.contents
+    )

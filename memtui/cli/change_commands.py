@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from memtui.changes import Act, Change
-from memtui.cli.options import argument, command, option
+from memtui.cli.options import argument, command, force_option, option, query_from
 from memtui.cli.output import apply_change, apply_planned, confirm_deletion
 from memtui.cli.store_selection import load_library, load_settings
-from memtui.errors import Refused
+from memtui.errors import QueryError, Refused
+from memtui.query import parse_time
 from memtui.text import one_line
 
 IMPORTANCE = click.Choice(["high", "medium", "low"])
@@ -77,6 +80,7 @@ def edit(
     importance: str | None = option(type=IMPORTANCE, help="New importance."),
     tags: Sequence[str] = option("--tag", help="Replace tags (repeatable)."),
     *,
+    force: bool,
     stores: Sequence[str],
     **options: bool,
 ) -> int:
@@ -89,7 +93,7 @@ def edit(
     library = load_library(stores)
     memory = library.resolve(ref)
     if fields:
-        change = Change(Act.EDIT, memory.store, memory.ref, fields)
+        change = Change(Act.EDIT, memory.store, memory.ref, fields, force)
         return apply_change(library, change, **options)
     from memtui import paths
     from memtui.files.drafts import edit_text
@@ -98,8 +102,33 @@ def edit(
         if text is None:
             print("No changes")
             return 0
-        change = Change(Act.EDIT, memory.store, memory.ref, {"content": text})
+        change = Change(Act.EDIT, memory.store, memory.ref, {"content": text}, force)
         return apply_change(library, change, **options)
+
+
+@command
+def replace(
+    old: str,
+    new: str,
+    *,
+    stores: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
+    **filters: Any,
+) -> int:
+    """OLD is found as a whole word, in any case. Options filter the memories; --dry-run shows what
+    each program would read. Undo reverts it as one step.
+    """
+    from memtui.upkeep.claims import changes_of_words
+
+    library = load_library(stores)
+    found = library.find(query_from("", **filters))
+    memories = (found.rows[slot] for slot in found.slots)
+    can = lambda act, memory: not library.refusal(act, memory)  # noqa: E731
+    changes = list(changes_of_words(memories, old, new, can))
+    if not changes:
+        raise Refused(f"no memory that can be changed has {old!r}", do="memtui search finds it")
+    return apply_planned(library, library.plan(changes, f"replace {old}: {new}"), dry_run, as_json)
 
 
 @command
@@ -121,13 +150,53 @@ retire = _act_command(
     Act.RETIRE,
     "Where the format has no way to, it is hidden in memtui only. `memtui restore` reverts it.",
 )
-restore = _act_command(Act.RESTORE)
 mark_reviewed = _act_command(Act.REVIEW)
 decline = _act_command(Act.DECLINE, "`memtui restore` reverts it.")
 
 
 @command
-def delete(ref: str, force: bool = option(help="Skip the confirmation."), **options: Any) -> int:
+def restore(
+    refs: Sequence[str] = argument(metavar="[REF[@TIME]]..."),
+    since: str | None = option(
+        metavar="TIME", help="Give back what was there at this time and is gone or changed now."
+    ),
+    deleted: bool = option(help="With --since: only what is gone."),
+    *,
+    stores: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """With a time, it gets the text of then, also if an agent has deleted it; what was written
+    since stays. `memtui diff` shows what has changed since a time.
+    """
+    from memtui.cli.time_commands import restore_as_of
+
+    if since is None and deleted:
+        raise Refused("--deleted is for --since TIME")
+    if since is not None:
+        return restore_as_of(stores, {since: refs}, deleted, dry_run, as_json)
+    if not refs:
+        raise click.UsageError("Missing argument 'REF'.")
+    dated = [split_time(ref) for ref in refs]
+    if all(time for _, time in dated):
+        times = {time: [ref for ref, at in dated if at == time] for _, time in dated}
+        return restore_as_of(stores, times, False, dry_run, as_json)
+    if len(refs) > 1:
+        raise Refused("one memory at a time, or each with its time: REF@TIME")
+    return _change_memory(Act.RESTORE, refs[0], stores=stores, dry_run=dry_run, as_json=as_json)
+
+
+def split_time(ref: str) -> tuple[str, str]:
+    """A ref and the time behind its last `@`; "" if there is none."""
+    name, mark, time = ref.rpartition("@")
+    with suppress(QueryError):
+        if mark and name and parse_time(time, datetime.now(UTC)):
+            return name, time
+    return ref, ""
+
+
+@command
+def delete(ref: str, force: bool = force_option("Skip the confirmation."), **options: Any) -> int:
     return _change_memory(Act.DELETE, ref, force=force, **options)
 
 

@@ -10,7 +10,7 @@ import click
 from msgspec.structs import replace
 
 from memtui.cli.options import argument, command, filtered, limit_option, option
-from memtui.cli.output import print_json
+from memtui.cli.output import columns, count_accesses, handle_cells, print_json
 from memtui.cli.store_selection import index_library, load_settings, load_whole_library
 from memtui.errors import RefError, Refused, did_you_mean
 from memtui.model import format_time, to_record
@@ -18,7 +18,7 @@ from memtui.query import Query, Sort
 from memtui.text import counted, cut, date, number, one_line, visible
 
 if TYPE_CHECKING:
-    from memtui.context import ContextSettings, Pack
+    from memtui.context import Pack
     from memtui.library import Library
 
 HOT_LIMIT = 10
@@ -56,14 +56,19 @@ def context(
     TEXT is the task, taken as plain words; for session and loaded a project or branch. Without
     RECIPE the recipes are listed.
     """
-    from memtui.context import draft_pack, find_recipe, format_markdown, list_recipes, task_query
+    from memtui.context import draft_pack, find_recipe, format_markdown, read_recipes, task_query
 
-    settings = _settings()
+    recipes = read_recipes(load_settings().recipes)  # `open_library` reports faults
     if recipe is None:
-        for known in list_recipes(settings):
+        if as_json:
+            shown = ("name", "description", "source", "takes")
+            records = [{key: getattr(one, key) for key in shown} for one in recipes.values()]
+            print_json({"recipes": records})
+            return
+        for known in recipes.values():
             print(f"{known.name:<8}  {one_line(known.description)} ({one_line(known.source)})")
         return
-    chosen = find_recipe(recipe, settings)
+    chosen = find_recipe(recipe, recipes)
     library = load_whole_library(stores, task_query(" ".join(text)))
     if text and chosen.takes == "entity":
         _refuse_unknown_entity(library, " ".join(text))
@@ -73,15 +78,12 @@ def context(
         chosen,
         " ".join(text),
         library,
-        settings,
         datetime.now().astimezone(),
         types=preferred,
         only=filtered(Query(), "type", types) if types else Query(),
         limit=limit,
         page_in=page_in,
     ).pack(budget)
-    if track:
-        library.count_accesses(pack.refs)
     if as_json:
         record = pack.as_record()
         if not explain:
@@ -90,7 +92,8 @@ def context(
     elif markdown:
         print(visible(format_markdown(pack)), end="")
     else:
-        print(visible(pack.text), end="" if pack.text.endswith("\n") or not pack.text else "\n")
+        text = _with_headings(pack) if pack.recipe == "loaded" else pack.text
+        print(visible(text), end="" if text.endswith("\n") or not text else "\n")
         if explain:
             for section in pack.sections:
                 tokens = counted(section.tokens, "token")
@@ -104,6 +107,18 @@ def context(
                 for dropped in pack.dropped:
                     print(f"  {one_line(dropped.entry.ref)}  {one_line(dropped.reason)}")
         _print_summary(pack)
+    if track:
+        count_accesses(library, pack.refs)
+
+
+def _with_headings(pack: Pack) -> str:
+    """The texts that programs load, each below a line with its program, file and rule; no agent is
+    given all of them."""
+    parts = [
+        f"==> {one_line(section.title)} ({one_line(section.rule)}) <==\n{section.text.rstrip()}\n"
+        for section in pack.sections
+    ]
+    return "\n".join(parts)
 
 
 def _refuse_unknown_entity(library: Library, name: str) -> None:
@@ -117,20 +132,6 @@ def _refuse_unknown_entity(library: Library, name: str) -> None:
         raise RefError(f"no memory is about {one_line(name)!r}", do=advice)
 
 
-def _settings() -> ContextSettings:
-    """The settings of recipes; an unknown constant is reported on standard error."""
-    from memtui.context import read_settings
-    from memtui.context.task import CONSTANT_NAMES
-
-    settings = load_settings()  # `open_library` reports its faults
-    for name in settings.recipe_constants:
-        if name not in CONSTANT_NAMES:
-            known = f"{did_you_mean(name, CONSTANT_NAMES, lead='; ')}; known: "
-            known += ", ".join(sorted(CONSTANT_NAMES))
-            click.echo(f"config.toml: context.constants has no {one_line(name)}{known}", err=True)
-    return read_settings(settings.recipe_constants, settings.recipes, settings.salience_types)
-
-
 def _print_summary(pack: Pack) -> None:
     budget = f" of {number(pack.budget)}" if pack.budget is not None else ""
     entries = len(pack.refs)
@@ -138,9 +139,6 @@ def _print_summary(pack: Pack) -> None:
     if pack.dropped:
         parts.append(f"{counted(len(pack.dropped), 'entry')} left out")
     click.echo(" · ".join(parts), err=True)
-    if pack.recipe == "loaded":
-        for section in pack.sections:
-            click.echo(f"{one_line(section.title)}: {one_line(section.rule)}", err=True)
     for note in pack.notes:
         click.echo(one_line(note), err=True)
 
@@ -166,12 +164,14 @@ def hot(*, stores: Sequence[str], limit: int = limit_option(HOT_LIMIT), as_json:
             }
             for memory in used
         ]
-        print_json(records)
+        print_json({"memories": records})
         return
     if not used:
         raise Refused("no accesses were counted", do="`memtui context --track` counts them")
+    handles = library.handles(used)
     for memory in used:
         last_access = date(find_last_access(memory)) or "-"
         count = number(int(count_accesses(memory)))
         text = one_line(memory.headline)
-        print(cut(f"{count:>6}  {last_access:<16}  {one_line(memory.id)[:10]:<10}  {text}", 200))
+        handle = one_line(handles[memory.ref]).ljust(handle_cells(handles))
+        print(cut(f"{count:>6}  {last_access:<16}  {handle}  {text}", columns()))

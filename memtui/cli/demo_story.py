@@ -25,11 +25,6 @@ STORY_HOME = "/home/noor/.claude/"
 """Where the memory lies that the transcripts of the story say they wrote."""
 PROGRAMS = ("claude", "codex", "gemini")
 """Programs whose sessions are part of the story."""
-LEGEND = (
-    ("signs", "◆ ◇ · importance  ? proposed  ↻ superseded  × deleted  ! to review"),
-    ("keys", "/ search  ? all  esc hides this  enter read  e edit  d retire  u undo"),
-)
-"""What the screen explains below the agents until escape is pressed."""
 _MONTHS = tuple(date(2000, month, 1).strftime("%B") for month in range(1, 13))
 _DATE = re.compile(
     r"(?<!\d)(?P<day>20\d\d(?P<mark>[-/])[01]\d(?P=mark)[0-3]\d)"

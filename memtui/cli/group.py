@@ -72,10 +72,18 @@ def load_command(name: str) -> click.Command:
         from memtui.cli.options import show_secrets_option
 
         command.params.append(show_secrets_option())
+    if COMMANDS[name][0].startswith("change_commands:") or name in _WRITING:
+        from memtui.cli.options import add_force
+
+        add_force(command)
     return command
 
 
-_WITHOUT_MEMORIES = frozenset({"open", "demo", "export", "verify", "embed", "config", "mcp"})
+_WRITING = frozenset({"history", "review", "extract", "undo", "redo", "import"})
+"""Commands that write files of stores, besides those of `change_commands`."""
+_WITHOUT_MEMORIES = frozenset(
+    {"open", "demo", "export", "verify", "embed", "config", "mcp", "status"}
+)
 """Commands that print no text of memories; the screen has a key."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from msgspec.structs import asdict
@@ -23,6 +23,7 @@ from memtui.text import date, one_line
 from memtui.tui.actions import BY_ID
 
 if TYPE_CHECKING:
+    from memtui.journal import JournalAction
     from memtui.library import Library
 
 
@@ -73,22 +74,11 @@ def log(
         overwritten.setdefault(reverted.action.id, {})[reverted.description] = None
     print_journal_fault(library)
     if as_json:
-        print_json(
-            [
-                {
-                    "number": action.id,
-                    "time": format_time(datetime.fromtimestamp(action.time, UTC)),
-                    "title": action.title,
-                    "state": str(action.state),
-                    "note": action.note,
-                    "by": None if action.author is None else asdict(action.author),
-                    "put_back": action.id in overwritten,
-                    "files": sorted({e.path for e in action.edits if e.kind is not Kind.SIDECAR}),
-                }
-                for action in actions
-            ]
-        )
+        records = [{**_record(one), "put_back": one.id in overwritten} for one in actions]
+        print_json({"changes": records})
         return
+    if not actions:
+        click.echo("no changes", err=True)
     for action in actions:
         day = date(datetime.fromtimestamp(action.time, UTC))
         author = action.author
@@ -97,6 +87,18 @@ def log(
         notes += overwritten.get(action.id, ())
         note = f"  ({'; '.join(notes)})" if notes else ""
         print(f"{action.id:>5}  {day}  {action.state:<6}  {one_line(action.title)}{note}")
+
+
+def _record(action: JournalAction) -> dict[str, Any]:
+    return {
+        "number": action.id,
+        "time": format_time(datetime.fromtimestamp(action.time, UTC)),
+        "title": action.title,
+        "state": str(action.state),
+        "note": action.note,
+        "by": None if action.author is None else asdict(action.author),
+        "files": sorted({e.path for e in action.edits if e.kind is not Kind.SIDECAR}),
+    }
 
 
 _EVERY = 1 << 31
@@ -114,6 +116,7 @@ def undo(
     session: str = option(default="", metavar="ID", help="All that an agent did in this session."),
     *,
     stores: Sequence[str],
+    as_json: bool,
 ) -> None:
     """With N, undo the last N changes, newest first.
 
@@ -131,23 +134,37 @@ def undo(
         ]
         if not numbers:
             raise Refused(f"there is nothing to undo of a session {one_line(session)!r}")
-    _take_steps("undo", library, numbers, stores)
+    take_steps("undo", library, numbers, anywhere=not stores, as_json=as_json)
 
 
 @command
-def redo(steps: int = _STEPS, number: int | None = _NUMBER, *, stores: Sequence[str]) -> None:
+def redo(
+    steps: int = _STEPS, number: int | None = _NUMBER, *, stores: Sequence[str], as_json: bool
+) -> None:
     """With N, redo the last N of them."""
-    _take_steps("redo", _open_journal(stores), [number] * (1 if number else steps), stores)
+    numbers = [number] * (1 if number else steps)
+    take_steps("redo", _open_journal(stores), numbers, anywhere=not stores, as_json=as_json)
 
 
-def _take_steps(
+def take_steps(
     name: Literal["undo", "redo"],
     library: Library,
     numbers: Sequence[int | None],
-    stores: Sequence[str],
+    *,
+    anywhere: bool,
+    as_json: bool,
 ) -> None:
+    """Undo or redo actions, and print each; see `Library.undo`."""
     take_step = library.undo if name == "undo" else library.redo
-    for number in numbers:
-        action = write_action(library, partial(take_step, number, anywhere=not stores))
-        print(f"{BY_ID[name].done}: {one_line(action.title)}")
-        print_effects(action.effects)
+    taken: list[JournalAction] = []
+    try:
+        for number in numbers:
+            action = write_action(library, partial(take_step, number, anywhere=anywhere))
+            taken.append(action)
+            if not as_json:
+                print(f"{BY_ID[name].done}: {one_line(action.title)}")
+                print_effects(action.effects)
+    finally:  # those before one that failed are done too
+        if as_json:
+            effects = [{**_record(one), "effects": list(one.effects)} for one in taken]
+            print_json({"changes": effects})

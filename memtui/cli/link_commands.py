@@ -110,7 +110,7 @@ def traverse(
     ),
     form: str = option(
         "--format",
-        type=click.Choice(["text", "tree", "json", "mermaid", "dot"]),
+        type=click.Choice(["text", "tree", "json"]),
         default="text",
         show_default=True,
         help="Output format.",
@@ -141,7 +141,7 @@ def traverse(
     elif form == "text":
         _print_paths(library, found)
     else:
-        print(_draw(library, found, form), end="")
+        _print_tree(library, found)
 
 
 def _print_records(library: Library, found: Neighbourhood) -> None:
@@ -208,16 +208,9 @@ def _arrow(relation: str, is_forward: bool) -> str:
     return f"-{one_line(relation)}->" if is_forward else f"<-{one_line(relation)}-"
 
 
-def _draw(library: Library, found: Neighbourhood, form: str) -> str:
-    from memtui.insight import traversal
+def _print_tree(library: Library, found: Neighbourhood) -> None:
     from memtui.insight.traversal import tree_rows
 
-    if form == "tree":
-        width = columns()
-        lines = (
-            cut(f"{row.guide}{row.relation}{library.node_label(row.reached.node)}", width) + "\n"
-            for row in tree_rows(found)
-        )
-        return "".join(lines)
-    write = {"mermaid": traversal.to_mermaid, "dot": traversal.to_dot}[form]
-    return write(found, library.node_label)
+    width = columns()
+    for row in tree_rows(found):
+        print(cut(f"{row.guide}{row.relation}{library.node_label(row.reached.node)}", width))

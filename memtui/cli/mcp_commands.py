@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,10 +22,6 @@ _OF_EXTRA = ("mcp", "mcp_types", "pydantic", "typing_extensions", "uvicorn")
 @command
 def mcp(
     write: bool = option(help="Agents may write; everything is journalled and can be undone."),
-    profile: str | None = option(
-        type=click.Choice(["ambient", "engram", "reference"]),
-        help="Offer the tools of this memory server in place of memtui's.",
-    ),
     http: bool = option(
         help="Listen on this machine by HTTP, for many agents; prints address and token."
     ),
@@ -56,8 +53,7 @@ def mcp(
                 os.path.abspath(name) if os.path.exists(name) else name,
             )
         ]
-        profiled = ["--profile", profile] if profile else []
-        command = ["memtui", "mcp", *named, *profiled, *(["--write"] if write else [])]
+        command = [*_own_command(), "mcp", *named, *(["--write"] if write else [])]
         client = CLIENTS[print_config]
         if http:
             if not port:
@@ -68,16 +64,22 @@ def mcp(
             print(client.stdio(command))
         return
     if not all(map(find_spec, _OF_EXTRA)):
-        raise Refused("memtui mcp needs .[mcp]", do='pip install ".[mcp]"')
+        raise Refused("mcp needs more packages", do='pip install ".[mcp]" in a checkout of memtui')
     library = open_library(stores or [str(Path.cwd())])  # before the SDK, which takes a second
     from memtui.mcp.http_server import serve_http
     from memtui.mcp.server import AgentServer, serve_stdio
 
-    agents = AgentServer(library, load_settings(), may_write=write, profile=profile or "")
+    agents = AgentServer(library, load_settings(), may_write=write)
     if http:
         serve_http(agents, port, _announce)
     else:
         serve_stdio(agents)
+
+
+def _own_command() -> list[str]:
+    """What starts this memtui from anywhere: an agent's program may have another PATH."""
+    script = Path(sys.executable).with_name("memtui")
+    return [str(script)] if script.is_file() else [sys.executable, "-m", "memtui"]
 
 
 def _announce(address: str, token: str) -> None:

@@ -16,9 +16,11 @@ import click
 from msgspec.structs import replace
 
 from memtui import query as queries
+from memtui.cli.completion import COMPLETIONS
 from memtui.errors import QueryError
+from memtui.files.permissions import replacing_protected
 from memtui.query import SORT_NAMES, Query
-from memtui.text import reveal_secrets
+from memtui.text import one_line, reveal_secrets
 
 DEFAULT_LIMIT = 20
 """Memories or changes printed without `--limit`."""
@@ -36,7 +38,8 @@ def option(*names: str, **attributes: Any) -> Any:
         kind = str(parameter.annotation)
         # With `is_flag=False` click takes a value that begins with a dash for another option.
         flag = {"is_flag": True} if kind == "bool" else {}
-        given = {**flag, "multiple": kind.startswith("Sequence"), **attributes}
+        completed = {"shell_complete": COMPLETIONS.get(parameter.name)}
+        given = {**flag, "multiple": kind.startswith("Sequence"), **completed, **attributes}
         declared = names or (f"--{parameter.name.replace('_', '-')}",)
         return click.Option([*declared, parameter.name], **given)
 
@@ -48,7 +51,8 @@ def argument(**attributes: Any) -> Any:
 
     def make(parameter: Parameter) -> click.Argument:
         many = -1 if str(parameter.annotation).startswith("Sequence") else 1
-        return click.Argument([parameter.name], nargs=many, **attributes)
+        complete = COMPLETIONS.get(parameter.name)
+        return click.Argument([parameter.name], nargs=many, shell_complete=complete, **attributes)
 
     return make
 
@@ -58,6 +62,34 @@ def limit_option(default: int, of: str = "memories") -> Any:
     about = f"Maximum number of {of} to print."
     kind = click.IntRange(min=1)
     return option("--limit", type=kind, default=default, show_default=True, metavar="N", help=about)
+
+
+def _replace_protected(context: click.Context, _option: click.Parameter, is_wanted: bool) -> bool:
+    """Let the command replace files without write permission, if that is wanted, and say so."""
+
+    def tell() -> None:
+        for each in replaced:
+            stays = f" ({each.consequence})" if each.consequence else ""
+            click.echo(f"memtui: {one_line(each.where)}: it was {each.verb}d{stays}", err=True)
+
+    context.call_on_close(tell)
+    replaced = context.with_resource(replacing_protected(is_wanted))
+    return is_wanted
+
+
+def force_option(also: str = "") -> Any:
+    """The default of a parameter `force`. `also`: what it does besides replacing files without
+    write permission."""
+    files = "Replace a file without write permission; its owner and mode stay."
+    return option(is_flag=True, callback=_replace_protected, help=f"{also} {files}".strip())
+
+
+def add_force(command: click.Command) -> None:
+    """Add `--force` to a command that has none; its function is not told of it."""
+    if not any(each.name == "force" for each in command.params):
+        made = force_option()(Parameter("force", Parameter.KEYWORD_ONLY))
+        made.expose_value = False
+        command.params.append(made)
 
 
 def show_secrets_option() -> click.Option:
@@ -84,7 +116,7 @@ SHARED: Mapping[str, _Make] = {
         metavar="TIME",
         help="Show what was believed at this time, as it was written then. A date means its end.",
     ),
-    "force": option(is_flag=True, help="Write even if a rule of the store would reject it."),
+    "force": force_option("Write even if a rule of the store would reject it."),
     "dry_run": option(is_flag=True, help="Show what would change, without writing anything."),
     "as_json": option("--json", is_flag=True, help="Output JSON."),
     "limit": limit_option(DEFAULT_LIMIT),
@@ -138,7 +170,9 @@ def command(function: Callable[..., object], help_text: str | None = None) -> cl
     if any(each.name == "stores" for each in made) and not any(
         isinstance(each, click.Argument) for each in made
     ):
-        made.append(click.Argument(["paths"], nargs=-1, metavar="[PATH]..."))
+        paths = argument(metavar="[PATH]...")
+        many = Parameter("paths", Parameter.KEYWORD_ONLY, annotation="Sequence[str]")
+        made.append(paths(many))
         callback = _with_paths(function)
     return click.Command(None, callback=callback, params=made, help=help_text or function.__doc__)
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from memtui.library.planning import Planned
     from memtui.model import Memory
 
-ID_CELLS, AGE_CELLS, IMPORTANCE_CELLS = 10, 5, 6
+AGE_CELLS, IMPORTANCE_CELLS = 5, 6
 STORE_CELLS, TYPE_CELLS, ENTITY_CELLS = 14, 14, 22
 """Widths of the columns of a printed memory."""
 NOT_OPEN = "not in any open store"
@@ -76,29 +77,38 @@ def columns() -> int:
 
 def print_memories(
     memories: Iterable[Memory],
+    handles: Mapping[str, str],
     names: Callable[[str], str] | None = None,
     about: Collection[str] = (),
 ) -> None:
-    """Print one line each: id, age, importance, type, entity, headline.
+    """Print one line each: handle, age, importance, type, entity, headline.
 
-    `names`: gives what stands before them for the label of a store. `about`: refs of memories with
-    no time but that of their file, marked `~`.
+    Args:
+        memories: What is printed.
+        handles: Those of `Library.handles`, by ref; the longest one gives the width of the column.
+        names: Gives what stands before them for the label of a store.
+        about: Refs of memories with no time but that of their file, marked `~`.
     """
-    now, width = datetime.now(UTC), columns()
+    now, width, cells = datetime.now(UTC), columns(), handle_cells(handles)
     for memory in memories:
         head = "  ".join(
             (
                 *((column(names(memory.store), STORE_CELLS),) if names else ()),
-                pad(one_line(memory.id)[:ID_CELLS], ID_CELLS),
+                pad(one_line(handles[memory.ref]), cells),
                 pad("~" * (memory.ref in about) + short_ago(memory.when, now), AGE_CELLS),
                 pad(memory.importance, IMPORTANCE_CELLS),
                 column(memory.shown_type, TYPE_CELLS),
                 column(memory.entity, ENTITY_CELLS),
             )
         )
-        mark = "" if memory.status == "active" else f"[{memory.status}] "
+        mark = "" if memory.status == "active" else f"[{memory.shown_status}] "
         mark += f"[{memory.later_text}] " if memory.later_text else ""
         print(cut(f"{head}  {mark}{one_line(memory.headline)}", width).rstrip())
+
+
+def handle_cells(handles: Mapping[str, str]) -> int:
+    """The width of a column of handles, of which none is cut: they are there to be typed."""
+    return max(map(len, handles.values()), default=0)
 
 
 def print_fields(fields: Sequence[tuple[str, str]]) -> None:
@@ -156,6 +166,14 @@ def apply_change(library: Library, change: Change, dry_run: bool, as_json: bool)
     return apply_planned(library, library.plan([change]), dry_run, as_json)
 
 
+def count_accesses(library: Library, refs: Iterable[str]) -> None:
+    """Count one access of each memory; name the stores where that is not possible."""
+    _, faults = library.count_accesses(refs)
+    for label, error in faults.items():
+        words = f"{library.names.of(label)}: the accesses are not counted: {error}"
+        print(f"memtui: {one_line(words)}", file=sys.stderr)
+
+
 def print_effects(effects: Iterable[str], file: TextIO | None = None) -> None:
     """Print what a change means for the programs, a line each."""
     for effect in effects:
@@ -172,7 +190,7 @@ def apply_planned(library: Library, planned: Planned, dry_run: bool, as_json: bo
         action = write_action(library, lambda: library.apply(planned))
         planned = planned.with_written_refs(action.refs)
     if as_json:
-        print_json(_to_records(planned, dry_run))
+        print_json({"outcomes": _to_records(planned, dry_run)})
     else:
         if dry_run:
             print_effects(_effects(planned))
@@ -184,12 +202,22 @@ def apply_planned(library: Library, planned: Planned, dry_run: bool, as_json: bo
         for warning in planned.warnings:
             print(f"memtui: {one_line(warning)}", file=sys.stderr)
         if dry_run:
-            from memtui.library.planning import in_words
-
-            print_diffs(in_words(planned.diffs(), library))
+            print_dry_run(planned, library)
         else:
             print_effects(_effects(planned))
     return 1 if planned.outcome is Outcome.REJECTED else 0
+
+
+def print_dry_run(planned: Planned, library: Library) -> None:
+    """Print what a plan would write, files of memories first; and on standard error what it needs
+    `--force` for."""
+    from memtui.files.permissions import find_protected
+    from memtui.library.planning import in_words
+
+    diffs = planned.diffs()
+    if error := find_protected(Path(diff.path) for diff in diffs if diff.before != diff.after):
+        print(f"memtui: {one_line(str(error))}", file=sys.stderr)
+    print_diffs(sorted(in_words(diffs, library), key=lambda diff: ".memtui" in diff.path))
 
 
 def _effects(planned: Planned) -> list[str]:

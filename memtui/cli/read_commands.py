@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from memtui.cli import output
 from memtui.cli.options import argument, command, limit_option, option, query_from
-from memtui.cli.session_commands import search_former, search_sessions
+from memtui.cli.session_commands import search_elsewhere
 from memtui.cli.store_selection import index_library, read_library
 from memtui.errors import QueryError
 from memtui.model import Memory, to_record
 from memtui.query import count_first, relax
+from memtui.search.documents import MAX_INDEXED, is_cut
 from memtui.stores.base import LimitUse
 from memtui.text import (
     Passage,
@@ -26,6 +27,7 @@ from memtui.text import (
     one_line,
     scored_words,
     size,
+    value_text,
     visible,
 )
 
@@ -68,12 +70,14 @@ def list_(
     found = library.find(query)
     memories = _first_memories(found, limit, everything)
     if as_json:
-        output.print_json([to_record(memory) for memory in memories])
-        return
-    shown = found.slots[: len(memories)]
-    about = {found.rows[slot].ref for slot in shown if found.is_approximate(slot)}
-    output.print_memories(memories, about=about)
-    _print_rest(len(memories), found)
+        output.print_json({"memories": [to_record(memory) for memory in memories]})
+    else:
+        shown = found.slots[: len(memories)]
+        about = {found.rows[slot].ref for slot in shown if found.is_approximate(slot)}
+        output.print_memories(memories, library.handles(memories), about=about)
+        _print_rest(len(memories), found)
+    if not memories:
+        click.echo("no memories", err=True)
 
 
 @command
@@ -105,7 +109,7 @@ def search(
     With --everywhere follow memories that are no longer current, former texts of all memories from
     the journal, git and their stores, and what was said in sessions (see memtui sessions): each
     with all words. Of the filters since:, until:, project:, program:, session: and role: count for
-    sessions. JSON is then an object of memories, former and sessions.
+    sessions. JSON then has former and sessions beside memories.
     """
     query = query_from(" ".join(text), prefer=prefer_type, **filters)
     if query.is_empty and not (query.sort or query.prefer):
@@ -116,29 +120,24 @@ def search(
     asked = _for_memories(query) if everywhere else query
     found = library.find(asked)
     memories = _first_memories(found, limit, everything)
+    elsewhere = search_elsewhere(library, query, asked, limit) if everywhere else None
     if as_json:
         records = [
             _hit_record(library, found, at, memory, explain) for at, memory in enumerate(memories)
         ]
-        if not everywhere:
-            output.print_json(records)
-        else:
-            former = search_former(library, asked, limit, as_json)
-            said = search_sessions(query, limit, as_json)
-            output.print_json({"memories": records, "former": former, "sessions": said})
+        more = elsewhere.records() if elsewhere is not None else {}
+        output.print_json({"memories": records, **more})
     else:
+        handles = library.handles(memories)
         for at, memory in enumerate(memories):
-            _print_hit(library, found, at, memory, explain)
+            _print_hit(library, found, at, memory, handles, explain)
         _print_rest(len(memories), found)
-        if everywhere:
-            print("\nformer versions")
-            search_former(library, asked, limit, as_json)
-            print("\nsaid in sessions")
-            search_sessions(query, limit, as_json)
+        if elsewhere is not None:
+            elsewhere.show()
     for hint in (*found.hints, *found.limits):
         click.echo(one_line(hint), err=True)
-    if not found.total and not everywhere:
-        ways = count_first(relax(query), lambda weaker: library.count(weaker).value)
+    if not found.total and not elsewhere:
+        ways = count_first(relax(asked), lambda weaker: library.count(weaker).value)
         counted_ways = [f"{what}: {number(count)}" for what, count in ways.items()]
         click.echo(one_line("; ".join(["no matches", *counted_ways])), err=True)
         raise click.exceptions.Exit(1)
@@ -165,19 +164,25 @@ def _hit_record(
 
 
 def _print_hit(
-    library: Library, found: SearchResult, at: int, memory: Memory, explain: bool
+    library: Library,
+    found: SearchResult,
+    at: int,
+    memory: Memory,
+    handles: Mapping[str, str],
+    explain: bool,
 ) -> None:
     """Print one hit with its passage, and the parts of its score if `explain`."""
-    output.print_memories([memory])
-    if line := _passage_line(memory, library.passage(found, at), found.words):
-        print(line)
+    output.print_memories([memory], handles)
+    indent = " " * (output.handle_cells(handles) + 2)
+    if passage := _passage_line(memory, library.passage(found, at), found.words, len(indent)):
+        print(f"{indent}{passage}")
     if explain:
         parts = library.explain(found, at)
         shares = "  ".join(f"{score_part.name} {score_part.value:+.3f}" for score_part in parts)
         score = found.scores[at] if found.scores is not None else 0.0
-        print(f"{' ' * output.ID_CELLS}{score:.3f} = {shares}")
+        print(f"{indent}{score:.3f} = {shares}")
         if near_words := library.near_words(found, at):
-            print(f"{' ' * output.ID_CELLS}nearest words: {scored_words(near_words)}")
+            print(f"{indent}nearest words: {scored_words(near_words)}")
 
 
 def _passage_record(memory: Memory, passage: Passage | None) -> dict[str, Any] | None:
@@ -188,14 +193,15 @@ def _passage_record(memory: Memory, passage: Passage | None) -> dict[str, Any] |
     return {"start": passage.start, "end": passage.end, "line": passage.line + 1, "text": text}
 
 
-def _passage_line(memory: Memory, passage: Passage | None, words: Sequence[str]) -> str:
-    """The passage on one line; empty if the headline shows its words."""
+def _passage_line(
+    memory: Memory, passage: Passage | None, words: Sequence[str], indent: int
+) -> str:
+    """The passage on one line behind an indent; empty if the headline shows its words."""
     if passage is None or memory.content[passage.start : passage.end] == memory.headline:
         return ""
     if passage.words <= count_words(one_line(memory.headline), words):
         return ""
-    indent = " " * (output.ID_CELLS + 2)
-    return indent + excerpt(memory.content, passage, words, output.columns() - len(indent))
+    return excerpt(memory.content, passage, words, output.columns() - indent)
 
 
 @command
@@ -214,9 +220,10 @@ def similar(
         records = [to_record(memory) for memory in memories]
         for record, score in zip(records, found.scores, strict=True):
             record["score"], record["by"] = score, found.how
-        output.print_json(records)
+        output.print_json({"memories": records})
         return
-    output.print_memories(memories, library.names.of if len(library.stores) > 1 else None)
+    names = library.names.of if len(library.stores) > 1 else None
+    output.print_memories(memories, library.handles(memories), names)
     if not memories:
         click.echo("no similar memories", err=True)
 
@@ -230,11 +237,16 @@ def show(
     track: bool = option(help="Count this as an access of the memory."),
     as_json: bool,
 ) -> None:
-    """Show a memory with all its fields. REF: a full ref, or the beginning of an id."""
+    """Show a memory with all its fields.
+
+    REF is what `memtui list` and `memtui search` print in front of a memory, its whole ref, its id
+    or the beginning of it, the name of its file, or words of its headline, as far as no other
+    memory has the same. All commands that take a REF take these.
+    """
     library = read_library(stores, as_of)
     memory = library.resolve(ref)
     if track and not as_of:
-        library.count_accesses([memory.ref])
+        output.count_accesses(library, [memory.ref])
         memory = library.get(memory.ref)
     if as_json:
         output.print_json(to_record(memory))
@@ -245,38 +257,45 @@ def show(
         print()
         print(visible(memory.content))
     print()
-    output.print_fields(_list_fields(memory))
+    output.print_fields(_list_fields(memory, library.handles([memory])[memory.ref]))
     for title, others in (
         ("supersedes", lineage.supersedes),
         ("superseded by", lineage.successors),
     ):
         for other in others:
-            text = one_line(other.memory.headline) if other.memory else output.NOT_OPEN
-            print(f"{title}  {one_line(other.id)}  {text}")
+            name, text = other.id, output.NOT_OPEN
+            if other.memory:
+                name, text = (
+                    library.handles([other.memory])[other.memory.ref],
+                    other.memory.headline,
+                )
+            print(f"{title}  {one_line(name)}  {one_line(text)}")
 
 
-def _list_fields(memory: Memory) -> list[tuple[str, str]]:
+def _list_fields(memory: Memory, handle: str) -> list[tuple[str, str]]:
     line = f":{memory.origin.line}" if memory.origin.line else ""
     confidence = "" if memory.confidence is None else f"{memory.confidence:g}"
     return [
         ("ref", memory.ref),
+        ("handle", "" if handle == memory.ref else handle),
         ("kind", memory.kind),
         ("type", memory.shown_type),
         ("entity", ", ".join((memory.entity, *memory.also_entities))),
         ("importance", memory.importance),
-        ("status", memory.status),
+        ("status", memory.shown_status),
         ("pinned", "yes" if memory.pinned else ""),
         ("confidence", confidence),
         ("created", date(memory.created)),
         ("updated", date(memory.updated)),
         ("dated by", memory.dated_by),
         ("text", memory.later_text),
+        ("searched", f"the first {number(MAX_INDEXED)} characters" if is_cut(memory) else ""),
         ("tags", ", ".join(memory.tags)),
         ("source", memory.source),
         ("file", f"{memory.origin.file}{line} {memory.origin.key}".rstrip()),
         *(("also in", place.file) for place in memory.also),
         *(("link", f"{link.relation} {link.target} {link.note}".rstrip()) for link in memory.links),
-        *((name, str(value)) for name, value in memory.extra.items()),
+        *((name, value_text(value)) for name, value in memory.extra.items()),
     ]
 
 
@@ -323,7 +342,7 @@ def stats(as_of: str | None, stores: Sequence[str], as_json: bool, **filters: An
 
 
 def _describe_use(use: LimitUse) -> str:
-    """How much is used, in words: `61 of 200 lines, 6,311 of 25,000 bytes`."""
+    """How much is used, in words: `61 of 200 lines, 6,311 of 25,000 UTF-16 units`."""
     measures = ", ".join(f"{used:,} of {most:,} {unit}" for unit, used, most in use.measures)
     if use.cut_line is None:
         return measures

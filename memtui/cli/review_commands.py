@@ -1,9 +1,11 @@
-"""Commands of the review queue: `review`, `consolidate`, `compact`, `extract`."""
+"""Commands of the review queue: `review`, its short form `check` for CI, and `extract`."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -13,21 +15,28 @@ from memtui import paths
 from memtui.changes import Act
 from memtui.cli.options import argument, command, option
 from memtui.cli.output import (
-    print_diffs,
+    print_dry_run,
     print_effects,
     print_json,
     shown_progress,
     write_action,
 )
-from memtui.cli.store_selection import load_library, load_settings, load_whole_library
+from memtui.cli.store_selection import (
+    INCOMPLETE,
+    load_library,
+    load_settings,
+    load_whole_library,
+)
 from memtui.errors import Refused, did_you_mean
 from memtui.model import format_time
 from memtui.text import and_more, counted, one_line, visible
 
 if TYPE_CHECKING:
     from memtui.library import Library
+    from memtui.library.planning import Planned
     from memtui.library.review import ReviewQueue
     from memtui.library.review_files import Queue
+    from memtui.model import Memory
     from memtui.search.mentions import Speaker
     from memtui.sessions import Session
     from memtui.upkeep.model_requests import ModelRequest
@@ -36,18 +45,32 @@ if TYPE_CHECKING:
 REMOVING = frozenset({Act.DELETE, Act.RETIRE})
 _MAX_SHOWN = 20
 """Memories of a proposal that are listed."""
-_VERBS = ("show", "accept", "decline", "snooze", "reopen")
+_VERBS = ("show", "accept", "agree", "decline", "snooze", "reopen")
+_FORMATS = click.Choice(["text", "json", "sarif"])
+_fail_on = option(
+    "--fail-on",
+    metavar="KIND",
+    help="Exit with 1 only for findings of this kind (secret, planted-text, conflict ...), for a "
+    "hook or CI; repeatable, or comma-separated.",
+)
 
 
 @command
 def review(
     arguments: Sequence[str] = argument(metavar="[VERB ID...]"),
-    kinds: Sequence[str] = option("--kind", metavar="KIND", help="Only findings of this kind."),
-    dry_run: bool = option(help="With accept: print the diff, change nothing."),
+    kinds: Sequence[str] = option(
+        "--kind", metavar="KIND", help="Only findings of this kind; housekeeping: all of that."
+    ),
+    hints: bool = option(help="Also list what is found by rules that are often wrong."),
+    fail_on: Sequence[str] = _fail_on,
+    output: str = option(
+        "--format", type=_FORMATS, default="text", show_default=True, help="Output of the list."
+    ),
+    dry_run: bool = option(help="With accept and agree: print the diff, change nothing."),
     every: bool = option(
         "--all",
-        help="With accept: every proposal, or every one of --kind; hints are skipped, and without "
-        "--kind agent what agents propose.",
+        help="With accept: every proposal, or every one of --kind; hints and, without --kind, "
+        "housekeeping and what agents propose are left out.",
     ),
     clones: Sequence[Path] = option(
         "--clone",
@@ -58,23 +81,32 @@ def review(
         help="After accepting the removal of a secret, erase it from memtui's journal, backups "
         "and caches too, without asking.",
     ),
-    across: bool = option(help="Also find the same memory in different stores."),
+    use_model: bool = option(
+        "--model", help="With accept: let the language model of config.toml write merged texts."
+    ),
+    yes: bool = option(
+        "--yes",
+        help="With accept: without asking, also what memtui warns of (a secret, planted text, "
+        "hidden characters), and what is sent to the model.",
+    ),
     *,
     stores: Sequence[str],
     as_json: bool,
 ) -> int:
-    """List the review queue, or decide on proposals by their ids.
+    """List what a person should look at, or decide on it by its id.
 
     \b
-    memtui review [PATH...]         list what could be tidied, of these stores
-    memtui review show ID           print the diff of a proposal
-    memtui review accept ID...      make its changes; undo reverts them as one step
-    memtui review accept --all      make the changes of all; hints are skipped
+    memtui review [PATH...]         list it, the most dangerous first, of these stores
+    memtui review show ID           print who says what, and the diff of a proposal
+    memtui review agree ID VALUE    make all memories of a conflict say this value
+    memtui review accept ID...      make the changes; undo reverts them as one step
+    memtui review accept --all      make the changes of all
     memtui review decline ID...     never propose it again unless its memories change
     memtui review snooze ID...      not for a week
     memtui review reopen ID...      forget a decision
 
-    Nothing is changed without `accept`. A hint proposes no change: it names memories to look at.
+    Nothing is changed without `accept` or `agree`. The housekeeping of each program is one line;
+    `--kind housekeeping` lists it.
     """
     if arguments and arguments[0] not in ("list", *_VERBS) and all(map(paths.is_place, arguments)):
         stores, arguments = (*stores, *arguments), ()
@@ -88,46 +120,159 @@ def review(
             "to mark a memory as reviewed: memtui mark-reviewed REF"
         )
     if verb == "reopen":
-        queue.decisions.reopen(ids)
+        if not ids:
+            raise click.UsageError("review reopen needs the id of a proposal")
+        reopened = [queue.decisions.find(id) for id in ids]
+        queue.decisions.reopen(reopened)
+        _print_decision("Reopened", verb, reopened, as_json)
         return 0
-    found = _scan(queue, kinds, across=across)
+    found = _scan(queue, kinds)
     if verb == "list":
-        return _print_queue(queue, found, as_json)
+        shown = [one for one in found.proposals if hints or not one.is_hint]
+        if output == "sarif":
+            _print_sarif(shown, fail_on)
+        elif as_json or output == "json":
+            _print_records(queue, shown)
+        else:
+            _print_queue(library, queue, found, shown, is_whole=bool(kinds))
+        return _exit_code(shown, fail_on) if fail_on else 0
+    if verb == "agree":
+        if len(ids) != 2:
+            raise click.UsageError("review agree needs the id of a conflict and the value")
+        return _write(library, queue.plan_agreement(found.get(ids[0]), ids[1]), dry_run, as_json)
     if every and verb == "accept" and not ids:
-        chosen = [one for one in found.proposals if not one.is_hint and _is_for_all(one, kinds)]
+        chosen = [one for one in found.proposals if _is_for_all(one, kinds)]
     elif not ids or every:
         raise click.UsageError(f"review {verb} needs the id of a proposal")
     else:
         chosen = [found.get(id) for id in ids]
+    if use_model and verb == "accept":
+        chosen = [_with_model(queue, one, yes) for one in chosen]
     if verb == "accept" and len(chosen) > 1:
-        hints = [one.id for one in chosen if not one.changes]
-        if hints:
-            click.echo(f"skipped, nothing to accept: {', '.join(hints)}", err=True)
+        skipped = [one.id for one in chosen if not (one.changes or every)]
+        if skipped:
+            click.echo(f"skipped, nothing to accept: {', '.join(skipped)}", err=True)
         chosen = [one for one in chosen if one.changes]
     if verb == "show" and not as_json:
-        _print_reasons(queue, chosen)
+        _print_reasons(library, queue, chosen)
         if not any(one.changes for one in chosen):
             return 0
     if verb in ("decline", "snooze"):
         from memtui.library.review_files import Decision
 
-        queue.decisions.decide(chosen, Decision.DECLINED if verb == "decline" else Decision.SNOOZED)
+        if verb == "decline":
+            queue.decline(chosen)
+        else:
+            queue.decisions.decide(chosen, Decision.SNOOZED)
         word = "Declined" if verb == "decline" else "Snoozed for a week"
-        print(f"{word}: {', '.join(proposal.id for proposal in chosen)}")
+        _print_decision(word, verb, [proposal.id for proposal in chosen], as_json)
         return 0
     dry_run = dry_run or verb == "show"
+    if not dry_run and not yes:
+        chosen = _without_dangers(chosen, is_all=every)
     removed = frozenset() if dry_run else queue.secrets_in(chosen)
-    code = _accept(library, queue, chosen, dry_run=dry_run, as_json=as_json)
+    ids, note = [one.id for one in chosen], partial(queue.note_accepted, chosen)
+    code = _write(library, queue.plan(chosen), dry_run, as_json, ids, note)
     if removed:
         _offer_purge(library, queue, chosen, removed, is_wanted=purge)
     return code
 
 
-def _is_for_all(proposal: Proposal, kinds: Sequence[str]) -> bool:
-    """Whether `accept --all` makes it: what agents propose is accepted by its id or kind only."""
+@command
+def check(
+    fail_on: Sequence[str] = _fail_on,
+    output: str = option(
+        "--format", type=_FORMATS, default="text", show_default=True, help="Output of the findings."
+    ),
+    *,
+    stores: Sequence[str],
+    as_json: bool,
+) -> int:
+    """Check for what `memtui review` shows and for faults of files, one line each, for CI.
+
+    What agents propose, housekeeping and hints are left out. Nothing is changed. Exit code 1 if
+    anything was found; with --fail-on 1 if one of these kinds was found, else 3 if something could
+    not be read, else 0.
+    """
+    from memtui.upkeep.proposals import FAULTS, SHOWN, ProposalKind
+
+    wanted = [kind for kind in (*FAULTS, *SHOWN) if kind is not ProposalKind.AGENT]
+    _kinds(fail_on)  # a wrong name is said before the scan
+    library = load_whole_library(stores, is_reading=False)
+    with shown_progress() as report:
+        found = _queue_of(library).scan(wanted, report)
+    shown = [one for one in found.proposals if not one.is_hint]
+    if output == "sarif":
+        _print_sarif(shown, fail_on)
+    elif as_json or output == "json":
+        from memtui.upkeep.proposals import to_record
+
+        print_json({"proposals": [to_record(one) for one in shown]})
+    else:
+        for one in shown:
+            line = f":{one.line}" if one.line else ""
+            print(f"{one.kind:<13}  {one_line(one.file)}{line}  {one_line(one.title)}")
+        print(counted(len(shown), "finding"))
+    return _exit_code(shown, fail_on)
+
+
+def _exit_code(found: Sequence[Proposal], fail_on: Sequence[str]) -> int:
     from memtui.upkeep.proposals import ProposalKind
 
-    return proposal.kind is not ProposalKind.AGENT or bool(kinds)
+    kinds = _kinds(fail_on)
+    if not kinds or any(one.kind in kinds for one in found):
+        return 1 if found else 0
+    return INCOMPLETE if any(one.kind is ProposalKind.UNREADABLE for one in found) else 0
+
+
+def _print_sarif(found: Sequence[Proposal], fail_on: Sequence[str]) -> None:
+    from memtui.upkeep.sarif import to_sarif
+
+    print_json(to_sarif(found, Path.cwd(), _kinds(fail_on) or ()))
+
+
+def _with_model(queue: ReviewQueue, proposal: Proposal, yes: bool) -> Proposal:
+    request = queue.model_request(proposal)
+    return proposal if request is None else queue.with_answer(proposal, _ask(request, yes))
+
+
+def _without_dangers(chosen: Sequence[Proposal], *, is_all: bool) -> list[Proposal]:
+    """Those that may be accepted: what memtui warns of is asked for, or left out of all.
+
+    Raises Refused.
+    """
+    from memtui.upkeep.checks import dangers_of
+
+    kept = []
+    for one in chosen:
+        if not (dangers := "; ".join(dangers_of(one))):
+            kept.append(one)
+        elif is_all:
+            click.echo(f"skipped {one.id}: {dangers}", err=True)
+        elif sys.stdin.isatty():
+            click.echo(f"{one_line(one.title)}\n  {dangers}", err=True)
+            if click.confirm("Accept it?", err=True):
+                kept.append(one)
+        else:
+            raise Refused(f"{one.id} is not accepted: {dangers}", do="look at it, then use --yes")
+    if not kept:
+        raise Refused("there is nothing to accept", do="memtui review lists what is open")
+    return kept
+
+
+def _print_decision(word: str, verb: str, ids: Sequence[str], as_json: bool) -> None:
+    if as_json:
+        print_json({"decision": verb, "proposals": ids})
+    else:
+        print(f"{word}: {', '.join(ids)}")
+
+
+def _is_for_all(proposal: Proposal, kinds: Sequence[str]) -> bool:
+    """Whether `accept --all` makes it: what agents propose and housekeeping by their kind only."""
+    from memtui.upkeep.proposals import ProposalKind
+
+    is_asked_for = proposal.kind is ProposalKind.AGENT or proposal.is_housekeeping
+    return not proposal.is_hint and (bool(kinds) or not is_asked_for)
 
 
 def _offer_purge(
@@ -154,79 +299,6 @@ def _offer_purge(
     click.echo(f"not erased: {left}{queue.unreachable_copies(accepted)}", err=True)
 
 
-_dry = option("--dry-run", help="Print the diffs only (the default).")
-_model = option("--model", help="Let the language model of config.toml write it.")
-_yes = option("--yes", help="Send to the model without asking.")
-
-
-@command
-def consolidate(
-    do_apply: bool = option("--apply", help="Merge each cluster."),
-    dry_run: bool = _dry,
-    undo_number: int | None = option(
-        "--undo", type=int, metavar="ID", help="Undo a consolidation."
-    ),
-    use_model: bool = _model,
-    yes: bool = _yes,
-    *,
-    stores: Sequence[str],
-    as_json: bool,
-) -> int:
-    """Merge clusters of memories that say much the same, and keep their lineage.
-
-    ID is the number that --apply prints, as in `memtui log`. With --model the merged texts are
-    written by the language model; what is sent is shown first, with secrets masked.
-    """
-    library = load_whole_library(stores, is_reading=False)
-    if undo_number is not None:
-        action = write_action(library, lambda: library.undo(undo_number))
-        print(f"Undone: {one_line(action.title)}")
-        print_effects(action.effects)
-        return 0
-    queue = _queue_of(library)
-    found = [each for each in _scan(queue, ["cluster"]).proposals if each.changes]
-    if use_model:
-        from memtui.upkeep.model_requests import merge_request
-
-        found = [
-            queue.with_answer(
-                proposal, _ask(merge_request([library.get(r) for r in proposal.refs]), yes)
-            )
-            for proposal in found
-        ]
-    return _batch(library, queue, found, apply=do_apply and not dry_run, as_json=as_json)
-
-
-@command
-def compact(
-    do_apply: bool = option("--apply", help="Make the changes."),
-    dry_run: bool = _dry,
-    use_model: bool = _model,
-    yes: bool = _yes,
-    *,
-    stores: Sequence[str],
-    as_json: bool,
-) -> int:
-    """Compact projects and branches with more events than their limit.
-
-    Without --model only old events of low importance are dropped. With it the oldest low and medium
-    ones become one summary each, written by the language model. High ones are never touched. The
-    limits are under [review] in config.toml.
-    """
-    library = load_whole_library(stores, is_reading=False)
-    queue = _queue_of(library)
-    if use_model:
-        from memtui.upkeep.model_requests import parse_summary, summary_request
-
-        found = [
-            queue.summarised(entity, batch, parse_summary(_ask(summary_request(batch), yes)))
-            for entity, batch in queue.due_batches()
-        ]
-    else:
-        found = [each for each in _scan(queue, ["compaction"]).proposals if each.changes]
-    return _batch(library, queue, found, apply=do_apply and not dry_run, as_json=as_json)
-
-
 @command
 def extract(
     file: TextIO = argument(type=click.File("r", encoding="utf-8", errors="replace")),
@@ -235,7 +307,7 @@ def extract(
         "--entity", "-e", default="", help="Entity of facts for which the model names none."
     ),
     do_apply: bool = option("--apply", help="Add the facts that the store accepts."),
-    yes: bool = _yes,
+    yes: bool = option("--yes", help="Send to the model without asking."),
     *,
     stores: Sequence[str],
     as_json: bool,
@@ -288,69 +360,100 @@ def _ask(request: ModelRequest, yes: bool) -> str:
     return server.complete(request)
 
 
-def _batch(
-    library: Library, queue: ReviewQueue, found: Sequence[Proposal], *, apply: bool, as_json: bool
-) -> int:
-    if not found:
-        print("[]" if as_json else "nothing to do")
-        return 0
-    if not as_json:
-        _print_reasons(queue, found)
-    return _accept(library, queue, found, dry_run=not apply, as_json=as_json)
-
-
 def _queue_of(library: Library, clones: Sequence[Path] = ()) -> ReviewQueue:
     from memtui.library.review import ReviewQueue
 
     return ReviewQueue(library, load_settings().review, clones)
 
 
-def _scan(queue: ReviewQueue, kinds: Sequence[str], *, across: bool = False) -> Queue:
+def _scan(queue: ReviewQueue, kinds: Sequence[str]) -> Queue:
     with shown_progress() as report:
-        return queue.scan(_kinds(kinds), report, across=across)
+        return queue.scan(_kinds(kinds), report)
 
 
 def _kinds(names: Sequence[str]) -> list[ProposalKind] | None:
-    from memtui.upkeep.proposals import ProposalKind
+    """The kinds with these names. Raises UsageError."""
+    from memtui.upkeep.proposals import HOUSEKEEPING, SHOWN, ProposalKind
 
-    known = [str(kind) for kind in ProposalKind]
+    known = [*map(str, ProposalKind), HOUSEKEEPING]
     requested = [name for text in names for name in text.split(",")]
     for name in requested:
         if name not in known:
             advice = did_you_mean(name, known, f"one of: {', '.join(known)}")
             raise click.UsageError(f"there is no kind {name!r}: {advice}")
-    return [ProposalKind(name) for name in requested] or None
+    found = [ProposalKind(name) for name in requested if name != HOUSEKEEPING]
+    if HOUSEKEEPING in requested:
+        found += [kind for kind in ProposalKind if kind not in SHOWN]
+    return found or None
 
 
-def _print_queue(review: ReviewQueue, queue: Queue, as_json: bool) -> int:
-    from memtui.upkeep.proposals import RULES, to_record
+def _print_records(review: ReviewQueue, shown: Sequence[Proposal]) -> None:
+    from memtui.upkeep.proposals import to_record
 
-    speakers = _speakers(review, queue.proposals)
-    if as_json:
-        print_json(
-            [
-                {**to_record(proposal), "origin": _speaker_record(speakers.get(proposal.id))}
-                for proposal in queue.proposals
-            ]
-        )
-        return 0
-    heading = None
-    for proposal in queue.proposals:
-        if proposal.kind is not heading:
-            heading = proposal.kind
-            count = sum(each.kind is heading for each in queue.proposals)
-            rule = RULES[heading]
-            print(f"{rule.heading} ({count}), {heading}: {rule.explanation}")
-        mark = "hint" if proposal.is_hint else "    "
-        print(f"  {proposal.id}  {mark}  {one_line(proposal.store)}  {one_line(proposal.title)}")
-        print(f"                      {one_line(proposal.reason)}")
-        if proposal.id in speakers:
-            print(f"                      {speakers[proposal.id].describe()}")
+    speakers = _speakers(review, shown)
+    records = [
+        {**to_record(proposal), "origin": _speaker_record(speakers.get(proposal.id))}
+        for proposal in shown
+    ]
+    print_json({"proposals": records})
+
+
+def _print_queue(
+    library: Library,
+    review: ReviewQueue,
+    queue: Queue,
+    shown: Sequence[Proposal],
+    *,
+    is_whole: bool,
+) -> None:
+    """Print the queue; unless it `is_whole`, housekeeping is one line a store."""
+    from memtui.library.review_files import group_of, queue_rows
+    from memtui.upkeep.proposals import HOUSEKEEPING
+
+    speakers = _speakers(review, [one for one in shown if is_whole or not one.is_housekeeping])
+    opened = {group_of(one) for one in shown if one.is_housekeeping} if is_whole else ()
+    for row in queue_rows(shown, opened, hints=True):
+        one = row.proposal
+        if one is None:
+            if row.rule is not None:
+                print(f"{row.rule.heading} ({row.count}), {row.group}: {row.rule.explanation}")
+                continue
+            more = "" if is_whole else f"; memtui review --kind {HOUSEKEEPING} lists it"
+            name = one_line(library.names.of(row.store) or "memtui")
+            print(f"Housekeeping of {name} ({row.count}){more}")
+            continue
+        mark = "hint" if one.is_hint else "    "
+        name = one_line(library.names.of(one.store))
+        print(f"  {one.id}  {mark}  {name}  {one_line(one.title)}")
+        for line in _says(library, one, review.memories(one)) or [one_line(one.reason)]:
+            print(f"                      {line}")
+        if one.id in speakers:
+            print(f"                      {speakers[one.id].describe()}")
     print(
-        f"{counted(queue.acceptable, 'proposal')}, {counted(queue.hints, 'hint')}, "
-        f"{queue.declined} declined, {queue.snoozed} snoozed"
+        f"{queue.counted} to review, {queue.housekeeping} of housekeeping, "
+        f"{counted(queue.hints, 'hint')}, {queue.declined} declined, {queue.snoozed} snoozed"
     )
-    return 0
+
+
+def _says(library: Library, proposal: Proposal, memories: Sequence[Memory]) -> list[str]:
+    """A line for each memory of a conflict, the newest first: value, who says it, since when."""
+    if not proposal.says:
+        return []
+    when = {memory.ref: memory.when for memory in memories}
+    from memtui.upkeep.proposals import shown_sayings
+
+    shown, more = shown_sayings(proposal.says)
+    width = max(len(one_line(each.value)) for each in shown)
+    lines = [
+        f"{one_line(each.value):<{width}}  {_since(when.get(each.ref))}  "
+        f"{one_line(library.names.of(each.store))}  {one_line(each.text)}"
+        for each in shown
+    ]
+    return [*lines, *([and_more(more).strip()] if more else [])]
+
+
+def _since(time: datetime | None) -> str:
+    return f"since {time:%Y-%m-%d}" if time is not None else "undated         "
 
 
 def _speakers(review: ReviewQueue, proposals: Sequence[Proposal]) -> dict[str, Speaker]:
@@ -384,15 +487,17 @@ def _speaker_record(speaker: Speaker | None) -> dict[str, Any] | None:
     }
 
 
-def _print_reasons(queue: ReviewQueue, proposals: Sequence[Proposal]) -> None:
+def _print_reasons(library: Library, queue: ReviewQueue, proposals: Sequence[Proposal]) -> None:
     """Print what each proposal would do and why, with the memories that it is about, and who said
     what the first of them says, if programs' sessions are read."""
     speakers = _speakers(queue, proposals)
     for one in proposals:
         print(one_line(one.title))
         print(f"  {one_line(one.reason)}")
-        gone = {change.ref for change in one.changes if change.act in REMOVING}
         memories = queue.memories(one)
+        for line in _says(library, one, memories):
+            print(f"  {line}")
+        gone = {change.ref for change in one.changes if change.act in REMOVING}
         for memory in memories[:_MAX_SHOWN]:
             sign = "-" if memory.ref in gone else " "
             print(f"  {sign} {one_line(memory.ref)}  {one_line(memory.headline)}")
@@ -404,8 +509,8 @@ def _print_reasons(queue: ReviewQueue, proposals: Sequence[Proposal]) -> None:
         if one.id in speakers:
             ref = one_line(memories[0].ref)
             print(f"  Origin: {speakers[one.id].describe()}; memtui origin {ref}")
-        if not one.changes:
-            print("  A hint: nothing is changed by it.")
+        if one.says:
+            print(f"  memtui review agree {one.id} VALUE makes them agree")
 
 
 def _sessions() -> Sequence[Session]:
@@ -417,31 +522,26 @@ def _sessions() -> Sequence[Session]:
     return chosen_sessions().sessions
 
 
-def _accept(
+def _write(
     library: Library,
-    queue: ReviewQueue,
-    chosen: Sequence[Proposal],
-    *,
+    planned: Planned,
     dry_run: bool,
     as_json: bool,
+    ids: Sequence[str] = (),
+    done: Callable[[int], object] = lambda _: None,
 ) -> int:
-    planned = queue.plan(chosen)
     if not planned.has_edits:
         raise Refused("there is nothing to change", do="memtui review lists what is open")
     number = None if dry_run else write_action(library, lambda: library.apply(planned)).id
     if number is not None:
-        queue.note_accepted(chosen, number)
+        done(number)
     if as_json:
-        ids = [proposal.id for proposal in chosen]
         effects = {"effect": "; ".join(planned.effects)}
         print_json({"done": not dry_run, "action": number, "proposals": ids, **effects})
     elif dry_run:
         print_effects(planned.effects)
-        from memtui.library.planning import in_words
-
-        diffs = in_words(planned.diffs(), library)
-        print_diffs(sorted(diffs, key=lambda diff: ".memtui" in diff.path))
+        print_dry_run(planned, library)
     else:
-        print(f"Accepted {len(chosen)} (number {number} in the log; memtui undo reverts it)")
+        print(f"Accepted (number {number} in the log; memtui undo reverts it)")
         print_effects(planned.effects)
     return 0

@@ -36,7 +36,7 @@ def serve(
         from memtui.serve.server import ScreenServer
     except ImportError:
         raise Refused(
-            "serve needs more packages", do='install memtui with them: pip install ".[serve]"'
+            "serve needs more packages", do='pip install ".[serve]" in a checkout of memtui'
         ) from None
     refuse_missing(paths)
     listening = _listen(host, port)

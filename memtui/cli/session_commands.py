@@ -5,18 +5,25 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from memtui.cli.options import argument, command, option
-from memtui.cli.output import columns, print_json, print_memories, shown_progress
+from memtui.cli.options import DEFAULT_LIMIT, argument, command, limit_option, option
+from memtui.cli.output import (
+    columns,
+    handle_cells,
+    print_json,
+    print_memories,
+    shown_progress,
+)
 from memtui.cli.store_selection import load_settings, note_incomplete, print_unread, read_library
 from memtui.errors import MemtuiError, RefError, Refused, UnreadableFile
+from memtui.library.handles import Handles, sole
 from memtui.model import ENDED, format_time, to_record
 from memtui.text import (
     and_more,
@@ -26,6 +33,7 @@ from memtui.text import (
     date,
     excerpt,
     find_passage,
+    number,
     one_line,
     pad,
     short_ago,
@@ -34,6 +42,7 @@ from memtui.text import (
 
 if TYPE_CHECKING:
     from memtui.library import Library
+    from memtui.library.former_search import FormerText
     from memtui.model import Memory
     from memtui.query import Query
     from memtui.search.session_index import Hit
@@ -43,18 +52,28 @@ if TYPE_CHECKING:
     from memtui.sessions.programs import Found
 
 _WHO = {"user": "you", "assistant": "the agent", "tool": "a tool"}
-_VERBS = ("list", "programs", "show", "forget", "on", "off")
+_VERBS = {
+    "list": "",
+    "programs": "",
+    "forgotten": "",
+    "show": "an ID",
+    "forget": "an ID",
+    "recall": "an ID",
+    "on": "a program",
+    "off": "a program",
+}
+"""Verb -> what has to follow it."""
 PASSAGE_CHARS = 200
 """Characters of a message that a search prints."""
 LAST_PROMPTS = 3
 """Prompts of a deleted session that are printed, the last ones."""
-ID_CELLS, AGE_CELLS, PROGRAM_CELLS, PROJECT_CELLS = 10, 4, 8, 16
+AGE_CELLS, PROGRAM_CELLS, PROJECT_CELLS = 4, 8, 16
 """Widths of the columns of a printed session."""
 
 
 @command
 def sessions(
-    arguments: Sequence[str] = argument(metavar="[VERB] [PROGRAM | ID]"),
+    arguments: Sequence[str] = argument(metavar="[VERB] [PROGRAM | ID]..."),
     project: str = option(default="", metavar="NAME", help="Only sessions of this project."),
     tools: bool = option(help="With show: print calls of tools and their results too."),
     find: str = option(
@@ -64,52 +83,77 @@ def sessions(
     ),
     yes: bool = option(help="With on: do not ask."),
     delete_index: bool = option(help="Remove the index of all sessions; a search builds it again."),
+    limit: int = limit_option(DEFAULT_LIMIT, "sessions"),
     *,
     stores: Sequence[str],
-    limit: int,
     as_json: bool,
-) -> None:
+) -> int:
     """List or show the sessions of agents, which memtui only reads.
 
     \b
     memtui sessions                 list the sessions of the programs that are on
     memtui sessions programs        list the programs, and what each keeps
     memtui sessions show ID         print the memories that a session wrote and used, and its words
-    memtui sessions forget ID       leave a session out of every list and search
-    memtui sessions on PROGRAM      read the sessions of this program from now on
-    memtui sessions off PROGRAM     stop reading them
+    memtui sessions forget ID...    leave sessions out of every list and search
+    memtui sessions forgotten       list the ids of those
+    memtui sessions recall ID...    list and search them again
+    memtui sessions on PROGRAM...   read the sessions of these programs from now on
+    memtui sessions off PROGRAM...  stop reading them
 
     No word of a session is read before its program is on. The settings are [sessions] in
     config.toml, where `exclude` leaves out projects. No transcript is ever changed.
     """
     if delete_index:
-        from memtui import paths
-        from memtui.search.session_index import SessionIndex
-        from memtui.sessions import PROGRAMS
-
-        for name in PROGRAMS:
-            SessionIndex(paths.cache_folder(), name).discard()
-        print("The index of sessions is removed.")
-        return
+        return _delete_index(as_json)
     verb, names = (arguments[0], arguments[1:]) if arguments else ("list", ())
     if verb not in _VERBS:
         raise click.UsageError(f"there is no verb {verb!r}: {', '.join(_VERBS)}")
-    if verb in ("show", "on", "off") and len(names) != 1:
-        raise click.UsageError(
-            f"sessions {verb} needs {'an ID' if verb == 'show' else 'a program'}"
-        )
-    if verb == "programs":
-        _print_programs(as_json)
-    elif verb == "on":
-        _turn_on(names[0], yes=yes)
-    elif verb == "off":
-        _turn_off(names[0])
-    elif verb == "forget":
-        _forget(_find(names[0]))
-    elif verb == "show":
-        _show(_find(names[0]), stores, words=find, tools=tools, as_json=as_json)
+    if wanted := _VERBS[verb]:
+        if not names:
+            raise click.UsageError(f"sessions {verb} needs {wanted}")
+        if verb == "show" and len(names) > 1:
+            raise click.UsageError("sessions show takes one ID")
+    elif names:
+        raise click.UsageError(f"sessions {verb} takes no name")
+    match verb:
+        case "programs":
+            _print_programs(as_json)
+        case "on":
+            _turn_on(names, as_json, yes=yes)
+        case "off":
+            _turn_off(names, as_json)
+        case "forget":
+            _forget(names, as_json)
+        case "forgotten":
+            _print_forgotten(as_json)
+        case "recall":
+            _recall(names, as_json)
+        case "show":
+            _show(_find(names[0]), stores, words=find, tools=tools, as_json=as_json)
+        case _:
+            return _list(project, limit, as_json)
+    return 0
+
+
+def _delete_index(as_json: bool) -> int:
+    from memtui import paths
+    from memtui.search.session_index import SessionIndex
+    from memtui.sessions import PROGRAMS
+
+    for name in PROGRAMS:
+        SessionIndex(paths.cache_folder(), name).discard()
+    if as_json:
+        print_json({"programs": list(PROGRAMS)})
     else:
-        _list(project, limit, as_json)
+        print("The index of sessions is removed.")
+    return 0
+
+
+def _nothing_is_on() -> Refused:
+    return Refused(
+        "no program's sessions are read",
+        do="`memtui sessions programs` lists them, `memtui sessions on PROGRAM` reads one's",
+    )
 
 
 def _found() -> Found:
@@ -117,10 +161,7 @@ def _found() -> Found:
     from memtui.sessions.programs import chosen_sessions
 
     if not load_settings().session_programs:
-        raise Refused(
-            "no program's sessions are read",
-            do="`memtui sessions programs` lists them, `memtui sessions on PROGRAM` reads one's",
-        )
+        raise _nothing_is_on()
     found = chosen_sessions()
     if found.unreadable:
         note_incomplete()
@@ -128,33 +169,52 @@ def _found() -> Found:
     return found
 
 
-def _find(id: str) -> Session:
-    """The session whose id begins so. Raises RefError."""
-    sessions = [each for each in _found().sessions if each.id.startswith(id)]
-    exact = [each for each in sessions if each.id == id] or sessions
-    if len(exact) != 1:
-        names = ", ".join(one_line(each.id) for each in exact[:4])
-        what = f"several sessions begin so: {names}" if exact else "there is no such session"
-        raise RefError(what, where=one_line(id), do="`memtui sessions` lists them")
-    return exact[0]
+def _find(text: str) -> Session:
+    """The session that a handle, an id or its beginning names. Raises RefError."""
+    sessions = {f"{each.program}:{each.id}": each for each in reversed(_found().sessions)}
+    found = [name for name, each in sessions.items() if text in (name, each.id)]
+    found = found or [name for name, each in sessions.items() if each.id.startswith(text)]
+    if not found:
+        do = "`memtui sessions` lists them, `memtui sessions forgotten` those left out"
+        raise RefError("there is no such session", where=one_line(text), do=do)
+    return sessions[sole(text, found, Handles(sessions).beginning)]
 
 
-def _list(project: str, limit: int, as_json: bool) -> None:
-    sessions = [
-        each for each in _found().sessions if not project or project in (each.project, each.cwd)
-    ][:limit]
+def session_handles(sessions: Iterable[Session]) -> dict[tuple[str, str], str]:
+    """Program and id of a session -> the shortest text that names it."""
+    refs = {(each.program, each.id): f"{each.program}:{each.id}" for each in sessions}
+    handles = Handles(set(refs.values()))
+    return {key: one_line(handles.beginning(ref)) for key, ref in refs.items()}
+
+
+def _list(project: str, limit: int, as_json: bool) -> int:
+    is_on = bool(load_settings().session_programs)
+    every = _found().sessions if is_on or not as_json else []
+    sessions = [each for each in every if not project or project in (each.project, each.cwd)]
+    shown = sessions[:limit]
     if as_json:
-        print_json(_session_records(sessions))
-        return
-    for each in sessions:
+        print_json({"sessions": _session_records(shown)})
+        if not is_on:
+            raise _nothing_is_on()
+        return 0
+    handles = session_handles(every)
+    cells = handle_cells({each.id: handles[each.program, each.id] for each in shown})
+    for each in shown:
         title = one_line(each.title) or ("a subagent" if each.is_sidechain else "")
-        _print_row(each.id, each.changed, each.program, each.project, title)
-    _warn_of_deletions(sessions, datetime.now(UTC))
+        name = pad(handles[each.program, each.id], cells)
+        _print_row(name, each.last, each.program, each.project, title)
+    if not sessions:
+        click.echo("no sessions", err=True)
+    elif len(shown) < len(sessions):
+        rest = f"showing {len(shown)} of {number(len(sessions))}; --limit shows more"
+        click.echo(rest, err=True)
+    _warn_of_deletions(shown, handles, datetime.now(UTC))
+    return 0
 
 
-def _print_row(id: str, time: datetime | None, what: str, whose: str, text: str) -> None:
+def _print_row(name: str, time: datetime | None, what: str, whose: str, text: str) -> None:
     cells = (
-        pad(one_line(id)[:ID_CELLS], ID_CELLS),
+        name,
         pad(short_ago(time, datetime.now(UTC)), AGE_CELLS),
         column(what, PROGRAM_CELLS),
         column(whose, PROJECT_CELLS),
@@ -163,14 +223,16 @@ def _print_row(id: str, time: datetime | None, what: str, whose: str, text: str)
     print(cut("  ".join(cells), columns()).rstrip())
 
 
-def _warn_of_deletions(sessions: Sequence[Session], now: datetime) -> None:
+def _warn_of_deletions(
+    sessions: Sequence[Session], handles: Mapping[tuple[str, str], str], now: datetime
+) -> None:
     """Say on standard error which of these sessions their programs delete soon."""
     from memtui.sessions.retention import SOON, find_deletions
 
     deletions = find_deletions(sessions, Path.home(), os.environ)
     for name in dict.fromkeys(each.program for each in sessions):
         soon = [
-            (deletion, one_line(each.id)[:ID_CELLS])
+            (deletion, handles[each.program, each.id])
             for each in sessions
             if each.program == name
             and (deletion := deletions.get(each.path))
@@ -204,6 +266,7 @@ def _record(session: Session) -> dict[str, Any]:
         "title": session.title,
         "started": format_time(session.started),
         "changed": format_time(session.changed),
+        "last": format_time(session.last),
         "parent": session.parent,
         "subagent": session.is_sidechain,
         "bytes": session.size,
@@ -324,20 +387,19 @@ def _print_programs(as_json: bool) -> None:
     on = load_settings().session_programs
     kept = {name: survey(each, Path.home(), os.environ) for name, each in PROGRAMS.items()}
     if as_json:
-        print_json(
-            [
-                {
-                    "program": name,
-                    "title": PROGRAMS[name].title,
-                    "on": name in on,
-                    "paths": [str(root) for root in holdings.roots],
-                    "files": holdings.files,
-                    "bytes": holdings.size,
-                    "deleted": PROGRAMS[name].retention,
-                }
-                for name, holdings in kept.items()
-            ]
-        )
+        records = [
+            {
+                "program": name,
+                "title": PROGRAMS[name].title,
+                "on": name in on,
+                "paths": [str(root) for root in holdings.roots],
+                "files": holdings.files,
+                "bytes": holdings.size,
+                "deleted": PROGRAMS[name].retention,
+            }
+            for name, holdings in kept.items()
+        ]
+        print_json({"programs": records})
         return
     for name, holdings in kept.items():
         state = "on " if name in on else "off"
@@ -345,43 +407,92 @@ def _print_programs(as_json: bool) -> None:
         print(f"{name:<{PROGRAM_CELLS}}  {state}  {about}".rstrip())
 
 
-def _turn_on(name: str, *, yes: bool) -> None:
+def _turn_on(names: Sequence[str], as_json: bool, *, yes: bool) -> None:
     from memtui.sessions import find_program, survey
     from memtui.sessions.programs import describe_holdings, describe_terms, turn_on
 
-    program = find_program(name)
-    print(describe_holdings(program, survey(program, Path.home(), os.environ)))
-    for sentence in describe_terms(program):
-        print(sentence)
+    programs = [find_program(name) for name in names]
+    for program in programs:
+        click.echo(
+            describe_holdings(program, survey(program, Path.home(), os.environ)), err=as_json
+        )
+        for sentence in describe_terms(program):
+            click.echo(sentence, err=as_json)
+    titles = ", ".join(program.title for program in programs)
     if not yes:
         if not sys.stdin.isatty():
             raise Refused("confirmation required", do="use --yes when not running interactively")
-        if not click.confirm(f"Read the sessions of {program.title}?"):
+        if not click.confirm(f"Read the sessions of {titles}?", err=True):
             raise Refused("nothing was changed")
-    turn_on(name)
-    print(f"Sessions of {program.title} are read from now on.")
+    for name in names:
+        turn_on(name)
+    _print_done("programs", names, f"Sessions of {titles} are read from now on.", as_json)
 
 
-def _forget(session: Session) -> None:
+def _turn_off(names: Sequence[str], as_json: bool) -> None:
+    from memtui import paths
+    from memtui.search.session_index import SessionIndex
+    from memtui.sessions import find_program
+    from memtui.sessions.programs import turn_off
+
+    on = load_settings().session_programs
+    titles = ", ".join(find_program(name).title for name in names)
+    for name in names:
+        if name not in on:
+            raise Refused(f"sessions of {find_program(name).title} are not read")
+    for name in names:
+        turn_off(name)
+        SessionIndex(paths.cache_folder(), name).discard()
+    _print_done("programs", names, f"Sessions of {titles} are no longer read.", as_json)
+
+
+def _print_done(key: str, names: Sequence[str], said: str, as_json: bool) -> None:
+    if as_json:
+        print_json({key: list(names)})
+    else:
+        print(one_line(said))
+
+
+def _forget(texts: Sequence[str], as_json: bool) -> None:
     from memtui import paths
     from memtui.search.session_search import forget_session
 
-    forget_session(paths.cache_folder(), session)
-    print(f"Left out from now on: {one_line(session.id)}. Its transcript is not changed.")
+    sessions = [_find(text) for text in texts]
+    for session in sessions:
+        forget_session(paths.cache_folder(), session)
+    ids = [session.id for session in sessions]
+    said = f"Left out from now on: {', '.join(ids)}. Their transcripts are not changed; "
+    back = f"`memtui sessions recall {' '.join(ids)}` lists and searches them again."
+    _print_done("sessions", ids, said + back, as_json)
 
 
-def _turn_off(name: str) -> None:
-    from memtui import paths
-    from memtui.search.session_index import SessionIndex
-    from memtui.sessions import PROGRAMS, find_program
-    from memtui.sessions.programs import turn_off
+def _print_forgotten(as_json: bool) -> None:
+    from memtui.sessions.programs import forgotten
 
-    if name not in load_settings().session_programs:
-        find_program(name)
-        raise Refused(f"sessions of {PROGRAMS[name].title} are not read")
-    turn_off(name)
-    SessionIndex(paths.cache_folder(), name).discard()
-    print(f"Sessions of {name} are no longer read.")
+    ids = sorted(forgotten())
+    if as_json:
+        print_json({"sessions": ids})
+        return
+    for id in ids:
+        print(one_line(id))
+    if not ids:
+        click.echo("no session is left out", err=True)
+
+
+def _recall(texts: Sequence[str], as_json: bool) -> None:
+    from memtui.sessions.programs import forgotten, recall
+
+    known = {f":{id}": id for id in forgotten()}
+    ids = []
+    for text in texts:
+        found = [ref for ref, id in known.items() if id.startswith(text)]
+        if not found:
+            do = "`memtui sessions forgotten` lists those that are"
+            raise RefError("no such session is left out", where=one_line(text), do=do)
+        ids.append(known[sole(text, found, Handles(known).beginning)])
+    recall(ids)
+    said = f"Listed and searched again: {', '.join(ids)}."
+    _print_done("sessions", ids, said, as_json)
 
 
 @command
@@ -399,7 +510,8 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
     from memtui.sessions.origin import recorded_ids
 
     memory = read_library(stores).resolve(ref)
-    sessions = _found().sessions
+    is_on = bool(load_settings().session_programs)
+    sessions = _found().sessions if is_on or not as_json else []
     found = origins_of([memory], sessions)[0]
     used = find_uses(memory, sessions)
     known = {each.session.id for each in found} | {each.session.path.stem for each in found}
@@ -423,6 +535,8 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
                 "used": _used_record(used),
             }
         )
+        if not is_on:
+            raise _nothing_is_on()
         return 0 if found else 1
     print(visible(memory.headline))
     for each in found:
@@ -430,7 +544,8 @@ def origin(ref: str, *, stores: Sequence[str], as_json: bool) -> int:
     for id in gone:
         _print_gone(id)
     _print_uses(used)
-    _warn_of_deletions([each.session for each in found], datetime.now(UTC))
+    handles = session_handles(sessions)
+    _warn_of_deletions([each.session for each in found], handles, datetime.now(UTC))
     if not found and not gone:
         programs = ", ".join(load_settings().session_programs)
         print(f"\nNo session of {programs} wrote it or mentions it, and it names none.")
@@ -502,53 +617,24 @@ def _print_origin(origin: Origin, words: Sequence[str]) -> None:
     print(f"  memtui sessions show {one_line(session.id)}")
 
 
-def search_sessions(query: Query, limit: int, as_json: bool) -> list[dict[str, Any]]:
-    """Print the messages with all words of a query, each between its neighbours, or return their
-    records if `as_json`.
+class Elsewhere(NamedTuple):
+    """What a search found beside the memories that are current."""
 
-    The best come first, or the newest or oldest if the query asks for that order. The index is
-    brought up to date first, in a process that shows its progress.
-    """
-    from memtui import paths
-    from memtui.search.query_terms import analyze_terms
-    from memtui.search.session_search import search_chosen
+    library: Library
+    gone: Sequence[Memory]
+    """Memories that were replaced, retired or deleted."""
+    former: Sequence[FormerText]
+    said: Sequence[tuple[Hit, Message | None]]
+    """Messages of sessions, None where one changed since it was indexed."""
+    sessions: Sequence[Session]
+    words: Sequence[str]
 
-    if not load_settings().session_programs:
-        print("memtui: no program's sessions are read; see memtui sessions", file=sys.stderr)
-        return []
-    sessions = _found().sessions  # says what cannot be read
-    programs = load_settings().session_programs
-    with shown_progress() as report:
-        found, unreadable = search_chosen(paths.cache_folder(), programs, query, limit, report)
-    print_unread(map(one_line, unreadable))
-    if as_json:
-        return [_hit_record(hit, message, sessions) for hit, message in found]
-    words = analyze_terms(query.terms).title_words
-    for hit, message in found:
-        before, behind = _neighbours(hit, message, sessions)
-        for each in before[-1:]:
-            _print_neighbour(each)
-        _print_hit(hit, message, words)
-        for each in behind[:1]:
-            _print_neighbour(each)
-    return []
+    def __bool__(self) -> bool:
+        return bool(self.gone or self.former or self.said)
 
-
-def search_former(
-    library: Library, query: Query, limit: int, as_json: bool
-) -> list[dict[str, Any]]:
-    """Print the memories that are no longer current, and the former texts of all memories, the
-    newest first, or return their records if `as_json`."""
-    from memtui.library.former_search import find_former
-    from memtui.search.query_terms import analyze_terms
-
-    gone = _no_longer_current(library, query)[:limit]
-    former = find_former(library, query)
-    found = former.found[: limit - len(gone)]
-    if former.left_out:
-        print_unread([f"the former versions of {counted(former.left_out, 'more memory')}"])
-    if as_json:
-        return [*map(to_record, gone)] + [
+    def records(self) -> dict[str, list[dict[str, Any]]]:
+        """What is printed as JSON."""
+        former = [
             {
                 "ref": each.memory.ref,
                 "time": format_time(each.version.time),
@@ -557,16 +643,97 @@ def search_former(
                 "title": each.version.memory.title,
                 "content": each.version.memory.content,
             }
-            for each in found
+            for each in self.former
         ]
-    words = analyze_terms(query.terms).title_words
-    print_memories(gone)
-    for each in found:
-        change, text = f"{each.version.origin} {each.version.note}", each.version.text
-        _print_row(
-            each.memory.id, each.version.time, each.memory.store, change, _passage(text, words)
+        return {
+            "former": [*map(to_record, self.gone), *former],
+            "sessions": [_hit_record(hit, said, self.sessions) for hit, said in self.said],
+        }
+
+    def show(self) -> None:
+        """Print it, each kind below a heading."""
+        if self.gone or self.former:
+            print("\nformer versions")
+            former = [each.memory for each in self.former]
+            handles = self.library.handles([*self.gone, *former])
+            print_memories(self.gone, handles)
+            for each in self.former:
+                change, text = f"{each.version.origin} {each.version.note}", each.version.text
+                name = pad(one_line(handles[each.memory.ref]), handle_cells(handles))
+                passage = _passage(text, self.words)
+                _print_row(name, each.version.time, each.memory.store, change, passage)
+        if self.said:
+            print("\nsaid in sessions")
+            self._show_said()
+
+    def _show_said(self) -> None:
+        """Print each message between its neighbours; of two that are the same, or that are beside
+        each other, no line twice."""
+        handles = session_handles(self.sessions)
+        cells = handle_cells(
+            {hit.session: handles[hit.program, hit.session] for hit, _ in self.said}
         )
-    return []
+        printed = {_content(hit, message) for hit, message in self.said if message is not None}
+        shown: set[object] = set()
+        for hit, message in self.said:
+            if message is not None and _content(hit, message) in shown:
+                continue
+            before, behind = _neighbours(hit, message, self.sessions)
+            for each in before[-1:]:
+                _print_neighbour(hit, each, cells, printed)
+            name = pad(handles[hit.program, hit.session], cells)
+            _print_hit(name, hit, message, self.words)
+            shown.add(message and _content(hit, message))
+            for each in behind[:1]:
+                _print_neighbour(hit, each, cells, printed)
+
+
+def _content(hit: Hit, message: Message) -> object:
+    """What two copies of a message in sessions of one program have in common."""
+    return hit.program, message.role, message.text, message.time
+
+
+def search_elsewhere(library: Library, query: Query, for_memories: Query, limit: int) -> Elsewhere:
+    """Find the memories that are no longer current, the former texts of all memories, the newest
+    first, and the messages with all words of a query.
+
+    The best messages come first, or the newest or oldest if the query asks for that order. Their
+    index is brought up to date first, in a process that shows its progress.
+
+    Args:
+        library: Whose memories are looked at.
+        query: What is looked for in sessions.
+        for_memories: The same query as memories answer it.
+        limit: Most of the former texts, and most messages.
+    """
+    from memtui.library.former_search import find_former
+    from memtui.search.query_terms import analyze_terms
+
+    gone = _no_longer_current(library, for_memories)[:limit]
+    former = find_former(library, for_memories)
+    if former.left_out:
+        print_unread([f"the former versions of {counted(former.left_out, 'more memory')}"])
+    said, sessions = _search_sessions(query, limit)
+    words = analyze_terms(query.terms).title_words
+    found = former.found[: limit - len(gone)]
+    return Elsewhere(library, gone, found, said, sessions, words)
+
+
+def _search_sessions(
+    query: Query, limit: int
+) -> tuple[list[tuple[Hit, Message | None]], Sequence[Session]]:
+    from memtui import paths
+    from memtui.search.session_search import search_chosen
+
+    programs = load_settings().session_programs
+    if not programs:
+        print("memtui: no program's sessions are read; see memtui sessions", file=sys.stderr)
+        return [], ()
+    sessions = _found().sessions  # says what cannot be read
+    with shown_progress() as report:
+        found, unreadable = search_chosen(paths.cache_folder(), programs, query, limit, report)
+    print_unread(map(one_line, unreadable))
+    return found, sessions
 
 
 def _no_longer_current(library: Library, query: Query) -> list[Memory]:
@@ -616,16 +783,19 @@ def _said(message: Message) -> dict[str, Any]:
     }
 
 
-def _print_neighbour(message: Message) -> None:
-    """A message beside a hit, below the hit's column of who said it."""
-    indent = " " * (ID_CELLS + AGE_CELLS + PROGRAM_CELLS + PROJECT_CELLS + 8)
+def _print_neighbour(hit: Hit, message: Message, cells: int, printed: set[object]) -> None:
+    """A message beside a hit, below the hit's column of who said it; none that was printed."""
+    if _content(hit, message) in printed:
+        return
+    printed.add(_content(hit, message))
+    indent = " " * (cells + AGE_CELLS + PROGRAM_CELLS + PROJECT_CELLS + 8)
     who = "you" if message.is_from_person else "agent"
     print(cut(f"{indent}{pad(who, 5)}  {one_line(message.text, PASSAGE_CHARS)}", columns()))
 
 
-def _print_hit(hit: Hit, message: Message | None, words: Sequence[str]) -> None:
+def _print_hit(name: str, hit: Hit, message: Message | None, words: Sequence[str]) -> None:
     who = "you" if hit.is_user else "agent"
     text, folder = "(the session changed since it was indexed)", ""
     if message is not None:
         text, folder = _passage(message.text, words), message.cwd.rstrip("/").rpartition("/")[2]
-    _print_row(hit.session, hit.time, hit.program, folder, f"{pad(who, 5)}  {text}")
+    _print_row(name, hit.time, hit.program, folder, f"{pad(who, 5)}  {text}")

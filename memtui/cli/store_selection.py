@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from memtui.cli.commands import COMMANDS
@@ -26,17 +27,17 @@ INCOMPLETE = 3
 """Exit code of a command that lacks what could not be read, as that of `restic backup`."""
 INCOMPLETE_KEY = "memtui.incomplete"
 """In the `meta` of click's context: something could not be read."""
+KEEPING = 0.5
+"""Seconds for which a command may keep texts; the first look at a large store needs several."""
 MAX_NAMED = 5
 """Unreadable files that a command names one by one."""
 
 
-def show_stores(
-    names: Sequence[str], *, looks: bool = True, legend: Sequence[tuple[str, str]] = ()
-) -> int:
+def show_stores(names: Sequence[str], *, looks: bool = True) -> int:
     """Open the screen on stores, or print a summary where there is no terminal; without click.
 
     `names`: paths or labels, none for the default stores. `looks`: the screen also offers stores
-    that are found and not open. `legend`: as for `memtui.tui.start`. Returns the exit code. Raises
+    that are found and not open. Returns the exit code. Raises
     StoreError for an unknown name.
     """
     refuse_missing(names)
@@ -59,7 +60,7 @@ def show_stores(
             return catalog().open(catalog().chosen())
         return open_library(names)
 
-    return start(open_chosen, roots=named, catalog=catalog, legend=legend)
+    return start(open_chosen, roots=named, catalog=catalog)
 
 
 def load_library(names: Sequence[str]) -> Library:
@@ -68,11 +69,16 @@ def load_library(names: Sequence[str]) -> Library:
     Raises StoreError.
     """
     from memtui.cli.output import shown_progress
+    from memtui.library.text_looks import keep_texts
 
     library = open_library(names)
     with shown_progress() as report:
         library.load(report)
         library.loaded.save_new(report)
+    until = monotonic() + KEEPING
+    looked = keep_texts(library, load_settings().history, lambda: monotonic() > until)
+    if looked.fault:
+        print(f"memtui: {one_line(looked.fault)}", file=sys.stderr)
     library.queried.connect()
     faults = [*library.queried.faults.values()]
     if faults and len(faults) == len(library.stores):
@@ -242,7 +248,6 @@ def _open(stores: Sequence[KnownStore], settings: Settings) -> Library:
     from memtui import paths
     from memtui.library import Library
     from memtui.search.ranking import read_weights
-    from memtui.search.salience import read_constants
 
     return Library.open(
         [store.root for store in stores],
@@ -250,10 +255,7 @@ def _open(stores: Sequence[KnownStore], settings: Settings) -> Library:
         state=None if paths.served_mode() == paths.READ_ONLY else paths.state_folder(),
         labels=[store.label for store in stores],
         formats=[store.format for store in stores],
-        weights=read_weights(
-            {"half_life_days": settings.half_life_days, **settings.weights},
-            read_constants(settings.recipe_constants, settings.salience_types),
-        ),
+        weights=read_weights({"half_life_days": settings.half_life_days, **settings.weights}),
         embedding=settings.embedding,
     )
 

@@ -83,7 +83,7 @@ def _schema(one_team: bool) -> str:
 def _log(store: TeamStore, limit: int, as_json: bool) -> None:
     found = store.changes(limit)
     if as_json:
-        print_json([_record(each) for each in found])
+        print_json({"changes": [_record(each) for each in found]})
         return
     for each in found:
         headline = mask_secrets(one_line(each.memory.headline))[:60]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memtui.cli.options import command, option, query_from
+from memtui.cli.options import argument, command, option, query_from
 from memtui.cli.output import NOT_OPEN, apply_planned, print_json
-from memtui.cli.store_selection import load_library, read_library
+from memtui.cli.store_selection import load_library, open_library, read_library
 from memtui.errors import QueryError, Refused
 from memtui.insight.comparison import diff_words, mark_words
 from memtui.model import format_time, to_record
@@ -21,29 +21,35 @@ from memtui.text import date, one_line, visible
 if TYPE_CHECKING:
     from memtui.insight.comparison import Difference
     from memtui.insight.versions import VersionHistory
+    from memtui.library import Library
 
 
 @command
 def history(
-    ref: str,
+    refs: Sequence[str] = argument(metavar="[REF]"),
     number: int | None = option(
         "--restore",
         type=click.IntRange(min=1),
         metavar="N",
         help="Give the memory the text of version N again, as a new change.",
     ),
+    forget: bool = option(help="Delete the texts that memtui kept of these stores, and end."),
     *,
     stores: Sequence[str],
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Show all versions of a memory, oldest first, each as a word diff against the one before.
+    """Show all versions of a memory, newest first, each as a word diff against the one before.
 
-    Covers what it superseded and what superseded it, edits made with memtui, versions the store
-    keeps, and the git history of its file.
+    Covers what it superseded and what superseded it, edits made with memtui, what memtui saw when
+    it looked, versions the store keeps, and the git history of its file.
     """
+    if forget:
+        return _forget(open_library(stores))
+    if len(refs) != 1:
+        raise click.UsageError("Give one REF.")
     library = read_library(stores) if number is None else load_library(stores)
-    memory = library.resolve(ref)
+    memory = library.resolve(refs[0])
     found = library.history(memory)
     if number is not None:
         if number > len(found.versions):
@@ -57,6 +63,51 @@ def history(
     else:
         _print_history(found)
     return 0
+
+
+def _forget(library: Library) -> int:
+    from memtui.library.text_looks import forget_texts
+
+    if not forget_texts(library, library.stores):
+        click.echo("nothing was kept of these stores", err=True)
+        return 1
+    print("Forgotten: what was kept of", ", ".join(each.label for each in library.stores))
+    return 0
+
+
+def restore_as_of(
+    stores: Sequence[str],
+    times: Mapping[str, Sequence[str]],
+    only_deleted: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Give back memories as they were; returns the exit code, 1 if some cannot be.
+
+    Args:
+        stores: Names of the stores.
+        times: Time -> the refs that are given back as of then; none: all that has changed since.
+        only_deleted: Only those that are gone.
+        dry_run, as_json: As of the command.
+    """
+    from memtui.library.past_library import library_at
+    from memtui.library.restoring import plan_restore
+
+    library = load_library(stores)
+    code = 0
+    for time, names in times.items():
+        at = parse_time(time, datetime.now(UTC)).time
+        past = library_at(library, at, with_asked=False)
+        refs = [past.resolve(name).ref for name in names] or None
+        found = plan_restore(library, past, refs, only_deleted=only_deleted)
+        for each in found.refused:
+            click.echo(f"not restored: {one_line(each.memory.ref)}: {each.reason}", err=True)
+        if not found.planned.has_edits and not found.refused:
+            click.echo(f"nothing to restore: all is as it was at {date(at)}", err=True)
+            continue
+        code = max(code, apply_planned(library, found.planned, dry_run, as_json))
+        code = max(code, 1 if found.refused else 0)
+    return code
 
 
 def _history_record(found: VersionHistory) -> dict[str, Any]:
@@ -80,7 +131,7 @@ def _history_record(found: VersionHistory) -> dict[str, Any]:
                 "diff": [list(piece) for piece in _diff(found, at)],
                 "memory": to_record(version.memory) if version.is_present else None,
             }
-            for at, version in enumerate(found.versions)
+            for at, version in reversed([*enumerate(found.versions)])
         ],
     }
 
@@ -91,8 +142,8 @@ def _diff(found: VersionHistory, at: int) -> list[tuple[str, str]]:
 
 
 def _print_history(found: VersionHistory) -> None:
-    for at, version in enumerate(found.versions):
-        if at:
+    for at, version in reversed([*enumerate(found.versions)]):
+        if at < len(found.versions) - 1:
             print()
         memory = version.memory
         status = memory.status if version.is_present else "former text"

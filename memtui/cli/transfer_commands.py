@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memtui.bundle.exporting import export_forms
+from memtui.bundle.exporting import describe_secret_holders, export_forms
 from memtui.changes import effects_of
 from memtui.cli import store_selection
 from memtui.cli.options import argument, command, option, query_from
 from memtui.cli.output import print_effects, print_json, shown_progress, write_action
-from memtui.errors import MemtuiError, Refused
+from memtui.errors import MemtuiError, Refused, StoreError
 from memtui.paths import is_address, is_place
 from memtui.query import filter_values
 from memtui.text import counted, number, one_line, size
@@ -24,7 +26,7 @@ from memtui.text import counted, number, one_line, size
 if TYPE_CHECKING:
     from memtui.bundle.bundle_reader import ImportDocument
     from memtui.bundle.import_plan import ImportPlan, StoreImport
-    from memtui.bundle.restoring import Restoration
+    from memtui.bundle.restoring import PlacedStore, Restoration
 
 _PATH = click.Path(path_type=Path)
 MAX_LISTED = 20
@@ -61,6 +63,13 @@ def export(
         help="Format of the file.",
     ),
     pretty: bool = option(help="Indent the JSON, if the format allows it."),
+    with_secrets: bool | None = option(
+        "--with-secrets/--without-secrets",
+        is_flag=True,
+        default=None,
+        help="Whether memories in which memtui sees a secret are exported; default: unless FILE is "
+        "in a git work tree. A page masks them.",
+    ),
     *,
     as_of: str | None,
     stores: Sequence[str],
@@ -74,7 +83,8 @@ def export(
     format of a store's own program also leaves out what that program no longer reads, such as
     expired files, unless --status all is given.
 
-    What cannot be read is left out and named on standard error; the exit code is then 3.
+    What cannot be read is left out and named on standard error; the exit code is then 3. So is the
+    number of memories with secrets.
     """
     from memtui.bundle import exporting
     from memtui.files.staging import write_file, write_standard_output
@@ -95,9 +105,14 @@ def export(
     found = None if takes_whole else library.find(query)
     chosen = None if found is None else library.memories_of(found)
     every = "all" in filter_values(query, "status")
+    without = frozenset[str]()
+    if not export_forms()[form].masks_secrets:
+        holders = exporting.find_secret_holders(library, chosen)
+        if holders and not _takes_secrets(len(holders), output, with_secrets):
+            without = holders
     with shown_progress() as report:
         exported = exporting.export_memories(
-            library, form, chosen, report, pretty=pretty, every=every
+            library, form, chosen, report, pretty=pretty, every=every, without=without
         )
         if output is None:
             write_standard_output(exported.pieces)
@@ -108,6 +123,35 @@ def export(
     return store_selection.INCOMPLETE if exported.is_incomplete else 0
 
 
+def _takes_secrets(count: int, output: Path | None, wanted: bool | None) -> bool:
+    """Say on standard error how many memories with secrets go where, or are left out; returns
+    whether they are exported. `wanted`: what the command line says."""
+    from memtui.files.git_repository import find_repository
+
+    place = output or _redirected_to()
+    tree = find_repository(place.absolute().parent) if place is not None else None
+    takes = tree is None if wanted is None else wanted
+    name = "standard output" if place is None else one_line(str(place))
+    where = f"{name}, in the git work tree {one_line(str(tree))}" if tree else name
+    what, them = describe_secret_holders(count), "it" if count == 1 else "them"
+    if takes:
+        advice = f"; --without-secrets leaves {them} out" if wanted is None else ""
+        click.echo(f"memtui: {what} in clear in {where}{advice}", err=True)
+    elif wanted is None:
+        click.echo(f"memtui: not written to {where}: {what}; --with-secrets takes {them}", err=True)
+    return takes
+
+
+def _redirected_to() -> Path | None:
+    """The file that standard output goes to; None where it is none, or cannot be found out."""
+    try:
+        if stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode):
+            return Path(os.readlink("/proc/self/fd/1"))
+    except (OSError, ValueError):
+        pass
+    return None
+
+
 # ---- import -------------------------------------------------------------------------------------
 
 
@@ -116,7 +160,15 @@ def import_(
     file: Path = argument(type=_PATH),
     into: str | None = option(
         metavar="STORE",
-        help="Path or label of a store; or an empty or new folder, which gets the same files.",
+        help="Path or label of a store; or an empty or new folder, which gets the same files; or a "
+        "home folder without these stores.",
+    ),
+    entity: str = option(
+        "--entity",
+        "-e",
+        default="",
+        help="Project (and branch, as in shop-api/main) of the store that gets the memories; "
+        "default: as each memory says.",
     ),
     publish: bool = option(help="Import into a team's store without asking."),
     *,
@@ -128,19 +180,22 @@ def import_(
 
     Existing memories are never changed: identical ones are skipped, and one that differs from the
     memory with the same id is listed as a conflict and skipped. `memtui undo` undoes the whole
-    import; --dry-run shows its plan.
+    import; --dry-run shows its plan. What is imported into an empty or new folder is taken back by
+    deleting that folder.
 
     What would be published in a team's store is listed first, with the secrets and instructions in
     it, and asked about.
     """
     from memtui.bundle.bundle_reader import read_document
-    from memtui.bundle.restoring import is_empty
+    from memtui.bundle.restoring import is_empty, plan_restore, plan_restore_over
 
     document = read_document(file)
     is_path = into and not is_address(into) and ("/" in into or not _is_label(into, stores))
     if into and is_path and is_empty(Path(into)):
-        return _restore(document, Path(into), dry_run, as_json)
-    return _merge(document, into, stores, dry_run, as_json, publish)
+        return _restore([plan_restore(document, Path(into))], dry_run, as_json)
+    if into and is_path and (plans := plan_restore_over(document, Path(into).absolute())):
+        return _restore(plans, dry_run, as_json)
+    return _merge(document, into, stores, dry_run, as_json, publish, entity)
 
 
 def _is_label(name: str, stores: Sequence[str]) -> bool:
@@ -151,28 +206,27 @@ def _is_label(name: str, stores: Sequence[str]) -> bool:
         return False
 
 
-def _restore(document: ImportDocument, folder: Path, dry_run: bool, as_json: bool) -> int:
-    from memtui import paths
-    from memtui.bundle.restoring import plan_restore
-    from memtui.library import Library
+def _restore(plans: Sequence[Restoration], dry_run: bool, as_json: bool) -> int:
+    from memtui.bundle.restoring import restore
 
-    plan = plan_restore(document, folder)
-    action = None
     if not dry_run:
         with _ignore_interrupts(), shown_progress() as report:
-            action = Library((), state=paths.state_folder()).restore(plan, report).id
+            for plan in plans:
+                restore(plan, report)
+                click.echo(f"memtui: {one_line(plan.taken_back_by)}", err=True)
+    stores = [placed for plan in plans for placed in plan.stores]
     if as_json:
-        print_json(_restoration_record(plan, action, dry_run))
+        print_json(_restoration_record(stores, dry_run))
         return 0
     verb = "would import" if dry_run else "imported"
-    for placed in plan.stores:
+    for placed in stores:
         count = counted(len(placed.store.memories), "memory")
         target = one_line(str(placed.root))
         print(f"{verb} {count} to {target} ({placed.store.format})")
     return 0
 
 
-def _restoration_record(plan: Restoration, action: int | None, dry_run: bool) -> dict[str, Any]:
+def _restoration_record(stores: Sequence[PlacedStore], dry_run: bool) -> dict[str, Any]:
     return {
         "restored": [
             {
@@ -181,9 +235,9 @@ def _restoration_record(plan: Restoration, action: int | None, dry_run: bool) ->
                 "path": str(placed.root),
                 "memories": len(placed.store.memories),
             }
-            for placed in plan.stores
+            for placed in stores
         ],
-        "action": action,
+        "action": None,
         "done": not dry_run,
     }
 
@@ -195,10 +249,14 @@ def _merge(
     dry_run: bool,
     as_json: bool,
     publish: bool,
+    entity: str,
 ) -> int:
     from memtui.bundle.import_plan import plan_import
     from memtui.library.planning import planned_import
 
+    if not (into or stores) and not store_selection.find_catalog(()).chosen():
+        do = "name a store, or an empty or new folder: --into PATH"
+        raise StoreError("no store is open that it could go into", do=do)
     label = ""
     if into and is_place(into):
         library = store_selection.load_library([into])
@@ -207,7 +265,7 @@ def _merge(
         library = store_selection.load_library([*stores, into] if into and not stores else stores)
         label = into or ""
     with shown_progress() as report:
-        plan = plan_import(document, library, label, report)
+        plan = plan_import(document, library, label, report, entity=entity)
     action = None
     if not dry_run and plan.has_edits:
         _ask_to_publish(plan, publish)

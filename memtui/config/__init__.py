@@ -4,10 +4,11 @@
 and the selection between runs.
 """
 
-from memtui.config.loading import LoadedSettings, default_text, load, save_value
+from memtui.config.loading import LoadedSettings, default_text, load, make_file, save_value
 from memtui.config.settings import (
     SCHEMA,
     Embedding,
+    HistorySettings,
     LanguageModel,
     ReviewSettings,
     Settings,

@@ -274,18 +274,16 @@ def _first_table(lines: Sequence[str]) -> int:
     return at
 
 
-def find_setting(path: Path, key: str) -> int:
-    """Return the line of a setting in the file, which is made with all defaults if there is none.
+def make_file(path: Path) -> None:
+    """Write the default file, every setting as a comment, unless there is a file.
 
-    1 if the file does not have the setting. Raises ConfigError if it cannot be read or made.
+    Raises ConfigError if it cannot be written.
     """
     try:
         if not path.exists():
             write_private(path, default_text())
-        text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise ConfigError(f"cannot be opened: {error.strerror}", where=str(path)) from error
-    return line_of(text, tuple(key.split("."))) or 1
+        raise ConfigError(f"cannot be made: {error.strerror}", where=str(path)) from error
 
 
 def default_text() -> str:

@@ -47,8 +47,6 @@ class Session(NamedTuple):
     """Search history, the latest last."""
     commands: tuple[str, ...] = ()
     """Ids of the actions that were run from the palette, the latest first."""
-    bookmarks: dict[Annotated[str, Meta(min_length=1, max_length=1)], str] = {}
-    """Letter -> ref of its memory."""
     seen: str = ""
     """ISO time when the stores were last seen, to mark what is new since."""
 

@@ -1,7 +1,6 @@
 """The settings: their types and defaults, and the schema of config.toml.
 
-`SCHEMA` has an entry for each setting. It checks a file, makes the commented default file, and is
-what the settings dialog lists.
+`SCHEMA` has an entry for each setting. It checks a file and makes the commented default file.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class LanguageModel(Struct, frozen=True, forbid_unknown_fields=True):
     """Time limit of one answer."""
 
 
-class ReviewSettings(Struct, frozen=True, forbid_unknown_fields=True):
+class ReviewSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The constants of the review queue's findings."""
 
     duplicate: Amount = 0.7
@@ -92,6 +91,17 @@ class ReviewSettings(Struct, frozen=True, forbid_unknown_fields=True):
     off: tuple[str, ...] = ()
     """Kinds of finding that are not looked for; `kind@store` and `kind@store: what was found` leave
     out those of one store."""
+
+
+class HistorySettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """What memtui keeps of texts that other programs changed or deleted."""
+
+    days: Count = 90
+    """Days for which a former text is kept; 0: none is."""
+    megabytes: Whole = 200
+    """Size above which the oldest go first."""
+    secrets: bool = False
+    """Keep secrets as they are; else they are masked."""
 
 
 class RecipeSection(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -138,14 +148,11 @@ class Settings(Struct, frozen=True):
     """Action id -> keys that replace its own."""
     saved: Mapping[str, str] = field(default_factory=dict)
     """Name -> query text of a saved search."""
-    recipe_constants: Mapping[str, float] = field(default_factory=dict)
-    """Name of `memtui.context.task.CONSTANT_NAMES` -> value."""
-    salience_types: Mapping[str, float] = field(default_factory=dict)
-    """Type -> the salience that its memories start with."""
     recipes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Name -> a recipe of the person: `sections`, each with title, query, sort, limit, budget; and
     `budget` of the whole."""
     review: ReviewSettings = field(default_factory=ReviewSettings)
+    history: HistorySettings = field(default_factory=HistorySettings)
     language_model: LanguageModel = field(default_factory=LanguageModel)
     session_programs: tuple[str, ...] = ()
     """Programs whose sessions are read, by their names in `memtui.sessions.PROGRAMS`."""
@@ -286,6 +293,14 @@ SCHEMA: tuple[Setting, ...] = (
         at_start=True,
     ),
     Setting(
+        "history",
+        HistorySettings,
+        "a table with days, megabytes, numbers of at least 0 and 1, and secrets, true or false",
+        "How long memtui keeps the texts that agents changed or deleted, in a private file;\n"
+        "days = 0 keeps none. Secrets in them are masked unless secrets = true.",
+        "{ days = 90, megabytes = 200, secrets = false }",
+    ),
+    Setting(
         "list.sort",
         str,
         "",
@@ -384,26 +399,6 @@ SCHEMA: tuple[Setting, ...] = (
         '["~/private/*"]',
         each=True,
         field_name="session_exclude",
-    ),
-    Setting(
-        "context.constants",
-        Annotated[float, Meta(ge=0, le=100_000)],
-        "a number from 0 to 100000",
-        "Constants of the recipes of `memtui context`, of salience and priority;\n"
-        "for a wrong name `memtui context` lists all of them.",
-        "{ half_life_days = 30, facts = 10, type_boost = 1.35 }",
-        each=True,
-        at_start=True,
-        field_name="recipe_constants",
-    ),
-    Setting(
-        "context.salience_types",
-        Annotated[float, Meta(ge=0, le=100_000)],
-        "a number from 0 to 100000",
-        "Salience that memories of a type start with; other types start with 1.",
-        "{ architecture = 1.5, decision = 1.5, policy = 1.5 }",
-        each=True,
-        at_start=True,
     ),
     Setting(
         "context.recipes",

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memtui.context.pack import COUNT_PLACEHOLDER, DroppedEntry, PackEntry, Section
-from memtui.context.task import Found, Task
+from memtui.context.task import Task
 from memtui.errors import RefError
 from memtui.model import Memory
 from memtui.search.array_types import Longs
@@ -23,6 +23,8 @@ from memtui.search.pack_ranking import RankedSlot, slots_of_types
 _UUID = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 MAX_DROPPED = 10
 """Candidates over a limit that are named."""
+ENTRY_CHARACTERS = 400
+"""Longest text of an entry that is not paged in; memtui's own."""
 
 
 def cite(memory: Memory) -> str:
@@ -31,14 +33,14 @@ def cite(memory: Memory) -> str:
     return found[1] if found else memory.id
 
 
-def one_line_text(memory: Memory, most: int) -> str:
-    """Title and content on one line, cut after `most` characters."""
+def one_line_text(memory: Memory) -> str:
+    """Title and content on one line, cut after `ENTRY_CHARACTERS`."""
     body = memory.content.lstrip("# ")  # a note's heading is its title
     parts = [memory.title, memory.content]
     if memory.title and " ".join(body.split()).startswith(memory.title):
         parts = [body]
     text = ": ".join(" ".join(part.split()) for part in parts if part.strip())
-    return text if len(text) <= most else f"{text[:most].rstrip()}..."
+    return text if len(text) <= ENTRY_CHARACTERS else f"{text[:ENTRY_CHARACTERS].rstrip()}..."
 
 
 def is_paged_in(memory: Memory, task: Task) -> bool:
@@ -57,31 +59,13 @@ def cited_line(memory: Memory, task: Task) -> str:
         head = " ".join(memory.title.split())
         body = "\n".join(f"  {line}" for line in memory.content.split("\n"))
         return f"- [{cite(memory)}]{f' {head}' if head else ''}{day}\n{body}\n"
-    text = one_line_text(memory, task.constants["entry_characters"])
-    return f"- [{cite(memory)}] {text}{day}\n"
+    return f"- [{cite(memory)}] {one_line_text(memory)}{day}\n"
 
 
 def explain_parts(ranked: RankedSlot) -> str:
     """`score 0.82: text 0.50 + recency 0.32`."""
     shown = " + ".join(f"{score_part.name} {score_part.value:.2f}" for score_part in ranked.parts)
     return f"score {ranked.score:.2f}{f': {shown}' if shown else ''}"
-
-
-def ranked_section(
-    title: str, ranked: Sequence[RankedSlot], found: Found, task: Task, *, limit: int, rule: str
-) -> Section:
-    """A section of ranked memories; those over the limit are named as dropped.
-
-    Args:
-        title: Of the section.
-        ranked: In order, more than the limit if there are.
-        found: Whose rows the slots index.
-        task: What is asked for.
-        limit: Most entries.
-        rule: What the section takes.
-    """
-    entries = [ranked_entry(hit, found.rows[hit.slot], task) for hit in ranked]
-    return limited_section(title, entries, limit, rule)
 
 
 def ranked_entry(hit: RankedSlot, memory: Memory, task: Task) -> PackEntry:

@@ -60,8 +60,7 @@ class Section(Struct, frozen=True):
     """Tokens of this section alone; None: only the pack's."""
     is_counted: bool = False
     ranks: tuple[int, ...] = ()
-    """For each entry its place in the order in which the budget is filled, over all sections; ():
-    in the order of the text."""
+    """Rank of each entry, over all sections, for filling the budget; () means text order."""
     is_exact: bool = False
     """Whether it must stand as a program writes it, repeats included."""
     dropped: tuple[DroppedEntry, ...] = ()

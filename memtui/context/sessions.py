@@ -13,39 +13,44 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from memtui.context.choosing import Search
 from memtui.context.entries import MAX_DROPPED, over_limit, slots_of_role
 from memtui.context.pack import DroppedEntry, PackEntry, Section
 from memtui.context.task import PackSource, Task
 from memtui.model import Memory
 from memtui.query import Sort
 from memtui.search.pack_ranking import join_slots, oldest_first, slots_in_entity
-from memtui.stores.base import LoadedText, Store, limit_uses
+from memtui.stores.base import UNITS, LoadedText, Store, limit_uses
+
+PROJECT_EVENTS, BRANCH_EVENTS = 10, 15
+"""Events of the project that are not low, and of the branch (Ambient, store.ts:207 and 218)."""
 
 
-def build_session(task: Task) -> tuple[list[Section], list[str]]:
-    """The block of one project and branch: the sections, and what to say of them."""
+def build_session(search: Search, _: int) -> list[Section]:
+    """The block of one project and branch."""
+    task, notes = search.task, search.notes
     entity = find_entity(task)
     sections: list[Section] = []
-    notes = [f"session in {entity or 'no project'}"]
+    notes.append(f"session in {entity or 'no project'}")
     for store in _stores_of(task):
         blocks = [
             text for text in store.session_start(task.source, entity, task.now) if text.is_of_entity
         ]
         if blocks:
-            for block in blocks[:1]:
-                sections += _text_sections(block, split=True)
-                notes.append(f"{store.label}: {block.note}")
+            sections += _text_sections(blocks[0], split=True)
+            notes.append(f"{store.label}: {blocks[0].note}")
         else:
             sections += _generic_block(task, store.label, entity, bool(sections))
-    return sections, notes
+    return sections
 
 
-def build_loaded(task: Task) -> tuple[list[Section], list[str]]:
+def build_loaded(search: Search, _: int) -> list[Section]:
     """What each program loads at session start, by project, cut where its limit falls.
 
     The task may name a project or branch. Of several branches of a project, that of the newest
     memory is taken.
     """
+    task, notes = search.task, search.notes
     wanted = task.text.strip().casefold()
     found = [(store, _loaded_texts(task, store)) for store in _stores_of(task)]
     every = [text for _, texts in found for text in texts]
@@ -53,7 +58,6 @@ def build_loaded(task: Task) -> tuple[list[Section], list[str]]:
     if wanted and not projects:
         projects = {find_entity(task).partition("/")[0].casefold()}
     sections: list[Section] = []
-    notes: list[str] = []
     for store, texts in found:
         if not texts:
             name = task.source.names.of(store.label)
@@ -68,7 +72,7 @@ def build_loaded(task: Task) -> tuple[list[Section], list[str]]:
             sections += _text_sections(one.text._replace(title=title))
             if one.text.cut < len(one.text.text):
                 notes.append(_describe_cut(title, one.text))
-    return sections, notes
+    return sections
 
 
 class _ProjectText(NamedTuple):
@@ -170,7 +174,7 @@ def _describe_cut(title: str, text: LoadedText) -> str:
     limit = text.limit
     line = text.cut_line or 1
     named = [f"{limit.lines:,} lines"] if limit.lines is not None else []
-    named += [f"{limit.bytes:,} bytes"] if limit.bytes is not None else []
+    named += [f"{limit.units:,} {UNITS}"] if limit.units is not None else []
     named += [f"{limit.characters:,} characters"] if limit.characters is not None else []
     source = f" ({limit.source})" if limit.source else ""
     return f"{title}: cut in line {line:,}; the limit is {' or '.join(named)}{source}"
@@ -242,8 +246,8 @@ def _generic_block(task: Task, store: str, entity: str, follows: bool) -> list[S
     branch = slots_in_entity(columns, events, entity, below=False).tolist() if is_branch else []
     sections: list[Section] = []
     for title, chosen, limit in (
-        (f"Project: {project}", own, task.constants["project_events"]),
-        (f"Task: {entity}", branch, task.constants["task_events"]),
+        (f"Project: {project}", own, PROJECT_EVENTS),
+        (f"Task: {entity}", branch, BRANCH_EVENTS),
     ):
         if not chosen:
             continue

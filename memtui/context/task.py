@@ -1,10 +1,10 @@
-"""A task as recipes see it: their constants, the searches of a library, and its words."""
+"""A task as recipes see it: the searches of a library, and its words."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,98 +12,10 @@ from msgspec.structs import replace
 from memtui import query as queries
 from memtui.model import Memory
 from memtui.query import Query, Sort, Term, TermKind
-from memtui.search import analysis, salience
+from memtui.search import analysis
 from memtui.search.columns import Columns
 from memtui.search.ranking import RankedHits
-from memtui.search.salience import DEFAULTS as SCORE_DEFAULTS
-from memtui.search.salience import NUMBER_NAMES, ScoreConstants
 from memtui.stores.base import Store, StoreView
-
-
-class RecipeConstants(Struct, frozen=True):
-    """The constants of all recipes; `[context.constants]` of config.toml can set each.
-
-    Each has its source; `memtui's own` where no document says one.
-    """
-
-    half_life_days: float = 30
-    """tiers: RECENCY_HALF_LIFE_DAYS (agent-memory, retrieve-memory.sh)."""
-    summaries: float = 5
-    """tiers: MAX_SUMMARIES (retrieve-memory.sh)."""
-    summary_lines: float = 50
-    """tiers: first lines of a summary (retrieve-memory.sh, stage 2)."""
-    facts: float = 10
-    """tiers: MAX_FACTS (retrieve-memory.sh)."""
-    note_lines: float = 5
-    """tiers: MAX_DAILY_SNIPPETS (retrieve-memory.sh)."""
-    note_days: float = 7
-    """tiers: DAILY_NOTES_LOOKBACK_DAYS (retrieve-memory.sh)."""
-    enough: float = 3
-    """tiers: MIN_TOTAL_RESULTS below which the next stage is asked (retrieve-memory.sh)."""
-    undated_recency: float = 0.5
-    """tiers: recency of a fact without a time (retrieve-memory.sh)."""
-    typed_limit: float = 10
-    """typed: memtui's own; the post about it injected 3."""
-    type_boost: float = 1.35
-    """typed: factor of a wanted type (typed workspace; gptme_rag memory_type)."""
-    type_penalty: float = 0.9
-    """typed: factor of another type (the same)."""
-    typed_floor: float = 0.05
-    """typed: least score, after weighting (gptme_rag)."""
-    goals: float = 5
-    """plan, decide, reflect: goals, policies and schema items; memtui's own."""
-    recent_episodes: float = 3
-    """plan: memtui's own."""
-    best_episodes: float = 5
-    """recall: "the 3-5 best-fit episodes" (Simple Memory)."""
-    supporting_facts: float = 8
-    """plan, recall, decide: memtui's own ("top supporting facts")."""
-    metric_changes: float = 5
-    """reflect: memtui's own."""
-    past_decisions: float = 3
-    """decide: memtui's own."""
-    nudge_policies: float = 2
-    """nudge: "1-2 policies" (Simple Memory)."""
-    primed: float = 12
-    """prime: memtui's own; the proposal for Engram leaves the limit to the agent."""
-    primed_candidates: float = 60
-    """prime: how many of the most relevant are looked at; memtui's own."""
-    diversity: float = 0.7
-    """prime: lambda of MMR, 1 is relevance alone; the proposal leaves it open."""
-    project_events: float = 10
-    """session: events of the project that are not low (Ambient, store.ts:207)."""
-    task_events: float = 15
-    """session: events of the branch (Ambient, store.ts:218)."""
-    entry_characters: float = 400
-    """Longest text of an entry that is not paged in; memtui's own."""
-
-    scores: ScoreConstants = SCORE_DEFAULTS
-    """Constants of salience and priority, also used by list orders and `stats`."""
-
-    def __getitem__(self, name: str) -> int:
-        """A count by name."""
-        return int(getattr(self, name))
-
-
-DEFAULTS = RecipeConstants()
-_OWN = tuple(name for name in RecipeConstants.__struct_fields__ if name != "scores")
-CONSTANT_NAMES = (*_OWN, *NUMBER_NAMES)
-"""All that `[context.constants]` may set."""
-
-
-def read_constants(
-    values: Mapping[str, Any], types: Mapping[str, float] | None = None
-) -> RecipeConstants:
-    """Replace the defaults by the settings' numbers; unknown names are left out.
-
-    Args:
-        values: The table `[context.constants]`.
-        types: The table `[context.salience_types]`.
-    """
-    scores = salience.read_constants(values, types or {})
-    known = {name: values[name] for name in _OWN if name in values}
-    return replace(DEFAULTS, scores=scores, **known)
-
 
 MAX_TASK_WORDS = 48
 """Different words of a task that are searched for; a longer text adds cost and no sharpness."""
@@ -122,7 +34,7 @@ class Found(Protocol):
     @property
     def columns(self) -> Columns: ...
     @property
-    def hits(self) -> RankedHits | None: ...
+    def hits(self) -> RankedHits: ...
     def slots_of_refs(self, refs: Collection[str]) -> set[int]:
         """The slots of memories with one of these refs."""
         ...
@@ -159,7 +71,6 @@ class Task(Struct, frozen=True):
     text: str
     source: PackSource
     now: datetime
-    constants: RecipeConstants = DEFAULTS
     types: tuple[str, ...] = ()
     """Types that the recipe `typed` prefers."""
     only: Query = NO_FILTERS
@@ -168,10 +79,6 @@ class Task(Struct, frozen=True):
     """Most entries of the recipe's main section; None: the recipe's own limit."""
     page_in: frozenset[str] = frozenset()
     """Ids or refs of memories whose whole text is given."""
-
-    def count(self, name: str) -> int:
-        """The limit that was asked for, else the recipe's constant of this name."""
-        return self.constants[name] if self.limit is None else self.limit
 
     def search(
         self,

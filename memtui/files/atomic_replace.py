@@ -12,9 +12,7 @@ import contextlib
 import ctypes
 import errno
 import functools
-import grp
 import os
-import pwd
 import secrets
 import stat
 import sys
@@ -23,7 +21,15 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from memtui.errors import Refused, SaveError, UnreadableFile
-from memtui.files.reading import LONGEST_NAME, TEMPORARY_MARK, MissingFile, error_text, read_bytes
+from memtui.files.permissions import owner_of
+from memtui.files.reading import (
+    LONGEST_NAME,
+    TEMPORARY_MARK,
+    MissingFile,
+    error_text,
+    read_bytes,
+    real_path,
+)
 from memtui.files.save_hooks import failpoint
 from memtui.paths import make_private_folders, write_new
 
@@ -76,6 +82,7 @@ def create(path: Path, data: bytes, changed: int | None = None) -> list[Path]:
         try:
             temporary = _write_temporary(path, data, None, changed)
             failpoint("exchange")
+            _refuse_links(path)
             rename_to_free(temporary, path)
             return made_folders
         except BaseException as error:
@@ -117,6 +124,7 @@ def remove(path: Path, expected: bytes) -> Path:
         if read_if_exists(path) != expected:
             raise Stale
         failpoint("exchange")
+        _refuse_links(path)
         os.rename(path, out)
         return out
 
@@ -224,6 +232,12 @@ def _temporary_name(path: Path) -> Path:
     return path.parent / (_temporary_prefix(path) + secrets.token_hex(8))
 
 
+def _refuse_links(path: Path) -> None:
+    """Raise Stale where a folder of a (resolved) path has become a link: the file is another."""
+    if real_path(path.parent) != path.parent:
+        raise Stale
+
+
 def _checked_status(path: Path) -> os.stat_result:
     """The status of a regular file with one name. Raises Stale, Refused."""
     try:
@@ -284,8 +298,9 @@ def _copy_metadata(descriptor: int, path: Path, like: os.stat_result) -> None:
         try:
             os.fchown(descriptor, like.st_uid, like.st_gid)
         except PermissionError:
+            theirs, mine = owner_of(like), owner_of(own)
             raise SaveError(
-                f"it belongs to {_names(like)}, and saving would make it belong to {_names(own)}",
+                f"it belongs to {theirs}, and saving would make it belong to {mine}",
                 where=str(path),
                 do="let its owner save it, or make it your own first",
             ) from None
@@ -301,23 +316,11 @@ def _copy_metadata(descriptor: int, path: Path, like: os.stat_result) -> None:
             os.setxattr(descriptor, name, os.getxattr(path, name))
 
 
-def _names(status: os.stat_result) -> str:
-    """Owner and group as `ls -l` shows them."""
-    try:
-        owner = pwd.getpwuid(status.st_uid).pw_name
-    except KeyError:
-        owner = str(status.st_uid)
-    try:
-        group = grp.getgrgid(status.st_gid).gr_name
-    except KeyError:
-        group = str(status.st_gid)
-    return f"{owner}:{group}"
-
-
 def _swap_in(temporary: Path, path: Path) -> Path:
     """Give the temporary file its name; returns the name of the displaced file."""
     try:
         failpoint("exchange")
+        _refuse_links(path)
         exchange(temporary, path)
         return temporary
     except OSError as error:

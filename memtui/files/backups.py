@@ -36,7 +36,7 @@ LARGEST_TOTAL = 256 << 20
 LONGEST = 30 * 24 * 3600
 """Seconds for which a backup is kept, unless it is the only one of its file."""
 
-_NAME = "path"
+_NAME, _WRITTEN = "path", "written"
 
 
 class Backup(Struct, frozen=True):
@@ -54,6 +54,15 @@ class Backup(Struct, frozen=True):
     def read(self) -> bytes:
         """Return its content. Raises UnreadableFile when it is gone."""
         return read_bytes(self.file)
+
+    @property
+    def is_of_written(self) -> bool:
+        """Whether it is a copy of what memtui wrote last."""
+        return self.file.name.endswith(f"-{_WRITTEN}")
+
+    @property
+    def number(self) -> int:
+        return int(self.file.name.partition("-")[0])
 
     @property
     def is_intact(self) -> bool:
@@ -77,8 +86,9 @@ def _prepare_folder(path: Path, state: Path) -> Path:
     return folder
 
 
-def _new_name(folder: Path, known: list[Backup], content: str) -> Path:
-    number = int(known[0].file.name.partition("-")[0]) + 1 if known else 1
+def _new_name(folder: Path, path: Path, content: str) -> Path:
+    known = _copies_in(folder, path)
+    number = known[0].number + 1 if known else 1
     return folder / f"{number:010d}-{time.time_ns()}-{content}"
 
 
@@ -88,7 +98,7 @@ def move_in(path: Path, displaced: Path, content: str, state: Path) -> Backup:
     After an OSError the file is where it was.
     """
     failpoint("keep")
-    target = _new_name(_prepare_folder(path, state), list_backups(path, state), content)
+    target = _new_name(_prepare_folder(path, state), path, content)
     try:
         os.rename(displaced, target)
     except OSError as error:
@@ -113,17 +123,34 @@ def _drop_old(path: Path, state: Path) -> None:
 
 
 def save_copy(path: Path, data: bytes, state: Path) -> Backup | None:
-    """Back up this content of a file; None when it is the newest backup already, or on failure."""
-    content, known = digest(data), list_backups(path, state)
-    if known and known[0].digest == content:
+    """Back up this content of a file; None when the newest copy holds it already, or on failure."""
+    content, copies = digest(data), _copies_in(_folder(path, state), path)
+    if copies and copies[0].digest == content:
         return None
     try:
-        target = _new_name(_prepare_folder(path, state), known, content)
+        target = _new_name(_prepare_folder(path, state), path, content)
         write_new(target, data)
     except OSError:  # a full disk must not stop the reading that called this
         return None
     _drop_old(path, state)
     return Backup(path, target, time.time(), content)
+
+
+def note_written(path: Path, data: bytes, state: Path) -> None:
+    """Keep a copy of what memtui has just written, in place of the last such copy.
+
+    It is the newest good text until another is seen: what was replaced may have been undone. It has
+    the number of the newest backup and does not count as one. A failure is ignored.
+    """
+    with contextlib.suppress(OSError):
+        folder = _prepare_folder(path, state)
+        copies = _copies_in(folder, path)
+        number = max((copy.number for copy in copies if not copy.is_of_written), default=0)
+        name = f"{number:010d}-{time.time_ns()}-{digest(data)}-{_WRITTEN}"
+        write_new(folder / name, data)
+        for copy in copies:
+            if copy.is_of_written:
+                copy.file.unlink(missing_ok=True)
 
 
 def read_stamps(root: Path, state: Path) -> dict[str, str]:
@@ -148,7 +175,7 @@ def _stamps_file(root: Path, state: Path) -> Path:
 
 def list_backups(path: Path, state: Path) -> list[Backup]:
     """Return the backups of a (resolved) file, newest first."""
-    return _copies_in(_folder(path, state), path)
+    return [copy for copy in _copies_in(_folder(path, state), path) if not copy.is_of_written]
 
 
 def _copies_in(folder: Path, path: Path) -> list[Backup]:
@@ -156,17 +183,19 @@ def _copies_in(folder: Path, path: Path) -> list[Backup]:
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             parts = name.split("-")
-            if len(parts) == 3 and parts[0].isdecimal() and parts[1].isdecimal():
+            is_one = len(parts) == 3 or parts[3:] == [_WRITTEN]
+            if is_one and parts[0].isdecimal() and parts[1].isdecimal():
                 found.append(Backup(path, folder / name, int(parts[1]) / 1e9, parts[2]))
-    return sorted(found, key=lambda backup: backup.file.name, reverse=True)
+    return sorted(found, key=lambda copy: (copy.number, copy.is_of_written), reverse=True)
 
 
 def last_good(path: Path, state: Path) -> Backup | None:
-    """Return the newest backup that is intact, not blank and, for a JSON file, valid.
+    """Return the newest good text that the file had, what memtui wrote last or a backup: one that
+    is intact, not blank and, for a JSON file, valid.
 
     A file may have been broken just before it was replaced or copied.
     """
-    for backup in list_backups(real_path(path), state):
+    for backup in _copies_in(_folder(real_path(path), state), path):
         with contextlib.suppress(UnreadableFile):
             data = backup.read()
             if path.suffix == ".json" and data:

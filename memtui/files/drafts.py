@@ -203,6 +203,8 @@ class FormDraft(Struct, frozen=True):
     """Field -> the value typed."""
     before: Mapping[str, str]
     """Field -> the value of the memory when the form was opened."""
+    has_merged: bool = False
+    """Both versions of a conflict were put into the text, which may mark them."""
     time: float = 0.0
     """Unix seconds when it was written."""
 
@@ -240,6 +242,19 @@ class DraftFile:
                 ) from error
             self._unlock()
             self._lock = handle
+
+    def keep(self, draft: FormDraft | None, *, last: bool = False) -> bool:
+        """Save the draft, or delete it where the form has no changes; returns whether it has any.
+
+        `last`: the app ends, so that another program may offer it. Raises SaveError.
+        """
+        if draft is None:
+            self.clear()
+            return False
+        self.save(draft)
+        if last:
+            self.release()
+        return True
 
     def discard(self) -> None:
         """Delete the draft for good, after a save or a discard: a later `save` does nothing."""

@@ -39,7 +39,7 @@ _SCALAR = re.compile(
     re.VERBOSE,
 )
 _ITEM = re.compile(r"(?P<lead>[ \t]*-[ \t]+)(?P<value>(?:\S++(?:\s++\S++)*)?)(?P<tail>\s*)$")
-_FIELD = re.compile(r"([A-Za-z0-9_-]+):(.*)")
+_FIELD = re.compile(r"([ \t]*+)([A-Za-z0-9_-]++):(.*)")
 _PLAIN = re.compile(r"[A-Za-z0-9_./+][A-Za-z0-9_./+@ ()-]*(?<! )")
 _UNPRINTABLE = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 _NOT_TEXT = re.compile("[\ud800-\udfff]")
@@ -73,7 +73,8 @@ def split(text: str) -> Split:
 def parse(text: str) -> dict[str, Any]:
     """Return the frontmatter of a document as a mapping, {} when it has none. Never raises.
 
-    Invalid YAML is read as `key: value` lines. Dates stay text.
+    Invalid YAML is read as `key: value` lines, those below one without a value as its members.
+    Dates stay text.
     """
     front = split(text).front
     return {} if front is None else parse_block(front)
@@ -81,11 +82,36 @@ def parse(text: str) -> dict[str, Any]:
 
 def parse_block(front: str) -> dict[str, Any]:
     """As `parse` for the lines between the marks."""
+    return parse_or_fault(front)[0]
+
+
+def parse_or_fault(front: str) -> tuple[dict[str, Any], str]:
+    """As `parse_block`, and what is wrong with the YAML, with its line in the document; "" if
+    nothing is."""
     try:
-        return read_yaml(_NOT_TEXT.sub("\ufffd", front).replace("\r\n", "\n"))
-    except BadYaml:
-        pairs = map(_FIELD.match, front.split("\n"))
-        return {pair[1]: pair[2].lstrip(" \t").rstrip().strip("\"'") for pair in pairs if pair}
+        return read_yaml(_NOT_TEXT.sub("\ufffd", front).replace("\r\n", "\n")), ""
+    except BadYaml as error:
+        fault = _FAULT_LINE.sub(lambda match: f"line {int(match[1]) + 1}", str(error), count=1)
+        return _read_lines(front), fault
+
+
+_FAULT_LINE = re.compile(r"^line (\d+)")
+
+
+def _read_lines(front: str) -> dict[str, Any]:
+    """The fields that stand on lines of their own, and those that are indented below a field
+    without a value, such as `metadata`."""
+    fields: dict[str, Any] = {}
+    above = ""
+    for indent, key, written in (m.groups() for m in map(_FIELD.match, front.split("\n")) if m):
+        value = written.strip().strip("\"'")
+        if not indent:
+            fields[key] = value
+            above = "" if value else key
+        elif above:
+            within = fields[above] if isinstance(fields[above], dict) else {}
+            fields[above] = {**within, key: value}
+    return fields
 
 
 def set_field(text: str, key: str, value: Scalar | Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from memtui.files.git_repository import (
     GitStopped,
     find_git,
     find_repository,
+    read_git_file,
 )
 from memtui.files.reading import file_stamp, read_bytes
 from memtui.progress import IsCancelled, never
@@ -171,7 +172,9 @@ class GitHistory(Struct):
         if changed is None or output is None or self._repository is None:
             return {}
         shallow = self._repository.common / "shallow"
-        oldest = frozenset(shallow.read_bytes().split()) if shallow.exists() else frozenset[bytes]()
+        oldest = (
+            frozenset(read_git_file(shallow).split()) if shallow.exists() else frozenset[bytes]()
+        )
         found: dict[bytes, bytes | None] = {}
         seconds: bytes | None = None
         for token in output.split(b"\0"):

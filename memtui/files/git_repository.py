@@ -6,13 +6,14 @@ git never reads that config. It runs in a private folder whose config memtui wri
 to the objects, refs and logs of the repository; only the settings that say how these are stored are
 copied. There are no hooks and no remotes then, attributes name filters and drivers that are not
 defined, a missing object is an error, and no other repository is looked for. Every call is bounded
-in time and can be cancelled.
+in time and in what it may print, and can be cancelled.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import selectors
 import shutil
 import signal
 import subprocess
@@ -21,22 +22,31 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, cast
 
 from msgspec import Struct
 
 from memtui.errors import MemtuiError
-from memtui.files.reading import error_text, read_bytes, real_path
+from memtui.files.reading import MissingFile, open_regular, read_bytes, real_path
 from memtui.progress import IsCancelled, never
 from memtui.text import one_line
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of a config or another file of a repository that memtui reads itself."""
+LARGEST_INDEX = 256 << 20
+"""Bytes of an index: two million files."""
+LARGEST_OUTPUT = 72 << 20
+"""Bytes that a command may print: the largest version of a file that is read, and more."""
+LARGEST_PIECE = 1 << 20
+"""Bytes of it that are read at once."""
 LONGEST_PROBLEM = 200
 """Characters of a message of git."""
 _PATIENCE = 1.0
 """Seconds that git has to remove its locks."""
 _TICK = 0.05
 """Seconds between two checks of whether it was cancelled."""
+_PAUSE = 0.002
+"""Seconds between two looks at whether it has ended, once it has closed its output."""
 
 _CONFIG = """\
 [core]
@@ -134,7 +144,9 @@ class GitRepository:
         includes, and acts on none of it. Raises GitError.
         """
         if self._settings is None:
-            text = _read(self.common / "config") if (self.common / "config").exists() else b""
+            text = (
+                read_git_file(self.common / "config") if (self.common / "config").exists() else b""
+            )
             words = ("config", "--file", "-", "--no-includes", "--null", "--get-regexp", _WANTED)
             entries = git.ask(*words, stdin=text).split("\0")[:-1]
             self._settings = dict(entry.partition("\n")[::2] for entry in entries)
@@ -146,8 +158,11 @@ class GitRepository:
         if head.is_symlink() and os.readlink(head).startswith("refs/"):
             content = f"ref: {os.readlink(head)}\n".encode()  # as git wrote it until 2005
         else:
-            content = _read(head)
+            content = read_git_file(head)
         (private / "HEAD").write_bytes(content)
+        branch = os.fsdecode(content.partition(b"ref: ")[2].strip(b" \r\n"))
+        for name in ("packed-refs", "shallow", *filter(_is_ref, [branch])):
+            _refuse_special(self.common / name)  # git would wait for a pipe
         for name in ("refs", "packed-refs", "shallow"):
             (private / name).symlink_to(self.common / name)
         if (self.common / "reftable").exists():
@@ -178,43 +193,64 @@ class GitCommands(Struct, frozen=True):
         cwd: str = "",
     ) -> bytes:
         """The output of a command. Raises GitError; then git and what it started have ended."""
-        if self.cancelled() or time.monotonic() > self.deadline:
-            raise GitStopped("cancelled" if self.cancelled() else "it took too long")
-        process = subprocess.Popen(
-            [self.program, "--no-pager", *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd or self.folder,
-            env={**self._environment(), **(env or {})},
-            start_new_session=True,
-        )
-        pending: bytes | None = stdin
-        try:
-            while True:
-                try:
-                    output, problem = process.communicate(pending, timeout=_TICK)
-                    break
-                except subprocess.TimeoutExpired:
-                    pending = None
-                    if self.cancelled():
-                        raise GitStopped("cancelled") from None
-                    if time.monotonic() > self.deadline:
-                        raise GitStopped("it took too long") from None
-        finally:
-            if process.returncode is None:
-                _kill(process)
+        self._refuse_late()
+        with tempfile.TemporaryFile() as given:
+            given.write(stdin)
+            given.seek(0)
+            process = subprocess.Popen(
+                [self.program, "--no-pager", *arguments],
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=cwd or self.folder,
+                env={**self._environment(), **(env or {})},
+                start_new_session=True,
+            )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with process.stdout as stdout, process.stderr as stderr:
+            try:
+                output, problem = self._read_all(stdout, stderr)
+                while process.poll() is None:
+                    self._refuse_late()
+                    time.sleep(_PAUSE)
+            finally:
+                if process.returncode is None:
+                    _kill(process)
         if process.returncode:
             said = " ".join(problem.decode("utf-8", "replace").split()[:40])
             said = said.replace(f"{self.folder}/", "").replace(f"{self.repository.top}/", "")
             raise GitError(one_line(said, LONGEST_PROBLEM))
         return output
 
+    def _read_all(self, *streams: IO[bytes]) -> list[bytes]:
+        """What comes out of these pipes until they are closed. Raises GitError."""
+        found = {stream: bytearray() for stream in streams}
+        with selectors.DefaultSelector() as selector:
+            for stream in streams:
+                selector.register(stream, selectors.EVENT_READ)
+            while selector.get_map():
+                self._refuse_late()
+                for key, _ in selector.select(_TICK):
+                    piece = os.read(key.fd, LARGEST_PIECE)
+                    if not piece:
+                        selector.unregister(key.fileobj)
+                    found[cast(IO[bytes], key.fileobj)] += piece
+                if sum(map(len, found.values())) > LARGEST_OUTPUT:
+                    raise GitError(f"git printed more than {LARGEST_OUTPUT >> 20} MiB")
+        return [bytes(text) for text in found.values()]
+
+    def _refuse_late(self) -> None:
+        if self.cancelled() or time.monotonic() > self.deadline:
+            raise GitStopped("cancelled" if self.cancelled() else "it took too long")
+
     def copy_index(self) -> str:
-        """A copy of the repository's index with its time, which git may refresh. Raises
+        """A copy of the repository's index with its time, which git may refresh. Raises GitError,
         OSError."""
-        copy = os.path.join(self.folder, "index-copy")
-        shutil.copy2(self.repository.folder / "index", copy)
+        index, copy = self.repository.folder / "index", os.path.join(self.folder, "index-copy")
+        with open(copy, "wb") as file:
+            file.write(read_git_file(index, LARGEST_INDEX))
+        shutil.copystat(index, copy)
         return copy
 
     def ask(self, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> str:
@@ -244,6 +280,8 @@ class GitCommands(Struct, frozen=True):
             "GIT_TERMINAL_PROMPT": "0",
             # Without a remote there is nothing to fetch from; these two say it once more.
             "GIT_NO_LAZY_FETCH": "1",
+            # It refuses to hold a larger object, such as a commit with an endless author.
+            "GIT_ALLOC_LIMIT": str(2 * LARGEST_OUTPUT),
             "GIT_ALLOW_PROTOCOL": "",
         }
 
@@ -256,7 +294,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         process.wait(_PATIENCE)
     with suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.wait()
 
 
 def _copied(settings: Mapping[str, str]) -> str:
@@ -273,21 +311,32 @@ def _copied(settings: Mapping[str, str]) -> str:
     return "".join(lines)
 
 
-def _read(path: Path) -> bytes:
-    """The content of a file, also through links. Raises GitError."""
-    real = real_path(path)
+def read_git_file(path: Path, most: int | None = None) -> bytes:
+    """The content of a file of a repository, of at most so many bytes (`LARGEST`), also through
+    links. Raises GitError."""
     try:
-        if real.stat().st_size > LARGEST:
-            raise GitError(f"{path.name} is too large")
-        return read_bytes(real)
-    except OSError as error:
-        raise GitError(f"{path.name}: {error_text(error)}") from error
+        return read_bytes(real_path(path), most=most or LARGEST)
+    except MemtuiError as error:
+        raise GitError(f"{path.name}: {error.what}") from error
+
+
+def _is_ref(name: str) -> bool:
+    """Whether a ref lies in `refs/`."""
+    return name.startswith("refs/") and ".." not in name and "\0" not in name
+
+
+def _refuse_special(path: Path) -> None:
+    """Raise GitError for what is there and is no file."""
+    try:
+        os.close(open_regular(real_path(path))[0])
+    except MissingFile:
+        pass
     except MemtuiError as error:
         raise GitError(f"{path.name}: {error.what}") from error
 
 
 def _first_line(path: Path) -> str:
-    line = os.fsdecode(_read(path).split(b"\n")[0].rstrip(b"\r"))
+    line = os.fsdecode(read_git_file(path).split(b"\n")[0].rstrip(b"\r"))
     if not line or "\0" in line:
         raise GitError(f"{path.name} names no folder")
     return line

@@ -46,11 +46,11 @@ def locked(path: Path, state: Path, patience: float = PATIENCE) -> Iterator[None
             f"no lock can be made: {error.strerror}", where=str(path), do="nothing was saved"
         ) from None
     try:
-        _acquire(own, patience, path, "another memtui is saving it")
+        acquire(own, patience, path, "another memtui is saving it")
         foreign = _open_foreign_lock(path)
         try:
             if foreign is not None:
-                _acquire(foreign, PATIENCE_WITH_OTHERS, path, "another program has locked it")
+                acquire(foreign, PATIENCE_WITH_OTHERS, path, "another program has locked it")
             yield
         finally:
             if foreign is not None:
@@ -77,7 +77,8 @@ def _open_foreign_lock(path: Path) -> int | None:
         return None
 
 
-def _acquire(descriptor: int, patience: float, path: Path, why: str) -> None:
+def acquire(descriptor: int, patience: float, path: Path, why: str) -> None:
+    """Lock an open file. Raises SaveError, with `why` after some seconds."""
     until, pause = time.monotonic() + patience, _FIRST_PAUSE
     while True:
         try:

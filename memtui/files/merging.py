@@ -21,7 +21,7 @@ from memtui.changes import ITEM_TEXTS, TEXTS, Edit, Kind, count_common, record_e
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files import sidecar_lines, text_items
 from memtui.files.json import editing as spans
-from memtui.files.json.locating import Record, load, load_records, locate
+from memtui.files.json.locating import LINES, Record, load, load_records, locate, record_id
 
 Key = tuple[Any, ...]
 """(array, id key, id) of a record in a file."""
@@ -69,18 +69,13 @@ def _joined(edits: Sequence[Edit]) -> list[Edit]:
     return joined
 
 
-def record_id(value: Any, id_key: str) -> str | None:
-    """Return the id of a record as text, as edits name it; None when it has none."""
-    found = value.get(id_key) if isinstance(value, dict) else None
-    if isinstance(found, str):
-        return found
-    return str(found) if isinstance(found, int) and not isinstance(found, bool) else None
-
-
 # ---- records --------------------------------------------------------------------------------
 
 
 def _apply_record_edits(text: str | None, edits: list[Edit], where: str) -> str | None:
+    if all(edit.key[0] == LINES for edit in edits):  # a file without a line is none
+        lines = _apply_in_array(text or "", LINES, edits, where)
+        return lines if lines.strip() else None
     if text is None:
         new_record = next((edit.after for edit in _combined(edits) if edit.after is not None), None)
         if new_record is None:  # what was to be removed went with the file
@@ -116,7 +111,7 @@ def _apply_in_array(text: str, array: tuple[str, ...], edits: list[Edit], where:
             changed[index] = new_record
         elif new_record is not None:
             added.append((edit.at, new_record))
-    if array:
+    if array and array != LINES:
         locate(text, array)  # refuses a way that leads over a doubled key
     result = spans.splice(text, [(records[i].start, records[i].end, changed[i]) for i in changed])
     if removed:
@@ -220,8 +215,8 @@ def _check_records(
     where: str,
 ) -> None:
     """Raise Refused unless all other records are there, byte for byte and in order."""
-    now = [record.raw for record in load_records(result, array, where)]
-    untouched = [record.raw for index, record in enumerate(old) if index not in touched]
+    now = [record.raw for record in load_records(result, array, where) if record.raw]
+    untouched = [each.raw for index, each in enumerate(old) if each.raw and index not in touched]
     remaining = iter(now)  # `in` advances it, so the order is compared too
     if not all(raw in remaining for raw in untouched) or len(now) < len(untouched) + added:
         raise Refused("the edit would change another record", where=where)

@@ -22,7 +22,10 @@ from msgspec import Struct
 
 from memtui.errors import MemtuiError
 from memtui.files.git_history import GitHistory
-from memtui.files.reading import decode, read_bytes
+from memtui.files.reading import (
+    decode,
+    read_text_file,
+)
 from memtui.progress import IsCancelled, never
 
 MARKS = (".git", "package.json", "pyproject.toml", "Cargo.toml", "go.mod", "Makefile", "justfile")
@@ -123,7 +126,7 @@ def read_project(root: Path, cancelled: IsCancelled = never) -> ProjectIndex:
     for name, found in paths.items():
         for path in sorted(found, key=lambda one: (one.count("/"), one))[:_MANIFESTS]:
             try:
-                texts.append((name, decode(read_bytes(root / path))))
+                texts.append((name, read_text_file(root / path)))
             except (MemtuiError, OSError):
                 continue
     manifests = _parse(texts)
@@ -237,7 +240,8 @@ def _cargo(text: str) -> tuple[set[str], dict[str, str]]:
         data.get(key, {}) for key in ("dependencies", "dev-dependencies", "build-dependencies")
     ]
     tables.append(data.get("workspace", {}).get("dependencies", {}))
-    return set(), {
+    made = [data.get("package", {}), *data.get("bin", ()), *data.get("example", ())]
+    return {str(each["name"]) for each in made if "name" in each}, {
         name.lower(): value if isinstance(value, str) else str(value.get("version", ""))
         for table in tables
         for name, value in table.items()

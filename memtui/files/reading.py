@@ -6,11 +6,14 @@ was. A byte order mark stays the first character, for the same reason.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from memtui.errors import Refused, UnreadableFile
@@ -21,6 +24,8 @@ LARGEST_FILE = 1 << 30
 SMALLEST_READ = 1 << 16
 """Bytes that are asked for at least, also of a file that grows while it is read."""
 
+LEADS_OUTSIDE = "it is a symbolic link to a place outside the store"
+LIES_OUTSIDE = "it lies behind a symbolic link to a place outside the store"
 NO_MEMORY = "there is not enough memory to read it"
 
 
@@ -85,14 +90,31 @@ def _target(path: Path, root: Path | None) -> Path:
         raise _unreadable(path, _REASONS[errno.ELOOP]) from None
     except ValueError:
         raise _unreadable(path, "its name holds a NUL") from None
-    raise _unreadable(path, "it is a symbolic link to a place outside the store")
+    raise _unreadable(path, LEADS_OUTSIDE)
+
+
+def _opened_path(descriptor: int, path: Path) -> str:
+    """Where an open file lies, as the system says; by its name where it does not (macOS)."""
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}").removesuffix(" (deleted)")
+    except OSError:
+        return os.path.realpath(path)
+
+
+def _is_below(real: str, root: Path) -> bool:
+    """Whether a path without links is the root, or lies in it."""
+    return any(  # to resolve the root takes longer than to read a small file
+        real == base or real.startswith(f"{base.rstrip('/')}/")
+        for base in (os.fspath(root), os.path.realpath(root))
+    )
 
 
 def open_regular(path: Path, root: Path | None = None) -> tuple[int, int]:
     """Open a regular file for reading; never blocks on a pipe or a device.
 
-    A symbolic link is followed only when its target lies inside `root`. Raises UnreadableFile with
-    a reason for a person.
+    A symbolic link is followed only when its target lies inside `root`, and so are links of folders
+    below it; without a root those of folders are not looked at. Raises UnreadableFile with a reason
+    for a person.
 
     Returns:
         The descriptor, which the caller closes, and the file's size in bytes.
@@ -106,26 +128,32 @@ def open_regular(path: Path, root: Path | None = None) -> tuple[int, int]:
         for is_kind, why in _KINDS:
             if is_kind(status.st_mode):
                 raise _unreadable(path, why)
+        opened = _opened_path(descriptor, path)
+        if root is not None and not _is_below(opened, root):
+            if os.path.realpath(path) != opened:  # it was moved away in between
+                raise MissingFile(_REASONS[errno.ENOENT], where=str(path))
+            raise _unreadable(path, LIES_OUTSIDE)
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor, status.st_size
 
 
-def read_bytes(path: Path, root: Path | None = None) -> bytes:
-    """Return the whole content of a regular file, which is opened as by `open_regular`.
+def read_bytes(path: Path, root: Path | None = None, most: int = LARGEST_FILE) -> bytes:
+    """Return the whole content of a regular file, which is opened as by `open_regular`, of at most
+    so many bytes.
 
     Raises UnreadableFile with a reason for a person.
     """
     descriptor, size = open_regular(path, root)
-    too_large = _unreadable(path, f"it is larger than {LARGEST_FILE >> 20} MiB")
+    too_large = _unreadable(path, f"it is larger than {most >> 20} MiB")
     try:
-        if size > LARGEST_FILE:
+        if size > most:
             raise too_large
         data = b""
-        while len(data) <= LARGEST_FILE:
+        while len(data) <= most:
             left = max(size - len(data), SMALLEST_READ)
-            piece = os.read(descriptor, min(left, LARGEST_FILE) + 1)
+            piece = os.read(descriptor, min(left, most) + 1)
             if not piece:
                 return data
             data += piece
@@ -136,6 +164,55 @@ def read_bytes(path: Path, root: Path | None = None) -> bytes:
         raise _unreadable(path, NO_MEMORY) from None
     finally:
         os.close(descriptor)
+
+
+def read_text_file(path: Path, root: Path | None = None) -> str:
+    """The text of a regular file, which is opened as by `open_regular`, decoded by `decode`.
+
+    Raises UnreadableFile with a reason for a person; a file in UTF-16 or UTF-32 is refused by the
+    name of its encoding, since its bytes taken for UTF-8 are garbage that an edit would break.
+    """
+    data = read_bytes(path, root)
+    if encoding := find_wide_encoding(data):
+        raise _unreadable(path, f"it is in {encoding}, not in UTF-8: save it as UTF-8")
+    return decode(data)
+
+
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+_LOOKED_AT = 4096
+_NO_TEXT = re.compile("[\x00-\x08\x0e-\x1f\ufffe\uffff]")
+_ASCII = re.compile("[\t\n\r -~]")
+_NO_UTF_8 = re.compile("[\x00-\x08\x0e-\x1f\udc80-\udcff]")
+_SHARE = 1 / 8
+"""Of the characters that text of UTF-16 has when it is read as UTF-8: those that no text in UTF-8
+has. Latin, Greek, Cyrillic and Arabic letters come to a half, Japanese to a fifth."""
+
+
+def find_wide_encoding(data: bytes) -> str:
+    """`UTF-16` or `UTF-32` if these bytes are text of that; "" for any other.
+
+    Without a byte order mark it is text of UTF-16 if it has a NUL, as in line ends and spaces, is
+    far from any UTF-8, and is text when it is read so.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return encoding
+    head = data[:_LOOKED_AT]
+    narrow = decode(head)
+    strange = len(_NO_UTF_8.findall(narrow))
+    if "\0" not in narrow or len(data) % 2 or strange < len(narrow) * _SHARE:
+        return ""
+    for wide in (codecs.utf_16_le_decode, codecs.utf_16_be_decode):
+        with suppress(UnicodeDecodeError):
+            text = wide(head, "strict", False)[0]
+            if _ASCII.search(text) and not _NO_TEXT.search(text):
+                return "UTF-16"
+    return ""
 
 
 def decode(data: bytes) -> str:
@@ -162,6 +239,16 @@ def digest(data: bytes) -> str:
 def real_path(path: Path) -> Path:
     """Resolve every link; unlike `Path.resolve`, a circle of links is left as it is."""
     return Path(os.path.realpath(path))
+
+
+def path_within(path: Path, root: Path) -> Path:
+    """The path with every link resolved. Raises Refused when it lies outside the folder of this
+    root, which may be a link itself."""
+    real = real_path(path)
+    if not real.is_relative_to(real_path(root if root.is_dir() else root.parent)):
+        why = LEADS_OUTSIDE if path.is_symlink() else LIES_OUTSIDE
+        raise Refused(why, where=str(path), do="nothing was changed")
+    return real
 
 
 def file_stamp(paths: Iterable[Path | str]) -> str:

@@ -17,14 +17,17 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memtui.changes import ITEM_TEXTS, JSON_PARTS, Edit, FileDiff, Kind, invert_edits
+from memtui import paths
+from memtui.changes import ITEM_TEXTS, JSON_PARTS, Edit, FileDiff, Kind, invert_edits, text_edit
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups, sidecar_lines, text_items
 from memtui.files.atomic_replace import PAUSE, SETTLING, read_if_exists
-from memtui.files.json.locating import load
+from memtui.files.json.locating import LINES, load
 from memtui.files.locking import locked
 from memtui.files.merging import Key, diff_records, reapply_edits, rebase
-from memtui.files.reading import decode, digest, encode, real_path
+from memtui.files.moved_sidecars import note_store
+from memtui.files.permissions import note_replaced, refuse_protected, replacing_protected
+from memtui.files.reading import decode, digest, encode, path_within, real_path
 from memtui.files.save_hooks import WriteRecorder, failpoint
 from memtui.files.text_items import Item, ItemChange
 from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
@@ -38,10 +41,18 @@ writing drops them. What it reverts after that is found by `revert_detection`. W
 and has dropped because of the merge is merged even then."""
 _PAUSE = 0.004
 """Seconds between two checks."""
+MAX_UNFINISHED = 500
+"""Further times that a file which is gone, or only half written, is read again: two seconds. What
+another program has left so by then stays."""
 MAX_MERGES = 2000
 """Times that what another program writes meanwhile is merged; each takes some ms."""
+LONGEST_MERGING = 60.0
+"""Seconds after that time in which it may still be merged."""
 MAX_ATTEMPTS = 200
 """Times a save starts again because another program wrote in between (each takes some ms)."""
+
+
+_BECAME_LINK = "it, or a folder of it, has just become a symbolic link"
 
 
 CheckText = Callable[[Path, str | None, str | None], None]
@@ -90,10 +101,13 @@ class FileSave:
                 raise
 
     def _save(self) -> None:
+        if real_path(self._path) != self._path:
+            raise Refused(_BECAME_LINK, where=str(self._path), do="nothing was saved")
         self._begin(None)
         old, new = self._edits.read_and_rewrite()
         if new == old:
             return
+        protected = refuse_protected([self._path], deletes=new is None)
         if self._check is not None:
             before, after = (None if data is None else decode(data) for data in (old, new))
             self._check(self._path, before, after)
@@ -114,9 +128,13 @@ class FileSave:
             self._put_back(error)
             raise
         self._back_up()
+        if (written := self._own[-1]) is not None:
+            backups.note_written(self._path, written, self._recorder.state)
         failpoint("done")
         self._note_time(self._own[-1])
         self._recorder.done(str(self._path))
+        if protected is not None:
+            note_replaced(protected)
 
     def _create(self, new: bytes) -> None:
         self._made_folders = atomic_replace.create(self._path, new, self._former_time(new))
@@ -133,6 +151,8 @@ class FileSave:
         """
         foreign = ForeignChanges(self._edits)
         for _ in range(MAX_MERGES):
+            if self._is_watch_over(LONGEST_MERGING):
+                break
             try:
                 other, now = self._exchange(disk, new), new
             except atomic_replace.Stale:
@@ -144,7 +164,7 @@ class FileSave:
                 if later is None:
                     return
                 disk, other, now = new, later, later
-            if now == other and self._is_watch_over and foreign.is_whole(disk, other):
+            if now == other and self._is_watch_over() and foreign.is_whole(disk, other):
                 return
             new, disk = self._merge(foreign, disk, other), now
             if new == disk:
@@ -183,21 +203,22 @@ class FileSave:
         For a moment the file lacked what had just been displaced. A program that has read it in
         that moment writes back what it read, without its own former change.
         """
-        checks = 0
-        while checks < MAX_CHECKS:
+        checks = unfinished = 0
+        while checks < MAX_CHECKS and unfinished < MAX_UNFINISHED:
             time.sleep(_PAUSE)
             with contextlib.suppress(UnreadableFile):
                 now = atomic_replace.read_if_exists(self._path)
                 if now is None or not self._edits.is_complete(now):
-                    continue  # it is being written at this moment: not counted
+                    unfinished += 1  # it is being written at this moment
+                    continue
                 if now != written:
                     return now
             checks += 1
         return None
 
-    @property
-    def _is_watch_over(self) -> bool:
-        return self._watch_until is not None and time.monotonic() > self._watch_until
+    def _is_watch_over(self, since: float = 0.0) -> bool:
+        """Whether `WATCH_SECONDS` are over since the first merge, for so many seconds."""
+        return self._watch_until is not None and time.monotonic() > self._watch_until + since
 
     def _intend(self, pre: bytes | None, post: bytes | None) -> None:
         failpoint("intent")
@@ -335,14 +356,19 @@ _REPORT_EVERY = 32
 
 
 def preview(
-    edits: Sequence[Edit], report: Report = silent, cancelled: IsCancelled = never
+    edits: Sequence[Edit],
+    report: Report = silent,
+    cancelled: IsCancelled = never,
+    *,
+    root: Path | None = Path("/"),
 ) -> list[FileDiff]:
-    """Return what `commit` would write to each file. Writes nothing; raises what it would raise.
+    """Return what `commit` would write to each file. Writes nothing; raises what it would raise,
+    unless no `root` is given: then links out of the store are not looked for.
 
     `report` is called with the files compared; Cancelled is raised when `cancelled` becomes true.
     """
     diffs: list[FileDiff] = []
-    files = group_by_file(edits)
+    files = group_by_file(edits, root)
     for file in stoppable(files, cancelled, _REPORT_EVERY):
         if diffs and len(diffs) % _REPORT_EVERY == 0:
             report(Progress("comparing", len(diffs), len(files)))
@@ -351,25 +377,42 @@ def preview(
     return diffs
 
 
-def commit(edits: Sequence[Edit], recorder: WriteRecorder, check: CheckText | None = None) -> None:
+def commit(
+    edits: Sequence[Edit],
+    recorder: WriteRecorder,
+    check: CheckText | None = None,
+    *,
+    root: Path | None = None,
+) -> None:
     """Apply the edits on disk, file by file in the order the edits first name them.
 
-    `check` is called under the locks with the text of each file before and after.
+    Args:
+        edits: of files below the root.
+        recorder: is told of each write.
+        check: is called under the locks with the text of each file before and after.
+        root: of the store. No file outside its folder is written, whatever links lead there; None:
+            none outside the folder that the edit names.
 
     Raises Conflict or SaveError (also UnreadableFile or Refused, before anything is written), and
     then no file is changed: those already saved are rolled back.
     """
     failpoint("begin")
-    files = group_by_file(edits)
+    files = group_by_file(edits, root)
     if len(files) > 1:
-        preview(edits)
+        diffs = preview(edits, root=root)
+        changed = [diff for diff in diffs if diff.before != diff.after]
+        for deletes in (False, True):
+            some = [Path(diff.path) for diff in changed if (diff.after is None) == deletes]
+            refuse_protected(some, deletes=deletes)
     saved: list[FileEdits] = []
     try:
         for file in files:
             FileSave(file, recorder, check).run()
             saved.append(file)
+        for noted in {edit.path for edit in edits if edit.kind is Kind.SIDECAR}:
+            note_store(Path(noted))
     except MemtuiError as error:
-        failed = _roll_back(saved, recorder)
+        failed = _roll_back(saved, recorder, root)
         if failed:
             raise SaveError(
                 "; ".join(["only a part was saved", *map(str, [error, *failed.values()])]),
@@ -379,13 +422,16 @@ def commit(edits: Sequence[Edit], recorder: WriteRecorder, check: CheckText | No
         raise
 
 
-def _roll_back(saved: list[FileEdits], recorder: WriteRecorder) -> dict[Path, MemtuiError]:
+def _roll_back(
+    saved: list[FileEdits], recorder: WriteRecorder, root: Path | None
+) -> dict[Path, MemtuiError]:
     """Undo these; returns the files where that failed, and why."""
     failed = {}
     for file in reversed(saved):
         try:
-            for inverted in group_by_file(invert_edits(file.edits)):
-                FileSave(inverted, recorder).run()
+            with replacing_protected():
+                for inverted in group_by_file(invert_edits(file.edits), root):
+                    FileSave(inverted, recorder).run()
         except MemtuiError as error:
             failed[file.path] = error
     return failed
@@ -395,8 +441,12 @@ class FileEdits(Struct, frozen=True):
     """All edits of one file."""
 
     path: Path
-    """The file, with every link resolved: a link is followed, never replaced."""
+    """The file, with every link resolved: a link within the store is followed, never replaced."""
     edits: tuple[Edit, ...]
+    lines: tuple[str, ...] = ()
+    """Of a sidecar: lines of its form of version 1 that this file takes over."""
+    taken_out: tuple[str, ...] = ()
+    """Of a sidecar: lines of that form that are kept elsewhere now."""
 
     @property
     def record_arrays(self) -> list[tuple[tuple[str, ...], str]]:
@@ -435,7 +485,12 @@ class FileEdits(Struct, frozen=True):
 
     def rewrite(self, data: bytes | None) -> bytes | None:
         """Return the file's bytes with the edits made."""
-        text = rebase(None if data is None else decode(data), self.edits, str(self.path))
+        text = None if data is None else decode(data)
+        if self.lines:
+            text = sidecar_lines.with_lines(text or "", self.lines)
+        if self.taken_out and text is not None:
+            text = sidecar_lines.take_out_kept(text, self.taken_out)
+        text = rebase(text, self.edits, str(self.path))
         if text is None:
             return None
         new = encode(text)
@@ -449,32 +504,75 @@ class FileEdits(Struct, frozen=True):
             return text_items.is_complete(decode(data), self.items_kind)
         if any(edit.kind in JSON_PARTS for edit in self.edits):
             try:
-                load(decode(data))
+                text = decode(data)
+                whole = any(edit.key[0] != LINES for edit in self.edits)
+                load(text if whole else text.rstrip().rpartition("\n")[2])
             except UnreadableFile:
                 return False
         return True
 
 
-def group_by_file(edits: Sequence[Edit]) -> list[FileEdits]:
-    """Group edits by the file they change. Raises Refused for edits of rows and folders."""
+def group_by_file(edits: Sequence[Edit], root: Path | None = None) -> list[FileEdits]:
+    """Group edits by the file they change. Raises Refused for edits of rows and folders, and for a
+    file outside the root (see `commit`)."""
     by_path: dict[Path, list[Edit]] = {}
-    resolve = functools.cache(lambda path: real_path(Path(path)))  # thousands may be of one file
-    sidecar_of = functools.cache(lambda root: real_path(_sidecar_file(Path(root))))
+
+    @functools.cache  # thousands may be of one file
+    def resolve(name: str) -> Path:
+        path, own = Path(name), paths.data_folder()
+        return path_within(path, own if path.is_relative_to(own) else root or path.parent)
+
+    sidecars: dict[str, tuple[FileEdits, ...]] = {}
+    taken: dict[Path, FileEdits] = {}
     for edit in edits:
         if edit.kind in (Kind.ROW, Kind.FOLDER):
             raise Refused("a table row or a folder is not saved as a file", where=edit.path)
-        path = (sidecar_of if edit.kind is Kind.SIDECAR else resolve)(edit.path)
-        by_path.setdefault(path, []).append(edit)
-    return [FileEdits(path, tuple(found)) for path, found in by_path.items()]
+        if edit.kind is not Kind.SIDECAR:
+            by_path.setdefault(resolve(edit.path), []).append(edit)
+            continue
+        if edit.path not in sidecars:
+            sidecars[edit.path] = _open_sidecar(Path(edit.path))
+            for file in sidecars[edit.path]:
+                taken[file.path] = file
+                if file.edits or file.lines or file.taken_out:
+                    by_path[file.path] = list(file.edits)
+        parts = sidecar_lines.split_edit(edit)
+        for file, part in zip(sidecars[edit.path], parts, strict=False):
+            if part is not None:
+                by_path.setdefault(file.path, []).append(part)
+    return [
+        replace(taken.get(path, FileEdits(path, ())), edits=tuple(found))
+        for path, found in by_path.items()
+    ]
 
 
-def _sidecar_file(root: Path) -> Path:
-    """The store's sidecar file. Raises Refused when the store is gone, where folders would be made
-    in its place, and when a link leads out of it."""
+def _open_sidecar(root: Path) -> tuple[FileEdits, ...]:
+    """The files of a store's sidecar, with what brings one of version 1 to its form of now.
+
+    What is kept is written first, then what a person asked for, and the former file is removed
+    last, so that nothing is lost when the power fails in between.
+    """
+    _check_sidecar(root)
+    files = sidecar_lines.sidecar_files(root)
+    old = {
+        path: decode(read_if_exists(path) or b"")
+        for path in (files.former, files.asked)
+        if path is not None and path.exists()
+    }
+    taken = tuple(line for text in old.values() for line in sidecar_lines.lines_to_keep(text))
+    kept = FileEdits(real_path(files.kept), (), taken)
+    if files.former not in old:
+        return kept, FileEdits(real_path(files.asked), (), taken_out=taken)
+    former = old[files.former]
+    lines = (sidecar_lines.take_out_kept(former, taken) or "").split("\n")
+    removed = FileEdits(real_path(files.former), (text_edit(str(files.former), former, None),))
+    return kept, FileEdits(real_path(files.asked), (), tuple(lines), taken), removed
+
+
+def _check_sidecar(root: Path) -> None:
+    """Raise Refused when the store is gone, where folders would be made in its place, and when its
+    sidecar is a link that leads out of it."""
     if not root.exists():
         raise Refused("the store is gone", where=str(root))
-    path = sidecar_lines.sidecar_path(root)
-    home = root if root.is_dir() else root.parent
-    if not real_path(path).is_relative_to(real_path(home)):
-        raise Refused("it is a symbolic link to a place outside the store", where=str(path))
-    return path
+    files = sidecar_lines.sidecar_files(root)
+    path_within(files.former or files.asked, root)

@@ -2,8 +2,7 @@
 
 A file that a person names (an export, a pack) is written in a hidden folder beside its place and
 renamed to it. A folder is made under the hidden name; an empty one in its place is replaced by the
-rename. A folder that is to be removed is renamed to a hidden name first. Until its removal is
-decided the name ends in `-moving`: after a kill the next memtui renames it back.
+rename.
 
 The hidden folder is named like memtui's temporary files and locked while its process lives. One
 that a killed process left behind is removed by the next memtui that writes the same.
@@ -20,23 +19,27 @@ import secrets
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from memtui.errors import SaveError
-from memtui.files.atomic_replace import keep_beside, rename_to_free, sync, write_error_text
+from memtui.files.atomic_replace import rename_to_free, sync, write_error_text
 from memtui.files.reading import TEMPORARY_MARK, real_path
 from memtui.files.save_hooks import failpoint
 from memtui.paths import private_folder
 
-FAILPOINTS = ("stage", "fill", "put", "clear")
-"""Failpoints of making and removing a folder (see `memtui.files.save_hooks`)."""
+FAILPOINTS = ("stage", "fill", "put")
+"""Failpoints of making a folder (see `memtui.files.save_hooks`)."""
 
 _LONGEST = 200
 """Bytes of the folder's own name in the hidden one."""
+_MAX_TRIES = 5
+"""Folders made in turn, where a memtui that clears up takes each for a leftover before it is
+locked."""
 _MOVING = "-moving"
-"""Suffix of a hidden folder that belongs in its place."""
+"""Suffix of a folder that a memtui of before was removing: it belongs in its place."""
 
 
 @contextmanager
@@ -49,13 +52,36 @@ def new_stage(place: Path) -> Iterator[Path]:
     private_folder(place.parent)
     clear_leftovers(place)
     failpoint("stage")
-    stage = _hidden(place)
-    os.mkdir(stage, 0o700)
-    with _locked(stage):
-        try:
-            yield stage
-        finally:
-            shutil.rmtree(stage, ignore_errors=True)
+    stage, lock = _make_locked(place)
+    try:
+        yield stage
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+        os.close(lock)
+
+
+def _make_locked(place: Path) -> tuple[Path, int]:
+    """Make a hidden folder; return it and a descriptor that holds its lock, which moves with it.
+
+    A folder of which another memtui, which clears up, has the lock is about to be removed. Nothing
+    waits for that: another is made. Raises OSError.
+    """
+    for _ in range(_MAX_TRIES):
+        stage = _hidden(place)
+        os.mkdir(stage, 0o700)
+        with contextlib.suppress(FileNotFoundError, BlockingIOError):
+            descriptor = _open_folder(stage)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                raise
+            except OSError:  # a disk without locks: nobody else can lock it to clear it either
+                pass
+            if stage.exists():
+                return stage, descriptor
+            os.close(descriptor)
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), os.fspath(place))
 
 
 def move_into_place(stage: Path, place: Path) -> None:
@@ -78,38 +104,6 @@ def move_into_place(stage: Path, place: Path) -> None:
         raise
 
 
-@contextmanager
-def removing_folder(place: Path) -> Iterator[Path]:
-    """Hide a folder in one step and delete it at the end; yields where it is meanwhile.
-
-    After an exception it is back in its place; if another program has made a new one there, it is
-    kept and the SaveError names it. Raises OSError.
-    """
-    place = real_path(place)
-    clear_leftovers(place)
-    hidden = _hidden(place)
-    moving = hidden.with_name(hidden.name + _MOVING)
-    with _locked(place):
-        failpoint("put")
-        os.rename(place, moving)
-        try:
-            yield moving
-            sync(place.parent)
-        except BaseException as error:
-            try:
-                rename_to_free(moving, place)
-            except OSError:
-                kept = keep_beside(place, moving)
-                reason = "another program wrote there meanwhile"
-                do = f"what was there before is kept in {kept}"
-                raise SaveError(reason, where=str(place), do=do) from error
-            raise
-        with contextlib.suppress(OSError):  # what cannot be deleted is a leftover
-            os.rename(moving, hidden)
-            failpoint("clear")
-            shutil.rmtree(hidden)
-
-
 def is_hidden(name: str, place: Path) -> bool:
     """Whether a folder of this name, in the place or beside it, is a staging directory."""
     return bool(re.fullmatch(f"{re.escape(_prefix(place))}[0-9a-f]{{8}}({_MOVING})?", name))
@@ -129,11 +123,19 @@ def clear_leftovers(place: Path) -> None:
 def _clear(hidden: Path, place: Path) -> None:
     if hidden.stat().st_uid != os.geteuid():
         return
-    with _locked(hidden, wait=False):
+    descriptor = _open_folder(hidden)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if not hidden.name.endswith(_MOVING):
             shutil.rmtree(hidden)
         elif hidden.parent != place:
             rename_to_free(hidden, place)
+    finally:
+        os.close(descriptor)
+
+
+def _open_folder(folder: Path) -> int:
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _prefix(place: Path) -> str:
@@ -144,22 +146,11 @@ def _hidden(place: Path) -> Path:
     return place.parent / f"{_prefix(place)}{secrets.token_hex(4)}"
 
 
-@contextmanager
-def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold the lock of a folder, which moves with it. Raises OSError, without `wait` also where it
-    is locked. Where there are no locks, nobody else can lock it to clear it either."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        with contextlib.suppress(*[OSError] if wait else []):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        yield
-    finally:
-        os.close(descriptor)
-
-
 # ---- files ---------------------------------------------------------------------------------------
 
 
+READER_SECONDS, READER_PAUSE = 10.0, 0.02
+"""How long a pipe without a reader is waited for, and between two tries."""
 _NO_FOLDER_SYNC = frozenset({errno.EACCES, errno.EINVAL, errno.ENOTSUP})
 """Errors of a folder that cannot be opened, or of a file system that cannot sync folders."""
 
@@ -194,7 +185,7 @@ def _write_errors(where: str) -> Iterator[None]:
 
 def _write_file(path: Path, pieces: Iterable[bytes]) -> None:
     if _is_special(path):
-        with open(path, "wb", buffering=0) as out:
+        with open(_open_special(path), "wb", buffering=0) as out:
             _write(out.fileno(), pieces)
         return
     os.stat(path.parent)  # no folder is made
@@ -212,6 +203,22 @@ def _write_file(path: Path, pieces: Iterable[bytes]) -> None:
     except OSError as error:
         if error.errno not in _NO_FOLDER_SYNC:
             raise
+
+
+def _open_special(path: Path) -> int:
+    """Open a device, or a pipe once somebody reads it. Raises OSError where nobody does for some
+    seconds."""
+    until = time.monotonic() + READER_SECONDS
+    while True:
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.ENXIO or time.monotonic() > until:
+                raise
+            time.sleep(READER_PAUSE)
+        else:
+            os.set_blocking(descriptor, True)
+            return descriptor
 
 
 def _is_special(path: Path) -> bool:

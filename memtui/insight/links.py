@@ -31,6 +31,7 @@ from memtui.insight.link_statements import (
     stem_of,
 )
 from memtui.model import CURRENT, Memory
+from memtui.stores.values import as_moment
 
 
 class NodeKind:
@@ -74,6 +75,7 @@ class Edge(NamedTuple):
 
     def is_valid(self, at: datetime) -> bool:
         """Whether the link holds at this time. An unknown start or end does not limit it."""
+        at = as_moment(at)  # what began or ended at exactly this midnight has done so by then
         begun = self.since is None or self.since <= at
         return begun and (self.until is None or at < self.until)
 
@@ -274,7 +276,7 @@ class LinkIndex:
         """Return the links that a memory stated until it was taken out of use, if before a time."""
         slot = self._slots.get(node.name)
         end = None if slot is None else self._end_of(self._rows[slot])
-        if end is None or end > at:
+        if end is None or end > as_moment(at):
             return []
         return [edge for edge in self.outgoing(node) if edge.until == end]
 

@@ -23,7 +23,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memtui.insight.lineage import Lineage
-from memtui.model import LATER_TEXT, Memory, format_time
+from memtui.model import FILE_TIME_KEY, LATER_TEXT, Memory, format_time
 from memtui.query.periods import first_moment
 from memtui.stores.values import from_iso
 
@@ -39,6 +39,8 @@ class VersionOrigin(StrEnum):
     """The store, as it is now."""
     KEPT = "kept version"
     """The former versions that the store itself keeps."""
+    SEEN = "seen"
+    """What memtui kept whenever it looked at the store."""
     JOURNAL = "memtui"
     GIT = "git"
 
@@ -120,7 +122,8 @@ def replaced_at(memory: Memory) -> datetime | None:
 def merge_versions(memory: Memory, former: Iterable[TextVersion]) -> list[TextVersion]:
     """Order all versions of one memory by time and end with its present text.
 
-    A text that follows itself is one version, with the first time and the first author known.
+    A text that follows itself is one version, with the first time and the first author known; that
+    it was seen counts only where nothing else is known of it.
     Those of the journal, which are given oldest first, stay in that order: the clock may have been
     put back between them.
     """
@@ -136,7 +139,8 @@ def merge_versions(memory: Memory, former: Iterable[TextVersion]) -> list[TextVe
     present = TextVersion(
         memory, VersionOrigin.STORE, edited or memory.updated or memory.created, is_present=True
     )
-    if not ordered and memory.created is not None:
+    is_dated_by_file = FILE_TIME_KEY in memory.extra
+    if not ordered and memory.created is not None and (edited is None and is_dated_by_file):
         present = replace(present, time=memory.created)
     merged: list[TextVersion] = []
     for version in [*ordered, present]:
@@ -144,6 +148,11 @@ def merge_versions(memory: Memory, former: Iterable[TextVersion]) -> list[TextVe
             merged.append(version)
             continue
         known = merged[-1]
+        if version.origin is VersionOrigin.SEEN:
+            continue  # what others say of the same text is nearer to when it began
+        if known.origin is VersionOrigin.SEEN:
+            merged[-1] = version
+            continue
         merged[-1] = replace(
             known,
             author=known.author or version.author,
@@ -207,6 +216,8 @@ class FormerStates(Struct, frozen=True):
     """Ref -> the memory as it was, including memories that no longer exist."""
     absent: frozenset[str] = frozenset()
     """Refs of memories that did not exist yet."""
+    same: frozenset[str] = frozenset()
+    """Refs of memories in files that have changed since, which themselves have not."""
 
 
 def was_there(memory: Memory, at: datetime) -> bool:
@@ -216,9 +227,12 @@ def was_there(memory: Memory, at: datetime) -> bool:
 
 
 def with_times_at(memory: Memory, at: datetime) -> Memory:
-    """The memory without the time of a change that came after this time."""
-    is_later = memory.updated is not None and memory.updated > at
-    return replace(memory, updated=None) if is_later else memory
+    """The memory without times after this one: of a later change, or of a file that was written
+    since."""
+    if memory.updated is not None and memory.updated > at:
+        memory = replace(memory, updated=None)
+    is_later = memory.created is not None and memory.created > at
+    return replace(memory, created=None) if is_later else memory
 
 
 def with_later_text(memory: Memory, updated: datetime | None) -> Memory:

@@ -187,9 +187,16 @@ def edit_histories(steps: Iterable[ActionStep]) -> list[EditHistory]:
     found: dict[Hashable, list[ActionStep]] = {}
     ended: set[Hashable] = set()
     numbers: dict[Hashable, int] = {}
+    whole: set[str] = set()
+    """Files that a newer edit of memtui's own has written as a whole: what became of older edits of
+    their parts is that edit's doing."""
     for step in steps:
         edit = step.edit
         target: Hashable = edit.target
+        if edit.kind is Kind.FILE:
+            whole.add(edit.path)
+        elif edit.path in whole and edit.kind in JSON_PARTS | SHARED_TEXTS:
+            continue
         if edit.kind in SHARED_TEXTS:
             # Others write such a file between any two edits. Its items have histories of their own.
             number = numbers.get(target, 0)

@@ -17,12 +17,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from memtui.errors import SaveError
+from memtui.errors import Refused, SaveError
 from memtui.files.locking import locked
 from memtui.journal import edit_rows
 from memtui.journal.action import pack
 from memtui.journal.edit_rows import Damaged, unpack
-from memtui.paths import private_folder
+from memtui.paths import private_folder, real_root
 
 FILE = "journal.sqlite"
 VERSION = 2
@@ -53,6 +53,23 @@ CREATE TABLE IF NOT EXISTS authors (   -- of actions that an agent made
 );
 """
 """As `_TIMES`."""
+_PLACES = """\
+CREATE TABLE IF NOT EXISTS places (   -- where the root of a store led, through links
+    action INTEGER NOT NULL,
+    store TEXT NOT NULL,
+    place TEXT NOT NULL,
+    PRIMARY KEY (action, store)
+) WITHOUT ROWID;
+"""
+"""As `_TIMES`."""
+_DECLINED = """\
+CREATE TABLE IF NOT EXISTS declined (   -- edits that another program reverted, and that stay so
+    action INTEGER NOT NULL,
+    target TEXT NOT NULL,
+    PRIMARY KEY (action, target)
+) WITHOUT ROWID;
+"""
+"""As `_TIMES`."""
 _SCHEMA = f"""
 CREATE TABLE actions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -78,7 +95,7 @@ CREATE TABLE folders (   -- were missing when the action began
     action INTEGER NOT NULL,
     path TEXT NOT NULL
 );
-{_TIMES}{_AUTHORS}CREATE INDEX writes_by_file ON writes(action, path);
+{_TIMES}{_AUTHORS}{_PLACES}{_DECLINED}CREATE INDEX writes_by_file ON writes(action, path);
 CREATE INDEX folders_by_action ON folders(action);
 CREATE INDEX actions_by_state ON actions(state, id);
 CREATE INDEX actions_by_change ON actions(changed);
@@ -363,9 +380,9 @@ def _connect(file: Path) -> sqlite3.Connection:
             db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
         elif version != VERSION or not found >= _TABLES:
             raise Damaged("a table is missing")
-        elif not found >= {"times", "authors"}:
-            db.execute(_TIMES)
-            db.execute(_AUTHORS)
+        elif not found >= {"times", "authors", "places", "declined"}:
+            for table in (_TIMES, _AUTHORS, _PLACES, _DECLINED):
+                db.execute(table)
     except BaseException:
         db.close()
         raise
@@ -408,6 +425,29 @@ def _convert(db: sqlite3.Connection, found: Collection[str]) -> None:
     db.execute("COMMIT")
     db.execute("VACUUM")
     db.execute("PRAGMA secure_delete=ON")
+
+
+# ---- where stores lie ----------------------------------------------------------------------------
+
+
+def record_places(db: sqlite3.Connection, action: int, stores: Iterable[str]) -> None:
+    """Record where the roots of stores lead as an action begins."""
+    rows = [(action, pack(store), pack(real_root(store))) for store in dict.fromkeys(stores)]
+    db.executemany("INSERT INTO places VALUES (?, ?, ?)", rows)
+
+
+def refuse_moved_stores(db: sqlite3.Connection, action: int) -> None:
+    """Raise Refused where a store of an action is at another place than when it was changed."""
+    for store, place in db.execute("SELECT store, place FROM places WHERE action = ?", (action,)):
+        refuse_moved(unpack(store), unpack(place), "changed")
+
+
+def refuse_moved(store: str, place: str | None, when: str) -> None:
+    """Raise Refused where the root of a store does not lead to this place any more, so that a
+    folder that became a link meanwhile is not written through. None: the place is not known."""
+    now = real_root(store)
+    if place not in (None, now):
+        raise Refused(f"it was {place} when it was {when}, and leads to {now} now", where=store)
 
 
 # ---- folders that an action makes ----------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from memtui.changes import Edit, Kind, StoreEdits, invert_edits
 from memtui.errors import Refused, SaveError
 from memtui.files import backups
 from memtui.files.reading import real_path
-from memtui.files.sidecar_lines import sidecar_path
+from memtui.files.sidecar_lines import sidecar_paths
 from memtui.files.staging import clear_leftovers
 from memtui.journal import edit_rows
 from memtui.journal.action import (
@@ -41,6 +41,8 @@ from memtui.journal.database import (
     JournalDatabase,
     JournalSetAside,
     record_missing_folders,
+    record_places,
+    refuse_moved_stores,
     remove_folders,
 )
 from memtui.journal.edit_rows import Damaged, unpack
@@ -98,6 +100,8 @@ class Recording:
         """Path and digest of a file -> its time, not yet written."""
         self._report: Report = silent
         self._written: set[str] = set()
+        self._unmarked: list[str] = []
+        """Paths that are written, and whose rows do not say so yet."""
         self._total = 0
         self.action = action
         """Id of the action."""
@@ -115,24 +119,23 @@ class Recording:
     def intend(self, path: str, pre: str, post: str) -> None:
         self._before[path] = pre
         with self._database.writing() as db:
+            self._mark_done(db)
             db.execute(
                 "INSERT INTO writes (action, path, pre, post) VALUES (?, ?, ?, ?)",
                 (self.action, pack(path), pre, post),
             )
-            self._write_times(db)
 
     def done(self, path: str) -> None:
-        # The file is written; if this row is not, recovery compares the content.
-        with suppress(SaveError), self._database.writing() as db:
-            sql = "UPDATE writes SET done = 1 WHERE action = ? AND path = ?"
-            db.execute(sql, (self.action, pack(path)))
-            self._write_times(db)
+        # Its row is marked with the next write or at the end; until then recovery compares the
+        # content.
+        self._unmarked.append(path)
         self._written.add(path)
         if self._total > 1:
             self._report(Progress("saving", min(len(self._written), self._total), self._total))
 
     def failed(self, path: str) -> None:
         with suppress(SaveError), self._database.writing() as db:
+            self._mark_done(db)
             sql = "DELETE FROM writes WHERE action = ? AND path = ? AND NOT done"
             db.execute(sql, (self.action, pack(path)))
 
@@ -142,7 +145,11 @@ class Recording:
     def noted_time(self, path: str, digest: str) -> int | None:
         return self._times.get((path, digest)) or self._journal.time_of(self.action, path, digest)
 
-    def _write_times(self, db: sqlite3.Connection) -> None:
+    def _mark_done(self, db: sqlite3.Connection) -> None:
+        """Mark what is written, and keep the times of files that were noted."""
+        sql = "UPDATE writes SET done = 1 WHERE action = ? AND path = ?"
+        db.executemany(sql, [(self.action, pack(path)) for path in self._unmarked])
+        self._unmarked.clear()
         sql = "INSERT OR REPLACE INTO times (action, path, digest, time) VALUES (?, ?, ?, ?)"
         times = self._times.items()
         db.executemany(sql, [(self.action, pack(p), digest, time) for (p, digest), time in times])
@@ -163,8 +170,10 @@ class Recording:
     ) -> None:
         with suppress(SaveError):
             if kind is None:
-                self._journal.succeeded(self.action)
+                self._journal.succeeded(self.action, self._mark_done)
             else:
+                with suppress(SaveError), self._database.writing() as db:
+                    self._mark_done(db)
                 # A database whose store raised has rolled back, so its rows are as before.
                 self._journal.judge(self.action, self._before.get)
 
@@ -209,6 +218,7 @@ class Journal:
                 texts = map(pack, (author.client, author.version, author.session))
                 db.execute("INSERT INTO authors VALUES (?, ?, ?, ?)", (number, *texts))
             edit_rows.insert_edits(db, number, parts)
+            record_places(db, number, (made.store for made in parts))
             record_missing_folders(db, number, _paths(parts))
             return Recording(self, self._database, number)
 
@@ -230,7 +240,9 @@ class Journal:
             row = db.execute("SELECT state FROM actions WHERE id = ?", (action,)).fetchone()
             if row is None or row[0] not in allowed:
                 raise Refused("the action is not in a state to do this", do="look at the log")
-            db.execute("DELETE FROM writes WHERE action = ?", (action,))
+            refuse_moved_stores(db, action)
+            for table in ("writes", "declined"):
+                db.execute(f"DELETE FROM {table} WHERE action = ?", (action,))
             db.execute(
                 "UPDATE actions SET state = 'intent', former = state, wanted = ?, owner = ?,"
                 " changed = ? WHERE id = ?",
@@ -240,9 +252,10 @@ class Journal:
                 record_missing_folders(db, action, _paths(_parts(db, action)))
         return Recording(self, self._database, action)
 
-    def succeeded(self, action: int) -> None:
-        """Record that every edit of the current step is on disk."""
+    def succeeded(self, action: int, mark: Callable[[sqlite3.Connection], None]) -> None:
+        """Record that every edit of the current step is on disk; `mark` the files that are."""
         with self._database.writing() as db:
+            mark(db)
             sql = "SELECT wanted FROM actions WHERE id = ?"
             (requested,) = db.execute(sql, (action,)).fetchone()
             sql = "UPDATE edits SET in_effect = ? WHERE action = ?"
@@ -307,6 +320,18 @@ class Journal:
         )
         if state in (ActionState.UNDONE, ActionState.VOID):
             remove_folders(db, lambda: _paths(_parts(db, action)))
+
+    def decline(self, reverted: Iterable[tuple[int, Hashable]]) -> None:
+        """Record that these edits, which another program reverted, stay so until their action is
+        undone or redone. Raises SaveError."""
+        with self._database.writing() as db:
+            rows = [(action, pack(str(target))) for action, target in reverted]
+            db.executemany("INSERT OR IGNORE INTO declined VALUES (?, ?)", rows)
+
+    def is_declined(self, action: int, target: Hashable) -> bool:
+        """Whether a reverted edit stays so."""
+        sql = "SELECT 1 FROM declined WHERE action = ? AND target = ?"
+        return bool(self._rows(sql, (action, pack(str(target)))))
 
     def recover(self, row_digest: RowDigest = lambda _: None) -> list[JournalAction]:
         """Recover and return the actions that dead processes left unfinished. Called at start."""
@@ -516,7 +541,7 @@ class Journal:
 
 def _delete(db: sqlite3.Connection, actions: Collection[int]) -> None:
     edit_rows.delete_edits(db, actions)
-    for table in ("writes", "folders", "times", "authors", "actions"):
+    for table in ("writes", "folders", "times", "authors", "places", "declined", "actions"):
         column = "id" if table == "actions" else "action"
         sql = f"DELETE FROM {table} WHERE {column} = ?"
         db.executemany(sql, [(action,) for action in actions])
@@ -575,5 +600,6 @@ def _paths(parts: Iterable[StoreEdits]) -> set[Path]:
     edits = [edit for store_edits in parts for edit in store_edits.edits]
     roots = {edit.path for edit in edits if edit.kind is Kind.SIDECAR}
     others = {edit.path for edit in edits if edit.kind not in (Kind.SIDECAR, Kind.ROW)}
-    paths = (*(sidecar_path(Path(root)) for root in roots), *map(Path, others))
+    sidecars = (path for root in roots for path in sidecar_paths(Path(root)))
+    paths = (*sidecars, *map(Path, others))
     return {real_path(path) for path in paths}

@@ -10,9 +10,14 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from memtui.files.locking import locked
+from memtui.files.sidecar_lines import KEPT_FOLDER, SIDECAR_SUFFIX
+from memtui.files.text_history import FILE as HISTORY
+from memtui.files.text_history import TextHistory
 from memtui.journal.action import JournalAction
 from memtui.journal.database import FILE
 from memtui.journal.journal import Journal
+from memtui.paths import write_private
 from memtui.text.secrets import list_secrets
 
 _EVERY = 1 << 31
@@ -31,11 +36,15 @@ class OwnCopies(Struct, frozen=True):
     """Changes in the journal, which cannot be undone once they are erased."""
     files: tuple[Path, ...] = ()
     """Backups, proposals of agents, and caches."""
+    texts: tuple[int, ...] = ()
+    """Texts in the history of what other programs changed."""
+    kept: tuple[tuple[Path, str], ...] = ()
+    """Lines of texts that were taken out of stores, each with its file."""
     others: tuple[Path, ...] = ()
     """Files that are not erased, since they hold what a person has typed: drafts, searches."""
 
     def __bool__(self) -> bool:
-        return bool(self.actions or self.files)
+        return bool(self.actions or self.files or self.texts or self.kept)
 
 
 def find_copies(journal: Journal, cache: Path | None, secrets: Collection[str]) -> OwnCopies:
@@ -48,20 +57,33 @@ def find_copies(journal: Journal, cache: Path | None, secrets: Collection[str]) 
     )
     files: list[Path] = []
     others: list[Path] = []
+    kept: list[tuple[Path, str]] = []
     for file in _files(journal.state):
-        if not file.name.startswith(FILE) and _has_secret(file, secrets):
+        if file.parent == journal.state / KEPT_FOLDER and file.suffix == SIDECAR_SUFFIX:
+            kept += [(file, line) for line in _lines(file) if _has(line, secrets)]
+        elif not file.name.startswith((FILE, HISTORY)) and _has_secret(file, secrets):
             is_own = file.relative_to(journal.state).parts[0] in _ERASED
             (files if is_own else others).append(file)
     if cache is not None:
         files += [file for file in _files(cache) if _has_secret(file, secrets)]
-    return OwnCopies(actions, tuple(files), tuple(others))
+    texts = TextHistory(journal.state).find_texts(lambda text: _has(text, secrets))
+    return OwnCopies(actions, tuple(files), tuple(texts), tuple(kept), tuple(others))
 
 
 def purge(journal: Journal, copies: OwnCopies) -> None:
     """Erase what was found. Raises SaveError, OSError."""
     journal.forget(copies.actions)
+    TextHistory(journal.state).erase(copies.texts)
     for file in copies.files:
         file.unlink(missing_ok=True)
+    for file in {file for file, _ in copies.kept}:
+        erased = {line for of, line in copies.kept if of == file}
+        with locked(file, journal.state):
+            left = [line for line in _lines(file) if line not in erased]
+            if any(left):
+                write_private(file, "\n".join(left))
+            else:
+                file.unlink(missing_ok=True)
 
 
 def _texts(journal: Journal, action: JournalAction) -> tuple[Any, ...]:
@@ -91,9 +113,21 @@ def _files(folder: Path) -> Iterator[Path]:
     return (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 
+def _lines(file: Path) -> list[str]:
+    """The lines of a file of texts that were taken out; of one that cannot be read, none."""
+    try:
+        return file.read_text("utf-8", "replace").split("\n")
+    except OSError:
+        return []
+
+
+def _has(text: str, secrets: Collection[str]) -> bool:
+    return any(_is_in(secret, text) for secret in secrets)
+
+
 def _has_secret(file: Path, secrets: Collection[str]) -> bool:
     try:
         content = file.read_bytes().decode("utf-8", "replace")
     except OSError:
         return False
-    return any(_is_in(secret, content) for secret in secrets)
+    return _has(content, secrets)

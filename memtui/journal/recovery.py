@@ -9,7 +9,6 @@ records and items that it added are added; anything else is reported and stays i
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum, auto
@@ -26,7 +25,7 @@ from memtui.files.merging import diff_records, is_same_value, rebase
 from memtui.files.reading import decode, digest, real_path
 from memtui.files.revert_detection import RECORD_FILES
 from memtui.files.save_hooks import NullRecorder, WriteRecorder
-from memtui.files.save_transaction import commit, group_by_file
+from memtui.files.save_transaction import MAX_ATTEMPTS, commit, group_by_file
 from memtui.files.sidecar_lines import sidecar_paths
 from memtui.journal.action import Write
 
@@ -72,14 +71,10 @@ class Save(Struct, frozen=True):
             return name in self.names
         return any(name.startswith(f"{path}{mark}") for path in self.names)
 
-    def is_row(self, name: str) -> bool:
-        """Whether a write of this name is of a row or of a whole database; else it is of a file,
-        whose name may hold any character."""
-        first = self.edits[0]
-        if first.kind is not Kind.FOLDER:
-            return first.kind is Kind.ROW
-        tree = first.after or first.before or {}
-        return os.path.relpath(name, first.path) not in tree["files"]
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether it writes rows; else it writes files, whose names may hold any character."""
+        return self.edits[0].kind is Kind.ROW
 
 
 def group_by_save(edits: Mapping[int, Edit]) -> list[Save]:
@@ -100,6 +95,9 @@ def _names(edit: Edit) -> frozenset[str]:
     return frozenset(str(real_path(path)) for path in paths)
 
 
+_HALF = {WriteOutcome.WRITTEN, WriteOutcome.NOT_WRITTEN}
+
+
 def recover_save(
     save: Save, writes: Sequence[Write], state: Path, row_digest: RowDigest
 ) -> RecoveryVerdict:
@@ -114,11 +112,15 @@ def recover_save(
             by_name.setdefault(write.path, []).append(write)
     verdicts = [
         RecoveryVerdict(_outcome(steps, row_digest(name)))
-        if save.is_row(name)
+        if save.is_of_rows
         else _recover_file(Path(name), steps, save.edits, state)
         for name, steps in by_name.items()
     ]
     outcomes = {verdict.outcome for verdict in verdicts} or {WriteOutcome.NOT_WRITTEN}
+    if outcomes == _HALF and save.edits[0].kind is Kind.SIDECAR:
+        with suppress(MemtuiError):  # one of the two files of the entries: the other follows
+            commit(save.edits, NullRecorder(state))
+            outcomes = {WriteOutcome.WRITTEN}
     note = next((verdict.note for verdict in verdicts if verdict.note), "")
     return RecoveryVerdict(outcomes.pop() if len(outcomes) == 1 else WriteOutcome.UNSURE, note)
 
@@ -132,7 +134,7 @@ def _recover_file(
             now = "" if data is None else digest(data)
             outcome = _outcome(writes, now)
             if outcome is WriteOutcome.UNSURE:
-                outcome = _outcome_by_edits(data, edits)
+                outcome = _outcome_by_edits(path, data, edits)
             displaced = _remove_leftovers(path, writes, now, outcome, state)
     except (SaveError, UnreadableFile):
         return RecoveryVerdict(WriteOutcome.UNSURE)
@@ -160,7 +162,7 @@ def _outcome(writes: Sequence[Write], now: str | None) -> WriteOutcome:
     return WriteOutcome.NOT_WRITTEN if expected == first.pre else WriteOutcome.WRITTEN
 
 
-def _outcome_by_edits(data: bytes | None, edits: Sequence[Edit]) -> WriteOutcome:
+def _outcome_by_edits(path: Path, data: bytes | None, edits: Sequence[Edit]) -> WriteOutcome:
     """The outcome where another program has written the file since: what these edits change is
     either as they leave it, or as they found it, or also changed."""
     if any(edit.kind in (Kind.ROW, Kind.FOLDER) for edit in edits):
@@ -169,15 +171,16 @@ def _outcome_by_edits(data: bytes | None, edits: Sequence[Edit]) -> WriteOutcome
     for edit in edits:
         combined[edit.target] = replace(combined.get(edit.target, edit), after=edit.after)
     ours = tuple(combined.values())
-    written = _is_fixed_point(data, ours)
-    if written == _is_fixed_point(data, invert_edits(ours)):
+    written = _is_fixed_point(path, data, ours)
+    if written == _is_fixed_point(path, data, invert_edits(ours)):
         return WriteOutcome.UNSURE
     return WriteOutcome.WRITTEN if written else WriteOutcome.NOT_WRITTEN
 
 
-def _is_fixed_point(data: bytes | None, edits: Sequence[Edit]) -> bool:
+def _is_fixed_point(path: Path, data: bytes | None, edits: Sequence[Edit]) -> bool:
     try:
-        return all(file.rewrite(data) == data for file in group_by_file(edits))
+        files = [file for file in group_by_file(edits) if file.path == path]
+        return all(file.rewrite(data) == data for file in files)
     except MemtuiError:
         return False
 
@@ -329,7 +332,7 @@ def _appended_part(data: bytes, was: str) -> bytes | None:
 
 
 def _append(path: Path, tail: str, recorder: WriteRecorder) -> bool:
-    while True:
+    for _ in range(MAX_ATTEMPTS):
         try:
             now = decode(atomic_replace.read_if_exists(path) or b"")
             if not now.endswith("\n"):
@@ -340,3 +343,4 @@ def _append(path: Path, tail: str, recorder: WriteRecorder) -> bool:
             continue
         except UnreadableFile:
             return False
+    return False  # another program keeps writing to it: the backup has it

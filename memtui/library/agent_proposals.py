@@ -26,17 +26,21 @@ from msgspec import Struct, convert, field, to_builtins
 from msgspec.structs import replace
 
 from memtui import paths
-from memtui.changes import Act, Change
+from memtui.changes import Act, Change, texts_of
 from memtui.errors import RefError, Refused, SaveError
 from memtui.journal.action import ActionState, Author
 from memtui.library.review_files import Decision, Decisions
 from memtui.model import Memory, Place
+from memtui.query import Query
+from memtui.stores.registry import format_of
 from memtui.text import cut_line, mask_secrets, masked_always
 from memtui.text.secrets import has_secret
 from memtui.upkeep.proposals import Proposal, ProposalKind, fingerprint
 
 if TYPE_CHECKING:
     from memtui.library.library import Library
+    from memtui.library.planning import Planned
+    from memtui.library.reader import LibraryReader
 
 FOLDER = "proposals"
 MAX_WAITING = 200
@@ -66,6 +70,8 @@ class AgentProposal(Struct, frozen=True):
     memory: str = ""
     """The store's id of the memory; empty for a new one."""
     fields: Mapping[str, Any] = field(default_factory=dict)
+    new_id: str = ""
+    """The id that the new memory will have; empty where its store gives one when it is written."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Id of each memory that the agent had read -> `version_of` it."""
     note: str = ""
@@ -170,8 +176,35 @@ class AgentProposals:
         return iter(sorted(found, key=lambda each: (each.time, each.id)))
 
 
+def find_new_id(change: Change, planned: Planned, library: Library) -> str:
+    """The id that the new memory of a planned change will have whenever it is made; empty if there
+    is none, or if it is not known before."""
+    known = format_of(library.store(change.store).format)
+    if known is None or known.is_database:  # numbers of rows
+        return ""
+    label = f"{change.store}:"
+    refs = [ref for ref in planned.refs if ref.startswith(label) and not _is_there(ref, library)]
+    if len(refs) != 1:
+        return ""
+    id = refs[0].removeprefix(label)
+    again = library.plan([replace(change, new_id=id)])
+    return id if again.refs == planned.refs else ""
+
+
+def _is_there(ref: str, library: Library) -> bool:
+    with contextlib.suppress(RefError):
+        return bool(library.get(ref))
+    return False
+
+
 def make_proposal(
-    author: Author, change: Change, reason: str, library: Library, *, note: str = ""
+    author: Author,
+    change: Change,
+    reason: str,
+    library: Library,
+    *,
+    note: str = "",
+    new_id: str = "",
 ) -> AgentProposal:
     """Make a proposal of a change that was planned. Raises RefError."""
     store = library.store(change.store)
@@ -188,17 +221,9 @@ def make_proposal(
         fields=change.fields,
         versions={memory.id: version_of(memory) for memory in memories},
         note=note,
-        has_secret=any(map(has_secret, (reason, *texts_in(change.fields.values())))),
+        new_id=new_id,
+        has_secret=any(map(has_secret, (reason, *texts_of(change)))),
     )
-
-
-def texts_in(values: Iterable[Any]) -> Iterator[str]:
-    """The texts among the values of a change, and in its lists."""
-    for value in values:
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from texts_in(value)
 
 
 def open_proposals(library: Library) -> Iterator[Proposal]:
@@ -211,6 +236,38 @@ def open_proposals(library: Library) -> Iterator[Proposal]:
     for each in proposals:
         if each.root in labels and not each.is_erased:
             yield _to_proposal(each, labels[each.root], library)
+
+
+def proposals_of_programs(library: LibraryReader) -> Iterator[Proposal]:
+    """What the programs of the stores propose themselves and leave to the person, such as the
+    patches in an inbox: accepting and declining are acts of the store."""
+    for slot in library.find_loaded(Query().with_status("proposed")).slots:
+        memory = library.snapshot.rows[int(slot)]
+        store = library.store(memory.store)
+        if store.refusal(Act.ACCEPT, memory):
+            continue
+        made_from = fingerprint([memory])
+        program = library.names.by_label[memory.store].product.name
+        with masked_always():
+            title = f"accept: {cut_line(memory.headline, _TITLE)}"
+        yield Proposal(
+            id=hashlib.blake2b(f"{memory.ref} {made_from}".encode(), digest_size=4).hexdigest(),
+            kind=ProposalKind.AGENT,
+            store=memory.store,
+            title=title,
+            reason=f"{program} waits for the answer",
+            refs=(memory.ref,),
+            changes=(Change(Act.ACCEPT, memory.store, memory.ref),),
+            file=memory.origin.file,
+            line=memory.origin.line,
+            fingerprint=made_from,
+        )
+
+
+def declining(proposals: Iterable[Proposal]) -> list[Change]:
+    """The acts by which a program's own proposals are declined."""
+    changes = (change for proposal in proposals for change in proposal.changes)
+    return [replace(each, act=Act.DECLINE) for each in changes if each.act is Act.ACCEPT]
 
 
 def _to_proposal(each: AgentProposal, label: str, library: Library) -> Proposal:
@@ -234,7 +291,7 @@ def _to_proposal(each: AgentProposal, label: str, library: Library) -> Proposal:
         title=title,
         reason=f"{each.author}: {each.reason}{why}",
         refs=refs,
-        changes=(Change(each.act, label, ref, each.fields),),
+        changes=(Change(each.act, label, ref, each.fields, new_id=each.new_id),),
         file=origin.file,
         line=origin.line,
         fingerprint=made_from,

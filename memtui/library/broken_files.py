@@ -1,4 +1,4 @@
-"""Detect files, folders and stores that can no longer be read; restore a file from its backup.
+"""Detect what can no longer be read of the stores; restore a file from its backup.
 
 A program that writes a file in place truncates it first, and one that replaces a folder removes it
 first. So a loss is reported only when two checks in a row have seen it.
@@ -27,12 +27,16 @@ if TYPE_CHECKING:
     from memtui.library.planning import Planned
 
 NOT_THERE = "it is not there any more"
+MANY = 5
+"""Memories missing from files that can be read that are a loss; agents delete one now and then."""
 
 
 class Loss(Struct, frozen=True):
-    """A file, or a folder with all files in it, that can no longer be read."""
+    """A file, or a folder with all files in it, that can no longer be read; or many memories that
+    are missing from files that can be read."""
 
     path: str
+    """Empty for memories that are missing from files that can be read."""
     reason: str
     is_listed: bool
     """Whether its store lists it as unreadable; a deleted file is not listed."""
@@ -62,7 +66,7 @@ class StoreFiles(Struct, frozen=True):
 
 
 def losses(before: StoreFiles, now: StoreFiles) -> list[Loss]:
-    """Compare two checks; a folder that is gone is one loss.
+    """Compare two checks; a folder that is gone is one loss, and so are many memories elsewhere.
 
     A file that is gone while the store has as many memories as before was renamed or merged, not
     lost. Checks on disk whether a file's folder is gone too.
@@ -83,6 +87,8 @@ def losses(before: StoreFiles, now: StoreFiles) -> list[Loss]:
                 above = map(str, (path, *Path(path).parents))
                 if now.unreadable.keys().isdisjoint(above):  # else it is listed already
                     found[path] = Loss(path, NOT_THERE, is_listed=False)
+    if not found and before.count - now.count >= MANY:
+        found[""] = Loss("", "memories are missing", is_listed=False)
     return list(found.values())
 
 
@@ -104,6 +110,15 @@ class LossDetector:
         self._suspected: dict[str, frozenset[Loss]] = {}
         """By store: losses that the last check saw for the first time."""
         self._revision = -1
+
+    def begin(self, library: Library) -> None:
+        """Take the present files, and the numbers of memories of the last session, as the state
+        before; what is unreadable at the start is no loss."""
+        self.accept(library)
+        for state in library.loaded.cached:
+            now = self._before.get(state.label)
+            if now is not None and not now.unreadable:
+                self._before[state.label] = replace(now, count=max(now.count, state.count))
 
     def accept(self, library: Library) -> None:
         """Take the present files as the new state, after memtui itself has written.
@@ -127,7 +142,9 @@ class LossDetector:
             confirmed = found & self._suspected.get(label, frozenset())
             self._suspected[label] = found - confirmed
             if confirmed:
-                fewer = min(max(0, before.count - now.count), _count_memories(before, confirmed))
+                fewer = max(0, before.count - now.count)
+                if all(loss.path for loss in confirmed):
+                    fewer = min(fewer, _count_memories(before, confirmed))
                 ordered = tuple(sorted(confirmed, key=lambda loss: (not loss.is_listed, loss.path)))
                 reports.append(StoreLosses(label, now.root, ordered, fewer))
             if found == confirmed:

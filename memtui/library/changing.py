@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -17,6 +16,7 @@ from memtui.files.reading import decode, read_bytes
 from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
 from memtui.journal import Author, Journal, JournalAction, Recording
+from memtui.journal.database import refuse_moved
 from memtui.journal.recovery import recover_late_writes
 from memtui.library import opening
 from memtui.library.guarded_store import effect_of, guarded
@@ -25,9 +25,6 @@ from memtui.library.reverted_edits import RevertedEdit, RevertWatcher
 from memtui.model import Memory
 from memtui.progress import Report, silent
 from memtui.stores.base import WritableStore, Written
-
-if TYPE_CHECKING:
-    from memtui.bundle.restoring import Restoration
 
 log = logging.getLogger(__name__)
 
@@ -38,12 +35,14 @@ MAX_SEARCHED = 1000
 class ChangeWriter:
     """Writes every edit of every store, and records it in the journal first."""
 
-    def __init__(self, journal: Journal, stores: Sequence[WritableStore]) -> None:
+    def __init__(
+        self, journal: Journal, stores: Sequence[WritableStore], places: Mapping[str, str]
+    ) -> None:
+        """`places`: root of each store -> where it led when it was opened."""
         self._journal = journal
+        self._places = places
         self._stores: dict[str, WritableStore] = {str(store.root): store for store in stores}
         self._watcher = RevertWatcher(journal, self._recover_late_writes)
-        self._restored: set[str] = set()
-        """Roots of stores that `restore` made; they are not open."""
 
     def apply(
         self, planned: Planned, report: Report = silent, author: Author | None = None
@@ -60,16 +59,6 @@ class ChangeWriter:
             recording.report_to(report, planned.parts)
             refs, warnings = self._apply_parts(planned.parts, recording)
         return replace(self._action(recording.action), refs=refs, warnings=warnings)
-
-    def restore(self, restoration: Restoration, report: Report = silent) -> JournalAction:
-        """Make the planned stores in an empty place; `undo` treats them as open.
-
-        Raises Refused, SaveError or BundleError, with nothing left behind.
-        """
-        with self._journal.begin(restoration.title, restoration.parts) as recording:
-            self._apply_parts(restoration.parts, recording, report)
-        self._restored.update(store_edits.store for store_edits in restoration.parts)
-        return self._action(recording.action)
 
     def undo(
         self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
@@ -149,12 +138,12 @@ class ChangeWriter:
                 raise Refused(f"the log has no action {number}", do="memtui log shows them")
             return found
         for action in find(MAX_SEARCHED):
-            if anywhere or self._is_open(action):
+            if (anywhere or self._is_open(action)) and not _restored_folder(action.edits):
                 return action
         raise Refused(f"there is nothing to {verb}")
 
     def _is_open(self, action: JournalAction) -> bool:
-        return any(root in self._stores or root in self._restored for root in action.stores)
+        return any(root in self._stores for root in action.stores)
 
     def _refuse_moved(self, store_edits: StoreEdits) -> None:
         """Raise Conflict if a file that the edits would empty was moved within its store.
@@ -180,7 +169,7 @@ class ChangeWriter:
                     )
 
     def _apply_parts(
-        self, parts: Sequence[StoreEdits], recording: Recording, report: Report = silent
+        self, parts: Sequence[StoreEdits], recording: Recording
     ) -> tuple[dict[str, str], tuple[str, ...]]:
         """Make the edits of every store, and record them in the journal as they were made.
 
@@ -188,7 +177,7 @@ class ChangeWriter:
         """
         all_written, refs = [], dict[str, str]()
         for store_edits in parts:
-            written = self._apply_part(store_edits, recording, report)
+            written = self._apply_part(store_edits, recording)
             all_written.append(written)
             if written is not None:
                 refs |= written.refs
@@ -200,18 +189,17 @@ class ChangeWriter:
             recording.made(made)
         return refs, _warnings(all_written)
 
-    def _apply_part(
-        self, store_edits: StoreEdits, recording: Recording, report: Report = silent
-    ) -> Written | None:
-        """Make the edits of one store; it need not exist where an edit of a folder makes it."""
-        edits = tuple(edit for edit in store_edits.edits if edit.kind is not Kind.FOLDER)
-        for edit in store_edits.edits:
-            if edit.kind is Kind.FOLDER:
-                from memtui.bundle import restoring
-
-                restoring.apply_tree_edit(edit, recording, report)
-        written = self._write(store_edits.store, edits, recording) if edits else None
-        return written if len(edits) == len(store_edits.edits) else None
+    def _apply_part(self, store_edits: StoreEdits, recording: Recording) -> Written | None:
+        """Make the edits of one store."""
+        refuse_moved(store_edits.store, self._places.get(store_edits.store), "opened")
+        edits = store_edits.edits
+        if folder := _restored_folder(edits):
+            raise Refused(
+                "a restored folder is no longer removed or made again",
+                where=folder,
+                do="delete the folder yourself, or import the bundle again",
+            )
+        return self._write(store_edits.store, edits, recording) if edits else None
 
     def _write(self, root: str, edits: Sequence[Edit], recording: Recording) -> Written | None:
         try:
@@ -219,7 +207,8 @@ class ChangeWriter:
         except StoreError:
             if not os.path.isdir(root) or any(edit.kind is Kind.ROW for edit in edits):
                 raise
-            commit(edits, recording)  # no format is recognised where the last file was deleted
+            # No format is recognised where the last file was deleted.
+            commit(edits, recording, root=Path(root))
             return None
         return store.apply(edits, recording)
 
@@ -249,3 +238,8 @@ def _holds(edit: Edit, memory: Memory) -> bool:
     if path.name != Path(edit.path).name or not path.is_file():
         return False
     return bool(decode(read_bytes(path)) == edit.before)
+
+
+def _restored_folder(edits: Iterable[Edit]) -> str:
+    """The folder that an action of an earlier memtui restored; empty if it restored none."""
+    return next((edit.path for edit in edits if edit.kind is Kind.FOLDER), "")

@@ -12,17 +12,26 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct, field
 
 from memtui.insight.statistics import Statistics, order_counts
-from memtui.library.indexing import ProvisionalIndex
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
-from memtui.query import Group, Node, Query, Sort, Term, TermKind, filter_values, has_terms
+from memtui.query import (
+    REGEX,
+    Group,
+    Node,
+    Query,
+    Sort,
+    Term,
+    TermKind,
+    filter_values,
+)
 from memtui.search import (
     aggregates,
     analysis,
     filters,
     fusion,
+    memory_index,
     nearest_memories,
     ordering,
     ranking,
@@ -33,19 +42,18 @@ from memtui.search.array_types import Doubles, Longs, Mask, slots_in
 from memtui.search.columns import Columns, build, to_array
 from memtui.search.context import score_context
 from memtui.search.date_matches import DateHits, find_date_hits
-from memtui.search.documents import to_document
+from memtui.search.documents import MAX_INDEXED, is_cut, to_document
 from memtui.search.filters import Filters, HiddenMatches
 from memtui.search.hits import NO_SLOTS
 from memtui.search.literals import LiteralSearch
-from memtui.search.matching import ExactLookup, Match, Substitution, TextIndex, match_terms
-from memtui.search.postings import Segment
+from memtui.search.matching import Match, Substitution, TextIndex, match_terms
+from memtui.search.memory_index import Segment
 from memtui.search.query_terms import QueryTerms, analyze_terms
 from memtui.search.ranking import DEFAULTS, RankedHits, ScorePart, Weights, score_complete_matches
 from memtui.search.row_filters import read_conditions
-from memtui.search.salience import ScoreConstants
 from memtui.stores.base import LimitUse
 from memtui.stores.queryable import Accuracy, Count
-from memtui.text import and_more, one_line
+from memtui.text import MAX_READ, and_more, number, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
 """Possible beginnings of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
@@ -149,8 +157,18 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """Notes for who reads hits without a screen: what the order was made of, what is away."""
-        return ()
+        """Notes for who reads hits without a screen: what the order was made of, what is away, and
+        what is not searched."""
+        in_text = {REGEX, "content"} & {part.field for part in self.query.conditions}
+        if not (self.query.terms or self.query.groups or in_text):
+            return ()
+        living = self.columns.alive.nonzero()[0]
+        long = [self.rows[slot] for slot in living.tolist() if is_cut(self.rows[slot])]
+        if not long:
+            return ()
+        names = ", ".join(one_line(memory.headline, MAX_READ) for memory in long[:MAX_NAMED])
+        most = f"first {number(MAX_INDEXED)} characters"
+        return (f"only the {most} are searched of {names}{and_more(len(long) - MAX_NAMED)}",)
 
     @cached_property
     def facets(self) -> Facets:
@@ -191,9 +209,7 @@ class Searchable(NamedTuple):
     columns: Columns
     segments: tuple[Segment, ...]
     is_indexed: bool = True
-    """Whether the segments cover every row; else `provisional` does."""
-    provisional: ProvisionalIndex = ProvisionalIndex()
-    exact: ExactLookup | None = None
+    """Whether the segments cover every row; else the texts are read."""
     weights: Weights = DEFAULTS
     semantic: SemanticSearch | None = None
     outdated: Callable[[IsCancelled], Collection[str]] = lambda _: ()
@@ -212,13 +228,9 @@ class Searchable(NamedTuple):
 def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> SearchResult:
     """Run the query: match its terms, filter, score, order and count. Raises Cancelled."""
     columns, now, weights = scope.columns, scope.now, scope.weights
-    segments = scope.segments
-    has_text = bool(query.wanted_terms) or any(map(has_terms, query.groups))
-    if has_text and not scope.is_indexed:
-        segments = scope.provisional.extend_to(scope.rows, len(columns), cancelled)
+    segments = scope.segments if scope.is_indexed else ()
     literals = LiteralSearch(scope.rows, columns.alive, cancelled)
-    index = TextIndex(segments, len(columns), columns.alive, literals, scope.exact, cancelled)
-
+    index = TextIndex(segments, len(columns), columns.alive, literals, cancelled)
     read, remarks = _read_filters(query, scope, index)
     passed = filters.evaluate(columns, query, read)
     match, terms, dates = _match(query, scope, index, passed)
@@ -231,7 +243,7 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
         shown = match.narrowed(passed.passing)
     if match is None or shown is None or query.order is not Sort.RELEVANCE:
         found = passed.passing if shown is None else shown.found
-        slots = ordering.order_slots(columns, found, query.order, now, query.then, weights.scores)
+        slots = ordering.order_slots(columns, found, query.order, now, query.then)
         hits = RankedHits(slots.tolist(), None, shown, (), tuple(ids) if match else ())
     else:
         around = score_context(match, shown, columns, segments, query.words, now, weights)
@@ -275,8 +287,8 @@ def find_among(
     Raises Cancelled.
     """
     slot_of = {memory.ref: slot for slot, memory in enumerate(memories)}
-    columns, provisional = build(memories), ProvisionalIndex()
-    scope = Searchable([*memories], columns, (), False, provisional, None, like.weights)
+    segment = memory_index.make(map(to_document, memories), cancelled=cancelled)
+    scope = Searchable([*memories], build(memories), (segment,), weights=like.weights)
     return find(query, scope._replace(slot_of=slot_of, now=like.now), cancelled)
 
 
@@ -450,7 +462,6 @@ def statistics(
     limits: Sequence[LimitUse],
     counted: bool,
     now: datetime,
-    constants: ScoreConstants,
 ) -> Statistics:
     """Summarize a search result; `disk` and `limits` are of the open stores.
 
@@ -460,7 +471,7 @@ def statistics(
     labels = aggregates.labels_of(columns, found.slots)
     weighed: Sequence[float] | Doubles = ()
     if counted:
-        weighed = ordering.salience_now(columns, to_array(found.slots), now, constants)
+        weighed = ordering.salience_now(columns, to_array(found.slots), now)
     figures: dict[str, Any] = aggregates.summarize(columns, found.slots)
     figures |= order_counts(aggregates.count_values(columns, found.slots) if counted else {})
     return Statistics(

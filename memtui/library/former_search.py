@@ -1,8 +1,8 @@
-"""Search former texts of memories: those in the journal, in git, and that a store keeps itself.
+"""Search former texts of memories: in the journal, in git, what was seen, and what a store keeps.
 
-No index holds them. git looks for a word in its commits, and the journal for it in its edits; only
-the versions of the memories that are named so are read. Current and retired memories are in the
-arrays, as everything that a store has now.
+No index holds them. A word is looked for in git's commits, in the journal's edits and in what was
+seen; only the versions of the memories that are named so are read. Current and retired memories are
+in the arrays, as everything that a store has now.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from memtui.files.git_history import GitHistory
 from memtui.insight.versions import VERSIONS_KEY, TextVersion
 from memtui.journal import as_last_made
+from memtui.library import kept_texts
 from memtui.library.former_versions import concerns, read_steps
 from memtui.library.library import Library
 from memtui.model import Memory
@@ -60,6 +61,11 @@ def find_former(library: Library, query: Query, cancelled: IsCancelled = never) 
     word = _choose_word(terms)
     due = [each for each in memories if each.extra.get(VERSIONS_KEY)]
     due += _in_journal(library, memories, word)
+    for store in library.stores:
+        own = [each for each in memories if each.store == store.label]
+        due += kept_texts.memories_with(
+            store, library.state_folder, own, lambda text: word in analysis.fold_text(text)
+        )
     due += _in_git(library, memories, word, cancelled)
     due = list({memory.ref: memory for memory in due}.values())
     found = [

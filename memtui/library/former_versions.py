@@ -1,4 +1,4 @@
-"""Find former texts of memories: in memtui's journal, and in the git history of their files.
+"""Find former texts of memories: in memtui's journal, in what it kept when it looked, and in git.
 
 A former text is read by the store's own format: the file as it was is written into a temporary
 folder and opened there, so that no format needs a second reader.
@@ -11,6 +11,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memtui.changes import SHARED_TEXTS, TEXTS, Edit, Kind
-from memtui.errors import MemtuiError
-from memtui.files.git_history import GitHistory
-from memtui.files.sidecar_lines import read_entries, sidecar_path
+from memtui.errors import MemtuiError, UnreadableFile
+from memtui.files.git_history import FileVersion, GitHistory
+from memtui.files.json.locating import LINES
+from memtui.files.reading import read_bytes
+from memtui.files.sidecar_lines import read_entries, read_sidecar_texts
 from memtui.insight.lineage import Lineage
 from memtui.insight.versions import TextVersion, VersionHistory, VersionOrigin, version_history
 from memtui.journal import ActionState, ActionStep, Journal, as_last_made
+from memtui.library import kept_texts
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.stores import registry
@@ -47,7 +51,7 @@ class FormerReader:
         self._store = store
         self._root = store.root
         self._is_file = store.root.is_file()
-        self._base = store.root.parent if self._is_file else store.root
+        self._base = store.root.parent  # some stores have a file beside their folder
         self._label = store.label
         self._folders: list[str] | None = None
         self._format = registry.format_of(store.format)
@@ -80,7 +84,7 @@ class FormerReader:
         index names."""
         shards = (shard.files for shard in self._store.scan().shards)
         beside = {file for files in shards if not {*paths}.isdisjoint(files) for file in files}
-        return [(f, Path(f).read_bytes()) for f in beside - {*paths} if os.path.isfile(f)]
+        return read_present(beside - {*paths})
 
     def _read(
         self, files: Sequence[tuple[str, bytes]], folders: Iterable[str]
@@ -98,7 +102,7 @@ class FormerReader:
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.write_bytes(content)
             try:
-                root = top / self._root.name if self._is_file else top
+                root = top / self._root.name
                 store = open_like(self._store, self._format, root)
                 readings = [store.read(shard) for shard in store.scan().shards]
             except Exception as error:  # a format may come from another package
@@ -123,11 +127,11 @@ class FormerReader:
         A file of items names each by its text; the sidecar keeps the name of one that was edited.
         """
         try:
-            text = sidecar_path(self._root).read_text("utf-8", "surrogateescape")
-        except (OSError, ValueError):
+            texts = read_sidecar_texts(self._root)
+        except UnreadableFile:
             return {}
         names = {}
-        for line in text.split("\n"):
+        for line in (line for text in texts for line in text.split("\n")):
             for id, entry in read_entries(line).items():
                 key = entry.get(TEXT_KEY) if isinstance(entry, dict) else None
                 if isinstance(key, str):
@@ -149,6 +153,15 @@ class FormerReader:
         return self._folders
 
 
+def read_present(files: Iterable[str]) -> list[tuple[str, bytes]]:
+    """What these files hold now, of those that can be read."""
+    found = []
+    for file in files:
+        with suppress(UnreadableFile):
+            found.append((file, read_bytes(Path(file))))
+    return found
+
+
 def open_like(store: Store, known: Format, root: Path) -> Store:
     """Open a copy of a store at another root, with its label and its rules."""
     opened = known.open(root, store.label)
@@ -167,7 +180,10 @@ def _with_root(memory: Memory, folder: str, root: str) -> Memory:
 
 def with_former_text(memory: Memory, former: Memory) -> Memory:
     """The memory with the text and the other shown fields of its former self."""
-    return replace(memory, **{name: getattr(former, name) for name in _SHOWN})
+    names = {*_SHOWN}
+    if memory.also and not former.also:  # the title stands in another file, which was not read
+        names.discard("title")
+    return replace(memory, **{name: getattr(former, name) for name in names})
 
 
 def read_steps(
@@ -213,11 +229,18 @@ def find_history(
         if memory is None:
             continue
         found = store_versions(memory, store) or journal_versions(memory, state, reader)
+        seen = kept_texts.file_versions(memory, store, state)
+        found += (
+            text_versions(memory, seen, reader, VersionOrigin.SEEN, with_others=True)
+            if reader.is_possible
+            else row_versions(memory, seen)
+        )
         if reader.is_possible and memory.origin.file:
             git = GitHistory.of(Path(memory.origin.file).parent, cancelled)
             if git is not None:
                 git.deadline = deadline = deadline or git.deadline  # one for the whole lineage
-                found += git_versions(memory, git, reader)
+                versions = git.versions(Path(memory.origin.file))
+                found += text_versions(memory, versions, reader, VersionOrigin.GIT)
                 left_out = git.left_out or left_out
         former[memory.id] = found
     return version_history(lineage, former, left_out=left_out)
@@ -238,15 +261,34 @@ def store_versions(memory: Memory, store: Store) -> list[TextVersion]:
     return found
 
 
-def git_versions(memory: Memory, git: GitHistory, reader: FormerReader) -> list[TextVersion]:
-    """The different texts that a memory has had in the commits of its file, oldest first.
+def row_versions(memory: Memory, seen: Iterable[FileVersion]) -> list[TextVersion]:
+    """The different texts of a memory of a database that were seen, oldest first."""
+    rows = [(kept_texts.read_row(each.text, memory.store), each.time) for each in seen]
+    return [
+        TextVersion(with_former_text(memory, row), VersionOrigin.SEEN, time)
+        for row, time in reversed(rows)
+        if row is not None
+    ]
+
+
+def text_versions(
+    memory: Memory,
+    versions: Iterable[FileVersion],
+    reader: FormerReader,
+    origin: VersionOrigin,
+    *,
+    with_others: bool = False,
+) -> list[TextVersion]:
+    """The different texts that a memory has had in the versions of its file, which come newest
+    first; oldest first. `with_others`: read them together with what is read with that file now.
 
     A version of the file is read only if it differs in the lines of the memory itself: of 1,000
     commits of a file with many memories, few concern the one that is asked for.
     """
     found: list[TextVersion] = []
     own: _OwnLines | None = None
-    for version in git.versions(Path(memory.origin.file)):
+    beside = reader.read_beside([memory.origin.file]) if with_others else []
+    for version in versions:
         if own is not None and own.are_same_in(version.text):
             if found:  # the older commit of the same text brought it in
                 found[-1] = replace(
@@ -256,7 +298,7 @@ def git_versions(memory: Memory, git: GitHistory, reader: FormerReader) -> list[
                     note=version.commit[:COMMIT_LETTERS],
                 )
             continue
-        read = reader.read([(memory.origin.file, version.text)])
+        read = reader.read([*beside, (memory.origin.file, version.text)])
         former = read.get(memory.id)
         own = _OwnLines.of(memory.id, read, version.text)
         if former is None:
@@ -264,7 +306,7 @@ def git_versions(memory: Memory, git: GitHistory, reader: FormerReader) -> list[
         text = with_former_text(memory, former)
         text_version = TextVersion(
             text,
-            VersionOrigin.GIT,
+            origin,
             version.time,
             version.author,
             version.commit[:COMMIT_LETTERS],
@@ -425,10 +467,12 @@ def former_memory(memory: Memory, edit: Edit, side: str, reader: FormerReader) -
 def record_file(edit: Edit, *records: str) -> bytes:
     """The file of a record with these raw records only; other values are as they are on disk."""
     try:
-        top: Any = json.loads(Path(edit.path).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        top: Any = json.loads(read_bytes(Path(edit.path)))
+    except (UnreadableFile, ValueError, RecursionError):
         top = None
     array: tuple[str, ...] = edit.key[0]
+    if array == LINES:
+        return "".join(f"{record}\n" for record in records).encode("utf-8", "surrogateescape")
     items = "[" + ",".join(records) + "]"
     if not array:
         return items.encode("utf-8", "surrogateescape")

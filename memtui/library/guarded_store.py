@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,9 +41,11 @@ _REASON_CELLS = 160
 _OTHERWISE: dict[str, Any] = {
     "editable": frozenset(),
     "relations": (),
+    "projects": {},
     "look_again": (),
     "limit_uses": (),
     "sync_state": None,
+    "remarks": (),
 }
 """What a store that fails answers; that it fails is reported by `scan`."""
 _REFUSED = frozenset({"plan", "session_start"})
@@ -129,12 +132,16 @@ class GuardedStore:
     def plan(self, change: Change, view: StoreView) -> Plan:
         """The exact edits and their effect. Raises Refused, also where the store fails."""
         plan: Plan = self._answer("plan", lambda: self._store.plan(change, view))
-        program = registry.product_of(self.format, self.root).name
         try:
-            return replace(plan, effect=plan_effect(plan, self._store, program))
+            return replace(plan, effect=plan_effect(plan, self._store, self._program))
         except Exception as error:
             self._reason(error)
             return plan
+
+    @cached_property
+    def _program(self) -> str:
+        """The program that writes the store; some formats read files to tell."""
+        return registry.product_of(self.format, self.root).name
 
     def _reason(self, error: Exception) -> str:
         log.error("the store %s failed", self.label, exc_info=error)

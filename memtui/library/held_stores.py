@@ -139,7 +139,10 @@ def compare_times(
     for each in reversed(changes):
         if each.until <= until:
             by[each.memory.ref] = each.who
-    return Past(_as_of(present, changes, since), _as_of(present, changes, until), by)
+    before, after = (_as_of(present, changes, at) for at in (since, until))
+    for ref in after.keys() - before.keys():  # whoever changed it later did not add it
+        by[ref] = str(after[ref].extra.get("author") or by[ref])
+    return Past(before, after, by)
 
 
 def _changes_since(store: QueryableStore, time: datetime) -> Sequence[FormerVersion]:

@@ -7,7 +7,8 @@ start to browse stays fast.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from memtui.changes import Act, Change
 from memtui.config import Embedding
-from memtui.errors import RefError, Refused
-from memtui.library import opening
+from memtui.errors import MemtuiError, RefError, Refused
+from memtui.library import looks, opening
 from memtui.library.guarded_store import unguarded
 from memtui.library.reader import NO_EMBEDDING, LibraryReader
 from memtui.model import Memory
@@ -28,7 +29,6 @@ from memtui.stores.values import utc_now
 from memtui.text import cut_line, masked_always, one_line
 
 if TYPE_CHECKING:
-    from memtui.bundle.restoring import Restoration
     from memtui.insight.links import Node
     from memtui.insight.versions import VersionHistory
     from memtui.journal import Author, Journal, JournalAction
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from memtui.library.indexing import IndexState
     from memtui.library.planning import Planned
     from memtui.library.reverted_edits import RevertedEdit, RevertWatcher
-    from memtui.upkeep.checks import Finding, TextChecks
-    from memtui.upkeep.similar_memories import StoreComparison
+    from memtui.upkeep.checks import TextChecks
+    from memtui.upkeep.proposals import Proposal, UpkeepContext
 
 
 NO_WORDS = Query()
@@ -205,42 +205,27 @@ class Library(LibraryReader):
             SaveError: a file cannot be written.
         """
         action = self._change_writer.apply(planned, report, author)
-        self._read_written(action, report)
+        self._read_written(action, report, is_own=author is None)
         return action
 
-    def restore(self, restoration: Restoration, report: Report = silent) -> JournalAction:
-        """Make the planned stores in an empty place; return the action. They are not opened.
-
-        Args:
-            restoration: see `memtui.bundle.restoring.plan_restore`.
-            report: called with the files written.
-
-        Raises:
-            Refused: the place is not empty any more.
-            SaveError: it cannot be written.
-            BundleError: the rows make no database.
-        """
-        return self._change_writer.restore(restoration, report)
-
-    def count_accesses(self, refs: Iterable[str]) -> int:
+    def count_accesses(self, refs: Iterable[str]) -> tuple[int, dict[str, MemtuiError]]:
         """Count one access of each memory, in the store's own counts or else in memtui's.
 
         Only for what an agent or a person asked for; not part of the journal.
 
         Returns:
-            How many were counted.
+            How many were counted, and why none were in a store, by its label.
 
         Raises:
-            Refused: this library is read-only, or a store's counts cannot be changed.
-            Conflict, SaveError: the counts cannot be written.
+            Refused: this library is read-only.
         """
         from memtui.stores import accesses
 
         if self.state_folder is None:
             raise Refused("this library was opened read-only")
-        counted = accesses.count_accesses(refs, self.stores, self, self.now(), self.state_folder)
+        found = accesses.count_accesses(refs, self.stores, self, self.now(), self.state_folder)
         self.refresh()
-        return counted
+        return found
 
     def undo(
         self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
@@ -257,6 +242,7 @@ class Library(LibraryReader):
             Conflict: what it wrote has been changed since.
             SaveError: a file cannot be written.
         """
+        self._read_before()
         action = self._change_writer.undo(number, anywhere=anywhere, report=report)
         self._read_written(action, report)
         return action
@@ -265,14 +251,23 @@ class Library(LibraryReader):
         self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
     ) -> JournalAction:
         """Return an action, redone; `number`, `anywhere`, `report` and errors as of `undo`."""
+        self._read_before()
         action = self._change_writer.redo(number, anywhere=anywhere, report=report)
         self._read_written(action, report)
         return action
 
-    def _read_written(self, action: JournalAction, report: Report) -> None:
+    def _read_before(self) -> None:
+        """Read the stores, unless they are: where a person looks, own changes are told apart."""
+        if any(cache.loading for cache in self.loaded.caches) and looks.are_kept(self.state_folder):
+            self.load()
+
+    def _read_written(self, action: JournalAction, report: Report, *, is_own: bool = True) -> None:
         if sum(len(store_edits.edits) for store_edits in action.parts) > 1:
             report(Progress("reading what was written"))
+        before = self.snapshot
         self.refresh()
+        if is_own:
+            looks.note_own(self, before)
 
     def log(
         self, limit: int = 100, *, anywhere: bool = False, void: bool = True
@@ -355,7 +350,7 @@ class Library(LibraryReader):
 
                 journal = self._journal = self._journal or Journal(self.state_folder)
                 self.interrupted = tuple(journal.recover(registry.row_digest))
-                self._writer = ChangeWriter(journal, self.stores)
+                self._writer = ChangeWriter(journal, self.stores, self.places)
             return self._writer
 
     @property
@@ -381,21 +376,6 @@ class Library(LibraryReader):
         """What became of a damaged journal, as one line for the person; empty where it is whole."""
         return self._journal.fault if self._journal is not None else ""
 
-    def compare(self, left: str, right: str, subject: str = "") -> StoreComparison:
-        """Return what two open stores have in common, and what differs, of current memories.
-
-        Args:
-            left, right: their labels.
-            subject: an entity; only what is about it is compared, whatever path a store gives it.
-        """
-        from memtui.upkeep import similar_memories
-
-        if self.queried:
-            return self.hold().compare(left, right, subject)
-        both = [m for label in (left, right) for m in self.memories(label)]
-        about = [m for m in both if similar_memories.is_about(m, subject)]
-        return similar_memories.compare_stores(left, right, about)
-
     # --- checking --------------------------------------------------------------------------
 
     def find_reverted(self, since: float) -> list[RevertedEdit]:
@@ -408,6 +388,11 @@ class Library(LibraryReader):
             since: Unix seconds; earlier edits are not looked at.
         """
         return self._change_writer.find_reverted(since)
+
+    def decline_reapplying(self, reverted: Iterable[RevertedEdit]) -> None:
+        """Leave these edits as another program has reverted them; `find_reverted` returns them no
+        more. Raises SaveError."""
+        self._opened_journal.decline((each.action.id, each.target) for each in reverted)
 
     def peek_reverted(self) -> list[RevertedEdit]:
         """Return memtui's edits of the last seven days in these stores that other programs have
@@ -434,28 +419,37 @@ class Library(LibraryReader):
         self,
         report: Report = silent,
         cancelled: IsCancelled = never,
-        rows: Mapping[int, Memory] | None = None,
-    ) -> list[Finding]:
-        """Return everything a person should review, over memories of every status.
+        context: UpkeepContext | None = None,
+    ) -> list[Proposal]:
+        """Return what is wrong in texts and files by itself, over memories of every status.
 
-        Texts that an earlier call has seen are not read again. `rows` are all memories by number,
-        where a caller has them. Raises Cancelled.
+        Texts that an earlier call has seen are not read again. `context` says what stores can do;
+        without it, nothing that is found can be accepted. Raises Cancelled.
         """
         from memtui.library import reverted_edits
         from memtui.stores import registry
         from memtui.upkeep import checks
+        from memtui.upkeep.proposals import UpkeepContext
 
-        rows = self.numbered_memories() if rows is None else rows
+        rows = self.numbered_memories()
         texts = self.text_checks.of(rows, report, cancelled, self.loaded.clean_slots())
-        stores = self.snapshot.stores
-        unreadable = [item for state in stores for item in state.unreadable]
-        reverted = reverted_edits.findings(self.peek_reverted())
-        rules = {store.label: registry.upkeep_rules_of(store) for store in self.stores}
+        if context is None:
+            rules = {store.label: registry.upkeep_rules_of(store) for store in self.stores}
+            context = UpkeepContext(self.now(), can=lambda *_: False, rules_of=rules.__getitem__)
+        unreadable = [
+            (state.label, item) for state in self.snapshot.stores for item in state.unreadable
+        ]
+        labels = {os.path.realpath(store.root): store.label for store in self.stores}
+        reverted = reverted_edits.findings(self.peek_reverted(), labels)
         memories = list(rows.values())
         self.projects.refresh()
         report(Progress("look into the projects", 0, 1))
         outdated = self.projects.outdated(memories, cancelled)
-        return [*reverted, *checks.check_all(memories, texts, unreadable, rules, outdated)]
+        remarks = [(store.label, remark) for store in self.stores for remark in store.remarks()]
+        found = checks.check_all(
+            memories, texts, unreadable, context, outdated, remarks, os.path.exists
+        )
+        return [*reverted, *found]
 
     def numbered_memories(self) -> dict[int, Memory]:
         """Every memory by its slot, which changes when the memory does."""

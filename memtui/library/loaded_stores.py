@@ -14,6 +14,7 @@ from memtui.library.guarded_store import unguarded
 from memtui.library.slots import SlotTable
 from memtui.library.snapshot import Rows, Snapshot, StoreState
 from memtui.library.store_cache import StoreCache, cache_home, has_time_of_file
+from memtui.paths import link_target
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.stores.base import (
     LimitUse,
@@ -26,8 +27,8 @@ from memtui.stores.base import (
 from memtui.stores.queryable import QueryableStore
 from memtui.stores.registry import product_of
 
-GIT_SECONDS = 20.0
-"""Time limit for the dates of one store."""
+GIT_SECONDS = 3.0
+"""Time limit for the dates of all stores. They are asked for when all rows are shown."""
 PUBLISH_EVERY = 0.15
 """Seconds between two snapshots while stores load, so that the screen shows progress."""
 READING_SHARE = 3
@@ -50,6 +51,8 @@ class LoadedStores:
         self._has_reported = False
         """From then on whoever shows the rows waits for reports, and gets one for every batch."""
         self._limit_uses: tuple[tuple[int, int], tuple[LimitUse, ...]] | None = None
+        self.cached: tuple[StoreState, ...] = ()
+        """The stores as they were when their caches were written, with their counts."""
         self.snapshot: Snapshot
         """The rows and store states as of now; replaced whole on every change."""
         self._publish()
@@ -60,6 +63,7 @@ class LoadedStores:
             for cache in self.caches:
                 cache.load(self._table)
             self._publish()
+            self.cached = self.snapshot.stores
         for cache in self.caches:
             scan = cache.store.scan()
             with self.lock:
@@ -74,13 +78,16 @@ class LoadedStores:
                 self._publish()
             if cancelled():
                 return
+        until = time.monotonic() + GIT_SECONDS
         for cache in self.caches:
-            self._date_by_git(cache, report, cancelled)
+            self._date_by_git(cache, until, report, cancelled)
 
-    def _date_by_git(self, cache: StoreCache, report: Report, cancelled: IsCancelled) -> None:
+    def _date_by_git(
+        self, cache: StoreCache, until: float, report: Report, cancelled: IsCancelled
+    ) -> None:
         """Ask git for the times of files that a checkout may have made new; not again for the same
         commit."""
-        git = GitHistory.of(cache.store.root, cancelled, GIT_SECONDS)
+        git = GitHistory.of(cache.store.root, cancelled, until - time.monotonic())
         if cancelled() or git is None or (mark := git.mark) == cache.git_mark:
             return
         changes: dict[str, datetime] = {}
@@ -136,6 +143,7 @@ class LoadedStores:
         """
         revision = self.snapshot.revision
         with self._looking:
+            until = time.monotonic() + GIT_SECONDS
             for cache in self.caches:
                 scan = cache.store.scan()
                 with self.lock:
@@ -144,7 +152,7 @@ class LoadedStores:
                 if missing and self.snapshot.revision == before:
                     with self.lock:
                         self._publish()
-                self._date_by_git(cache, silent, never)
+                self._date_by_git(cache, until, silent, never)
         return self.snapshot.revision != revision
 
     def refresh_files(self, paths: Collection[str]) -> bool:
@@ -234,6 +242,7 @@ def _state_of(cache: StoreCache) -> StoreState:
         read_only=store.read_only,
         loading=cache.loading,
         is_asked=isinstance(unguarded(store), QueryableStore),
+        target=link_target(store.root),
     )
 
 

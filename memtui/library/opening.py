@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from memtui.errors import MemtuiError, StoreError
+from memtui.files.moved_sidecars import follow_moved
 from memtui.paths import SERVERS, is_address, real_root
 from memtui.stores import registry
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
@@ -150,12 +151,15 @@ def sources_of(found: Sequence[FoundStore], stores: Iterable[Store]) -> tuple[St
 
 
 def open_stores(found: Iterable[FoundStore], labels: Sequence[str] = ()) -> tuple[Store, ...]:
-    """Open each store once, under a unique label.
+    """Open each store once, under a unique label; what memtui keeps of a store that was moved
+    follows it.
 
     Args:
         found: the stores; a store that is listed twice is opened once.
         labels: wanted labels, in the same order; else the name of the format.
     """
+    found = list(found)
+    follow_moved(item.root for item in found if not is_address(str(item.root)))
     stores: list[Store] = []
     used: set[str] = set()
     roots: set[str] = set()

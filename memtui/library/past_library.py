@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import logging
-import sqlite3
-import tempfile
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, NoReturn
 
 from msgspec.structs import replace
 
-from memtui.changes import TEXTS, Act, Change, Edit, Kind
+from memtui.changes import Act, Change, Kind
 from memtui.errors import Refused, StoreError
 from memtui.files.git_history import GitHistory
 from memtui.insight import versions
+from memtui.insight.comparison import COMPARED
 from memtui.insight.link_statements import find_end
 from memtui.insight.versions import FormerStates
 from memtui.journal import ActionStep, as_last_made
+from memtui.library import kept_texts
 from memtui.library.former_versions import (
     FormerReader,
-    open_like,
+    read_present,
     read_steps,
-    record_file,
     with_former_text,
 )
 from memtui.library.held_stores import memories_at
+from memtui.library.kept_texts import KeptState
 from memtui.library.library import Library
 from memtui.library.links import StoreLinks
 from memtui.library.loaded_stores import LoadedStores
@@ -37,8 +34,8 @@ from memtui.library.snapshot import Rows, Snapshot
 from memtui.model import CURRENT, Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.search import columns as columns_of
-from memtui.stores import registry
-from memtui.stores.base import LimitUse, Shard, Store, StoreView
+from memtui.stores.base import LimitUse, Store, StoreView
+from memtui.stores.values import as_moment
 from memtui.text import date
 
 if TYPE_CHECKING:
@@ -64,6 +61,7 @@ def library_at(
         StoreError: All stores are asked, and none can say what it was then.
         Cancelled: An asked store was being read.
     """
+    at = as_moment(at)  # a memory of exactly this midnight had been made by then
     former = find_former_states(library, at, cancelled)
     memories, faults = dict(former.memories), dict[str, StoreError]()
     for label, store in library.queried.stores.items() if with_asked else ():
@@ -74,7 +72,7 @@ def library_at(
             if len(faults) == len(library.stores):
                 raise
     former = replace(former, memories=memories)
-    past = PastLibrary(library, _snapshot_at(library.snapshot, at, former), at)
+    past = PastLibrary(library, _snapshot_at(library.snapshot, at, former), at, former.same)
     past.queried.faults = faults
     return past
 
@@ -127,9 +125,13 @@ class PastLibrary(Library):
     those of the present texts, so there is no search by meaning.
     """
 
-    def __init__(self, library: Library, snapshot: Snapshot, at: datetime) -> None:
+    def __init__(
+        self, library: Library, snapshot: Snapshot, at: datetime, same: frozenset[str]
+    ) -> None:
         super().__init__(library.stores, state=None, now=lambda: at, weights=library.weights)
         self.at = at
+        self.same = same
+        """Refs of memories that are known to be the same today."""
         self.queried = QueriedStores((), self.now)  # they answer of the present
         self.loaded = PastStores(library.loaded, snapshot)
         self._links = StoreLinks(self.loaded, library.state_folder, is_past=True)
@@ -184,8 +186,8 @@ class PastLibrary(Library):
 def find_former_states(
     library: Library, at: datetime, cancelled: IsCancelled = never
 ) -> FormerStates:
-    """Find what journal and git know of a time; where both know, the journal counts. A database is
-    read from a copy in which the later row edits are undone.
+    """Find what is known of a time: by what memtui kept when it looked, and, for a time before the
+    first look, by git; the status that memtui's own notes gave is told by the journal.
 
     Args:
         library: The present.
@@ -194,110 +196,74 @@ def find_former_states(
     """
     memories: dict[str, Memory] = {}
     absent: set[str] = set()
+    same: set[str] = set()
+    seen: set[str] = set()
+    """Refs of memories that were there for certain, whatever their times say: those of files."""
     moment = at.timestamp()
     steps = read_steps(library.state_folder, lambda found: _earliest(found, moment), since=moment)
     for store in library.stores:
         if store.label in library.queried.stores:
             continue  # it keeps its own
         reader = FormerReader(store)
-        journal = _from_journal(library, store, reader, steps)
-        if reader.is_possible:
-            for ref, memory in _from_git(library, store, reader, at, cancelled).items():
-                if ref not in journal.memories and ref not in journal.absent:
-                    memories[ref] = memory
-        memories.update(journal.memories)
-        absent.update(journal.absent)
-    made_since = {ref for ref, former in memories.items() if former.created and former.created > at}
+        state = kept_texts.state_at(store, library.state_folder, at)
+        noted = dict(_statuses_at(library, store, steps))
+        found = _from_kept(library, store, reader, state, noted.keys())
+        memories.update(found.memories)
+        absent |= found.absent
+        same |= found.same
+        seen |= found.memories.keys() if state.is_whole else set()
+        if reader.is_possible and not state.is_whole:  # git may know an older text
+            older = _from_git(library, store, reader, at, cancelled)
+            memories.update(older)
+            same -= older.keys()
+        for ref, status in noted.items():
+            then = memories.get(ref) or replace(library.get(ref), status="active")
+            if ref not in absent:
+                memories[ref] = replace(then, status=status or then.status, superseded_by=())
+    made_since = {
+        ref
+        for ref, former in memories.items()
+        if ref not in seen and former.created and former.created > at
+    }
     known = {ref: former for ref, former in memories.items() if ref not in made_since}
-    return FormerStates(known, frozenset(absent | made_since))
+    return FormerStates(known, frozenset(absent | made_since), frozenset(same))
 
 
-# ---- the journal --------------------------------------------------------------------------------
+# ---- memtui's own notes -------------------------------------------------------------------------
+
+
+def _statuses_at(
+    library: Library, store: Store, steps: Iterable[ActionStep]
+) -> Iterator[tuple[str, str]]:
+    """The refs of memories to which memtui's own notes have given another status since, each with
+    the status that they gave it then; "" for none.
+
+    Args:
+        library, store: The present.
+        steps: For each note the edit since the time that shows how it was.
+    """
+    for step in steps:
+        edit, was, then = step.edit, step.edit.before or {}, step.edit.after or {}
+        changes_status = was.get("status") != then.get("status")
+        if changes_status or ("kept" in was) != ("kept" in then):
+            memory = library.snapshot.find(store.label, edit.id)
+            if step.store == str(store.root) and memory is not None:
+                yield memory.ref, str(was.get("status") or "")
 
 
 def _earliest(steps: Sequence[ActionStep], moment: float) -> list[ActionStep]:
-    """For each target, find the edit since the moment that shows how it was then; of a
-    database every edit."""
+    """For each note of a memory the edit since the moment that shows how it was then."""
+    notes = [step for step in steps if step.edit.kind is Kind.SIDECAR]
     # What was done since found how it was, also if it is undone now.
-    since = [step for step in steps if step.action.time > moment]
+    since = [step for step in notes if step.action.time > moment]
     # What was undone since left how it was, also if it is redone now; the newest was undone first.
     undone = [
         replace(step, is_inverted=True)
-        for step in as_last_made(steps)
+        for step in as_last_made(notes)
         if step.action.time <= moment
     ]
     newest_first = [*since, *sorted(undone, key=lambda step: step.action.time)]
-    chosen: dict[tuple[object, ...], ActionStep] = {}
-    for number, step in enumerate(newest_first):
-        outline = step.edit
-        is_row = outline.kind is Kind.ROW
-        chosen[(step.store, number) if is_row else (step.store, *_target(outline))] = step
-    return list(chosen.values())
-
-
-def _from_journal(
-    library: Library, store: Store, reader: FormerReader, steps: Sequence[ActionStep]
-) -> FormerStates:
-    """Read the memories of one store as they were before memtui changed them.
-
-    Args:
-        steps: those that show how records, rows, files and sidecar entries were; those of rows come
-            newest first.
-    """
-    edits = [step.edit for step in steps if step.store == str(store.root)]
-    known: dict[str, Memory] = {}
-    absent: set[str] = set()
-    find = library.snapshot.find
-    rows = [edit for edit in edits if edit.kind is Kind.ROW]
-    if rows and (found := read_before(store, rows)) is not None:
-        for ref, former in found[0].items():  # an entry of the sidecar that stayed counts again
-            now = find(store.label, former.id)
-            known[ref] = replace(former, pinned=former.pinned or (now is not None and now.pinned))
-        absent |= found[1]
-    # The memories of all files that memtui made, replaced or removed, read together.
-    texts = {edit.path: edit.before for edit in edits if edit.kind in TEXTS}
-    if texts:
-        before: dict[str, Memory] = {}
-        if reader.is_possible:
-            files = reader.read_beside(texts)
-            for path, text in texts.items():
-                if text is not None:
-                    files.append((path, text.encode("utf-8", "surrogateescape")))
-            before = reader.read(files)
-        for memory in library.memories(store.label):
-            if memory.origin.file in texts and memory.id not in before:
-                absent.add(memory.ref)
-        known |= {m.ref: m for m in before.values() if m.origin.file in texts}
-    for edit in edits:
-        ref = f"{store.label}:{edit.id}" if edit.kind is Kind.RECORD else ""
-        if ref and edit.before is None:
-            absent.add(ref)
-        elif ref and ref not in absent:
-            read = reader.read([(edit.path, record_file(edit, edit.before))])
-            if (before_edit := read.get(edit.id)) is not None:
-                now = find(store.label, edit.id)
-                known[ref] = before_edit if now is None else _with_former_state(now, before_edit)
-    for edit in edits:
-        if edit.kind is Kind.SIDECAR:  # it gave another status, or kept what the store removed
-            ref = f"{store.label}:{edit.id}"
-            was, then = edit.before or {}, edit.after or {}
-            is_of_status = was.get("status") != then.get("status")
-            memory_now = known.get(ref) or find(store.label, edit.id)
-            if memory_now is None or ref in absent:
-                continue
-            if is_of_status or ("kept" in was) != ("kept" in then):
-                status = str(was.get("status") or "active")
-                known[ref] = replace(memory_now, status=status, superseded_by=())
-    return FormerStates(known, frozenset(absent))
-
-
-def _target(edit: Edit) -> tuple[str, ...]:
-    """What an edit changes, so that two edits of the same thing are found."""
-    if edit.kind is Kind.RECORD:
-        return "record", edit.path, edit.id
-    if edit.kind is Kind.SIDECAR:
-        return "sidecar", edit.id
-    return type(edit).__name__, edit.path
+    return list({(step.store, step.edit.id): step for step in newest_first}.values())
 
 
 def _with_former_state(memory: Memory, former: Memory) -> Memory:
@@ -312,6 +278,47 @@ def _with_former_state(memory: Memory, former: Memory) -> Memory:
     if memory.status in CURRENT:
         return replace(former_memory, status=former.status)
     return former_memory
+
+
+# ---- what was kept at each look -----------------------------------------------------------------
+
+
+def _from_kept(
+    library: Library,
+    store: Store,
+    reader: FormerReader,
+    state: KeptState,
+    noted: Collection[str],
+) -> FormerStates:
+    """What was kept of a time. `noted`: refs whose status is told by memtui's own notes."""
+    then = dict(state.memories)
+    absent = {f"{store.label}:{id}" for id in state.absent}
+    read_now: Mapping[str, Memory] = {}
+    if state.files and reader.is_possible:
+        texts = {file: kept.text for file, kept in state.files.items() if kept.text is not None}
+        beside = reader.read_beside(texts)
+        read = reader.read([*beside, *texts.items()])
+        then |= {id: memory for id, memory in read.items() if memory.origin.file in texts}
+        absent |= {
+            memory.ref
+            for memory in library.memories(store.label)
+            if memory.origin.file in state.files and memory.id not in then
+        }
+        read_now = reader.read([*beside, *read_present(texts)])
+    found: dict[str, Memory] = {}
+    same: set[str] = set()
+    for id, former in then.items():
+        ref, now = f"{store.label}:{id}", library.snapshot.find(store.label, id)
+        if now is None:
+            found[ref] = former
+            continue
+        found[ref] = _with_former_state(now, former)
+        is_noted_still = id in read_now and read_now[id].status == former.status
+        if is_noted_still and ref not in noted:
+            found[ref] = replace(found[ref], status=now.status, superseded_by=now.superseded_by)
+        if all(getattr(now, name) == getattr(found[ref], name) for name in COMPARED):
+            same.add(ref)
+    return FormerStates(found, frozenset(absent), frozenset(same))
 
 
 # ---- git ----------------------------------------------------------------------------------------
@@ -337,100 +344,3 @@ def _from_git(
             if former_values != (memory.content, memory.title, memory.status):
                 found[ref] = _with_former_state(memory, former)
     return found
-
-
-log = logging.getLogger(__name__)
-
-MAX_DATABASE_BYTES = 512 * 1024 * 1024
-"""Bytes of a database that is copied."""
-
-
-def read_before(store: Store, edits: Sequence[Edit]) -> tuple[dict[str, Memory], set[str]] | None:
-    """Read the memories that differ from the present.
-
-    Args:
-        store: A store in one database.
-        edits: Row edits of it, newest first.
-
-    Returns:
-        Ref -> the memory before, and the refs of those that were not there; None if the database
-        cannot be copied.
-    """
-    known = registry.format_of(store.format)
-    file = Path(edits[0].path)
-    with tempfile.TemporaryDirectory(prefix="memtui-former-") as folder:
-        copy = Path(folder).resolve() / file.name
-        try:
-            if known is None or known.database is None:
-                return None
-            if file.stat().st_size > MAX_DATABASE_BYTES:
-                return None
-            known.database.copy(file, copy)
-            _undo(copy, edits)
-            root = known.detect(copy) or known.detect(copy.parent)
-            if root is None:
-                return None
-            former = open_like(store, known, root)
-            present = {shard.key: shard for shard in store.scan().shards}
-            past = {shard.key: shard for shard in former.scan().shards}
-            changed = [key for key in {**present, **past} if _differ(present, past, key)]
-            now = _memories(store, [present[key] for key in changed if key in present])
-            former_memories = _memories(former, [past[key] for key in changed if key in past])
-        except Exception as error:  # a damaged database may fail in any way, a format too
-            log.warning("the database as it was cannot be read: %r", error)
-            return None
-    placed = {
-        ref: replace(memory, origin=replace(memory.origin, file=str(file)))
-        for ref, memory in former_memories.items()
-    }
-    differing = {ref: memory for ref, memory in placed.items() if memory != now.get(ref)}
-    return differing, now.keys() - placed.keys()
-
-
-def _differ(present: Mapping[str, Shard], past: Mapping[str, Shard], key: str) -> bool:
-    now, before = present.get(key), past.get(key)
-    return now is None or before is None or now.stamp != before.stamp
-
-
-def _memories(store: Store, shards: Sequence[Shard]) -> dict[str, Memory]:
-    return {memory.ref: memory for shard in shards for memory in store.read(shard).memories}
-
-
-def _undo(copy: Path, edits: Sequence[Edit]) -> None:
-    """Undo the edits in the copy, without running the triggers of the schema: it is untrusted."""
-    with closing(sqlite3.connect(copy)) as db, db:
-        db.execute("PRAGMA trusted_schema = OFF")
-        triggers = db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        for (name,) in triggers:
-            db.execute(f"DROP TRIGGER {_quoted(name)}")
-        for edit in edits:
-            with suppress(sqlite3.IntegrityError):
-                _undo_row(db, edit)
-
-
-def _undo_row(db: sqlite3.Connection, edit: Edit) -> None:
-    table = _quoted(edit.table)
-    where = " AND ".join(f"{_quoted(name)} IS ?" for name in edit.row)
-    keys = list(edit.row.values())
-    if edit.before is None:
-        db.execute(f"DELETE FROM {table} WHERE {where}", keys)
-        return
-    columns = {
-        name: value
-        for name, value in edit.before.items()
-        if value is None or isinstance(value, str | int | float)
-    }
-    if not columns:
-        return
-    if edit.after is None:
-        names = ", ".join(map(_quoted, columns))
-        marks = ", ".join("?" * len(columns))
-        db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(columns.values()))
-        return
-    sets = ", ".join(f"{_quoted(name)} = ?" for name in columns)
-    db.execute(f"UPDATE {table} SET {sets} WHERE {where}", [*columns.values(), *keys])
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace('"', '""')
-    return f'"{escaped}"'

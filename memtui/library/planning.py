@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
@@ -23,13 +24,16 @@ from memtui.changes import (
     edit_diffs,
     effects_of,
 )
-from memtui.errors import MemtuiError, RefError, Refused
+from memtui.errors import Conflict, MemtuiError, RefError, Refused
+from memtui.files.json.editing import put_member
+from memtui.files.json.locating import load
+from memtui.files.merging import apply_record_change
 from memtui.files.save_transaction import preview
-from memtui.files.sidecar_lines import sidecar_path
+from memtui.files.sidecar_lines import sidecar_paths
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
 from memtui.stores.base import StoreView, WritableStore
-from memtui.stores.plans import BatchView, repeated_add
+from memtui.stores.plans import BatchView, named_refs, repeated_change
 from memtui.stores.sidecar import parse_sidecar
 from memtui.text import counted, cut, has_mask_of, mask_secrets, masked_always, one_line
 from memtui.text.secrets import DOT
@@ -169,9 +173,17 @@ def plan(
         if store is None:
             raise Refused(f"no open store is called {change.store!r}")
         if why := store.read_only:
-            raise Refused(why, where=change.store)
+            raise Refused(why, where=str(store.root))
         _refuse_masks(change, view)
-        planned = repeated_add(change, plans) or store.plan(change, together)
+        planned = repeated_change(change, plans)
+        if planned is None:
+            _refuse_second(change, plans)
+            _refuse_circle(change, view)
+            try:
+                planned = store.plan(change, together)
+            except Conflict:
+                _refuse_second(change, plans, at_all=True)  # it is not another program's change
+                raise
         plans.append(planned)
         edits.setdefault(change.store, _StoreEdits()).add(planned.edits)
     parts = tuple(
@@ -196,12 +208,78 @@ def _refuse_masks(change: Change, view: StoreView) -> None:
                 )
 
 
+_ENDING = frozenset(
+    {
+        *(Act.SUPERSEDE, Act.RETIRE, Act.RESTORE, Act.HIDE, Act.DELETE, Act.MERGE),
+        *(Act.ACCEPT, Act.DECLINE),
+    }
+)
+"""Acts after which a memory is no longer what another change of the same action was made for."""
+_SETS = {
+    Act.TAG: ("tags",),
+    Act.RETYPE: ("type",),
+    Act.RATE: ("rating",),
+    Act.PIN: ("pinned",),
+    Act.UNPIN: ("pinned",),
+}
+"""What an act sets, where its fields do not name it."""
+
+
+def _refuse_second(change: Change, plans: Iterable[Plan], *, at_all: bool = False) -> None:
+    """Raise Refused where an earlier change of this action ends the memory, or sets the same; or
+    changes it `at_all`.
+
+    Some formats would see the earlier change, some would drop one of the two without a word.
+    """
+    named = named_refs(change)
+    for earlier in (known for plan in plans for known in plan.changes):
+        both = named & named_refs(earlier)
+        if not both:
+            continue
+        ends = {change.act, earlier.act} & _ENDING
+        acts = {change.act, earlier.act}
+        fields = set() if Act.LINK in acts or Act.UNLINK in acts else _set_by(change)
+        if at_all or ends or fields & _set_by(earlier):
+            raise Refused(
+                f"one action changes it twice: {earlier.act} and {change.act}",
+                where=min(both),
+                do="make one change, then the other",
+            )
+
+
+def _set_by(change: Change) -> set[str]:
+    """The fields that a change sets."""
+    return set(_SETS.get(change.act, change.fields))
+
+
+def _refuse_circle(change: Change, view: StoreView) -> None:
+    """Raise Refused where a memory would take the place of one that has taken its own place."""
+    if change.act is not Act.MERGE:
+        return
+    others, seen = named_refs(change) - {change.ref}, {change.ref}
+    left = [change.ref]
+    while left:
+        for id in view.get(left.pop()).superseded_by:
+            ref = f"{change.store}:{id}"
+            if ref in others:
+                raise Refused(
+                    f"{id} has taken its place already",
+                    where=change.ref,
+                    do=f"merge it into {id} instead",
+                )
+            if ref not in seen:
+                seen.add(ref)
+                with suppress(RefError):
+                    view.get(ref)
+                    left.append(ref)
+
+
 class _StoreEdits:
     """The edits of one store, without repetitions.
 
     An edit of a whole file or value is made only once: two memories added to a new entity create
-    its file once. Two edits of one row or one entry of the sidecar, as when a memory is tagged and
-    pinned, become one edit with both values.
+    its file once. Two edits of one record, row or entry of the sidecar that were planned from the
+    same values, as when a memory is tagged and pinned, become one edit with both values.
     """
 
     def __init__(self) -> None:
@@ -220,7 +298,32 @@ class _StoreEdits:
                 if at < len(self.edits) and _is_joinable(self.edits[at], edit):
                     self.edits[at] = _joined_edits(self.edits[at], edit)
                     continue
+            elif edit.kind is Kind.RECORD and edit.before is not None:
+                at = self._places.setdefault((*edit.target, edit.before), len(self.edits))
+                if at < len(self.edits):
+                    self.edits[at] = _joined_records(self.edits[at], edit)
+                    continue
             self.edits.append(edit)
+
+
+def _joined_records(first: Edit, second: Edit) -> Edit:
+    """One edit of a record that makes the changes of both; a removal is all that is left of two.
+    What both add to or take from a list, such as links, is all added and taken."""
+    if first.after is None or second.after is None:
+        return replace(first, after=None)
+    after = apply_record_change(first.after, first.before, second.after)
+    old, one, other = (load(raw) for raw in (first.before, first.after, second.after))
+    for name in one.keys() & other.keys():
+        lists = (old.get(name, []), one[name], other[name])
+        if all(isinstance(each, list) for each in lists) and lists[0] not in lists[1:]:
+            after = put_member(after, name, _joined_list(*lists))
+    return replace(first, after=after)
+
+
+def _joined_list(old: list[Any], one: list[Any], other: list[Any]) -> list[Any]:
+    """The list with what one and the other version of it have added and taken."""
+    left = [each for each in one if each in other or each not in old]
+    return left + [each for each in other if each not in old and each not in left]
 
 
 def _is_joinable(first: Edit, second: Edit) -> bool:
@@ -243,10 +346,7 @@ def _joined_edits(first: Edit, second: Edit) -> Edit:
             continue
         after[name] = value
         if first.kind is Kind.SIDECAR and isinstance(value, list) and isinstance(other, list):
-            removed = [each for each in old or () if each not in value]
-            new = [each for each in value if each not in (old or ())]
-            left = [each for each in other if each not in removed]
-            after[name] = left + [each for each in new if each not in left]
+            after[name] = _joined_list(old or [], other, value)
     for name in was.keys() - now.keys():
         after.pop(name, None)
     if first.kind is Kind.SIDECAR:
@@ -256,7 +356,9 @@ def _joined_edits(first: Edit, second: Edit) -> Edit:
 
 def in_words(diffs: Iterable[FileDiff], library: LibraryReader) -> list[FileDiff]:
     """Replace the lines of memtui's own sidecars by what they say of which memory."""
-    labels = {str(sidecar_path(store.root)): store.label for store in library.stores}
+    labels = {
+        str(path): store.label for store in library.stores for path in sidecar_paths(store.root)
+    }
     return [
         _in_words(diff, labels[diff.path], library) if diff.path in labels else diff
         for diff in diffs

@@ -171,7 +171,7 @@ class QueriedResult(SearchResult, frozen=True, eq=False, dict=True, kw_only=True
         joined = "the stores are joined by rank" if self.is_joined_by_rank else ""
         among = f"ordered are {self.among}" if self.among else ""
         away = (f"{label} does not answer: {fault.what}" for label, fault in self.faults.items())
-        return tuple(filter(None, (among, joined, *away)))
+        return tuple(filter(None, (among, joined, *away, *self.loaded.limits)))
 
     @property
     def is_joined_by_rank(self) -> bool:

@@ -20,8 +20,9 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from memtui.errors import MemtuiError, QueryStopped, RefError, StoreError
+from memtui.errors import MemtuiError, QueryStopped, StoreError
 from memtui.library.finding import SearchResult
+from memtui.library.handles import MAX_NAMED, SHORTEST, SHORTEST_TYPED, Handles
 from memtui.library.queried_result import (
     EPOCH,
     FIRST_SLOT,
@@ -50,7 +51,6 @@ from memtui.stores.queryable import (
     position_of,
     pushed_order,
 )
-from memtui.text import visible
 
 MAX_SEEN = 6_000
 """Memories that are kept of those seen last, to show them while a store is not connected; all
@@ -64,6 +64,8 @@ COUNTED_TO = 1_000
 """Hits that are counted exactly."""
 EVERYTHING = Query().with_status("all")
 """Finds all memories of every status."""
+MAX_ALIKE = 10_000
+"""Ids that are asked for, to tell the listed ones from them."""
 _NOT_COUNTED = FoundFacets({}, Accuracy.ABOUT)
 
 Value = TypeVar("Value")
@@ -127,6 +129,13 @@ class SeenMemories:
             gone = [each.ref for each in self._memories.values() if each.store == label]
             for ref in gone if refs is None else refs:
                 self._memories.pop(ref, None)
+
+
+def _by_store(memories: Iterable[Memory]) -> dict[str, list[Memory]]:
+    found: dict[str, list[Memory]] = {}
+    for memory in memories:
+        found.setdefault(memory.store, []).append(memory)
+    return found
 
 
 class QueriedStores:
@@ -201,14 +210,37 @@ class QueriedStores:
         self.seen.add(found)
         return found
 
-    def resolve(self, text: str) -> Memory:
-        """The memory that a ref or an id names. Raises RefError."""
-        label, colon, _ = text.partition(":")
-        for store in self.stores.values():
-            refs = [text] if colon and label == store.label else [f"{store.label}:{text}"]
-            if found := self._get(store, refs):
-                return found[0]
-        raise RefError(f"no memory has the id {visible(text)!r}", do="give its whole id")
+    def find_named(self, text: str) -> list[Memory]:
+        """The memories that a text names: one with this ref or id, else those with this beginning
+        of their ids."""
+        label, colon, rest = text.partition(":")
+        chosen = [self.stores[label]] if colon and label in self.stores else [*self.stores.values()]
+        name = rest if colon and label in self.stores else text
+        exact = [found for s in chosen for found in self._get(s, [f"{s.label}:{name}"])]
+        if exact or len(name) < SHORTEST_TYPED:
+            return exact
+        return [
+            memory
+            for store in chosen
+            for memory in self._get(store, self._begun(store, [name], MAX_NAMED + 1))
+        ]
+
+    def handles(self, memories: Iterable[Memory]) -> dict[str, str]:
+        """The beginning of the id of each, by its ref, as far as no other memory's id begins so;
+        the ref itself where its store cannot say."""
+        handles: dict[str, str] = {}
+        for label, group in _by_store(memories).items():
+            store = self.stores[label]
+            begun = self._begun(store, [each.id[:SHORTEST] for each in group], MAX_ALIKE)
+            found = Handles({*begun, *(each.ref for each in group)})
+            is_known = bool(begun) and len(begun) < MAX_ALIKE
+            handles |= {r: found.beginning(r) if is_known else r for r in (m.ref for m in group)}
+        return handles
+
+    def _begun(self, store: QueryableStore, names: Sequence[str], most: int) -> list[str]:
+        """The refs of a store whose ids begin with one of these names, at most so many."""
+        ids = self._ask(store, partial(store.ids_beginning, names, most))
+        return [f"{store.label}:{id}" for id in ids]
 
     def refresh(self) -> bool:
         """Ask what changed since the last time; return whether anything may have."""

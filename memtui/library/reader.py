@@ -17,6 +17,7 @@ from memtui.insight.statistics import Statistics
 from memtui.library import finding, slots
 from memtui.library.finding import Searchable, SearchResult, SimilarMemories
 from memtui.library.guarded_store import guarded, unguarded
+from memtui.library.handles import Handles, find_named, sole, unknown
 from memtui.library.indexing import Index
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.opening import StoreSource
@@ -26,6 +27,7 @@ from memtui.library.semantic import EmbeddingResult, SemanticSearch
 from memtui.library.snapshot import Snapshot, StoreState, find_reworded
 from memtui.library.store_names import StoreNames
 from memtui.model import Memory
+from memtui.paths import real_root
 from memtui.progress import Cancelled, IsCancelled, Report, never, silent, stoppable
 from memtui.query import Query, with_filter_values
 from memtui.search import aggregates
@@ -57,6 +59,7 @@ class LibraryReader:
 
     sources: tuple[StoreSource, ...] = ()
     """How another process opens the same stores; empty if that is not known."""
+    _kept_handles: tuple[Snapshot, Handles] | None = None
 
     def __init__(
         self,
@@ -82,6 +85,8 @@ class LibraryReader:
         plain = map(unguarded, stores)
         self.queried = QueriedStores((s for s in plain if isinstance(s, QueryableStore)), now)
         """Those of the stores that are asked instead of read."""
+        self.places = {str(store.root): real_root(store.root) for store in self.stores}
+        """Root of each store -> where it led when it was opened."""
         self.now, self.weights = now, weights
         self.cache_folder, self.state_folder = cache, state
         self.loaded = LoadedStores(self.stores, cache)
@@ -220,22 +225,11 @@ class LibraryReader:
             self._load_vectors()
 
     def save_index(self, cancelled: IsCancelled = never) -> None:
-        """Write changed rows to the cache and bring the Whoosh index on disk up to date.
-
-        Search works without it; it speeds up the next start and lets Whoosh answer phrases,
-        patterns and fuzzy terms.
-        """
+        """Write changed rows to the cache and their index to disk, for the next start."""
         for cache in self.loaded.caches:
             self.loaded.save_changed(cache)
         for cache in self.loaded.caches:
             self._index.save(cache, cancelled)
-
-    def follow_changes(self) -> None:
-        """Write what changed since into the Whoosh index on disk; call it after a refresh, in a
-        background job. Nothing is written where nothing changed."""
-        rows = self.snapshot.rows
-        for cache in self.loaded.caches:
-            self._index.exact.follow(cache, rows)
 
     @property
     def can_embed(self) -> bool:
@@ -408,10 +402,6 @@ class LibraryReader:
             slot_of=snapshot.slot_of,
             segments=index.segments,
             is_indexed=index.snapshot is not None,
-            provisional=self._index.provisional,
-            exact=lambda term: self._index.exact.search(
-                term, snapshot.slot_of, snapshot.columns.alive
-            ),
             weights=self.weights,
             semantic=self.semantic,
             linked_to=lambda name: self.links.linked_to(name),
@@ -437,11 +427,11 @@ class LibraryReader:
         """
         now = self.now()
         limits = self.loaded.limit_uses(self, now)
-        disk, constants = self.loaded.bytes_on_disk(), self.weights.scores
+        disk = self.loaded.bytes_on_disk()
         if isinstance(found, QueriedResult):
-            loaded = finding.statistics(found.loaded, disk, limits, counted, now, constants)
+            loaded = finding.statistics(found.loaded, disk, limits, counted, now)
             return found.summarize(loaded)
-        return finding.statistics(found, disk, limits, counted, now, constants)
+        return finding.statistics(found, disk, limits, counted, now)
 
     def timeline(self, found: SearchResult, unit: Unit | None = None) -> Timeline:
         """Return the counts of a search result by time.
@@ -491,17 +481,39 @@ class LibraryReader:
             raise
 
     def resolve(self, text: str) -> Memory:
-        """Return the memory named by a full ref, an id or an unambiguous prefix of an id.
+        """Return the memory that a text names: a ref, a handle, an id or its beginning, the name of
+        a file, or words of a headline, where only one memory has them (see `handles.find_named`).
 
-        Raises RefError.
+        Raises RefError, which names the candidates.
         """
         snapshot = self.snapshot
-        try:
-            return snapshot.rows[slots.slot_of(text, snapshot.slot_of)]
-        except RefError:
-            if not self.queried:
-                raise
-            return self.queried.resolve(text)
+        rows, slot_of = snapshot.rows, snapshot.slot_of
+        found = find_named(text, slot_of, lambda ref: rows[slot_of[ref]].headline)
+        if not found and (asked := self.queried.find_named(text)):
+            shown = self.handles(asked)
+            ref = sole(text, [each.ref for each in asked], shown.__getitem__)
+            return next(each for each in asked if each.ref == ref)
+        if not found:
+            raise unknown(text, slot_of)
+        return rows[slot_of[sole(text, found, self._handles.of)]]
+
+    def handles(self, memories: Iterable[Memory]) -> dict[str, str]:
+        """Return the shortest text that names each memory for `resolve`, by its ref."""
+        listed = list(memories)
+        known, own = self.snapshot.slot_of, self._handles
+        asked = self.queried.handles(each for each in listed if each.ref not in known)
+        return {
+            **{each.ref: own.of(each.ref) for each in listed if each.ref in known},
+            **{ref: ref if own.has_beginning(name) else name for ref, name in asked.items()},
+        }
+
+    @property
+    def _handles(self) -> Handles:
+        """Those of the present snapshot; kept until it changes."""
+        snapshot = self.snapshot
+        if self._kept_handles is None or self._kept_handles[0] is not snapshot:
+            self._kept_handles = snapshot, Handles(snapshot.slot_of)
+        return self._kept_handles[1]
 
     def link_target(self, memory: Memory, text: str) -> str:
         """Return the native target of a link from `memory` to what `text` names: a target that it

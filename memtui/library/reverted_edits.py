@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -21,7 +21,8 @@ from memtui.library.planning import Planned
 from memtui.stores import registry
 from memtui.stores.base import Store
 from memtui.text import and_more
-from memtui.upkeep.checks import Finding, FindingKind
+from memtui.upkeep.checks import file_proposal
+from memtui.upkeep.proposals import Proposal, ProposalKind
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +109,9 @@ class RevertWatcher:
                 self._fingerprint = _fingerprint(self._watched)
                 self._found = find_reverted(histories)
                 self._mark, self._since = mark, since
-            return [each for each in self._found if each.action.changed >= since]
+            found = [each for each in self._found if each.action.changed >= since]
+            is_declined = self._journal.is_declined
+            return [each for each in found if not is_declined(each.action.id, each.target)]
 
     def close(self) -> None:
         """Close the journal; it is opened again when needed."""
@@ -180,20 +183,23 @@ def peek_reverted(watcher: RevertWatcher, stores: Iterable[Store]) -> list[Rever
     return [each for each in found if os.path.realpath(each.store) in roots]
 
 
-def findings(found: Iterable[RevertedEdit]) -> list[Finding]:
-    """Findings for `Library.check`: one for each file of an action."""
-    return list(
-        dict.fromkeys(
-            Finding(
-                FindingKind.OVERWRITTEN,
-                each.path,
-                None,
-                "",
-                f"{each.action.title} (number {each.action.id} in the log): {each.description}",
-            )
-            for each in found
+def findings(found: Iterable[RevertedEdit], labels: Mapping[str, str]) -> list[Proposal]:
+    """Findings for `Library.check`: one for each file of an action.
+
+    Args:
+        found: The edits.
+        labels: Real path of each store's root -> its label.
+    """
+    overwritten = (
+        file_proposal(
+            ProposalKind.OVERWRITTEN,
+            each.path,
+            f"{each.action.title} (number {each.action.id} in the log): {each.description}",
+            store=labels.get(os.path.realpath(each.store), ""),
         )
+        for each in found
     )
+    return list({one.id: one for one in overwritten}.values())
 
 
 def plan_reapply(found: Sequence[RevertedEdit]) -> Planned:

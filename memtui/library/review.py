@@ -30,8 +30,8 @@ from memtui.child_processes import run_worker, serve
 from memtui.config import ReviewSettings
 from memtui.errors import Conflict, MemtuiError, RefError, Refused, WorkerError
 from memtui.files.git_history import GitHistory
-from memtui.library import reverted_edits
-from memtui.library.agent_proposals import open_proposals
+from memtui.journal.action import ActionState
+from memtui.library.agent_proposals import declining, open_proposals, proposals_of_programs
 from memtui.library.library import Library
 from memtui.library.opening import StoreSource, reopen_stores
 from memtui.library.review_files import (
@@ -43,13 +43,13 @@ from memtui.library.review_files import (
     ReviewFile,
 )
 from memtui.model import Memory
-from memtui.progress import IsCancelled, Report, never, silent
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.search import salience
 from memtui.stores import registry
 from memtui.stores.format import GENERAL_RULES
 from memtui.text import counted
 from memtui.text.secrets import list_secrets
-from memtui.upkeep.checks import proposals_from
+from memtui.upkeep.claims import agree
 from memtui.upkeep.model_requests import (
     ModelRequest,
     parse_summary,
@@ -69,10 +69,10 @@ from memtui.upkeep.proposals import (
     to_record,
 )
 from memtui.upkeep.retention import due_batches, propose_summary
-from memtui.upkeep.similar_memories import find_across, propose_disagreements
 from memtui.upkeep.staleness import propose_unused
 
 if TYPE_CHECKING:
+    from memtui.journal import JournalAction
     from memtui.journal.purging import OwnCopies
     from memtui.library.planning import Planned
 
@@ -121,6 +121,7 @@ class ReviewQueue:
             settings=self._settings,
             can=self._can,
             rules_of=lambda label: self._rules.get(label, GENERAL_RULES),
+            name_of=self._library.names.of,
             merged=self._merged,
         )
 
@@ -129,8 +130,6 @@ class ReviewQueue:
         kinds: Collection[ProposalKind] | None = None,
         report: Report = silent,
         cancelled: IsCancelled = never,
-        *,
-        across: bool = False,
     ) -> Queue:
         """Find the proposals that are open.
 
@@ -138,7 +137,6 @@ class ReviewQueue:
             kinds: Only these; None: all that are not switched off.
             report: Called with the groups of memories done.
             cancelled: Asked between groups.
-            across: Also look for the same memory in different stores.
 
         Raises:
             Cancelled: The scan was stopped; what was found before stays in the cache.
@@ -147,12 +145,7 @@ class ReviewQueue:
         latest = self._latest()
         if latest is None or latest.stamp != stamp:
             latest = self._scan_changed(kinds, stamp, report, cancelled)
-        found = latest.proposals
-        if across:
-            found += tuple(
-                find_across(list(self._library.numbered_memories().values()), self.context)
-            )
-        return self._open(found, kinds)
+        return self._open(latest.proposals, kinds)
 
     def _scan_changed(
         self,
@@ -168,22 +161,33 @@ class ReviewQueue:
             with suppress(AttributeError, KeyError, TypeError, ValueError):
                 self._library.text_checks.remember(cached.texts)
         rows, context = self._library.numbered_memories(), self.context
-        result = scan(
+        groups = scan(
             rows.values(), context, known, kinds=kinds, report=report, cancelled=cancelled
         )
-        groups = {**known, **result.groups} if kinds is not None else result.groups
-        checks = self._library.check(report, cancelled, rows)
+        if kinds is not None:
+            groups = {**known, **groups}
+        by_groups = [proposal for group in groups.values() for proposal in group.proposals]
+        ruled = [set(one.refs) for one in by_groups if one.kind is ProposalKind.CONFLICT]
         last_uses = {
             memory.ref: salience.find_last_access(memory)
             for memory in rows.values()
             if salience.is_counted(memory) and salience.count_accesses(memory)
         }
+
+        def step(done: int, total: int) -> None:
+            if cancelled():
+                raise Cancelled
+            report(Progress("compare what they say", done, total))
+
         checked = (
-            *proposals_from(checks, self._library.get, context),
-            *propose_disagreements(list(rows.values())),
+            *(
+                one
+                for one in self._library.check(report, cancelled, replace(context, step=step))
+                if not (one.says and any(refs.issuperset(one.refs) for refs in ruled))
+            ),
             *propose_unused(rows.values(), last_uses, context),
         )
-        found = (*checked, *(proposal for group in groups.values() for proposal in group.proposals))
+        found = (*checked, *by_groups)
         findings = self.findings = Findings(stamp if kinds is None else "", found)
         if self._file is not None:
             texts = self._library.text_checks.to_record()
@@ -207,7 +211,7 @@ class ReviewQueue:
         looked_at = (
             f"{library.now():%Y-%m-%d}",
             sorted((name, sorted(branches)) for name, branches in self._merged.items()),
-            reverted_edits.findings(library.peek_reverted()),
+            [(each.path, each.description) for each in library.peek_reverted()],
             library.loaded.stamps(),
             library.projects.stamp(library.numbered_memories().values()),
         )
@@ -257,8 +261,10 @@ class ReviewQueue:
         for proposal in chosen:
             if not proposal.changes:
                 raise Refused(
-                    f"{proposal.id} is a hint without a change to accept",
-                    do="decline it, or edit the memory",
+                    f"{proposal.id} proposes no change to accept",
+                    do="choose what they shall say with `memtui review agree`"
+                    if proposal.says
+                    else "edit or retire the memory, or decline it",
                 )
             if fingerprint(map(self._library.get, proposal.refs)) != proposal.fingerprint:
                 if proposal.kind is ProposalKind.AGENT:
@@ -272,6 +278,34 @@ class ReviewQueue:
         planned = self._library.plan(changes, title or f"{ACCEPTED}{what}")
         agents = dict.fromkeys(proposal.agent for proposal in chosen if proposal.agent)
         return replace(planned, agent=", ".join(agents))
+
+    def plan_agreement(self, proposal: Proposal, value: str) -> Planned:
+        """Plan to make all memories of a conflict say one value, each in its own words.
+
+        Raises Refused if no memory can be changed, or one changed since the scan; and what `plan`
+        raises.
+        """
+        found = self.memories(proposal)
+        if fingerprint(found) != proposal.fingerprint:
+            raise Refused("its memories changed since the scan", do="scan again")
+        by_ref = {memory.ref: memory for memory in found}
+        changes = agree(proposal, value, by_ref, self.context)
+        if not changes:
+            raise Refused("no memory of it can be changed to say so", do="edit it yourself")
+        return self._library.plan(changes, f"make agree: {proposal.message}: {value}")
+
+    def decline(self, proposals: Sequence[Proposal]) -> JournalAction | None:
+        """Decline proposals for good; those of programs as each of them does, which is an action.
+
+        Raises Refused, Conflict or SaveError.
+        """
+        action = None
+        if changes := declining(proposals):
+            action = self._library.apply(self._library.plan(changes))
+        others = [one for one in proposals if not declining([one])]
+        if others:
+            self.decisions.decide(others, Decision.DECLINED)
+        return action
 
     def note_accepted(self, proposals: Iterable[Proposal], action: int) -> None:
         """Remember, for the agents that proposed them, which change accepted these proposals.
@@ -356,9 +390,14 @@ class ReviewQueue:
     def _open(
         self, found: Iterable[Proposal], kinds: Collection[ProposalKind] | None = None
     ) -> Queue:
-        every = [*open_proposals(self._library), *found]
+        own = proposals_of_programs(self._library)
+        every = [*open_proposals(self._library), *own, *found]
         shown = (proposal for proposal in every if kinds is None or proposal.kind in kinds)
-        return self.decisions.open_queue(shown, self._settings.off)
+        return self.decisions.open_queue(shown, self._settings.off, self._is_undone)
+
+    def _is_undone(self, number: int) -> bool:
+        action = self._library.action(number)
+        return action is not None and action.state is ActionState.UNDONE
 
     def _can(self, act: Act, memory: Memory) -> bool:
         try:
@@ -372,6 +411,10 @@ def describe_copies(copies: OwnCopies) -> str:
     parts = []
     if copies.actions:
         parts.append(f"{counted(len(copies.actions), 'change')} of the journal")
+    if copies.texts:
+        parts.append(counted(len(copies.texts), "former text"))
+    if copies.kept:
+        parts.append(counted(len(copies.kept), "kept text"))
     if copies.files:
         parts.append(counted(len(copies.files), "backup or cache file"))
     return ", ".join(parts)

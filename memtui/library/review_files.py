@@ -23,22 +23,31 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 import memtui
 from memtui import paths
 from memtui.errors import Refused, SaveError
 from memtui.sealed_lines import seal, unseal
 from memtui.text import secrets
-from memtui.upkeep import instructions
+from memtui.upkeep import planted_text
 from memtui.upkeep.proposal_scan import ScannedGroup
-from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, from_record, to_record
+from memtui.upkeep.proposals import (
+    HOUSEKEEPING,
+    RULES,
+    Proposal,
+    ProposalKind,
+    Rule,
+    from_record,
+    to_record,
+)
 
 log = logging.getLogger(__name__)
 
 CACHE_FOLDER = "reviews"
 MAX_FILES = 8
 """Choices of stores that are kept: memtui opens others in each project."""
-_VERSION = 10
+_VERSION = 13
 _Decisions = dict[str, dict[str, Any]]
 _FAULTS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
@@ -149,8 +158,8 @@ def _has_secret(proposal: Proposal) -> bool:
 @cache
 def _rules() -> str:
     """Digest of the rules that produced the findings."""
-    parts = (secrets.ISSUED, secrets.NAMED, secrets.PRIVATE_KEY, instructions.PHRASES)
-    text = repr((memtui.__version__, _VERSION, *parts, instructions.WORDS.read_text("utf-8")))
+    parts = (secrets.ISSUED, secrets.NAMED, secrets.PRIVATE_KEY, planted_text.MARKER)
+    text = repr((memtui.__version__, _VERSION, *parts))
     return hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
 
 
@@ -175,9 +184,9 @@ class Queue(Struct, frozen=True):
     snoozed: int = 0
 
     @property
-    def hints(self) -> int:
-        """How many only point to memories, with nothing to accept."""
-        return sum(proposal.is_hint for proposal in self.proposals)
+    def counted(self) -> int:
+        """How many a person is told of: neither hints nor housekeeping."""
+        return sum(not (one.is_hint or one.is_housekeeping) for one in self.proposals)
 
     @property
     def from_agents(self) -> int:
@@ -185,15 +194,24 @@ class Queue(Struct, frozen=True):
         return sum(proposal.kind is ProposalKind.AGENT for proposal in self.proposals)
 
     @property
-    def acceptable(self) -> int:
-        """How many are not hints."""
-        return len(self.proposals) - self.hints
+    def hints(self) -> int:
+        return sum(one.is_hint for one in self.proposals)
+
+    @property
+    def housekeeping(self) -> int:
+        return sum(one.is_housekeeping and not one.is_hint for one in self.proposals)
+
+    def without(self, ids: Collection[str]) -> Queue:
+        """The same queue without the proposals that have these ids."""
+        return replace(self, proposals=tuple(one for one in self.proposals if one.id not in ids))
 
     def latest(self, proposal: Proposal) -> Proposal:
         """Return what was found about the same memories, if they changed since; else the same."""
+        if not proposal.refs or proposal in self.proposals:
+            return proposal
         about = proposal.kind, proposal.refs
         found = (one for one in self.proposals if (one.kind, one.refs) == about)
-        return proposal if proposal in self.proposals else next(found, proposal)
+        return next(found, proposal)
 
     def get(self, text: str) -> Proposal:
         """Return the proposal whose id begins with this text. Raises Refused."""
@@ -205,11 +223,19 @@ class Queue(Struct, frozen=True):
         raise Refused(f"no open proposal {text!r}", do="memtui review lists them")
 
 
+def group_of(proposal: Proposal) -> str:
+    """The group of the queue that a proposal is shown in: its kind, or the housekeeping of its
+    store."""
+    if proposal.is_housekeeping:
+        return f"{HOUSEKEEPING}@{proposal.store}"
+    return str(proposal.kind)
+
+
 class ReviewRow(Struct, frozen=True):
     """A line of the queue: a group's heading, or a proposal of it."""
 
-    kind: ProposalKind
-    is_hint: bool
+    group: str
+    """As `group_of` names it."""
     count: int
     """Proposals in the group."""
     is_open: bool = True
@@ -217,28 +243,38 @@ class ReviewRow(Struct, frozen=True):
     """None for the heading."""
 
     @property
-    def group(self) -> tuple[ProposalKind, bool]:
-        return self.kind, self.is_hint
+    def store(self) -> str:
+        """Whose housekeeping it is; "" if it is none."""
+        name, _, store = self.group.partition("@")
+        return store if name == HOUSEKEEPING else ""
+
+    @property
+    def rule(self) -> Rule | None:
+        """The rule of all proposals of the group; None for housekeeping."""
+        name, _, _ = self.group.partition("@")
+        return None if name == HOUSEKEEPING else RULES[ProposalKind(name)]
 
 
 def queue_rows(
-    proposals: Sequence[Proposal], closed: Collection[tuple[ProposalKind, bool]]
+    proposals: Sequence[Proposal], toggled: Collection[str], *, hints: bool = False
 ) -> list[ReviewRow]:
-    """Headings with their proposals, hints after everything that can be accepted.
+    """Headings with their proposals, housekeeping last, one closed line for each store.
 
-    `proposals` are in the order of `RULES`; of `closed` groups only the heading is shown.
+    Args:
+        proposals: In the order of `RULES`.
+        toggled: Groups that are closed, or of housekeeping open.
+        hints: Also those that are hints.
     """
-    groups: dict[tuple[bool, ProposalKind], list[Proposal]] = {}
-    for hint in (False, True):
-        for one in proposals:
-            if one.is_hint is hint:
-                groups.setdefault((hint, one.kind), []).append(one)
+    groups: dict[str, list[Proposal]] = {}
+    for one in proposals:
+        if hints or not one.is_hint:
+            groups.setdefault(group_of(one), []).append(one)
     rows = []
-    for (hint, kind), members in groups.items():
-        is_open = (kind, hint) not in closed
-        rows.append(ReviewRow(kind, hint, len(members), is_open))
+    for name, members in groups.items():
+        is_open = name.startswith(HOUSEKEEPING) is (name in toggled)
+        rows.append(ReviewRow(name, len(members), is_open))
         if is_open:
-            rows += [ReviewRow(kind, hint, len(members), True, one) for one in members]
+            rows += [ReviewRow(name, len(members), True, one) for one in members]
     return rows
 
 
@@ -265,12 +301,19 @@ class Decisions:
             return (self._state / DECISIONS_FILE).stat().st_mtime_ns  # type: ignore[operator]
         return 0
 
-    def open_queue(self, proposals: Iterable[Proposal], off: Collection[str] = ()) -> Queue:
+    def open_queue(
+        self,
+        proposals: Iterable[Proposal],
+        off: Collection[str] = (),
+        is_undone: Callable[[int], bool] = lambda _action: False,
+    ) -> Queue:
         """The proposals that are open, the most serious first.
 
         Args:
             proposals: All that was found; one that comes twice counts once.
             off: Names of `off_names` that are left out.
+            is_undone: Whether the change of this number in the log is undone, so that what it
+                accepted is open again.
         """
         known, now = self._read(), self._now()
         shown, declined, snoozed = [], 0, 0
@@ -278,7 +321,10 @@ class Decisions:
             if not off_names(each).isdisjoint(off):
                 continue
             entry = known.get(each.id, {})
-            if entry.get("decision") == Decision.ACCEPTED:
+            action = entry.get("action")
+            if entry.get("decision") == Decision.ACCEPTED and not (
+                isinstance(action, int) and is_undone(action)
+            ):
                 continue
             if entry.get("decision") == Decision.DECLINED:
                 declined += 1
@@ -323,6 +369,15 @@ class Decisions:
                 entry["until"] = (now + timedelta(days=SNOOZE_DAYS)).isoformat()
             decided[proposal.id] = entry
         self._update(lambda known: {**known, **decided})
+
+    def find(self, text: str) -> str:
+        """Return the id, which begins with this text, of the only proposal that was decided on.
+        Raises Refused."""
+        found = [id for id in self._read() if text and id.startswith(text)]
+        if len(found) != 1:
+            count = f"{len(found)} decisions begin" if found else "no decision begins"
+            raise Refused(f"{count} with {text!r}", do="`memtui review decline` prints the ids")
+        return found[0]
 
     def reopen(self, ids: Iterable[str]) -> None:
         """Forget decisions. Raises Refused or SaveError."""

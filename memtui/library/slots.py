@@ -1,4 +1,4 @@
-"""The table of all loaded memories by slot, and resolving refs and ids to slots."""
+"""The table of all loaded memories by slot, and what a ref or the target of a link names."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
-from memtui.errors import RefError, did_you_mean
+from memtui.errors import RefError
 from memtui.model import Memory
 from memtui.search import columns as columns_of
 from memtui.search.columns import Columns
 from memtui.search.documents import find_position
-from memtui.text import and_more, visible
+from memtui.text import visible
 
 MAX_DEAD = 4_096
 """Dead rows that stay readable at least; beyond as many as there are memories, older ones go."""
@@ -144,49 +144,12 @@ def _entities_called(name: str, paths: Collection[str]) -> list[str]:
     return [path for path in paths if path.rpartition("/")[2] == name] if name else []
 
 
-SHORTEST_PREFIX = 4
-"""Characters of an id that must be given at least."""
-
-
 def exact_slot(ref: str, slots: Mapping[str, int]) -> int:
     """Return the slot of exactly this ref. Raises RefError."""
     try:
         return slots[ref]
     except KeyError:
         raise RefError(f"no memory has the ref {visible(ref)!r}") from None
-
-
-def slot_of(text: str, slots: Mapping[str, int]) -> int:
-    """Return the slot named by a ref, an id or an unambiguous id prefix. Raises RefError."""
-    if text in slots:
-        return slots[text]
-    label, colon, rest = text.partition(":")
-    exact: list[str] = []
-    begins: list[str] = []
-    part = rest if colon else text
-    for ref in (ref for ref in slots if part in ref):
-        store, _, id = ref.partition(":")
-        for name in {text, rest if colon and store == label else text}:
-            if id == name:
-                exact.append(ref)
-            elif id.startswith(name):
-                begins.append(ref)
-    if len(exact) == 1:
-        return slots[exact[0]]
-    if len(text if not colon else rest) < SHORTEST_PREFIX and not exact:
-        raise RefError(
-            f"{visible(text)!r} is too short to name a memory",
-            do=f"give at least {SHORTEST_PREFIX} characters of its id",
-        )
-    found = exact or begins
-    if not found:
-        advice = visible(did_you_mean(text, slots, "memtui list shows the ids"))
-        raise RefError(f"no memory has the id {visible(text)!r}", do=advice)
-    if len(found) > 1:
-        shown = ", ".join(visible(ref) for ref in found[:3])
-        more = and_more(len(found) - 3)
-        raise RefError(f"{visible(text)!r} names {shown}{more}", do="give more characters")
-    return slots[found[0]]
 
 
 def link_target(

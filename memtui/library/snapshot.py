@@ -37,6 +37,8 @@ class StoreState(Struct, frozen=True):
     loading: bool
     is_asked: bool = False
     """It is asked instead of read, so `count` is 0."""
+    target: str = ""
+    """Where its files lie, if its folder is a link (`memtui.paths.link_target`)."""
 
     @property
     def size(self) -> str:

@@ -129,6 +129,11 @@ class StoreCache:
             for file in files
         }
 
+    @property
+    def files(self) -> list[str]:
+        """The files of the shards in the table, as of the last scan."""
+        return [file for key, files in self._files.items() if key in self.shards for file in files]
+
     def bytes_on_disk(self) -> int:
         """Bytes of the files of this store, as of the last change that was noticed."""
         for key in self._files.keys() - self._sizes.keys():

@@ -25,7 +25,7 @@ from memtui.library.snapshot import StoreState
 from memtui.library.store_names import project_of
 from memtui.paths import read_private, real_root, write_private
 from memtui.stores import registry
-from memtui.stores.base import SyncState, Unreadable
+from memtui.stores.base import Remark, SyncState, Unreadable
 from memtui.text import ago, counted, file_name, mask_secrets, number, one_line
 
 FILE = "store_choice.json"
@@ -58,6 +58,7 @@ class StoreContents(Struct, frozen=True):
     unreadable: tuple[Unreadable, ...] = ()
     read_only: str = ""
     sync: SyncState | None = None
+    remarks: tuple[Remark, ...] = ()
 
 
 class StoreSummary(StoreContents, frozen=True, kw_only=True):
@@ -255,6 +256,7 @@ def contents_of(library: Library) -> dict[str, StoreContents]:
             state.unreadable,
             state.read_only,
             library.store(state.label).sync_state(),
+            tuple(library.store(state.label).remarks()),
         )
         for state in library.snapshot.stores
     }

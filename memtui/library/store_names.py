@@ -6,6 +6,7 @@ A label (`claude-code-2`) is part of refs and JSON and stays as it is; people re
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,6 +18,9 @@ from memtui.paths import is_address
 from memtui.query import Condition, Query, map_conditions
 from memtui.stores import registry
 from memtui.stores.format import Product
+
+_OF_A_PROJECT = (".git", "AGENTS.md", "CLAUDE.md", "GEMINI.md")
+"""What lies in the folder of a project."""
 
 
 class StoreName(NamedTuple):
@@ -103,7 +107,8 @@ def _candidates(
 
 def project_of(root: Path, folder: Path | None = None, home: Path | None = None) -> Path:
     """The folder that a store belongs to: the one memtui was started in (`folder`), the one that
-    holds the hidden folder of a program, else the one above the store."""
+    holds the hidden folder of a program, itself if it is a checkout or has instructions for agents,
+    else the one above it."""
     if is_address(str(root)):
         return root
     if folder is not None and folder != home and (root == folder or folder in root.parents):
@@ -112,4 +117,5 @@ def project_of(root: Path, folder: Path | None = None, home: Path | None = None)
     for at, name in enumerate(root.relative_to(base).parts):
         if name.startswith("."):
             return base.joinpath(*root.relative_to(base).parts[:at])
-    return root.parent
+    is_project = any(os.path.lexists(root / name) for name in _OF_A_PROJECT)
+    return root if is_project else root.parent

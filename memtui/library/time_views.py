@@ -62,8 +62,9 @@ def compare_times(
     for each in asked:
         first.update(each.before)
         second.update(each.after)
+    same = before.same if until is None else frozenset()
     for ref in first.keys() & second.keys():
-        if first[ref] == second[ref]:
+        if first[ref] == second[ref] or ref in same:
             del first[ref], second[ref]
     if query is not None:
         matching = _matching(before, query) | _matching(after, query)

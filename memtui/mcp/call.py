@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
@@ -21,8 +22,7 @@ from memtui.query import Query
 from memtui.text import mask_secrets
 
 if TYPE_CHECKING:
-    from memtui.context import ContextSettings
-    from memtui.context.pack import PackDraft
+    from memtui.context import PackDraft, Recipe
     from memtui.library.finding import SearchResult
 
 
@@ -75,20 +75,19 @@ class Call(Struct, frozen=True):
         return Decisions(self.library.state_folder, self.library.now)
 
     @property
-    def context_settings(self) -> ContextSettings:
-        from memtui.context import read_settings
+    def recipes(self) -> Mapping[str, Recipe]:
+        """The recipes of packs, by name."""
+        from memtui.context import read_recipes
 
-        own = self.settings
-        return read_settings(own.recipe_constants, own.recipes, own.salience_types)
+        return read_recipes(self.settings.recipes)
 
     def draft(self, recipe: str, task: str) -> PackDraft:
         """What a recipe gives an agent for a task, before any budget. Raises Refused."""
         from memtui.context import draft_pack, find_recipe, task_query
 
-        settings, now = self.context_settings, self.library.now().astimezone()
-        chosen = find_recipe(recipe, settings)
+        now, chosen = self.library.now().astimezone(), find_recipe(recipe, self.recipes)
         library = self.library.hold(task_query(task))
-        return draft_pack(chosen, task, library, settings, now, remarks=library.unheld)
+        return draft_pack(chosen, task, library, now, remarks=library.unheld)
 
     def find(self, text: str) -> SearchResult:
         """What a search line finds. Raises QueryError."""

@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
@@ -170,9 +170,3 @@ def fit_page(
         records.append(record)
         at += 1
     return records, at if at < len(items) else None
-
-
-def dangers_in(texts: Iterable[str]) -> list[str]:
-    """Why a person should see what an agent writes first; [] if nothing speaks against it."""
-    whole = "\n".join(texts)
-    return find_dangers(Memory(ref="", id="", store="", kind="fact", content=whole))

@@ -300,8 +300,6 @@ def _counted(count: Count) -> dict[str, Any]:
 
 def get_overview(call: Call) -> Overview:
     """Get the stores with their counts, what cannot be read, and what you are allowed to do."""
-    from memtui.context import list_recipes
-
     library = call.library
     stores = [
         {
@@ -317,7 +315,7 @@ def get_overview(call: Call) -> Overview:
     return {
         "stores": shown(stores),
         "may_write": call.may_write,
-        "recipes": [each.name for each in list_recipes(call.context_settings)],
+        "recipes": [*call.recipes],
         "waiting_proposals": waiting,
         "session": call.author.session,
     }

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import io
 import json
 import logging
+import os
+import re
 import secrets
+import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from keyword import iskeyword
 from typing import Any, get_type_hints
@@ -34,6 +38,7 @@ from memtui.journal import Author
 from memtui.library import Library
 from memtui.library.reader import LibraryReader
 from memtui.library.snapshot import Snapshot
+from memtui.library.text_looks import keep_texts
 from memtui.mcp import reading
 from memtui.mcp.call import Call
 from memtui.mcp.framing import MAX_CHARACTERS, NOTICE, Cursors, length, shown
@@ -82,19 +87,15 @@ class Rate:
 class AgentServer:
     """One library, served to the agents that are connected to this process."""
 
-    def __init__(
-        self, library: Library, settings: Settings, *, may_write: bool, profile: str = ""
-    ) -> None:
+    def __init__(self, library: Library, settings: Settings, *, may_write: bool) -> None:
         """Serve a library.
 
         Args:
             library: Its stores need not be read yet; `load` reads them.
             settings: The person's settings.
             may_write: Agents may change the stores.
-            profile: Name of another server whose tools are offered; empty: memtui's own.
         """
         self._library, self._settings, self._may_write = library, settings, may_write
-        self._profile = profile
         self._events = InMemorySubscriptionBus()
         self._cursors = Cursors()
         self._answered: dict[str, object] = {}
@@ -114,10 +115,14 @@ class AgentServer:
             if not self._loaded:
                 self._library.load()
                 self._announced = self._library.snapshot
-                indexing = threading.Thread(target=self._library.index, name="index", daemon=True)
+                indexing = threading.Thread(target=self._index, name="index", daemon=True)
                 indexing.start()
                 indexing.join(INDEX_SECONDS)
                 self._loaded, self._looked = True, time.monotonic()
+
+    def _index(self) -> None:
+        self._library.index()
+        keep_texts(self._library, self._settings.history)
 
     def make(self) -> MCPServer:
         """The server of the SDK with the tools, resources and prompts that are allowed."""
@@ -130,7 +135,8 @@ class AgentServer:
             lifespan=self._announcing,
             subscriptions=self._events,
         )
-        for tool in self._tools():
+        tools = (*READ_TOOLS, *PROPOSE_TOOLS, *(WRITE_TOOLS if self._may_write else ()))
+        for tool in tools:
             server.add_tool(
                 self._framed(tool),
                 tool.name or tool.function.__name__,
@@ -139,13 +145,12 @@ class AgentServer:
                 annotations=ToolAnnotations(
                     read_only_hint=tool.reads,
                     destructive_hint=tool.replaces,
-                    idempotent_hint=tool.reads or tool.repeatable,
+                    idempotent_hint=tool.reads,
                     open_world_hint=False,
                 ),
             )
-        if not self._profile:
-            self._add_resources(server)
-            _add_prompts(server)
+        self._add_resources(server)
+        _add_prompts(server)
         return server
 
     @asynccontextmanager
@@ -182,15 +187,9 @@ class AgentServer:
 
     def _refresh(self) -> None:
         self._looked, begun = time.monotonic(), time.thread_time()
-        self._library.refresh()
+        if self._library.refresh():
+            keep_texts(self._library, self._settings.history)
         self._look_took = time.thread_time() - begun
-
-    def _tools(self) -> Sequence[Tool]:
-        if self._profile:
-            from memtui.mcp.profiles import PROFILES
-
-            return PROFILES[self._profile]
-        return (*READ_TOOLS, *PROPOSE_TOOLS, *(WRITE_TOOLS if self._may_write else ()))
 
     def _framed(self, tool: Tool) -> Callable[..., Any]:
         """The function of a tool as the SDK calls it: with the context in place of the call."""
@@ -328,7 +327,36 @@ def _add_prompts(server: MCPServer) -> None:
         )
 
 
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
+"""An escape in JSON; the group is half of a surrogate pair."""
+
+
+class _WholeCharacters(io.RawIOBase):
+    """Standard input with U+FFFD in place of half a character, for which the SDK drops the whole
+    request, so that the agent waits for an answer that never comes."""
+
+    def __init__(self, lines: io.BufferedReader) -> None:
+        self._lines = lines
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._rest:
+            line = self._lines.readline()
+            self._rest = _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], line)
+        part, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+
 def serve_stdio(agents: AgentServer) -> None:
     """Serve one agent over standard input and output until it ends."""
+    lines = os.fdopen(os.dup(0), "rb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)  # as the SDK does: no library may read what the agent writes
+    os.close(nothing)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(_WholeCharacters(lines)), "utf-8")
     threading.Thread(target=agents.load, name="load", daemon=True).start()
     agents.make().run()

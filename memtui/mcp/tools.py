@@ -9,15 +9,14 @@ from msgspec import Struct
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from memtui import query as queries
 from memtui.changes import Act, Change, Outcome, diff_lines
 from memtui.errors import Conflict, Refused
 from memtui.journal import ActionState
 from memtui.library import Library
-from memtui.library.agent_proposals import make_proposal, texts_in, version_of
+from memtui.library.agent_proposals import find_new_id, make_proposal, version_of
 from memtui.library.planning import Planned, name_below
 from memtui.mcp.call import Call, Reason, Ref, Reply, Text, Words
-from memtui.mcp.framing import cut_text, dangers_in, shown
+from memtui.mcp.framing import cut_text, shown
 from memtui.mcp.reading import (
     explain_match,
     get_context,
@@ -29,6 +28,7 @@ from memtui.mcp.reading import (
     search_memories,
 )
 from memtui.model import Memory
+from memtui.upkeep.checks import dangers_of_change
 
 MAX_DIFF = 6_000
 
@@ -38,7 +38,7 @@ class Changed(Reply):
 
     status: Literal["done", "proposed", "not needed", "rejected", "undone"]
     outcome: str
-    """The store's own word: ADDED, DEDUPE, SUPERSEDED, REJECTED, DONE, NOTHING."""
+    """PROPOSED, or the store's own word: ADDED, DEDUPE, SUPERSEDED, REJECTED, DONE, NOTHING."""
     reason: str
     refs: list[str]
     effects: list[str]
@@ -151,7 +151,7 @@ def _change_of(
     """The change that an agent asks for. Raises Conflict if a memory is another now, Refused."""
     memory = _as_read(library, ref, version)
     fields: dict[str, Any] = {name: each for name, each in values.items() if each is not None}
-    chosen = retiring(library, memory).act if act == Act.RETIRE else Act(act)
+    chosen = _retiring(library, memory).act if act == Act.RETIRE else Act(act)
     if chosen in (Act.RETIRE, Act.HIDE) and fields:
         raise Refused("retire takes no values", do="use edit or supersede")
     if chosen is Act.EDIT and not fields:
@@ -170,19 +170,12 @@ def _change_of(
     return Change(chosen, memory.store, memory.ref, fields)
 
 
-def retiring(library: Library, memory: Memory) -> Change:
+def _retiring(library: Library, memory: Memory) -> Change:
     """The change that takes a memory out of use: retired, or else hidden in memtui."""
     act = Act.RETIRE
     if library.refusal(act, memory) and not library.refusal(Act.HIDE, memory):
         act = Act.HIDE
     return Change(act, memory.store, memory.ref)
-
-
-def find_by(library: Library, entity: str) -> list[Memory]:
-    """The current memories of an entity, newest first."""
-    found = library.find(queries.parse_query(f'entity:"{entity}"', library.now()))
-    memories = (found.rows[slot] for slot in found.slots)
-    return [each for each in memories if entity in (each.entity, *each.also_entities)]
 
 
 def _as_read(library: Library, ref: str, version: str) -> Memory:
@@ -198,19 +191,22 @@ def _propose(call: Call, change: Change, reason: str, note: str = "") -> Changed
     planned = call.library.plan([change])
     if not planned.has_edits:
         return _outcome(call, planned)
-    proposal = make_proposal(call.author, change, reason, call.library, note=note)
+    new_id = find_new_id(change, planned, call.library)
+    proposal = make_proposal(call.author, change, reason, call.library, note=note, new_id=new_id)
     proposal = call.proposals.add(proposal, call.decisions)
     answer = _outcome(call, planned, "proposed")
     answer["proposal"] = proposal.id
-    answer["refs"] = [change.ref] if change.ref else []
+    new_ref = f"{change.store}:{proposal.new_id}" if proposal.new_id else ""
+    answer["refs"] = shown([ref for ref in (new_ref, change.ref) if ref])
     told = "nothing is changed yet: a person decides on it in `memtui review`"
-    answer["reason"] = "; ".join(filter(None, (told, note, answer["reason"])))
+    answer["outcome"] = "PROPOSED"
+    answer["reason"] = "; ".join(filter(None, (told, note)))
     return answer
 
 
 def make(call: Call, change: Change, reason: str) -> Changed:
     """Make the change if this tool writes and its text is harmless, else propose it."""
-    dangers = "; ".join(dangers_in(texts_in(change.fields.values())))
+    dangers = "; ".join(dangers_of_change(change))
     if dangers or not call.writes:
         return _propose(call, change, reason, dangers)
     planned = call.library.plan([change])
@@ -251,8 +247,6 @@ class Tool(Struct, frozen=True):
     """Changes stores."""
     replaces: bool = False
     """May take text out of what is current; everything can be undone."""
-    repeatable: bool = False
-    """To call it twice changes no more than to call it once."""
 
 
 _WAITS = "It waits for the person, who accepts or declines it."
@@ -278,7 +272,8 @@ WRITE_TOOLS = (
         add,
         "Add a memory",
         "add_memory",
-        "Add a memory by the rules of its store. One with a secret or an instruction is proposed.",
+        "Add a memory by the rules of its store. One with a secret or the marks of a prompt is "
+        "proposed.",
         writes=True,
     ),
     Tool(
@@ -286,7 +281,7 @@ WRITE_TOOLS = (
         "Change a memory",
         "change_memory",
         "Change a memory. It is refused if the memory is another than you read, and only proposed "
-        "if the new text has a secret or an instruction.",
+        "if the new text has a secret or the marks of a prompt.",
         writes=True,
         replaces=True,
     ),

@@ -19,8 +19,8 @@ MAX_WORDS = 12
 def relax(query: Query, show: Callable[[Condition], str] = format_condition) -> Sequence[Relaxed]:
     """Return weaker queries in steps; a later step drops more at once.
 
-    First each word, filter and group alone, and the filter on the current memories; then all words,
-    or all filters; last both.
+    First each word, filter and group alone, the filter on the current memories, and all filters if
+    a word is searched for with several; then all words, or all filters; last both.
 
     Args:
         query: The query that finds nothing.
@@ -39,8 +39,12 @@ def relax(query: Query, show: Callable[[Condition], str] = format_condition) -> 
         together["without the words"] = wordless
     if is_filtered:
         together["without the filters"] = bare
+    first = dict(_without_each(query, show))
+    filters = (*query.conditions, *query.groups, query.since, query.until)
+    if query.terms and sum(map(bool, filters)) > 1:
+        first["without the filters"] = bare
     return (
-        dict(_without_each(query, show)),
+        first,
         together,
         {"without words and filters": Query(sort=query.sort, then=query.then)},
     )

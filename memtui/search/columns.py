@@ -421,7 +421,8 @@ _YEAR_SECONDS = 365.25 * DAY_SECONDS
 
 
 def place_days(times: Seconds) -> Seconds:
-    """Move what is only a day to its midnight in this zone; other times stay.
+    """Move what is only a day to its midnight in this zone; other times stay, see
+    `memtui.stores.values.as_moment`.
 
     Args:
         times: Seconds since 1970, nan where there is no time.

@@ -35,8 +35,8 @@ from memtui.search.array_types import Floats, Ints, Longs, Mask, to_mask
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.date_matches import Span, find_dates
 from memtui.search.matching import K1, Match, ScoredTerm
+from memtui.search.memory_index import Segment
 from memtui.search.ordering import positions_of_highest
-from memtui.search.postings import Segment
 from memtui.search.ranking import AddedScore, Weights, are_documents
 
 Names = Mapping[str, Sequence[tuple[tuple[str, ...], int]]]

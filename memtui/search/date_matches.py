@@ -32,7 +32,7 @@ from memtui.search import hits
 from memtui.search.array_types import Longs, sort_unique
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.literals import find_phrase, find_titles
-from memtui.search.postings import Segment
+from memtui.search.memory_index import Segment
 from memtui.search.query_terms import QueryTerm
 
 LONGEST_DAY = DAY_SECONDS + 3_600

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
 from msgspec import Struct
@@ -35,23 +34,34 @@ memories and say little.
 """
 
 
+MAX_INDEXED = 1 << 20
+"""Characters of a text that are searched: an index of 28 MB takes 5 s and half a gigabyte."""
+
+
+def is_cut(memory: Memory) -> bool:
+    """Whether only the beginning of its text is searched."""
+    return len(memory.content) > MAX_INDEXED
+
+
+def searched_text(memory: Memory) -> str:
+    """The text of a memory, of a long one its beginning up to the last whole word."""
+    if not is_cut(memory):
+        return memory.content
+    start = memory.content[:MAX_INDEXED]
+    return start[: max(start.rfind(" "), start.rfind("\n"))] or start
+
+
 def to_document(memory: Memory) -> IndexedDocument:
     """Return the searchable text of a memory."""
     return IndexedDocument(
         memory.ref,
         memory.title,
-        memory.content,
+        searched_text(memory),
         memory.tags,
         "\n".join((memory.entity, *memory.also_entities)),
         memory.type,
         memory.source,
     )
-
-
-def digest_document(document: IndexedDocument) -> str:
-    """Return a digest of the text, twelve bytes in hexadecimal, to detect changes."""
-    text = "\x00".join(document.fields()).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=12).hexdigest()
 
 
 _SESSION_KEYS = ("session_id", "originSessionId")

@@ -62,7 +62,7 @@ class Filters(Struct, frozen=True, dict=True):
     alive: Mask
     each: tuple[Filter, ...]
     joining: Mask | None = None
-    """The slots that groups with text find, which match also without a word outside of them."""
+    """The slots matched by text inside a group; they need no match outside it."""
 
     @functools.cached_property
     def passing(self) -> Mask:
@@ -243,7 +243,7 @@ def _match_values(part: Condition, columns: Columns) -> Mask:
 def _allowed_values(part: Condition, vocabulary: Sequence[str]) -> Mask:
     """Which values of a field with few values pass."""
     if part.field == "status" and "all" in part.values:
-        return np.ones(len(vocabulary), np.bool_)
+        return np.full(len(vocabulary), not part.negated)
     values = part.values
     if part.field == "store":
         values = tuple(whole_label(value, vocabulary) for value in values)

@@ -19,8 +19,8 @@ from memtui.query import Term, TermKind
 from memtui.search import analysis
 from memtui.search.array_types import Floats, Longs, Mask
 from memtui.search.matching import Match
+from memtui.search.memory_index import Segment
 from memtui.search.nearest_memories import find_nearest
-from memtui.search.postings import Segment
 
 MAX_ADDED = 100
 """Memories that vectors may add, the best."""

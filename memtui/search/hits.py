@@ -1,4 +1,4 @@
-"""Read hits of words from postings, and sum, intersect, concatenate and filter them."""
+"""Read hits of words from the index, and sum, intersect, concatenate and filter them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.search.array_types import Floats, Longs, Mask
-from memtui.search.postings import MAX_WEIGHT, Segment
+from memtui.search.memory_index import Segment
 
 _QUARTER = np.float32(0.25)
 NO_SLOTS = np.empty(0, np.int64)
@@ -34,14 +34,14 @@ def read_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] =
     """The hits of the words `terms` of a `segment`, summed; `shares` are the words' factors."""
     parts = []
     for at, term in enumerate(terms):
-        start, end = segment.indptr[term : term + 2].tolist()
-        unit = np.float32(0.25 * shares[at]) if shares else _QUARTER
-        parts.append(_to_hits(segment, segment.ids[start:end], segment.weights[start:end], unit))
-    parts = [part for part in parts if len(part.slots)]
-    if len(parts) <= 1:
-        return parts[0] if parts else NO_HITS
-    slots, weights = map(np.concatenate, zip(*parts, strict=True))
-    return _sum(segment, slots - segment.first, weights)
+        ids, weights = segment.read(term)
+        parts.append((ids, weights * (np.float32(0.25 * shares[at]) if shares else _QUARTER)))
+    if not parts:
+        return NO_HITS
+    if len(parts) == 1:
+        return _to_hits(segment, *parts[0])
+    ids, values = map(np.concatenate, zip(*parts, strict=True))
+    return _sum(segment, ids, values)
 
 
 def read_words(segment: Segment, words: Iterable[str]) -> TermHits:
@@ -50,20 +50,14 @@ def read_words(segment: Segment, words: Iterable[str]) -> TermHits:
     return read_terms(segment, [number for number in found if number is not None])
 
 
-def _to_hits(
-    segment: Segment, ids: NDArray[np.int32], weights: NDArray[np.uint8], unit: np.float32
-) -> TermHits:
-    return TermHits(ids.astype(np.int64) + segment.first, weights * unit)
+def _to_hits(segment: Segment, ids: NDArray[Any], weights: Floats) -> TermHits:
+    return TermHits(segment.slots.take(ids), weights)
 
 
-def read_range(segment: Segment, first: int, last: int) -> TermHits:
-    """The hits of the words of a `segment` numbered `first` to `last` - 1, summed."""
-    start, end = int(segment.indptr[first]), int(segment.indptr[last])
-    ids, weights = segment.ids[start:end], segment.weights[start:end]
-    if last - first <= 1:
-        return _to_hits(segment, ids, weights, _QUARTER)
-    found = _sum(segment, ids, weights)
-    return TermHits(found.slots, np.minimum(found.weights, np.float32(MAX_WEIGHT)) * _QUARTER)
+def read_prefix(segment: Segment, start: str) -> TermHits:
+    """The hits of the words of a `segment` with a prefix, summed."""
+    ids, weights = segment.read_prefix(start)
+    return _to_hits(segment, ids, weights * _QUARTER)
 
 
 def count_memories(segment: Segment, memories: NDArray[Any]) -> TermHits:
@@ -74,7 +68,7 @@ def count_memories(segment: Segment, memories: NDArray[Any]) -> TermHits:
 def _sum(segment: Segment, ids: NDArray[Any], weights: NDArray[Any]) -> TermHits:
     counts = np.bincount(ids, weights, segment.count)
     memories = (counts > 0).nonzero()[0]
-    return TermHits(memories + segment.first, counts.take(memories).astype(np.float32))
+    return _to_hits(segment, memories, counts.take(memories).astype(np.float32))
 
 
 def concat_hits(parts: Iterable[TermHits]) -> TermHits:
@@ -96,10 +90,9 @@ def filter_hits(term_hits: TermHits, mask: Mask) -> TermHits:
 
 def count_holders(segment: Segment, term: int, alive: Mask | None) -> int:
     """How many memories of a `segment` that are `alive` hold the word numbered `term`."""
-    start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
     if alive is None:
-        return end - start
-    slots = segment.ids[start:end] + segment.first
+        return int(segment.lists.sizes[term])
+    slots = segment.slots.take(segment.read(term)[0])
     return int(np.count_nonzero(alive[slots[slots < len(alive)]]))
 
 

@@ -2,13 +2,12 @@
 
 `build_index` starts this module as a process of its own, passes on its progress and waits:
 
-    python -m memtui.search.index_worker arrays GENERATION    write the arrays into the generation
-    python -m memtui.search.index_worker whoosh GENERATION    update the Whoosh index beside it
+    python -m memtui.search.index_worker index GENERATION     write the index of the generation
     python -m memtui.search.index_worker vectors GENERATION   embed what has no vector yet
 
 The process reads the rows of one generation (see `memtui.search.saved_rows`) and prints the
-lines of a worker (see `memtui.child_processes`). Arrays and index become valid only by a file that
-is renamed last, so those of a child that died are never used.
+lines of a worker (see `memtui.child_processes`). The index becomes valid only by a file that is
+renamed last, so that of a child that died is never used.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memtui.errors import EmbeddingError, WorkerError
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
-from memtui.sealed_lines import unseal
 
 if TYPE_CHECKING:
     from memtui.search.embedding import Embedder
@@ -34,12 +32,12 @@ MAX_EMBEDDED_HERE = 1_000
 
 
 def build_index(
-    what: Literal["arrays", "whoosh", "vectors"],
+    what: Literal["index", "vectors"],
     generation: Path,
     report: Report = silent,
     cancelled: IsCancelled = never,
 ) -> bool:
-    """Build arrays, Whoosh index or vectors of one generation, and wait for them.
+    """Build the index or the vectors of one generation, and wait for them.
 
     Args:
         what: What to build.
@@ -60,14 +58,6 @@ def build_index(
     else:
         return True
     return False
-
-
-def whoosh_rows(home: Path) -> str:
-    """The name of the rows that the Whoosh index in this folder is of; empty without an index."""
-    try:
-        return str(unseal((home / "whoosh.json").read_bytes())["rows"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
 
 
 def update_vectors(
@@ -104,9 +94,9 @@ def update_vectors(
     return max(0, now - before), now
 
 
-def make_arrays(generation: Path, report: Report) -> None:
-    """Build the arrays of a generation and save them in it. Raises almost anything."""
-    from memtui.search import documents, postings, saved_rows, segment_files
+def make_index(generation: Path, report: Report) -> None:
+    """Write the index of a generation. Raises almost anything."""
+    from memtui.search import documents, memory_index, saved_rows
 
     rows = saved_rows.load_rows(generation)
     total = len(rows)
@@ -117,17 +107,7 @@ def make_arrays(generation: Path, report: Report) -> None:
                 report(Progress("indexing", at, total))
             yield documents.to_document(rows[at])
 
-    segment_files.save_segment(postings.build(read()), generation)
-
-
-def make_whoosh(generation: Path, report: Report) -> None:
-    """Bring the Whoosh index beside a generation to its rows. Raises almost anything."""
-    from memtui.search import documents, saved_rows
-    from memtui.search.whoosh_index import WhooshIndex
-
-    found = map(documents.to_document, saved_rows.load_rows(generation))
-    with WhooshIndex(generation.parent) as index:
-        index.update(found, generation.name, report)
+    memory_index.save(read(), generation)
 
 
 def make_vectors(generation: Path, report: Report) -> None:
@@ -143,7 +123,7 @@ def make_vectors(generation: Path, report: Report) -> None:
 def main(arguments: list[str]) -> int:
     """Do one job and print its progress; returns the exit status."""
     what, folder = arguments
-    make = {"arrays": make_arrays, "whoosh": make_whoosh, "vectors": make_vectors}[what]
+    make = {"index": make_index, "vectors": make_vectors}[what]
 
     def work(report: Report) -> dict[str, Any]:
         make(Path(folder), report)

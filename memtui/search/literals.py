@@ -17,9 +17,10 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, never, stoppable
 from memtui.search import analysis, hits
 from memtui.search.array_types import Ints, Longs, Mask
-from memtui.search.documents import to_document
+from memtui.search.documents import searched_text, to_document
 from memtui.search.hits import NO_SLOTS, TermHits
-from memtui.search.postings import FIELD_END, Segment
+from memtui.search.memory_index import Segment
+from memtui.search.postings import FIELD_END
 from memtui.search.query_terms import QueryTerm
 
 
@@ -59,6 +60,9 @@ def _is_only_symbols(typed: str) -> bool:
     )
 
 
+_WILD = {"*": r"\w*", "?": r"\w"}
+
+
 class LiteralSearch(NamedTuple):
     """Searches the texts of a table's memories for literal text."""
 
@@ -66,20 +70,27 @@ class LiteralSearch(NamedTuple):
     alive: Mask | None = None
     cancelled: IsCancelled = never
 
-    def find(self, typed: str, *, whole_words: bool = True) -> Longs:
+    def find(self, typed: str, *, whole_words: bool = True, is_prefix: bool = False) -> Longs:
         """The slots of the living memories that hold this text as typed. Raises Cancelled.
 
         Args:
-            whole_words: Its edges may not be inside a word.
+            whole_words: Its edges may not be inside a word ...
+            is_prefix: ... but its end may.
         """
         if not analysis.fold_text(typed).strip():
             return np.empty(0, np.int64)
-        pattern = compile_literal(typed, whole_words=whole_words)
+        pattern = compile_literal(typed, whole_words=whole_words, is_prefix=is_prefix)
         if _is_only_symbols(typed):
             symbol = typed.strip()
             slots = self._iterate(range(len(self.rows)))
             return np.array([at for at in slots if self._has_symbol(at, symbol)], np.int64)
         return self._check(range(len(self.rows)), pattern, longest_run(typed))
+
+    def find_words(self, pattern: str) -> Longs:
+        """The slots of the living memories with a word that matches a normalized pattern
+        (`expansion.normalize_pattern`). Raises Cancelled."""
+        letters = "".join(_WILD.get(char) or re.escape(char) for char in pattern)
+        return self._check(range(len(self.rows)), re.compile(rf"(?<!\w){letters}(?!\w)"))
 
     def has_begun(self, slots: Longs, typed: Sequence[str]) -> Mask:
         """Read the texts of memories for what is still being typed.
@@ -125,7 +136,7 @@ class LiteralSearch(NamedTuple):
         """Whether the memory holds this text, letter by letter; four times as fast as `_holds`."""
         memory = self.rows[slot]
         return (
-            symbol in memory.content
+            symbol in searched_text(memory)
             or symbol in memory.title
             or symbol in memory.entity
             or symbol in memory.type
@@ -179,7 +190,7 @@ def find_phrase(segment: Segment, term: QueryTerm) -> TermHits:
         return hits.NO_HITS
     rarest = min(
         range(len(ranges)),
-        key=lambda at: int(segment.indptr[ranges[at][1]] - segment.indptr[ranges[at][0]]),
+        key=lambda at: int(segment.lists.sizes[slice(*ranges[at])].sum()),
     )
     stream = segment.stream
     starts = in_range(stream, *ranges[rarest]).nonzero()[0] - rarest
@@ -215,7 +226,7 @@ def find_titles(segment: Segment, parts: Sequence[str], last_is_prefix: bool) ->
         if not len(memories):
             return NO_SLOTS
     ended: Mask = _words_at(segment, memories, len(parts)) == FIELD_END
-    return memories[ended] + segment.first
+    return segment.slots.take(memories[ended])
 
 
 def _words_at(segment: Segment, memories: Longs, at: int) -> Ints:

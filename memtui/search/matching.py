@@ -1,4 +1,4 @@
-"""Match the terms of a query against the word postings and score the text of each match.
+"""Match the terms of a query against the index and score the text of each match.
 
 One word of several is enough; memories with all words are marked, and ranking puts them first. A
 phrase is required, an excluded term must be absent. A term without letters or digits must stand
@@ -27,7 +27,7 @@ from memtui.search.array_types import Floats, Ints, Longs, Mask, sort_unique, to
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import NO_SLOTS, TermHits, count_once, read_terms
 from memtui.search.literals import LiteralSearch
-from memtui.search.postings import Segment
+from memtui.search.memory_index import Segment
 from memtui.search.query_terms import QueryTerm, QueryTerms, has_just_begun, join_neighbours
 
 K1 = 1.2
@@ -36,19 +36,6 @@ OTHER_FORM_WEIGHT = 0.75
 """Weight of another form of a word; the form that was typed has 1."""
 MAX_HIGHLIGHTS = 64
 """Words of one pattern that are highlighted."""
-
-
-class ExactAnswer(NamedTuple):
-    """What another index says of a phrase, a pattern or a misspelt word."""
-
-    found: Mask
-    """The slots of memories that hold it."""
-    covered: Mask
-    """The slots of the memories that it knows; of the others it says nothing."""
-
-
-ExactLookup = Callable[[QueryTerm], ExactAnswer | None]
-"""Looks up a term in another index; None where there is none."""
 
 
 MAX_SUBSTITUTES_NAMED = 8
@@ -139,7 +126,8 @@ class TextIndex(NamedTuple):
     """What the terms of a query are looked up in."""
 
     segments: Sequence[Segment]
-    """The postings of all memories."""
+    """The index of all memories; until there is one the texts are read, for words as they are
+    typed."""
     size: int
     """How many slots there are."""
     alive: Mask | None = None
@@ -147,8 +135,6 @@ class TextIndex(NamedTuple):
     literals: LiteralSearch | None = None
     """Reads the texts; without it terms without a word match nothing, and the punctuation of
     phrases does not count."""
-    exact: ExactLookup | None = None
-    """Says which memories have a phrase, a pattern or a misspelt word."""
     cancelled: IsCancelled = never
 
 
@@ -270,29 +256,29 @@ class _Search(Struct):
         Each way is scored by its own rarity. Adds the words to highlight to `words`.
         """
         words.update(dict.fromkeys(term.highlights))
-        if not term.parts:
+        if not term.parts or not self.index.segments:
             if self.index.literals is not None:
-                yield count_once(self.index.literals.find(term.literal))
+                yield count_once(self._read_texts(term, self.index.literals))
             return
         match term.kind:
             case TermKind.PHRASE:
                 yield self._phrases(term)
             case TermKind.WILDCARD:
-                yield self._check(term, self._expand(term, expansion.expand_wildcard, words))
+                yield self._expand(term, expansion.expand_wildcard, words)
             case TermKind.FUZZY:
-                yield self._check(term, self._expand(term, expansion.expand_fuzzy, words))
+                yield self._expand(term, expansion.expand_fuzzy, words)
             case _:
                 yield from self._words(term, words)
 
-    def _check(self, term: QueryTerm, found: TermHits) -> TermHits:
-        """The hits without those that the other index knows and does not find."""
-        answer = self.index.exact(term) if self.index.exact is not None else None
-        return found if answer is None else hits.filter_hits(found, answer.found | ~answer.covered)
+    def _read_texts(self, term: QueryTerm, texts: LiteralSearch) -> Longs:
+        """The memories with a term as it is typed."""
+        if term.kind is TermKind.WILDCARD and term.parts:
+            return texts.find_words(term.parts[0])
+        return texts.find(term.literal or term.term.text, is_prefix=term.last_is_prefix)
 
     def _phrases(self, term: QueryTerm) -> TermHits:
         """Memories with the words in this order and with the punctuation as typed."""
         found = self._gather(lambda segment: literals.find_phrase(segment, term))
-        found = self._check(term, found)
         if self.index.literals is None or term.literal.replace(" ", "").isalnum():
             return found
         slots = self.index.literals.filter(found.slots, term.literal, is_prefix=term.last_is_prefix)
@@ -364,7 +350,7 @@ class _Search(Struct):
         stem = analysis.stem(word)
 
         def of(segment: Segment) -> TermHits:
-            if not (terms := segment.forms_of(word, stem)):
+            if not (terms := segment.words_with_stem(stem)):
                 return hits.NO_HITS
             forms = [segment.terms[term] for term in terms]
             words.update(dict.fromkeys(forms[:MAX_HIGHLIGHTS]))
@@ -374,9 +360,7 @@ class _Search(Struct):
         return self._gather(of)
 
     def _completions(self, start: str) -> TermHits:
-        return self._gather(
-            lambda segment: hits.read_range(segment, *segment.terms.prefix_range(start))
-        )
+        return self._gather(lambda segment: hits.read_prefix(segment, start))
 
     def _all_parts(
         self, parts: Sequence[str], *, last_is_prefix: bool, words: dict[str, None]

@@ -28,7 +28,7 @@ from memtui.search.columns import Columns
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 from memtui.search.embedding import Embedder, PieceCounts
 from memtui.search.matching import K1
-from memtui.search.postings import Segment
+from memtui.search.memory_index import Segment
 
 NEAR_WORDS = 4
 """Words that show why a memory is near."""

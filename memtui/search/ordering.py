@@ -16,8 +16,12 @@ import numpy as np
 from memtui.query import Sort
 from memtui.search.array_types import Doubles, Floats, Longs, Mask
 from memtui.search.columns import Columns
-from memtui.search.salience import DEFAULTS as CONSTANTS
-from memtui.search.salience import ScoreConstants, base_salience, days_since, decayed_salience
+from memtui.search.salience import base_salience, days_since, decayed_salience
+
+TAU_DAYS = 30.0
+"""The recency of the priority is exp(-days / tau). Simple Memory leaves it open."""
+PRIORITY_RECENCY, PRIORITY_IMPORTANCE, PRIORITY_FREQUENCY = 0.5, 0.3, 0.2
+"""Weights of the parts of the priority (Simple Memory, RIF)."""
 
 
 def order_by_score(columns: Columns, slots: Longs, scores: Doubles) -> tuple[Longs, Doubles]:
@@ -42,7 +46,6 @@ def order_slots(
     sort: Sort,
     now: datetime,
     then: Sequence[Sort] = (),
-    constants: ScoreConstants = CONSTANTS,
 ) -> Longs:
     """Return the slots of a mask in an order; RELEVANCE, which needs scores, gives newest first.
 
@@ -50,7 +53,6 @@ def order_slots(
         found: Which slots to sort.
         now: What the priority counts recency from.
         then: The orders of slots that are equal in `sort`, and so on; at last, newest first.
-        constants: Of salience and priority.
     """
     newest = columns.newest_first
     slots = newest[found[newest]]
@@ -62,14 +64,12 @@ def order_slots(
         dated = ~np.isnan(columns.when[slots])
         slots = np.concatenate([slots[dated][::-1], slots[~dated]])
     for key in reversed(keys):
-        if values := _sort_values(columns, slots, key, now, constants):
+        if values := _sort_values(columns, slots, key, now):
             slots = slots[np.lexsort(values[::-1])]
     return slots
 
 
-def _sort_values(
-    columns: Columns, slots: Longs, sort: Sort, now: datetime, constants: ScoreConstants
-) -> tuple[Doubles, ...]:
+def _sort_values(columns: Columns, slots: Longs, sort: Sort, now: datetime) -> tuple[Doubles, ...]:
     """What the slots are sorted by, the most significant first; the least value first, nan last."""
     sign = -1.0 if sort.startswith("-") else 1.0
     match sort.removeprefix("-"):
@@ -80,9 +80,9 @@ def _sort_values(
         case Sort.IMPORTANCE:
             return ((sign * columns.importance.take(slots)).astype(np.float64),)
         case Sort.PRIORITY:
-            return (-sign * priority_parts(columns, slots, now, constants).total,)
+            return (-sign * priority_parts(columns, slots, now).total,)
         case Sort.SALIENCE:
-            return (-sign * salience_now(columns, slots, now, constants),)
+            return (-sign * salience_now(columns, slots, now),)
         case Sort.USED:
             accesses = (-sign * columns.accesses.take(slots)).astype(np.float64)
             return accesses, -sign * np.nan_to_num(columns.accessed.take(slots))
@@ -119,9 +119,7 @@ def best_positions(
     return chosen
 
 
-def salience_now(
-    columns: Columns, slots: Longs, now: datetime, constants: ScoreConstants = CONSTANTS
-) -> Doubles:
+def salience_now(columns: Columns, slots: Longs, now: datetime) -> Doubles:
     """The salience of these slots, see `memtui.search.salience.decayed_salience`.
 
     Args:
@@ -129,11 +127,10 @@ def salience_now(
     """
     revisions = columns.revisions[slots].astype(np.float64)
     return decayed_salience(
-        base_salience(columns.types, columns.type[slots], revisions, constants),
+        base_salience(columns.types, columns.type[slots], revisions),
         columns.accesses[slots].astype(np.float64),
         columns.accessed[slots],
         now,
-        constants,
     )
 
 
@@ -153,18 +150,11 @@ class PriorityParts(NamedTuple):
         return self.recency + self.importance + self.frequency
 
 
-def priority_parts(
-    columns: Columns, slots: Longs, now: datetime, constants: ScoreConstants = CONSTANTS
-) -> PriorityParts:
-    """The parts of the priority of slots, in their order.
-
-    Args:
-        constants: Weights of the parts, and tau of the recency.
-    """
+def priority_parts(columns: Columns, slots: Longs, now: datetime) -> PriorityParts:
+    """The parts of the priority of slots, in their order."""
     used = np.maximum(columns.salience[slots], columns.pinned[slots]).astype(np.float64)
     return PriorityParts(
-        constants.priority_recency
-        * np.nan_to_num(np.exp(-days_since(columns.when[slots], now) / constants.tau_days)),
-        constants.priority_importance * np.array(IMPORTANCE)[columns.importance[slots]],
-        constants.priority_frequency * used,
+        PRIORITY_RECENCY * np.nan_to_num(np.exp(-days_since(columns.when[slots], now) / TAU_DAYS)),
+        PRIORITY_IMPORTANCE * np.array(IMPORTANCE)[columns.importance[slots]],
+        PRIORITY_FREQUENCY * used,
     )

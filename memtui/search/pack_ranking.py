@@ -20,8 +20,6 @@ from memtui.search.columns import Columns, to_array
 from memtui.search.hits import NO_SLOTS
 from memtui.search.ordering import priority_parts, salience_now
 from memtui.search.ranking import RankedHits, ScorePart
-from memtui.search.salience import DEFAULTS as CONSTANTS
-from memtui.search.salience import ScoreConstants
 
 _FACTORS = (
     *("recency", "importance_high", "importance_low", "type_wanted", "type_other", "proposed"),
@@ -113,11 +111,7 @@ def rank_by_type(
 
 
 def rank_by_salience(
-    hits: RankedHits,
-    columns: Columns,
-    now: datetime,
-    limit: int,
-    constants: ScoreConstants = CONSTANTS,
+    hits: RankedHits, columns: Columns, now: datetime, limit: int
 ) -> list[RankedSlot]:
     """The best by relevance times (0.5 + s / (1 + s)), where s is the salience.
 
@@ -125,32 +119,21 @@ def rank_by_salience(
     relevant is still found.
     """
     slots, relevance = measure_relevance(hits, columns, now)
-    salience = salience_now(columns, slots, now, constants)
+    salience = salience_now(columns, slots, now)
     scores = relevance * (0.5 + salience / (1.0 + salience))
     parts = {"text": relevance, "salience": scores - relevance}
     return _rank(slots, scores, columns, limit, parts)
 
 
 def rank_by_priority(
-    slots: Longs,
-    hits: RankedHits | None,
-    columns: Columns,
-    now: datetime,
-    limit: int,
-    constants: ScoreConstants = CONSTANTS,
+    slots: Longs, hits: RankedHits, columns: Columns, now: datetime, limit: int
 ) -> list[RankedSlot]:
-    """The best of these slots by relevance plus Simple Memory's priority.
-
-    Args:
-        hits: What the task found; None: only the priority counts.
-        constants: Of the priority.
-    """
+    """The best of these slots by relevance to what the task found plus Simple Memory's priority."""
     relevance = np.zeros(len(columns))
-    if hits is not None:
-        found_slots, values = measure_relevance(hits, columns, now)
-        relevance[found_slots] = values
-    text = relevance.take(slots) if len(slots) else np.zeros(0)
-    parts = priority_parts(columns, slots, now, constants)
+    found_slots, values = measure_relevance(hits, columns, now)
+    relevance[found_slots] = values
+    text = relevance.take(slots)
+    parts = priority_parts(columns, slots, now)
     return _rank(slots, text + parts.total, columns, limit, {"text": text, **parts._asdict()})
 
 

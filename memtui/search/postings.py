@@ -1,39 +1,23 @@
-"""Segments of the search index: for each word the memories that hold it, as arrays.
+"""The words of memories in order: for each word the memories that hold it, as arrays.
 
-The memories of a segment are numbered 0..count-1; memory `i` has slot `first + i` (see
-`memtui.search.columns`). A segment never changes: a changed memory gets a new slot in a further,
-small segment.
-
-    terms      all words in code point order, so that a prefix is a range
-    indptr     where the postings of each word begin            (CSR)
-    ids        memory numbers, ascending within a word
-    weights    occurrences weighted by field, in quarters, at most 255
-    stream     the words of every text in order, as word numbers, -1 after each field: for phrases
-    starts     where the stream of each memory begins
-    first_words   the first token of each memory's stream: to look there would map all of it
-    stems      stems that several words share, sorted; stem_ptr, stem_terms: which words
-
-The frequency of a word is summed over all segments at search time, so a memory in a small segment
-is scored as one in a large segment. Its words are one piece of memory: as strings they take nine
-times as much.
+`build` makes them of texts; `memtui.search.memory_index` writes and reads them.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
-from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.search import analysis
-from memtui.search.array_types import Ints, Longs, Mask
+from memtui.search.array_types import Ints, Longs
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 
 _BATCH = 4096
@@ -130,125 +114,45 @@ class WordList(Sequence[str]):
 
 
 QUARTERS = np.array([round(4 * weight) for weight in FIELD_WEIGHTS], np.uint16)
-LENGTH_WORDS = 8.0
-"""Words from which a memory counts as long; see `memtui.search.ranking`."""
 FIELD_END = -1
+"""Behind each field in the stream of a memory."""
 MAX_WEIGHT = 255
 """Cap of a weight, in quarters: 64 occurrences score within 2 % of infinitely many."""
+BEGINNING_CHARS = 3
+"""The longest beginnings of words that have lists of their own: few words have a longer one, and
+their lists are added when it is looked for. With 2, three letters take twice the time."""
 
 
-class Segment(Struct, frozen=True, eq=False, dict=True):
-    """Arrays over the words of `count` memories, the first of which has slot `first`."""
+class Lists(Struct, frozen=True, eq=False):
+    """Words in order, and for each the memories that hold it."""
 
-    first: int
-    count: int
-    terms: WordList
+    words: list[str]
     indptr: Longs
+    """Where the list of each word begins, and the last ends."""
     ids: Ints
+    """Memory numbers, ascending within a word."""
     weights: NDArray[np.uint8]
+    """Occurrences weighted by field, in quarters, at most `MAX_WEIGHT`."""
+
+
+class Postings(Struct, frozen=True, eq=False):
+    """The words of `count` memories, which are numbered from 0."""
+
+    count: int
+    words: Lists
+    beginnings: Lists
+    """The first letters of words, up to `BEGINNING_CHARS`."""
     stream: Ints
+    """The words of every text in order, as word numbers, `FIELD_END` after each field."""
     starts: Longs
-    first_words: Ints
-    stems: WordList
-    stem_ptr: Ints
-    stem_terms: Ints
-    is_complete: bool = True
-    """Whether stems were computed; if not, they are when asked for."""
-    release: Callable[[], None] = field(default=lambda: None)
-    """Gives back the memory in which a search has read the arrays, where they are mapped files."""
-
-    @cached_property
-    def titles(self) -> tuple[Longs, Ints]:
-        """The memories that have a title and the first word of each, in the order of the words."""
-        memories = self.first_words.argsort(kind="stable")
-        first_words = self.first_words.take(memories)
-        titled = slice(first_words.searchsorted(np.int32(FIELD_END), side="right"), None)
-        return memories[titled], first_words[titled]
-
-    def find_word(self, word: str) -> int | None:
-        """The number of this word, or None if no memory holds it."""
-        return self.terms.find(word)
-
-    def first_completion(self, start: str) -> str:
-        """The first word with this prefix; empty if there is none."""
-        first, last = self.terms.prefix_range(start)
-        return self.terms[first] if first < last else ""
-
-    @cached_property
-    def lengths(self) -> NDArray[np.float32]:
-        """Return log2(1 + words / 8) of each memory, over all its fields."""
-        words: Longs = np.maximum(np.diff(self.starts) - len(FIELD_WEIGHTS), 0)
-        return np.log2(1 + words / LENGTH_WORDS).astype(np.float32)
-
-    @cached_property
-    def holds(self) -> Mask:
-        """Of each memory whether it was indexed; a segment that was `spread` has gaps."""
-        held: Mask = np.diff(self.starts) > 0
-        return held
-
-    @cached_property
-    def longest(self) -> float:
-        """The highest of `lengths`."""
-        return float(self.lengths.max(initial=0.0))
-
-    def word_range(self, word: str, is_prefix: bool) -> tuple[int, int]:
-        """The half-open range of the number of a `word`; `is_prefix`: of all that begin so."""
-        if is_prefix:
-            return self.terms.prefix_range(word)
-        number = self.find_word(word)
-        return (0, 0) if number is None else (number, number + 1)
-
-    def words_with_stem(self, stem: str) -> Ints:
-        """The numbers of the words with this stem if it is in `stems`; else empty."""
-        if not self.is_complete:
-            words = self.terms.numbered(*self.terms.prefix_range(analysis.prefix_of_stem(stem)))
-            return np.fromiter((at for at, word in words if analysis.stem(word) == stem), np.int32)
-        at = self.stems.find(stem)
-        if at is None:
-            return self.stem_terms[:0]
-        return self.stem_terms[self.stem_ptr[at] : self.stem_ptr[at + 1]]
-
-    def forms_of(self, word: str, stem: str) -> list[int]:
-        """The numbers of the `word` and of all other words with its `stem`."""
-        terms: list[int] = self.words_with_stem(stem).tolist()
-        if terms:
-            return terms
-        # A word that is its own stem, and the only one with it, is in no class of words.
-        alone = {word, stem} if stem != word and analysis.stem(stem) == stem else {word}
-        return sorted(at for at in map(self.find_word, alone) if at is not None)
-
-
-def spread(segment: Segment, slots: Sequence[int] | Longs) -> Segment:
-    """Return a segment whose memories have these slots, which ascend; others may lie between."""
-    first, count = int(slots[0]), int(slots[-1]) - int(slots[0]) + 1
-    if count == segment.count:
-        return replace(segment, first=first)
-    places = np.asarray(slots, np.int32) - np.int32(first)
-    first_words = np.full(count, FIELD_END, np.int32)
-    first_words[places] = segment.first_words
-    return replace(
-        segment,
-        first=first,
-        count=count,
-        ids=places[segment.ids],
-        starts=segment.starts[places.searchsorted(np.arange(count + 1))],
-        first_words=first_words,
-    )
+    """Where the stream of each memory begins, and the last ends."""
 
 
 def build(
     documents: Iterable[IndexedDocument],
-    first: int = 0,
     cancelled: IsCancelled = never,
-    *,
-    is_complete: bool = True,
-) -> Segment:
-    """Return the segment of these documents.
-
-    Args:
-        documents: In the order of their slots.
-        first: The slot of the first one.
-        is_complete: False for a provisional segment, without stems.
+) -> Postings:
+    """Return the words of these documents, in their order.
 
     Raises:
         Cancelled: `cancelled` became true.
@@ -265,21 +169,32 @@ def build(
     field[1:] = np.cumsum(ends)[:-1] % len(QUARTERS)
     weight = QUARTERS[field]
     is_token = stream >= 0
-    indptr, ids, weights = _postings(
+    words = _lists(
+        vocabulary,
         np.concatenate([stream[is_token], joined]),
         np.concatenate([memory[source[is_token]], memory[joined_source]]),
         np.concatenate([weight[source[is_token]], weight[joined_source]]),
-        len(vocabulary),
         texts.count,
     )
     lengths = np.diff(part_table[0])[texts.numbers]
-    before = np.concatenate([[0], np.cumsum(lengths)])
-    stems, stem_ptr, stem_terms = _stem_classes(vocabulary if is_complete else ())
-    starts = before[texts.starts]
-    return Segment(
-        first, texts.count, WordList.of(vocabulary), indptr, ids, weights, stream, starts,
-        stream[starts[:-1]], WordList.of(stems), stem_ptr, stem_terms, is_complete,
-    )  # fmt: skip
+    starts = np.concatenate([[0], np.cumsum(lengths)])[texts.starts]
+    return Postings(texts.count, words, _beginnings(words, texts.count), stream, starts)
+
+
+def _beginnings(words: Lists, count: int) -> Lists:
+    """The lists of all beginnings of up to `BEGINNING_CHARS` letters."""
+    sizes = range(1, BEGINNING_CHARS + 1)
+    starts = sorted({word[:size] for word in words.words for size in sizes})
+    numbers = {start: number for number, start in enumerate(starts)}
+    of_words = [
+        [numbers[word[:size]] if len(word) >= size else -1 for word in words.words]
+        for size in sizes
+    ]
+    held = np.diff(words.indptr)
+    terms = np.concatenate([np.repeat(np.array(each, np.int32), held) for each in of_words])
+    ids, weights = np.tile(words.ids, len(sizes)), np.tile(words.weights, len(sizes))
+    is_begun = terms >= 0
+    return _lists(starts, terms[is_begun], ids[is_begun], weights[is_begun], count)
 
 
 class _ChunkNumbers(dict[str, int]):
@@ -359,10 +274,16 @@ def _expand(numbers: Ints, ptr: Longs, terms: Ints) -> tuple[Ints, Longs]:
     return terms[ptr[numbers][source] + within], source
 
 
-def _postings(
-    terms: Ints, memories: Ints, weights: NDArray[np.uint16], vocabulary: int, count: int
-) -> tuple[Longs, Ints, NDArray[np.uint8]]:
-    """One posting for each word and memory, sorted by both, weights summed."""
+def _lists(
+    words: list[str], terms: Ints, memories: Ints, weights: NDArray[Any], count: int
+) -> Lists:
+    """The lists of words from occurrences in any order; the weights of a memory are summed.
+
+    Args:
+        terms: Of each occurrence the number of the word.
+        memories: Of each occurrence the memory.
+        count: How many memories there are.
+    """
     factor = max(count, 1)
     keys = terms.astype(np.int64) * factor + memories
     order = np.argsort(keys, kind="stable")
@@ -371,27 +292,10 @@ def _postings(
     none = np.empty(0, np.int64)
     summed = np.add.reduceat(weights[order], firsts, dtype=np.int64) if len(firsts) else none
     keys = keys[firsts]
-    indptr = np.searchsorted(keys, np.arange(vocabulary + 1, dtype=np.int64) * factor)
-    return (
+    indptr = np.searchsorted(keys, np.arange(len(words) + 1, dtype=np.int64) * factor)
+    return Lists(
+        words,
         indptr.astype(np.int64),
         (keys % factor).astype(np.int32),
         np.minimum(summed, MAX_WEIGHT).astype(np.uint8),
     )
-
-
-def _stem_classes(vocabulary: Sequence[str]) -> tuple[list[str], Ints, Ints]:
-    """The stems with several words, or with one word other than the stem itself."""
-    classes: dict[str, list[int]] = {}
-    for number, word in enumerate(vocabulary):
-        stem = analysis.stem.__wrapped__(word)
-        if stem != word or word.isalpha():
-            classes.setdefault(stem, []).append(number)
-    stems = sorted(
-        stem
-        for stem, numbers in classes.items()
-        if len(numbers) > 1 or vocabulary[numbers[0]] != stem
-    )
-    ptr = np.zeros(len(stems) + 1, np.int32)
-    np.cumsum([len(classes[stem]) for stem in stems], out=ptr[1:])
-    terms = np.array([number for stem in stems for number in classes[stem]], np.int32)
-    return stems, ptr, terms

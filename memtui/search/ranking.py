@@ -41,11 +41,9 @@ from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.date_matches import DateHits
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import Match
+from memtui.search.memory_index import LENGTH_WORDS, Segment
 from memtui.search.ordering import best_positions
-from memtui.search.postings import LENGTH_WORDS, Segment
 from memtui.search.query_terms import QueryTerm, QueryTerms, has_just_begun
-from memtui.search.salience import DEFAULTS as SCORE_DEFAULTS
-from memtui.search.salience import ScoreConstants
 
 TITLE_FACTOR = 2
 ID_FACTOR = 4
@@ -77,7 +75,7 @@ class Weights(Struct, frozen=True):
     session: float = 0.7
     """This and the next six: `memtui.search.context`. Found by coordinate ascent on the tuning
     conversations of LoCoMo and the tuning half of the known items together; the decision page
-    `docs/decisions/context.md` has the figures."""
+    `docs/decisions.md` has the figures."""
     window: float = 0.7
     neighbours: float = 0.2
     subject: float = 0.05
@@ -88,8 +86,6 @@ class Weights(Struct, frozen=True):
     meaning: float = 1.0
     """Weight of the cosine to the query, as a share of the best text score. Raises the MRR of known
     items (reported half) from .938 to .948."""
-    scores: ScoreConstants = SCORE_DEFAULTS
-    """Constants of `sort:salience`, `sort:priority` and `stats`; not part of a text's score."""
 
     @property
     def spread(self) -> float:
@@ -117,21 +113,20 @@ class Weights(Struct, frozen=True):
 DEFAULTS = Weights()
 
 
-def read_weights(settings: Mapping[str, Any], scores: ScoreConstants = SCORE_DEFAULTS) -> Weights:
+def read_weights(settings: Mapping[str, Any]) -> Weights:
     """Return the default weights with those of the settings in their place.
 
     Args:
         settings: Name -> weight; unknown names and values that are no numbers are ignored. Factors
             are clamped to -0.9..9, the half-life to a minute at least.
-        scores: The constants of salience and priority.
     """
     known: dict[str, float] = {}
-    for name in Weights.__struct_fields__[:-1]:  # `scores` is the last
+    for name in Weights.__struct_fields__:
         value = settings.get(name)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value:
             low, high = (1 / 1440, 1e6) if name == "half_life_days" else (-0.9, 9.0)
             known[name] = min(max(float(value), low), high)
-    return replace(DEFAULTS, scores=scores, **known)
+    return replace(DEFAULTS, **known)
 
 
 class ScorePart(NamedTuple):
@@ -271,7 +266,7 @@ def explain_score(
 
 
 LENGTH_WEIGHT = 0.2
-"""The weight of `length`, as measured (with `postings.LENGTH_WORDS`)."""
+"""The weight of `length`, as measured (with `memory_index.LENGTH_WORDS`)."""
 DOCUMENT_WORDS = 200
 """Words above which every hit loses for its length, and has no score for its session and window
 (`memtui.search.context`): a long document mentions many words that it is not about. On 60 questions
@@ -362,8 +357,9 @@ def _losses(segments: Sequence[Segment], slots: Longs) -> Floats:
     """The share of its text score that each memory loses for its length."""
     lost = np.zeros(len(slots), np.float32)
     for segment in segments:
-        inside = (slots >= segment.first) & (slots < segment.first + segment.count)
-        lost[inside] += segment.lengths[slots[inside] - segment.first]
+        memories = segment.memories_of(slots)
+        inside = (memories >= 0).nonzero()[0]
+        lost[inside] = segment.lengths.take(memories.take(inside))
     return lost * np.float32(LENGTH_WEIGHT)
 
 
@@ -395,10 +391,10 @@ def _passage_widths(
     """For each slot the words from first to last of the narrowest place with all terms."""
     widths = np.full(len(slots), np.inf, np.float32)
     left = MAX_PASSAGE_TOKENS
-    for number, slot in enumerate(slots.tolist()):
-        for segment in segments:
-            memory = slot - segment.first
-            if 0 <= memory < segment.count:
+    memories = [segment.memories_of(slots).tolist() for segment in segments]
+    for number, places in enumerate(zip(*memories, strict=True)):
+        for segment, memory in zip(segments, places, strict=True):
+            if memory >= 0:
                 tokens = segment.stream[segment.starts[memory] : segment.starts[memory + 1]]
                 if 0 < len(tokens) <= left:
                     left -= len(tokens)
@@ -426,9 +422,7 @@ def _holds(tokens: Ints, segment: Segment, part: str, term: QueryTerm) -> Mask:
     if term.last_is_prefix and part == term.parts[-1]:
         first, last = segment.terms.prefix_range(part)
         return (tokens >= first) & (tokens < last)
-    forms = segment.words_with_stem(analysis.stem(part)).tolist()
-    if not forms and (number := segment.find_word(part)) is not None:
-        forms = [number]
+    forms = segment.words_with_stem(analysis.stem(part))
     found: Mask = tokens == (forms[0] if forms else NO_WORD)
     for form in forms[1:]:
         found |= tokens == form

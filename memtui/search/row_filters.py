@@ -26,7 +26,7 @@ from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.query import REGEX, Condition
 from memtui.search import analysis
 from memtui.search.array_types import Mask, to_mask
-from memtui.search.documents import to_document
+from memtui.search.documents import searched_text, to_document
 
 if TYPE_CHECKING:
     import subprocess
@@ -35,7 +35,7 @@ _MAX_CACHED = 16
 """Masks that are cached."""
 _TEXTS: Mapping[str, Callable[[Memory], tuple[str, ...]]] = {
     "title": lambda memory: (memory.title or memory.headline,),
-    "content": lambda memory: (memory.content,),
+    "content": lambda memory: (searched_text(memory),),
     "file": lambda memory: (memory.origin.file, *(place.file for place in memory.also)),
     "source": lambda memory: (memory.source,),
 }
@@ -189,7 +189,7 @@ class _Reader(NamedTuple):
     def _find_regex(self, pattern: str) -> Iterator[int]:
         slots = list(self._living())
         memories = (self.rows[slot] for slot in slots)
-        texts = ("\n".join(filter(None, (m.title, m.content))) for m in memories)
+        texts = ("\n".join(filter(None, (m.title, searched_text(m)))) for m in memories)
         found = scan(pattern, texts, self.cancelled)
         if not found.is_complete:
             self.remarks.append(f"/{pattern}/ was stopped after {CPU_LIMIT} s; there may be more")

@@ -25,8 +25,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from msgspec import Struct, field
-from msgspec.structs import replace
 
 from memtui.model import Memory
 from memtui.search.array_types import Doubles, Ints
@@ -38,89 +36,40 @@ BASE = 1.0
 """Salience of types without their own weight: "everything starts at 1.0" (proposal for Engram)."""
 
 
-class ScoreConstants(Struct, frozen=True):
-    """Constants of salience and priority; `[context.constants]` of config.toml can set each."""
-
-    access_boost: float = 0.1
-    """Salience: what an access adds (proposal for Engram)."""
-    salience_half_life_days: float = HALF_LIFE_DAYS
-    """Salience: days in which it halves; the proposal leaves it open, agent-memory has 30."""
-    revision_boost: float = 0.2
-    """Salience: the most that revisions add; memtui's own."""
-    revisions_for_half: float = 4
-    """Salience: revisions that add half of it, n / (n + 4) (Engram v3's ranking)."""
-    tau_days: float = 30.0
-    """Priority: its recency is exp(-days / tau). Simple Memory leaves it open; as the half-life."""
-    priority_recency: float = 0.5
-    """Priority: weight of the recency (Simple Memory, RIF)."""
-    priority_importance: float = 0.3
-    """Priority: weight of the importance (the same)."""
-    priority_frequency: float = 0.2
-    """Priority: weight of the frequency (the same)."""
-    salience_types: Mapping[str, float] = field(
-        default_factory=lambda: {"architecture": 1.5, "decision": 1.5, "policy": 1.5}
-    )
-    """Salience: what a type starts with, the others with 1; `[context.salience_types]`. That
-    decisions and architecture start higher is the proposal's, 1.5 is what Ambient multiplies high
-    importance by."""
+TYPE_WEIGHT = {"architecture": 1.5, "decision": 1.5, "policy": 1.5}
+"""What a type starts with, the others with `BASE`. That decisions and architecture start higher is
+the proposal's, 1.5 is what Ambient multiplies high importance by."""
+ACCESS_BOOST = 0.1
+"""What an access adds (proposal for Engram)."""
+REVISION_BOOST, REVISIONS_FOR_HALF = 0.2, 4
+"""The most that revisions add, memtui's own, and the revisions that add half of it, n / (n + 4)
+(Engram v3's ranking)."""
 
 
-DEFAULTS = ScoreConstants()
-NUMBER_NAMES = ScoreConstants.__struct_fields__[:-1]
-_MIN_DAYS = 1 / 1440
-"""A minute: with a half-life of 0 all would be worth nothing."""
-
-
-def read_constants(values: Mapping[str, Any], types: Mapping[str, float]) -> ScoreConstants:
-    """Return the default constants with those of the settings in their place.
-
-    Args:
-        values: Name -> number; unknown names are left out.
-        types: Type -> what it starts with; those that are not named keep theirs.
-    """
-    known = {name: float(values[name]) for name in NUMBER_NAMES if name in values}
-    for name in ("salience_half_life_days", "tau_days", "revisions_for_half"):
-        if name in known:
-            known[name] = max(known[name], _MIN_DAYS)
-    weights = {name.casefold(): float(weight) for name, weight in types.items()}
-    return replace(DEFAULTS, salience_types={**DEFAULTS.salience_types, **weights}, **known)
-
-
-def base_salience(
-    types: Sequence[str], codes: Ints, revisions: Doubles, constants: ScoreConstants = DEFAULTS
-) -> Doubles:
+def base_salience(types: Sequence[str], codes: Ints, revisions: Doubles) -> Doubles:
     """The salience of each memory by type and revisions; accesses and decay come on top.
 
     Args:
         codes: The number of each memory's type in `types`.
         revisions: How often each was revised, see `count_revisions`.
-        constants: Type weights, and what revisions add.
     """
-    weights = constants.salience_types
-    start = np.array([weights.get(name.casefold(), BASE) for name in types], np.float64)
-    share = revisions / (revisions + constants.revisions_for_half)
-    found: Doubles = start[codes] + constants.revision_boost * share
+    start = np.array([TYPE_WEIGHT.get(name.casefold(), BASE) for name in types], np.float64)
+    share = revisions / (revisions + REVISIONS_FOR_HALF)
+    found: Doubles = start[codes] + REVISION_BOOST * share
     return found
 
 
-def decayed_salience(
-    base: Doubles,
-    accesses: Doubles,
-    last: Doubles,
-    now: datetime,
-    constants: ScoreConstants = DEFAULTS,
-) -> Doubles:
+def decayed_salience(base: Doubles, accesses: Doubles, last: Doubles, now: datetime) -> Doubles:
     """The salience now.
 
     Args:
         base: See `base_salience`.
         accesses: How often each was accessed.
         last: Seconds since 1970 of the last access, else change; nan counts as just now.
-        constants: What an access adds, and the half-life.
     """
     days = np.nan_to_num(days_since(last, now))
-    decay = np.exp2(-days / constants.salience_half_life_days)
-    found: Doubles = (base + constants.access_boost * accesses) * decay
+    decay = np.exp2(-days / HALF_LIFE_DAYS)
+    found: Doubles = (base + ACCESS_BOOST * accesses) * decay
     return found
 
 
@@ -132,9 +81,9 @@ def describe_range(values: Sequence[float] | Doubles) -> dict[str, float]:
     return dict(zip(("min", "median", "p90", "max"), found, strict=True))
 
 
-def halved(days: float, half_life: float = HALF_LIFE_DAYS) -> float:
-    """The share of its weight that a memory keeps after `days`, with a `half_life` in days."""
-    return math.exp(-math.log(2) / half_life * max(0.0, days))
+def halved(days: float) -> float:
+    """The share of its weight that a memory keeps after `days`."""
+    return math.exp(-math.log(2) / HALF_LIFE_DAYS * max(0.0, days))
 
 
 def whole_days(when: datetime, now: datetime) -> int:

@@ -36,7 +36,7 @@ from memtui.text import secrets
 
 log = logging.getLogger(__name__)
 
-FORMAT_VERSION = 14
+FORMAT_VERSION = 15
 """Incremented when the files or the meaning of a row change."""
 
 _VERSIONS = {"form": FORMAT_VERSION, "memtui": __version__}
@@ -149,8 +149,7 @@ def save(
         pointer.unlink(missing_ok=True)
         raise
     for entry in os.scandir(home):  # a process that has read a former generation needs it no more
-        is_in_use = entry.name == name or entry.name.startswith("whoosh")
-        if entry.is_dir(follow_symlinks=False) and not is_in_use:
+        if entry.is_dir(follow_symlinks=False) and entry.name != name:
             _remove(entry.path)
     return folder
 

@@ -49,8 +49,9 @@ from memtui.search.session_segments import (
     pack,
     unpack,
     unpack_id,
+    whoosh_query,
 )
-from memtui.search.whoosh_index import index, whoosh_query
+from memtui.search.whoosh_patches import index
 from memtui.sessions import PROGRAMS, Kind, Message, Reading, Role, Session
 from memtui.text import mask_secrets, masked_always
 
@@ -319,11 +320,12 @@ class SessionIndex:
     def search(
         self,
         terms: Sequence[QueryTerm],
-        limit: int,
+        limit: int | None,
         within: Query,
         passes: Callable[[Hit], bool] | None = None,
     ) -> list[Hit]:
-        """The messages that hold all terms, the best first; none without an index to trust.
+        """The messages that hold all terms, the best first, at most `limit`; none without an index
+        to trust.
 
         Of the query `within` its times count; `passes` says of each hit whether it is wanted.
         """
@@ -337,7 +339,7 @@ class SessionIndex:
     def _search(
         self,
         terms: Sequence[QueryTerm],
-        limit: int,
+        limit: int | None,
         within: Query,
         passes: Callable[[Hit], bool] | None,
     ) -> list[Hit]:

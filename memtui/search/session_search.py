@@ -73,7 +73,8 @@ def find_said(
     terms = analyze_terms(query.terms)
     passes = make_filter(query, sessions) if asks_sessions(query) else None
     is_by_time = query.order in (Sort.NEW, Sort.OLD)
-    most = ORDERED if is_by_time else limit if is_exact(terms) else limit * READ_FOR_ONE
+    # The index orders by score and knows no phrases, so only its own order may be cut there.
+    most = limit if is_exact(terms) and not is_by_time else None
     hits = [
         hit
         for program in programs
@@ -89,12 +90,6 @@ def find_said(
     if not is_exact(terms):
         found = ((hit, said) for hit, said in found if said and holds_all(said.text, terms))
     return list(islice(found, limit))
-
-
-ORDERED = 5_000
-"""Best messages that are put in the order of time."""
-READ_FOR_ONE = 8
-"""Messages that are found for each that is wanted, where texts are read to choose among them."""
 
 
 def read_beginning(session: Session, cancelled: IsCancelled = never) -> list[Message]:

@@ -1,14 +1,13 @@
 """How the index over sessions lies in Whoosh: its fields, its segments and its scores.
 
-Whoosh's writer sorts each posting on disk, and its policy of merging compares counts of documents
-with small Fibonacci numbers, so that it merges nothing here. `open_writer` keeps the postings of a
-segment in memory by their word, which takes a fifth of the time; the files are those of Whoosh.
+Whoosh's policy of merging compares counts of documents with small Fibonacci numbers, so that it
+merges nothing here; `merge_alike` does. The files are those of Whoosh.
 """
 
 from __future__ import annotations
 
 import struct
-from array import array
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -16,33 +15,26 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from memtui.search import analysis
-from memtui.search.whoosh_index import columns, fields, formats, scoring, whoosh3
+from memtui.search.whoosh_patches import ListShape, columns, counting_writer, fields, formats
+
+with warnings.catch_warnings():
+    # As in `whoosh_patches`, which does without these modules: memories are asked without them.
+    warnings.simplefilter("ignore", SyntaxWarning)
+    from whoosh import query, scoring
+
+whoosh_query = query
+"""For `session_index`."""
 
 FILE, SESSION, PLACE, TEXT = "file", "session", "place", "text"
 
-_SHORT_LIST = 17
-"""Lists of fewer documents lie beside their word: most words are rare."""
-_BLOCK, _COMPRESSION = 1024, 9
-"""Documents of a block of a longer list, and the level of zlib: with Whoosh's 128 and 3 the index
-is a fourteenth larger."""
+_LISTS = ListShape(block=1024, compression=9, short_list=17)
+"""Most words are rare; with Whoosh's blocks of 128 and level 3 the index is a fourteenth larger."""
 _ALIKE = 4
 """Segments of like size that are merged into one."""
 _LARGEST = 1 << 14
 """Documents of a segment from which on it is merged no more, which would take much memory."""
-_MOST = 255
-"""Occurrences of a word in a message that are counted."""
 _SATURATION = 1.2
 """`k1` of BM25. Lengths of messages do not count (formats page of sessions, 8)."""
-
-
-def _set_inline(info: Any, documents: array[int], counts: array[float], _: Any) -> None:
-    """Put a short list beside its word; without counts if all are one."""
-    given = () if set(counts) == {1.0} else map(int, counts)
-    info.set_inlined(documents, given, ())
-
-
-whoosh3.W3TermInfo.set_inline = _set_inline
-"""Whoosh's writer of postings calls a method that is not there (it is named `set_inlined`)."""
 
 
 class Stored(NamedTuple):
@@ -133,67 +125,9 @@ def make_schema() -> Any:
     )
 
 
-class _Postings:
-    """The postings of the segment that is written: for each field and word its documents."""
-
-    def __init__(self) -> None:
-        self._fields: dict[str, dict[bytes, array[int]]] = {}
-
-    def add(self, item: tuple[str, bytes, int, float, bytes]) -> None:
-        """Add one; a document has the next number and the count of the word in its low byte."""
-        field, word, document, count, _ = item
-        words = self._fields.setdefault(field, {})
-        found = words.get(word)
-        if found is None:
-            found = words[word] = array("I")
-        found.append(document << 8 | min(int(count), _MOST))
-
-    def iter_postings(self) -> Iterator[tuple[str, bytes, array[int]]]:
-        """Field, word and its documents in order; each word is dropped as it is passed."""
-        for field in sorted(self._fields):
-            words = self._fields.pop(field)
-            for word in sorted(words):
-                yield field, word, words.pop(word)
-
-    def cleanup(self) -> None:
-        """Drop what is left."""
-        self._fields.clear()
-
-
-class _FieldWriter(whoosh3.W3FieldWriter):  # type: ignore[misc]
-    def add_postings(self, schema: Any, lengths: Any, items: Any) -> None:  # noqa: ARG002
-        """Write what `_Postings.iter_postings` yields."""
-        opened = ""
-        for field, word, documents in items:
-            if field != opened:
-                if opened:
-                    self.finish_field()
-                self.start_field(field, schema[field])
-                opened = field
-            self.start_term(word)
-            for document in documents:
-                self.add(document >> 8, document & _MOST, b"", None)
-            self.finish_term()
-        if opened:
-            self.finish_field()
-
-
-class _Codec(whoosh3.W3Codec):  # type: ignore[misc]
-    length_stats = False
-
-    def field_writer(self, storage: Any, segment: Any) -> Any:
-        return _FieldWriter(self, storage, segment)
-
-    def new_segment(self, storage: Any, indexname: str) -> Any:  # noqa: ARG002
-        """Of Whoosh's codec, which reads what this one wrote."""
-        return whoosh3.W3Segment(whoosh3.W3Codec(), indexname)
-
-
 def open_writer(opened: Any) -> Any:
     """A writer of an index with this schema, for `commit(mergetype=merge_alike)`."""
-    writer = opened.writer(codec=_Codec(_BLOCK, _COMPRESSION, _SHORT_LIST))
-    writer.pool = _Postings()
-    return writer
+    return counting_writer(opened, _LISTS)
 
 
 def keep_all(_: Any, segments: list[Any]) -> list[Any]:

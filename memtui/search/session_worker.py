@@ -20,8 +20,8 @@ from memtui.errors import SaveError
 from memtui.progress import IsCancelled, Report, never, silent
 
 WORKER = "memtui.search.session_worker"
-LONGEST_WAIT = 3.0
-"""Seconds to wait for another process that indexes: its index has the newest message, too."""
+LONGEST_WAIT = 30.0
+"""Seconds to wait for another process that indexes the same sessions."""
 
 
 def index_sessions(

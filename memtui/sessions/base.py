@@ -125,9 +125,13 @@ def _whole_escape(found: re.Match[str]) -> str:
 # ---- lines of JSON -------------------------------------------------------------------------------
 
 
+_COMPRESSED = ".jsonl.zst"
+"""End of the names of transcripts that Codex and OpenClaw have compressed."""
 HEAD_LINES = 200
 """Lines of a transcript that are read to say what session it is."""
 TITLE_CHARS = 120
+TAIL_BYTES = 1 << 16
+"""Bytes at the end of a transcript that are read to say when something was last said."""
 
 
 class Transcripts(ABC):
@@ -155,6 +159,13 @@ class Transcripts(ABC):
     def files(self, root: Path) -> Iterator[Path]:
         """The transcripts of a root, or the database itself."""
 
+    def left_unread(self, root: Path) -> Iterator[UnreadableFile]:
+        """What lies in a root and is not read, told in a line each: compressed transcripts, since
+        Python reads zstd from 3.14 on."""
+        names = [entry.path for entry in walk(root, (_COMPRESSED,))]
+        count = sum(not os.path.exists(name.removesuffix(".zst")) for name in names)
+        yield from say_unread(root, count, "compressed with zstd")
+
     @abstractmethod
     def sessions(self, file: Path) -> Iterator[Session]:
         """The sessions in a file. Raises UnreadableFile."""
@@ -167,6 +178,13 @@ class Transcripts(ABC):
         a file that has only grown since, or of a database the id of a row: those behind it are
         wanted. Raises UnreadableFile.
         """
+
+
+def say_unread(root: Path, count: int, what: str) -> Iterator[UnreadableFile]:
+    """That so many sessions are not read, if there are any."""
+    if count:
+        told = "1 session is" if count == 1 else f"{count} sessions are"
+        yield UnreadableFile(f"{told} {what}, and not read", where=str(root))
 
 
 class Part(Struct, frozen=True):
@@ -220,7 +238,17 @@ class JsonLineTranscripts(Transcripts):
         """The session of the file, from its first lines."""
         changed, size = _status(file)
         session = Session(self.name, file.stem, file, changed=changed, size=size)
-        yield self.describe(session, read_lines(file, Reading()))
+        described = self.describe(session, read_lines(file, Reading()))
+        yield replace(described, said=self._last_time(described))
+
+    def _last_time(self, session: Session) -> datetime | None:
+        """The time of the last message among the last lines; None if none of them has one."""
+        start = max(0, session.size - TAIL_BYTES)
+        reader, times = self.reader(session), list[datetime | None]()
+        for line in read_lines(session.path, Reading(), start):
+            times += [message.time for message in reader.read(line, Reading())]
+        times += [message.time for message in reader.rest()]
+        return max(filter(None, times), default=None)
 
     def describe(self, session: Session, lines: Iterable[Line]) -> Session:
         """The session with what its first lines say of it."""
@@ -258,7 +286,8 @@ class WholeTranscripts(Transcripts):
             Session(self.name, file.stem, file, changed=changed, size=size), Reading()
         )
         if messages:
-            yield replace(head, title=head.title or title_of(messages))
+            said = max(filter(None, (each.time for each in messages)), default=None)
+            yield replace(head, title=head.title or title_of(messages), said=said)
 
     def messages(self, session: Session, reading: Reading, start: int = 0) -> Iterator[Message]:  # noqa: ARG002
         """See `Transcripts.messages`; it is always read from its beginning."""

@@ -12,6 +12,7 @@ import sqlite3
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from zlib import crc32
@@ -31,6 +32,7 @@ from memtui.sessions.base import (
     make_result,
     make_texts,
     object_of,
+    say_unread,
     text_of,
 )
 from memtui.sessions.message import (
@@ -225,6 +227,20 @@ class OpenCode(DatabaseTranscripts):
         parts = read_database(file, lambda c: {row[0]: tuple(row) for row in c.execute(query)})
         for session in super().sessions(file):
             yield replace(session, stamp=f"{session.changed} {parts.get(session.id)}")
+
+    def left_unread(self, root: Path) -> Iterator[UnreadableFile]:
+        """The sessions of OpenCode 2, in a table of their own (nicosuave/memex#195)."""
+        tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'session_v2'"
+
+        def count(connection: sqlite3.Connection) -> int:
+            (found,) = connection.execute(tables).fetchone()
+            if found:
+                (found,) = connection.execute("SELECT count(*) FROM session_v2").fetchone()
+            return int(found)
+
+        if root.is_file():
+            with suppress(UnreadableFile):  # which `sessions` says
+                yield from say_unread(root, read_database(root, count), "of OpenCode 2")
 
     def describe(self, row: Mapping[str, Any], file: Path) -> Session:
         """See `DatabaseTranscripts.describe`. A session below another is a subagent's."""

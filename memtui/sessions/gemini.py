@@ -13,7 +13,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, read_bytes, walk
+from memtui.files.reading import (
+    read_bytes,
+    read_text_file,
+    walk,
+)
 from memtui.sessions.base import (
     Line,
     LineReader,
@@ -118,7 +122,7 @@ def _apply(line: Line, head: dict[str, Any], lines: dict[str, Line]) -> None:
 
 def _project_root(folder: Path) -> str:
     try:
-        return decode(read_bytes(folder / _PROJECT_ROOT)).strip()
+        return read_text_file(folder / _PROJECT_ROOT).strip()
     except UnreadableFile:
         return ""
 

@@ -99,6 +99,8 @@ class Session(Struct, frozen=True):
     started: datetime | None = None
     changed: datetime | None = None
     """When the file was last written to; of a database the time of the last message."""
+    said: datetime | None = None
+    """The time of its last message, if the file says it."""
     parent: str = ""
     """Id of the session that this one was forked from or belongs to."""
     is_sidechain: bool = False
@@ -106,6 +108,11 @@ class Session(Struct, frozen=True):
     """Bytes of the file; of a database a share of them."""
     stamp: str = ""
     """Of a database: what differs once the session has changed. Empty: reading it tells."""
+
+    @property
+    def last(self) -> datetime | None:
+        """When something was last said in it, as far as that is known."""
+        return self.said or self.changed or self.started
 
     @property
     def project(self) -> str:

@@ -8,6 +8,7 @@ links of each program in 1 to 5.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
@@ -64,7 +65,12 @@ MEMORY_TOOLS = frozenset(
 SHORTEST_PART = 16
 """Characters from which a text counts as written when it is a part of what a call wrote."""
 _ID_KEYS = ("originSessionId", "session_id", "sessionId", "thread_id", "rollout_path", "transcript")
-_REFUSED = ("error", "<tool_use_error>", "failed", "refused", "permission denied")
+_REFUSED = re.compile(
+    r"\s*(?:error|<tool_use_error>|failed|refused|permission denied"
+    r"|\{[^{}]*\"(?:success|ok)\"\s*:\s*false)",
+    re.IGNORECASE,
+)
+"""How the result of a call begins that wrote nothing; Hermes' is JSON with `success`."""
 _LEADS = ("session ", "thread ")
 
 
@@ -103,7 +109,7 @@ class Origin(Struct, frozen=True):
 
 def recorded_ids(memory: Memory) -> tuple[str, ...]:
     """Ids of sessions that the memory keeps, without their paths."""
-    named = [memory.source]
+    named = memory.source.split(", ")
     nested = memory.extra.get("metadata")
     for values in (memory.extra, nested if isinstance(nested, Mapping) else {}):
         named += [value for key in _ID_KEYS if isinstance(value := values.get(key), str)]
@@ -178,7 +184,7 @@ def _writes(
                 waiting[message.call.id] = found
         elif message.kind is Kind.RESULT and message.call.id in waiting:
             written = waiting.pop(message.call.id)
-            if not message.text.lstrip().lower().startswith(_REFUSED):
+            if _REFUSED.match(message.text) is None:
                 yield from written
     for written in waiting.values():
         yield from written

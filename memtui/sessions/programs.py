@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from msgspec import Struct
 from memtui import config, paths
 from memtui.config.settings import Settings
 from memtui.errors import Refused, UnreadableFile, did_you_mean
-from memtui.files.reading import walk
 from memtui.sessions.base import Transcripts
 from memtui.sessions.claude_code import ClaudeCode
 from memtui.sessions.cline import Cline
@@ -42,8 +41,6 @@ PROGRAMS: Mapping[str, Transcripts] = {
     )
 }
 """Name -> the transcripts of a program."""
-_COMPRESSED = ".jsonl.zst"
-"""End of the names of transcripts that Codex and OpenClaw have compressed."""
 
 
 class Holdings(Struct, frozen=True):
@@ -140,7 +137,8 @@ def find_sessions(
                 if each.id not in forgotten and not is_excluded(each, left_out)
             ]
         if only is None:
-            found.unreadable += _compressed(program.roots(home, variables))
+            for root in program.roots(home, variables):
+                found.unreadable += program.left_unread(root)
     found.sessions.sort(key=lambda each: each.changed.timestamp() if each.changed else 0.0)
     found.sessions.reverse()
     latest: dict[tuple[str, str, str], Session] = {}
@@ -148,16 +146,6 @@ def find_sessions(
         latest.setdefault((each.program, each.id, each.path.name), each)
     found.sessions = list(latest.values())
     return found
-
-
-def _compressed(roots: Iterable[Path]) -> Iterator[UnreadableFile]:
-    """For each root with compressed transcripts how many there are; Python reads zstd from 3.14."""
-    for root in roots:
-        names = [entry.path for entry in walk(root, (_COMPRESSED,))]
-        count = sum(not os.path.exists(name.removesuffix(".zst")) for name in names)
-        if count:
-            told = "1 session is" if count == 1 else f"{count} sessions are"
-            yield UnreadableFile(f"{told} compressed with zstd, and not read", where=str(root))
 
 
 def _files(program: Transcripts, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:
@@ -189,11 +177,14 @@ FORGOTTEN_FILE = "forgotten-sessions.json"
 def chosen_sessions(
     programs: Sequence[str] | None = None, only: Collection[str] | None = None
 ) -> Found:
-    """The sessions of the programs that are on, or of those among these; `only`: in these files."""
+    """The sessions of the programs that are on, or of those among these, the one in which something
+    was said last first; `only`: in these files."""
     settings = _settings()
     on = [name for name in settings.session_programs if programs is None or name in programs]
     exclude, home = settings.session_exclude, Path.home()
-    return find_sessions(on, exclude, home, os.environ, forgotten(), only)
+    found = find_sessions(on, exclude, home, os.environ, forgotten(), only)
+    found.sessions.sort(key=lambda each: -each.last.timestamp() if each.last else 0.0)
+    return found
 
 
 def _settings() -> Settings:
@@ -227,9 +218,18 @@ def forgotten() -> frozenset[str]:
 
 def forget(id: str) -> None:
     """Leave a session out from now on. Raises OSError."""
+    _change_forgotten(lambda ids: ids | {id})
+
+
+def recall(ids: Collection[str]) -> None:
+    """List and search forgotten sessions again. Raises OSError."""
+    _change_forgotten(lambda known: known.difference(ids))
+
+
+def _change_forgotten(change: Callable[[frozenset[str]], frozenset[str]]) -> None:
     import json
 
     folder = paths.private_folder(paths.state_folder())
     with paths.sole_writer(folder):
-        ids = sorted({*forgotten(), id})
+        ids = sorted(change(forgotten()))
         paths.write_private(folder / FORGOTTEN_FILE, json.dumps({"ids": ids}))

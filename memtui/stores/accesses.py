@@ -27,12 +27,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memtui.changes import Edit, text_edit, value_edit
-from memtui.errors import Conflict, RefError, Refused
+from memtui.errors import Conflict, MemtuiError, RefError, Refused
 from memtui.files.json.editing import raw_value
 from memtui.files.locking import locked
-from memtui.files.reading import decode, read_bytes
+from memtui.files.reading import (
+    read_text_file,
+)
 from memtui.files.save_hooks import NullRecorder
-from memtui.files.sidecar_lines import FOLDER
+from memtui.files.sidecar_lines import FOLDER, sidecar_path
 from memtui.model import Memory
 from memtui.stores.base import Scan, Shard, Store, StoreView
 from memtui.stores.scanning import CachedFile
@@ -101,7 +103,7 @@ class AccessFile:
             for key, entry in entries.items():
                 groups.setdefault(key.group, {})[key.key] = entry
             return (text_edit(str(self.path), None, f"{_to_json(groups, 0)}\n"),)
-        text = decode(read_bytes(self.path, self._root))
+        text = read_text_file(self.path, self._root)
         top = parse_json(text)
         if not isinstance(top, dict):
             problem = "accesses cannot be counted: the file does not hold a JSON object"
@@ -134,9 +136,10 @@ class AccessFile:
 
 def sidecar_access_path(root: Path) -> Path:
     """Path of the access counts of a store (a folder or one file) whose format has none."""
-    if root.is_file():
-        return root.parent / FOLDER / f"{root.name}.{FILE}"
-    return root / FOLDER / FILE
+    if not root.is_file():
+        return root / FOLDER / FILE
+    former = root.parent / FOLDER / f"{root.name}.{FILE}"
+    return former if former.exists() else sidecar_path(root).with_suffix(f".{FILE}")
 
 
 def sidecar_access_file(root: Path) -> AccessFile:
@@ -207,15 +210,13 @@ def count_accesses(
     view: StoreView,
     now: datetime,
     state: Path,
-) -> int:
+) -> tuple[int, dict[str, MemtuiError]]:
     """Count one access of each memory.
 
     Returns:
-        How many were counted; memories that are gone, and stores that cannot count, are left out.
-
-    Raises:
-        Conflict: other processes changed the counts at every try.
-        Refused, SaveError: the counts cannot be written.
+        How many were counted; memories that are gone, and stores that count none, are left out. And
+        why nothing was counted in a store, by its label: it may not be written, or other processes
+        changed its counts at every try.
     """
     by_store: dict[str, list[Memory]] = {}
     for ref in dict.fromkeys(refs):
@@ -224,15 +225,18 @@ def count_accesses(
         except RefError:
             continue
         by_store.setdefault(memory.store, []).append(memory)
-    counted = 0
+    counted, faults = 0, dict[str, MemtuiError]()
     for store in stores:
         memories = by_store.get(store.label)
         if memories:
             # Two that add one to the same count in the same second would write the same bytes, and
             # the second would be taken for written.
-            with locked(store.root / LOCK_NAME, state):
-                counted += _count(store, memories, now, state)
-    return counted
+            try:
+                with locked(store.root / LOCK_NAME, state):
+                    counted += _count(store, memories, now, state)
+            except MemtuiError as error:
+                faults[store.label] = error
+    return counted, faults
 
 
 def _count(store: Store, memories: Sequence[Memory], now: datetime, state: Path) -> int:

@@ -36,6 +36,15 @@ class Unreadable(Struct, frozen=True):
     back with the same stamp, as when a folder is moved away and back."""
 
 
+class Remark(NamedTuple):
+    """What a person should know of a store beside its memories: what lies there and is not read."""
+
+    path: str
+    """Absolute: the file or the folder that it is about."""
+    text: str
+    """A sentence for people, without a full stop."""
+
+
 class Shard(NamedTuple):
     """Files that are read together."""
 
@@ -168,6 +177,12 @@ class Store(Protocol):
         where `/` is part of a name, and where a path is known by its last part."""
         return tuple(entity.split("/"))
 
+    @property
+    def projects(self) -> Mapping[str, tuple[str, ...]]:
+        """The entity of each project that a memory from elsewhere can be put into, with the
+        project's branches; empty where it keeps the entity that it had."""
+        return {}
+
     # ---- changing -------------------------------------------------------------------------------
 
     @property
@@ -258,6 +273,11 @@ class Store(Protocol):
         """How its program's synchronisation with a server gets on; None where there is none."""
         return None
 
+    def remarks(self) -> Sequence[Remark]:
+        """What a person should know of it, such as files that no program reads; asked for lists of
+        stores and checks, not at every refresh."""
+        return ()
+
     reads_retired: bool = False
     """Whether the program still reads a memory that is retired in its own way, as what is done."""
 
@@ -330,14 +350,20 @@ class LoadLimit(NamedTuple):
     """How much of a text a program loads; whichever of the limits comes first. None: no limit."""
 
     lines: int | None = None
-    bytes: int | None = None
-    """UTF-8 bytes."""
+    units: int | None = None
+    """UTF-16 code units; the cut is at the end of a line, unless the first is longer."""
     characters: int | None = None
     source: str = ""
     """Document or program that states the limit."""
 
 
 NO_LIMIT = LoadLimit()
+UNITS = "UTF-16 units"
+
+
+def count_units(text: str) -> int:
+    """The UTF-16 code units of a text: what JavaScript calls its length."""
+    return len(text) + sum(letter > "\uffff" for letter in text)
 
 
 class LoadedEntry(NamedTuple):
@@ -431,7 +457,10 @@ class LimitUse(NamedTuple):
 
     def as_record(self) -> dict[str, Any]:
         """The JSON object for `--json`."""
-        measures = {unit: {"used": used, "limit": most} for unit, used, most in self.measures}
+        measures = {
+            unit.replace(UNITS, "utf16_units"): {"used": used, "limit": most}
+            for unit, used, most in self.measures
+        }
         return {
             **{name: getattr(self, name) for name in ("store", "title", "file")},
             **measures,
@@ -447,7 +476,7 @@ def limit_uses(store: str, texts: Iterable[LoadedText]) -> tuple[LimitUse, ...]:
         limit, cut = text.limit, text.cut
         sizes = {
             "lines": (text.text.count("\n") + (text.text[-1:] not in ("", "\n")), limit.lines),
-            "bytes": (len(text.text.encode("utf-8", "surrogatepass")), limit.bytes),
+            UNITS: (count_units(text.text), limit.units),
             "characters": (len(text.text), limit.characters),
         }
         measures = tuple((unit, used, most) for unit, (used, most) in sizes.items() if most)
@@ -465,21 +494,31 @@ def limit_uses(store: str, texts: Iterable[LoadedText]) -> tuple[LimitUse, ...]:
 def find_cut(text: str, limit: LoadLimit) -> int:
     """The offset from which on the `text` is over the `limit`; its length if it is within.
 
-    A byte limit never splits a character. A line counts as loaded up to its line feed.
+    A line counts as loaded up to its line feed.
     """
     cut = len(text)
     if limit.lines is not None:
         cut = min(cut, _line_offset(text, limit.lines))
     if limit.characters is not None:
         cut = min(cut, limit.characters)
-    if limit.bytes is not None:
-        encoded = text.encode("utf-8", "surrogatepass")
-        if len(encoded) > limit.bytes:
-            start = encoded[: limit.bytes]
-            while start and (encoded[len(start)] & 0xC0) == 0x80:
-                start = start[:-1]
-            cut = min(cut, len(start.decode("utf-8", "surrogatepass")))
+    if limit.units is not None and count_units(text[:cut].rstrip("\n")) > limit.units:
+        cut = _whole_lines(text, _unit_offset(text, limit.units))
     return cut
+
+
+def _unit_offset(text: str, units: int) -> int:
+    """The offset behind the last letter that is whole within so many UTF-16 units."""
+    used = 0
+    for at, letter in enumerate(text):
+        used += 1 + (letter > "\uffff")
+        if used > units:
+            return at
+    return len(text)
+
+
+def _whole_lines(text: str, at: int) -> int:
+    """The end of the last line that ends at this offset or before; the offset in the first one."""
+    return at + 1 if text[at : at + 1] == "\n" else text.rfind("\n", 0, at) + 1 or at
 
 
 def _line_offset(text: str, lines: int) -> int:

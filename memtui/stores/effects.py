@@ -11,9 +11,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from memtui.changes import TEXTS, Act, Edit, Effect, Kind, Outcome, Plan, count_common
-from memtui.model import CURRENT, HIDDEN, Memory
-from memtui.stores.base import LoadedText, ReadTime, Store
-from memtui.stores.sidecar import is_kept
+from memtui.stores.base import UNITS, LoadedText, ReadTime, Store
 from memtui.text import number
 
 _PHRASES: dict[Act | None, tuple[str, str]] = {
@@ -100,6 +98,8 @@ def _describe(
     native = [edit for edit in edits if edit.kind is not Kind.SIDECAR]
     if not native:
         return _in_sidecar(edits, program)
+    if act is Act.REVIEW and not all(map(_is_review, native)):
+        act = None  # a finding of the review was accepted, which changed texts
     phrase = _PHRASES.get(act, _PHRASES[None])[is_undo]
     if act in (Act.RETIRE, Act.RESTORE) and store.reads_retired:
         phrase = _STATUS[is_undo]
@@ -121,6 +121,21 @@ def _describe(
     if phrase.startswith(_ENDING) and time in _SOON:
         return Effect(f"{program} {phrase}")
     return Effect(f"{program} {phrase} {time}")
+
+
+def _is_review(edit: Edit) -> bool:
+    """Whether all that a row changes is when its memory is due for review."""
+    before, after = edit.before or {}, edit.after or {}
+    return (
+        edit.kind is Kind.ROW
+        and "review_after" in before
+        and before.keys()
+        == after.keys()
+        <= {
+            "review_after",
+            "updated_at",
+        }
+    )
 
 
 def _in_sidecar(edits: Sequence[Edit], program: str) -> Effect | None:
@@ -199,36 +214,6 @@ def _limit_words(loaded: LoadedText) -> str:
     limit = loaded.limit
     if limit.lines is not None and loaded.text.count("\n", 0, loaded.cut) >= limit.lines:
         return f"{number(limit.lines)} lines"
-    if limit.bytes is not None:
-        return f"{number(limit.bytes)} bytes"
+    if limit.units is not None:
+        return f"{number(limit.units)} {UNITS}"
     return f"{number(limit.characters or 0)} characters"
-
-
-# ---- what stands there already ------------------------------------------------------------------
-
-_READING = {
-    ReadTime.NEXT_SESSION: "{} loads it when a session starts",
-    ReadTime.INDEXED: "{} finds it by its index",
-    ReadTime.OPENED: "{} reads it when it opens the file",
-    ReadTime.SEARCHED: "{} finds it when it searches",
-    ReadTime.AT_ONCE: "{} reads it in every call",
-    ReadTime.IMPORTED: "{} takes it in at its next import",
-    ReadTime.INBOX: "it waits in the inbox of {}",
-    ReadTime.ASKED: "it asks {}, which decides itself",
-    ReadTime.NEVER: "{} does not read this file",
-}
-
-
-def describe_reading(memory: Memory, store: Store, program: str) -> str:
-    """Say when the program of its store reads a memory; empty where the store does not know."""
-    path = os.path.relpath(memory.origin.file, store.root).replace(os.sep, "/")
-    program = store.reader(path) or program
-    if is_kept(memory):
-        return f"only memtui has it; {program} does not read it"
-    if HIDDEN in memory.extra:
-        return f"only memtui hides it; {program} still reads it"
-    still = {"retired": store.reads_retired, "superseded": store.reads_superseded}
-    if memory.status not in CURRENT:
-        return f"{program} still reads it" if still.get(memory.status) else ""
-    time = store.read_time(path)
-    return "" if time is None else _READING[time].format(program)

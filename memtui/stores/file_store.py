@@ -17,7 +17,11 @@ from typing import Any, ClassVar
 from memtui.changes import TEXTS, Act, Change, Edit, Plan
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.locking import make_foreign_lock
-from memtui.files.reading import IS_EMPTY, decode, read_bytes
+from memtui.files.permissions import has_write_permission
+from memtui.files.reading import (
+    IS_EMPTY,
+    read_text_file,
+)
 from memtui.model import HIDDEN, Memory
 from memtui.stores import accesses, plans
 from memtui.stores.base import (
@@ -96,6 +100,12 @@ class FileStore(Store):
         return explain_read_only(self.root)
 
     @property
+    def boundary(self) -> Path:
+        """What nothing that is written leaves, whatever links lead there: the root, or its folder
+        where that is a file."""
+        return self.root
+
+    @property
     def editable(self) -> frozenset[str]:
         """The fields that EDIT can change."""
         return self.acts.editable
@@ -161,8 +171,15 @@ class FileStore(Store):
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
         """Why this act cannot be done; empty when it can."""
-        if self.read_only:
-            return self.read_only
+        if why := self.read_only or self._refusal_of_format(act, memory):
+            return why
+        if memory is None or act is Act.ADD or act in plans.SIDECAR_ACTS:
+            return ""
+        is_only_hidden = act is Act.RESTORE and HIDDEN in memory.extra
+        return "" if is_only_hidden else explain_read_only_file(memory)
+
+    def _refusal_of_format(self, act: Act, memory: Memory | None) -> str:
+        """Why this act cannot be done whatever may be written."""
         if act is Act.ADD:
             return self.acts.unsupported.get(act, "")
         if act is Act.RESTORE and memory is not None and HIDDEN in memory.extra:
@@ -176,11 +193,9 @@ class FileStore(Store):
         if act is Act.HIDE:
             if memory.status != "active":
                 return f"it is {memory.status} already"
-            return "" if self.refusal(Act.RETIRE, memory) else "its format can retire it"
-        is_native = act not in plans.SIDECAR_ACTS
-        return self.acts.not_on(act, memory) or (
-            explain_read_only_file(memory) if is_native else ""
-        )
+            can_retire = not self._refusal_of_format(Act.RETIRE, memory)
+            return "its format can retire it" if can_retire else ""
+        return self.acts.not_on(act, memory)
 
     def plan(self, change: Change, view: StoreView) -> Plan:
         """The exact edits of a change. Raises Refused, Conflict or RefError; writes nothing."""
@@ -191,18 +206,20 @@ class FileStore(Store):
         context = self.plan_context(view)
         if memory is None:
             add = self.acts.add_imported if is_import(change) else None
-            return (add or self.acts.add)(change, context)
+            plan = (add or self.acts.add)(change, context)
+            return plan if is_import(change) else plans.with_succession(plan, change, context)
         doing = self.acts.handlers.get(change.act)
         if change.act is Act.RESTORE and HIDDEN in memory.extra:
             doing = None
         if plans.leads_to_other_store(change, memory, view):
             doing = None  # no format holds a link to another store: it lies in the sidecar
-        plan = None if doing is None else doing(change, memory, context)
-        if plan is None:
+        done = None if doing is None else doing(change, memory, context)
+        if done is None:
             native_tags, entry = self.acts.native_tags(memory), context.sidecar_entry(memory)
             return plans.plan_sidecar_act(change, entry, context.now, native_tags)
-        is_merge = change.act is Act.MERGE and plan.edits
-        return plans.with_moved_references(plan, memory, context) if is_merge else plan
+        if change.act is Act.MERGE and done.edits:
+            done = plans.with_moved_references(done, memory, context)
+        return plans.with_succession(done, change, context)
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits. Raises Conflict or SaveError."""
@@ -211,7 +228,7 @@ class FileStore(Store):
         for path in {edit.path for edit in edits if edit.kind in TEXTS}:
             if os.path.basename(path) in self.locked_files:
                 make_foreign_lock(Path(path))
-        commit(edits, recorder, self.check_written)
+        commit(edits, recorder, self.check_written, root=self.boundary)
         return None
 
     def check_written(self, path: Path, before: str | None, after: str | None) -> None:
@@ -243,7 +260,7 @@ class TextFileStore(FileStore):
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
         path = Path(shard.files[0])
         try:
-            text = decode(read_bytes(path, self.folder))
+            text = read_text_file(path, self.folder)
             if self.is_cut_off(shard.key, text):
                 raise UnreadableFile(IS_EMPTY)
             return self.read_text(shard.key, path, text, sidecar)
@@ -253,23 +270,21 @@ class TextFileStore(FileStore):
     def text_of(self, path: str) -> str | None:
         """The text of a file, named relative to the root; None if it cannot be read."""
         try:
-            return decode(read_bytes(self.root / path, self.root))
+            return read_text_file(self.root / path, self.root)
         except UnreadableFile:
             return None
 
 
 def explain_read_only_file(memory: Memory) -> str:
     """Return why the file of a memory cannot be replaced; empty when it can, or is gone."""
-    folder, may_write = os.path.dirname(memory.origin.file), os.W_OK | os.X_OK
-    if os.access(folder, may_write) or not os.path.isdir(folder):
-        return ""
-    target = os.path.dirname(os.path.realpath(memory.origin.file))  # a link is followed
-    is_writable = os.access(target, may_write)
-    return "" if is_writable else "the folder of its file is read-only for this user"
+    file = memory.origin.file
+    folder = os.path.dirname(os.path.realpath(file) if os.path.islink(file) else file)
+    is_closed = os.path.isdir(folder) and not has_write_permission(folder)
+    return "the folder of its file has no write permission" if is_closed else ""
 
 
 def explain_read_only(folder: Path) -> str:
     """Return why nothing can be written in this folder; empty when it can."""
-    if os.access(folder, os.W_OK | os.X_OK):
+    if has_write_permission(folder):
         return ""
-    return "the folder is read-only for this user" if folder.is_dir() else "the folder is gone"
+    return "the folder has no write permission" if folder.is_dir() else "the folder is gone"

@@ -7,7 +7,6 @@ them is one value of `FormatSupport`, imported with the first store that is open
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct, field
 
 from memtui.changes import Plan
-from memtui.files.reading import decode, digest
+from memtui.files.reading import decode
 from memtui.model import Link, Memory
 from memtui.stores.base import Store
 
@@ -32,7 +31,7 @@ class Product(NamedTuple):
     badge: str
     """Two letters that stand for it where there is no room for the name."""
     colour: int
-    """The number of its colour among those that a theme gives types, see `memtui.themes`."""
+    """The number of its colour among those that a theme gives types, see `memtui.tui.themes`."""
 
 
 class Candidate(NamedTuple):
@@ -45,6 +44,8 @@ class Candidate(NamedTuple):
     """What it would need besides, or what speaks against it; "": it is a store."""
     opens_when_named: bool = False
     """Whether it is opened all the same if a person names it."""
+    is_unread: bool = False
+    """Whether it is a folder of notes in a place of the program, which does not read them."""
 
 
 class Detection:
@@ -60,6 +61,11 @@ class Detection:
         return next((each.root for each in self.candidates(path) if not each.missing), None)
 
 
+def package_of(name: str) -> str:
+    """The package of one of memtui's own formats."""
+    return f"memtui.stores.{name.replace('-', '_')}"
+
+
 class Format(Struct, frozen=True):
     """One kind of store."""
 
@@ -72,9 +78,9 @@ class Format(Struct, frozen=True):
     detect: Callable[[Path], Path | None]
     """The store's root if this path is, or directly holds, a store of this format; else None.
     Costs a few stat calls; never raises. A `Detection` also says what convinced it."""
-    load: Callable[[], FormatSupport] | str
+    load: Callable[[], FormatSupport] | str = ""
     """Gives what the format can do when a store of it is opened: a function, or the name of a
-    module that has it as `SUPPORT`."""
+    module that has it as `SUPPORT`. Empty: the module `store` of memtui's own package for it."""
     nearby: tuple[str, ...] = (".",)
     """Paths that are tried, relative to a folder that is searched for stores; `agents/*`: each
     folder in `agents`."""
@@ -123,7 +129,7 @@ class Format(Struct, frozen=True):
         """What the format can do; the first call imports it."""
         if not isinstance(self.load, str):
             return self.load()
-        found: FormatSupport = import_module(self.load).SUPPORT
+        found: FormatSupport = import_module(self.load or f"{package_of(self.name)}.store").SUPPORT
         return found
 
     @property
@@ -183,9 +189,11 @@ class IncomingStore(Struct, frozen=True):
     root: str = ""
     """Name of the store's root in the base; empty when they are the same."""
     rows: Callable[[], list[str]] | None = None
-    """The rows of a database, see `DatabaseSupport.dump`."""
+    """The rows of a database, in bundles of version 1, see `DatabaseSupport.rebuild`."""
     document: str = field(default="")
     """Text of the file, if it is an `ExchangeDocument` that the store imports by itself."""
+    home: str | None = None
+    """Path of its base below the home folder that it lay in; None if it lay in none."""
 
     def text_of(self, memory: Memory) -> str | None:
         """The text of the memory's file; None unless the memory is a file."""
@@ -249,37 +257,26 @@ class ExchangeDocument(Struct, frozen=True):
 
 # ---- databases ----------------------------------------------------------------------------------
 
-WHOLE = "#*"
-"""Suffix to the path of a database: the name of all its rows, for the recorder."""
-
-
-def rows_digest(rows: Iterable[str]) -> str:
-    """SHA-256 of all rows of a database."""
-    return digest("\n".join(rows).encode())
-
-
 FindStatuses = Callable[[Sequence["EditSequence"]], list[tuple["EditSequence", "EditStatus"]]]
 
 
 class DatabaseSupport(Struct, frozen=True):
-    """A store in one SQLite file: bundled as rows, never as the file's bytes."""
+    """A store in one SQLite file."""
 
     name: str
     """Default name of the file."""
-    dump: Callable[[Path], list[str]]
-    """The rows of the store at this root as JSON lines; equal rows give equal lines.
-    Raises StoreError."""
+    read: Callable[[Path], bytes]
+    """The database of the store at this root as one file, without what was deleted from it. Raises
+    StoreError."""
     rebuild: Callable[[Iterable[str], Path], None]
-    """Make a database, which must not exist, from such lines. Raises BundleError or SaveError."""
+    """Make a database, which must not exist, of the rows in a bundle of version 1. Raises
+    BundleError or SaveError."""
     row_digest: Callable[[str], str | None]
-    """Current digest of the row with this recorder name, or of all rows if the name is the path
-    and `WHOLE`; None if it is not of this format. Used to recover after a crash."""
+    """Current digest of the row with this recorder name; None if it is not of this format. Used to
+    recover after a crash."""
     find_statuses: FindStatuses
     """Whether other programs have reverted edits of rows, as
     `memtui.files.revert_detection.find_statuses` tells of edits of files."""
-    alone_with: Callable[[Path, Sequence[str]], AbstractContextManager[None]]
-    """Hold an exclusive lock while the database is removed. Raises Refused if it holds other rows
-    than these, or another program has it open."""
     copy: Callable[[Path, Path], None]
     """Copy the database as it is now into a new file. Raises sqlite3.Error."""
 

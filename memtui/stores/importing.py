@@ -17,11 +17,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from memtui.changes import Change
-from memtui.model import FILE_TIME_KEY, HIDDEN, Link, Memory
+from memtui.model import FILE_TIME_KEY, FRONTMATTER_FAULT, HIDDEN, LOCAL_TIMES, Link, Memory
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.sidecar import link_to_json
 
-MEMTUI_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable", HIDDEN, FILE_TIME_KEY})
+MEMTUI_KEYS = frozenset(
+    {"kept", "rating", "reviewed", "unaddressable"}
+    | {HIDDEN, FILE_TIME_KEY, FRONTMATTER_FAULT, LOCAL_TIMES}
+)
 """Keys of `extra` that memtui itself sets, for every format."""
 
 
@@ -105,9 +108,9 @@ _REPEATED_WORDS = """
     tool_name project scope topic_key s p o edge branches archived projectKey remote sync_id id
     deleted_at expires expired differs headings created_from injections ignored_type kept
     normalized_hash line_endings byte_order_mark unaddressable frontmatter.title tags
-    updated_from
+    updated_from load_limit cut_line loaded_at_start
 """
-_REPEATED = frozenset(_REPEATED_WORDS.split())
+_REPEATED = frozenset({*_REPEATED_WORDS.split(), FRONTMATTER_FAULT, LOCAL_TIMES})
 """Keys of `extra` that say again, raw, what a field says, or that an adapter works out anew."""
 LONGEST_SLUG = 60
 """Characters of a name that is made from a text."""

@@ -16,9 +16,15 @@ from msgspec import Struct
 
 from memtui.changes import Edit, record_edit, text_edit
 from memtui.errors import UnreadableFile
-from memtui.files.json.editing import new_record, put_member
-from memtui.files.json.locating import Record, load_records
-from memtui.files.reading import decode, read_bytes
+from memtui.files.json.editing import (
+    has_member,
+    line_of,
+    new_record,
+    put_member,
+    remove_member,
+)
+from memtui.files.json.locating import LINES, Record, load_records, record_id
+from memtui.files.reading import IS_EMPTY, read_text_file
 from memtui.stores.base import Unreadable
 from memtui.stores.scanning import as_refused, listed_faults
 
@@ -32,17 +38,22 @@ class JsonFile(Struct, frozen=True):
     records: tuple[Record, ...]
     top: dict[str, Any]
     """The members beside the list; empty when the file is the list itself."""
+    id_key: str = "id"
+    """The member that names a record, see `memtui.files.merging.record_id`."""
     exists: bool = True
     """False: nothing is there, and `text` is what would be made before its first record."""
 
     def key(self, index: int) -> str:
         """The path of a record in the file: `[3]`, `events[12]`."""
-        return f"{'.'.join(self.array)}[{index}]"
+        return f"{'.'.join(self.array).strip()}[{index}]"
 
     def edit(self, named: NamedRecord, after: str | None) -> Edit:
         """The edit that gives a record this text (None: removes it); undoing restores its place."""
         before, index = named.record.raw, named.index
-        return record_edit(str(self.path), self.array, "id", named.id, before, after, index)
+        if after is None and self.array == LINES:
+            before = self.text.split("\n")[index]  # with what surrounds it
+        key = self.id_key
+        return record_edit(str(self.path), self.array, key, named.id, before, after, index)
 
     def put(self, named: NamedRecord, values: Mapping[str, Any]) -> tuple[Edit, ...]:
         """The edit that sets these keys of a record and changes no other byte; none if they are
@@ -56,24 +67,31 @@ class JsonFile(Struct, frozen=True):
         `indent` is what stands before the first record of a list.
         """
         raws = [record.raw for record in self.records if isinstance(record.value, dict)]
-        raw = new_record(raws[-1] if raws else None, value, indent)
-        return self.insert_raw(str(value["id"]), raw)
+        if self.array == LINES and not raws:
+            raw = line_of(value)
+        else:
+            raw = new_record(raws[-1] if raws else None, value, indent)
+        return self.insert_raw(str(record_id(value, self.id_key)), raw)
 
     def insert_raw(self, id: str, raw: str, index: int | None = None) -> tuple[Edit, ...]:
         """The edits that insert a record's raw text; a missing file is created first."""
         path = str(self.path)
-        creation = () if self.exists else (text_edit(path, None, self.text),)
-        return (*creation, record_edit(path, self.array, "id", id, None, raw, index))
+        creation = () if self.exists or self.array == LINES else (text_edit(path, None, self.text),)
+        return (*creation, record_edit(path, self.array, self.id_key, id, None, raw, index))
 
 
 def read_json(path: Path, root: Path, array: tuple[str, ...] = ()) -> JsonFile:
-    """Read a file whose records are the list at `array` (a path of keys).
+    """Read a file whose records are the list at `array` (a path of keys), or its `LINES`.
 
     Raises UnreadableFile with a reason for a person.
     """
-    text = decode(read_bytes(path, root))
+    text = read_text_file(path, root)
     top: dict[str, Any] = {}
     records = load_records(text, array, str(path), top)
+    if array == LINES and not any(isinstance(record.value, dict) for record in records):
+        is_empty = not any(record.raw for record in records)
+        why = IS_EMPTY if is_empty else "no line of it is a JSON object"
+        raise UnreadableFile(why, where=str(path))
     return JsonFile(path, text, array, tuple(records), top)
 
 
@@ -82,23 +100,27 @@ def new_json_file(path: Path, array: tuple[str, ...] = (), text: str = "[]\n") -
     return JsonFile(path, text, array, (), {}, exists=False)
 
 
-def read_or_new(path: Path, root: Path) -> JsonFile:
-    """Read a file that is a list, or prepare a new one. Raises Refused if it cannot be read.
+def read_or_new(path: Path, root: Path, array: tuple[str, ...] = ()) -> JsonFile:
+    """Read a file that is a list, or `LINES`, or prepare a new one. Raises Refused if it cannot be
+    read.
 
     Where there is none it can be made; a link that leads nowhere is not made to lead somewhere.
     """
     if not os.path.lexists(path):
-        return new_json_file(path)
+        return new_json_file(path, array, "" if array == LINES else "[]\n")
     try:
-        return read_json(path, root)
+        return read_json(path, root, array)
     except UnreadableFile as error:
         raise as_refused(error, path) from None
 
 
 def with_members(raw: str, values: Mapping[str, Any]) -> str:
-    """A record's text with these keys set."""
+    """A record's text with these keys set; None takes a key away."""
     for key, value in values.items():
-        raw = put_member(raw, key, value)
+        if value is not None:
+            raw = put_member(raw, key, value)
+        elif has_member(raw, key):
+            raw = remove_member(raw, key)
     return raw
 
 
@@ -126,6 +148,8 @@ def named_records(file: JsonFile, folder: str) -> tuple[list[NamedRecord], list[
     found: list[NamedRecord] = []
     faults: list[str] = []
     for index, record in enumerate(file.records):
+        if not record.raw:
+            continue  # a blank line
         if not isinstance(record.value, dict):
             faults.append(f"{_place(file, index)} is not an object")
             continue

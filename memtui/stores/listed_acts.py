@@ -126,20 +126,17 @@ def plan_supersede(change: Change, memory: Memory, context: ListContext) -> Plan
     item = file.find(memory, new_text)
     _refuse_twin(file, item.group, new_text)
     after = file.replace(item, new_text)
-    new = file.natural_id(item.group, new_text)
-    if new == memory.id or any(other.id == new for other in file.items):
-        raise Refused("another memory has the name of this text", do="edit it instead")
+    new = context.free_id(file, item.group, new_text)
     entry = {
         "supersedes": [memory.id],
-        "tags": _own_tags(change.fields.get("tags", memory.tags), memory, context),
-        "pinned": memory.pinned or None,
+        TEXT_KEY: _kept_name(file, new, item.group, new_text),
         "created": to_iso_seconds(context.now),
         **_rating(change),
     }
     edits = (
         *file.edit(after),
         *context.sidecar_entry(memory).set(**_kept_values(memory, context, "superseded", new)),
-        *context.entry_edits(new, file.key, **entry, kept=None),
+        *context.entry_edits(new, file.key, **entry),
     )
     refs = (context.ref(new), memory.ref, *context.other_refs(file, after))
     return Plan((change,), edits, Outcome.SUPERSEDED, f"Supersedes {memory.id}", refs, refs[1:2])
@@ -178,10 +175,11 @@ def plan_listed_add(change: Change, context: ListContext, file: ListFile, group:
     if twin := file.find_twin(group, text):
         return plans.plan_duplicate(change, "the same text", context.ref(twin.id))
     after = file.insert(group, text, word_of(change, "type", ""))
-    id = file.natural_id(group, text)
-    if any(item.id == id for item in file.items):
-        raise Refused("another memory has the name of this text", do="reword it")
-    values: dict[str, Any] = {"created": to_iso_seconds(context.now), "kept": None}
+    id = context.free_id(file, group, text)
+    values: dict[str, Any] = {
+        "created": to_iso_seconds(context.now),
+        TEXT_KEY: _kept_name(file, id, group, text),
+    }
     if change.fields.get("tags"):
         values["tags"] = tag_words(change.fields["tags"])
     edits = (*file.edit(after), *context.entry_edits(id, file.key, **values, **_rating(change)))

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
+from itertools import chain, count
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
@@ -239,6 +240,20 @@ class ListContext(plans.PlanContext):
         """The file of a memory."""
         return self.open_list(self.shard_of(memory))
 
+    def free_id(self, file: ListFile, group: str, text: str) -> str:
+        """The id of a new text: the one that it gives itself, unless another memory has it, as one
+        with this text that was taken out of the file."""
+        planned = (edit for plan in plans.planned_before(self.view) for edit in plan.edits)
+        entries = (
+            *self.sidecar.of_shard(file.key),
+            *((edit.id, edit.after or {}) for edit in planned if edit.kind is Kind.SIDECAR),
+        )
+        taken = {id for id, entry in entries if "kept" in entry}
+        taken.update(item.id for item in file.items)
+        natural = file.natural_id(group, text)
+        names = chain((natural,), (f"{natural}~{number}" for number in count(2)))
+        return next(name for name in names if name not in taken)
+
     def other_refs(self, file: ListFile, after: str) -> tuple[str, ...]:
         """Refs of memories that come or go along with a change of the file."""
         changed = file.other_ids(file.before or "") ^ file.other_ids(after)
@@ -415,11 +430,14 @@ def name_texts(
         The ids, in the order of the texts.
     """
     ids_by_key: dict[str, list[str]] = {}
+    kept: set[str] = set()
     for id, entry in sidecar.of_shard(shard):
         key = entry.get(TEXT_KEY)
         if isinstance(key, str) and id.startswith(prefix):
             ids_by_key.setdefault(key, []).append(id)
-    reserved = {id for ids in ids_by_key.values() for id in ids}
+        elif entry.get("kept"):
+            kept.add(id)
+    reserved = kept.union(*ids_by_key.values())
     used: set[str] = set()
     result = []
     repeats: Counter[str] = Counter()

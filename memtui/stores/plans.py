@@ -22,7 +22,13 @@ from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, sidecar_edit
 from memtui.errors import RefError, Refused
 from memtui.model import ENDED_LINKS, Link, Memory
 from memtui.stores.base import StoreView
-from memtui.stores.sidecar import Sidecar, entry_links, link_to_json, sidecar_edits
+from memtui.stores.sidecar import (
+    Sidecar,
+    changed_entry,
+    entry_links,
+    link_to_json,
+    sidecar_edits,
+)
 from memtui.stores.values import from_iso, is_number, tag_words, texts_of, to_iso_seconds
 from memtui.text import counted, one_line
 
@@ -263,19 +269,24 @@ def with_moved_references(plan: Plan, memory: Memory, context: PlanContext) -> P
     """
     gone = {ref.partition(":")[2] for ref in plan.supersedes}
     written = {edit.id for edit in plan.edits if edit.kind is Kind.RECORD and edit.after}
-    edits: list[Edit] = []
+    edits = plan.edits
     moved: list[str] = []
     warnings: list[str] = []
     for other in context.view.memories(context.label):
         named = [link for link in other.links if link.target in gone]
-        if not named or other.id in gone or other.id == memory.id:
+        if not named or other.id in gone:
             continue
-        entry = context.sidecar_entry(other)
-        links = entry_links(entry.sidecar.entry(other.id))
+        links = entry_links(context.sidecar.entry(other.id))
         new = dict.fromkeys(
-            replace(link, target=memory.id) if link.target in gone else link for link in links
+            replace(link, target=memory.id) if link.target in gone else link
+            for link in links
+            if link.target not in gone or other.id != memory.id  # none leads to itself
         )
-        edits += entry.set(links=[link_to_json(link) for link in new])
+        if list(new) != list(links):
+            values = [link_to_json(link) for link in new]
+            edits = with_entry(edits, context, other.id, context.shard_of(other), links=values)
+        if other.id == memory.id:
+            continue
         if set(named) <= set(links) or other.id in written:
             moved.append(other.ref)
         else:
@@ -285,11 +296,52 @@ def with_moved_references(plan: Plan, memory: Memory, context: PlanContext) -> P
         reason += f"; {counted(len(moved), 'reference')} to what goes lead to {memory.id} now"
     return replace(
         plan,
-        edits=(*plan.edits, *edits),
+        edits=edits,
         reason=reason,
         refs=(*plan.refs, *moved),
         warnings=(*plan.warnings, *warnings),
     )
+
+
+def with_succession(plan: Plan, change: Change, context: PlanContext) -> Plan:
+    """The plan of a change that supersedes memories, whose pin and tags go to the successor.
+
+    What is superseded does not stay pinned. A merge keeps the tags of the memory that stays.
+    """
+    if change.act not in (Act.SUPERSEDE, Act.ADD, Act.MERGE) or not plan.edits:
+        return plan
+    olds = [context.view.get(ref) for ref in plan.supersedes]
+    if not olds:
+        return plan
+    acts, edits = context.store.acts, plan.edits
+    pinned = [old for old in olds if old.pinned]
+    removed = {edit.id for edit in edits if edit.kind is Kind.RECORD and edit.after is None}
+    for old in pinned:
+        unpin = None if old.id in removed else acts.handlers.get(Act.UNPIN)
+        given = unpin(Change(Act.UNPIN, change.store, old.ref), old, context) if unpin else None
+        native = [edit for edit in given.edits if edit.kind is not Kind.SIDECAR] if given else []
+        edits = with_entry((*edits, *native), context, old.id, context.shard_of(old), pinned=None)
+    id = plan.refs[0].removeprefix(f"{context.label}:")
+    values: dict[str, Any] = {"pinned": True} if pinned else {}
+    if change.act is not Act.MERGE:
+        known = [tag for old in olds for tag in old.tags]
+        native_tags = {tag for old in olds for tag in acts.native_tags(old)}
+        tags = tag_words(change.fields.get("tags", known))
+        values["tags"] = [tag for tag in tags if tag not in native_tags]
+    return replace(plan, edits=with_entry(edits, context, id, context.shard_of(olds[0]), **values))
+
+
+def with_entry(
+    edits: tuple[Edit, ...], context: PlanContext, id: str, shard: str, **values: Any
+) -> tuple[Edit, ...]:
+    """The edits, which also set these keys of an entry of the sidecar that they may change
+    already."""
+    for at, edit in enumerate(edits):
+        if edit.kind is Kind.SIDECAR and edit.id == id and edit.after is not None:
+            entry = changed_entry(edit.after, edit.after.get("shard", shard), values)
+            changed = () if entry == edit.before else (replace(edit, after=entry),)
+            return (*edits[:at], *changed, *edits[at + 1 :])
+    return (*edits, *context.entry_edits(id, shard, **values))
 
 
 def dangling_warnings(memory: Memory, among: Iterable[Memory]) -> tuple[str, ...]:
@@ -332,13 +384,29 @@ def planned_before(view: StoreView) -> Sequence[Plan]:
     return view.planned if isinstance(view, BatchView) else ()
 
 
-def repeated_add(change: Change, planned: Iterable[Plan]) -> Plan | None:
-    """The plan of an ADD that repeats one of these plans: nothing to do. None for any other."""
-    if change.act is not Act.ADD or change.force or change.fields.get("id"):
+def named_refs(change: Change) -> set[str]:
+    """Refs of the memories that a change is of: the one it names, and those that it merges."""
+    others = change.fields.get("others") if change.act is Act.MERGE else ()
+    named = others if isinstance(others, list | tuple) else ()
+    label = f"{change.store}:"
+    refs = (f"{label}{str(each).removeprefix(label)}" for each in named)
+    return {ref for ref in (change.ref, *refs) if ref}
+
+
+def repeated_change(change: Change, planned: Iterable[Plan]) -> Plan | None:
+    """The plan of a change that repeats one of these plans: nothing to do. None for any other.
+
+    ADDs are equal by what they say, others by all that they ask for.
+    """
+    if change.act is Act.ADD and (change.force or change.fields.get("id")):
         return None
     for plan in planned:
         for known in plan.changes:
-            if known.act is Act.ADD and plan.edits and _identity(known) == _identity(change):
+            if change.act is not Act.ADD:
+                if known == change:
+                    reason = "the same is planned already"
+                    return Plan((change,), (), Outcome.NOTHING, reason, (change.ref,))
+            elif known.act is Act.ADD and plan.edits and _identity(known) == _identity(change):
                 reason = "the same is added already"
                 return Plan((change,), outcome=Outcome.DEDUPE, reason=reason, refs=plan.refs[:1])
     return None

@@ -218,6 +218,11 @@ class QueryableStore(Store):
         """The memories with these refs that exist, in any order and of every status."""
         ...
 
+    def ids_beginning(self, names: Collection[str], most: int) -> Sequence[str]:  # noqa: ARG002
+        """The ids that begin with one of these texts, at most so many; () where that would take
+        long. Memories are then only found by their whole id."""
+        return ()
+
     def former(self, id: str) -> Sequence[FormerVersion]:  # noqa: ARG002
         """What a memory was before each change, by whomever, the newest first."""
         return ()

@@ -28,6 +28,7 @@ from memtui.stores.format import (
     Format,
     Product,
     UpkeepRules,
+    package_of,
 )
 from memtui.text import one_line, width
 
@@ -51,7 +52,8 @@ PACKAGES = (
         "simple_memory",
         "workspace",
     ),
-    *("claude_code", "beads", "mcp_memory", "codex", "gemini", "hermes", "openclaw"),
+    *("claude_code", "project_memory", "qwen", "beads", "mcp_memory", "codex", "gemini"),
+    *("hermes", "openclaw", "goose", "openwolf", "claude_remember", "memsearch", "vscode_copilot"),
     "markdown_folder",
     "project_instructions",
 )
@@ -171,7 +173,8 @@ def _checked(loaded: object, used_names: Iterable[str]) -> Format:
             raise TypeError("places and nearby must be tuples of texts")
     if isinstance(loaded.product, Product) and width(loaded.product.badge) != BADGE_CELLS:
         raise ValueError("the badge of its product is not two columns wide")
-    if not callable(loaded.detect) or not (callable(loaded.load) or isinstance(loaded.load, str)):
+    is_named = isinstance(loaded.load, str) and loaded.load
+    if not callable(loaded.detect) or not (callable(loaded.load) or is_named):
         raise TypeError("detect must be a function, load a function or the name of a module")
     return loaded
 
@@ -204,7 +207,7 @@ def _candidates(known: Format, path: Path) -> list[Candidate]:
 def format_of(name: str) -> Format | None:
     """The format with this name; None when this memtui does not know it."""
     if name in ASKED:
-        asked: Format = import_module(f"memtui.stores.{name.replace('-', '_')}").FORMAT
+        asked: Format = import_module(package_of(name)).FORMAT
         return asked
     return next((known for known in formats() if known.name == name), None)
 
@@ -239,13 +242,15 @@ def detect_all(path: Path) -> Iterator[tuple[Format, Path]]:
 
 
 def claims_at(path: Path) -> tuple[str, ...]:
-    """Patterns of the instructions of a project that stores at this place read themselves."""
-    return tuple(
-        pattern
-        for known in formats()
-        if known.claims and _detected(known, path) == path
-        for pattern in known.claims
-    )
+    """Patterns of the instructions of a project that stores at this place, or in one of its
+    folders, read themselves."""
+    patterns = list[str]()
+    for known in formats():
+        root = _detected(known, path) if known.claims else None
+        if root is not None and root.is_relative_to(path):
+            below = "".join(f"{part}/" for part in root.relative_to(path).parts)
+            patterns += [below + pattern for pattern in known.claims]
+    return tuple(patterns)
 
 
 def detect_within(path: Path) -> list[tuple[Format, Path]]:
@@ -354,6 +359,21 @@ def discover(
     usual = chain(_nearby(folder), _usual_places(home, variables))
     named = _detected_at(_configured_places(folder, home, variables), is_named=True)
     return _without_repeats([*_detected_at(usual), *named, *_in_folders(folder)])
+
+
+def searched_places(
+    folder: Path, home: Path, variables: Mapping[str, str] = os.environ
+) -> list[Path]:
+    """Every path where `discover` looks for a store, whether one is there or not."""
+    usual = chain(_nearby(folder), _usual_places(home, variables))
+    return [path for _, path in chain(usual, _configured_places(folder, home, variables))]
+
+
+def named_variables() -> set[str]:
+    """The variables of the environment that name places of stores."""
+    return {
+        name for known in formats() for place in known.places for name in _VARIABLE.findall(place)
+    }
 
 
 class Explanation(NamedTuple):

@@ -17,6 +17,7 @@ from memtui.changes import TEXTS
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import IS_EMPTY as IS_EMPTY
+from memtui.files.reading import LEADS_OUTSIDE as LEADS_OUTSIDE
 from memtui.files.reading import (
     MissingFile,
     decode,
@@ -24,14 +25,17 @@ from memtui.files.reading import (
     error_text,
     file_stamp,
     read_bytes,
+    read_text_file,
     walk,
 )
 from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, sidecar_path, sidecar_paths
 from memtui.model import FILE_TIME, FILE_TIME_KEY, Memory
-from memtui.stores.base import Scan, Shard, StoreView, Unreadable
+from memtui.stores.base import Remark, Scan, Shard, StoreView, Unreadable
+from memtui.stores.format import Candidate
 from memtui.stores.plans import planned_before
 from memtui.stores.sidecar import Sidecar, kept_shard, read_sidecar
 from memtui.stores.values import parse_object
+from memtui.text import and_more, counted
 
 
 class FoundShard(NamedTuple):
@@ -134,7 +138,7 @@ def read_text(path: Path, root: Path) -> str:
     """The whole text of a file of the store, to plan a change. Raises Refused if it cannot be
     read."""
     try:
-        return decode(read_bytes(path, root))
+        return read_text_file(path, root)
     except UnreadableFile as error:
         raise as_refused(error, path) from None
 
@@ -158,12 +162,11 @@ def read_texts(
     for file in files:
         path = Path(file)
         try:
-            yield path, decode(read_bytes(path, root))
+            yield path, read_text_file(path, root)
         except UnreadableFile as error:
             faults.append(as_unreadable(error, path))
 
 
-LEADS_OUTSIDE = "it is a symbolic link to a place outside the store"
 MAX_LOOKED_AT = 1_000
 """Entries that are checked to tell a store from another folder of the same name."""
 
@@ -189,7 +192,11 @@ def list_folder(folder: str | Path) -> tuple[list[Entry], list[Unreadable]]:
 
 
 def folders_in(folder: Path, root: Path) -> Iterator[Entry | Unreadable]:
-    """Find the visible folders in a folder, by name; unreadable ones as `Unreadable`."""
+    """Find the visible folders in a folder, by name; unreadable ones as `Unreadable`, and so the
+    folder itself where it is a link out of the root."""
+    if not is_link_into(folder, root):
+        yield Unreadable(str(folder), LEADS_OUTSIDE)
+        return
     entries, faults = list_folder(folder)
     yield from faults
     for entry in entries:
@@ -242,7 +249,7 @@ def read_small(file: Path, most: int = 1 << 20, root: Path | None = None) -> str
     try:
         if os.path.getsize(file) > most:
             return ""
-        return decode(read_bytes(file, root or file.parent))
+        return read_text_file(file, root or file.parent)
     except (OSError, UnreadableFile, ValueError):
         return ""
 
@@ -250,6 +257,25 @@ def read_small(file: Path, most: int = 1 << 20, root: Path | None = None) -> str
 def is_markdown(entry: Entry) -> bool:
     """Whether it is a Markdown file."""
     return entry.name.endswith(".md") and entry.is_file()
+
+
+def restored_as(folder: Path, *kinds: str) -> Candidate | None:
+    """The candidate of a folder that memtui restored, whatever its present name, if its facts say
+    that it was of one of these kinds; None for any other."""
+    is_one = read_place_facts(folder).get("kind") in kinds
+    return Candidate(folder, "memtui restored it here") if is_one else None
+
+
+def place_of(path: Path, name: str, marks: Sequence[str], kind: str) -> Iterator[Candidate]:
+    """The folder of this name that a path is or directly holds, if one of these files is in it; or
+    one that was restored as this kind."""
+    for folder in (path, path / name):
+        if restored := restored_as(folder, kind):
+            yield restored
+        elif folder.name == name:
+            present = [mark for mark in marks if os.path.isfile(folder / mark)]
+            if present:
+                yield Candidate(folder, f"{', '.join(present)} in {name}")
 
 
 def markdown_names(folder: Path, faults: list[Unreadable]) -> list[str]:
@@ -262,6 +288,32 @@ def markdown_names(folder: Path, faults: list[Unreadable]) -> list[str]:
     names = (entry.name for entry in entries)
     found = (name for name in names if name.endswith(".md") and not name.startswith("."))
     return [name for name in found if not os.path.isdir(folder / name)]
+
+
+def notes_below(folder: Path, faults: list[Unreadable]) -> list[str]:
+    """Paths of the visible Markdown files in a folder and in its folders, relative to it with
+    slashes, its own first. Links to folders are not followed.
+
+    Folders that cannot be listed are added to `faults`.
+    """
+
+    def unreadable(path: str, why: str) -> None:
+        faults.append(Unreadable(path, f"the folder cannot be listed: {why}"))
+
+    start = len(os.path.join(os.fspath(folder), ""))
+    found = walk(folder, (SUFFIX,), SKIPPED, unreadable)
+    return [entry.path[start:].replace(os.sep, "/") for entry in found]
+
+
+def unread_notes(folder: Path, is_read: Callable[[str], bool]) -> list[Remark]:
+    """How many Markdown files in a memory folder its program does not read, by their paths."""
+    left = [name for name in notes_below(folder, []) if not is_read(name)]
+    if not left:
+        return []
+    is_one = len(left) == 1
+    found = f"{counted(len(left), 'note')} below {folder.name}/ "
+    found += "is no program's memory: " if is_one else "are no program's memory: "
+    return [Remark(str(folder), f"{found}{', '.join(left[:3])}{and_more(len(left) - 3)}")]
 
 
 SUFFIX = ".md"
@@ -333,12 +385,10 @@ class SidecarReader:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._paths = sidecar_paths(root)
         self._last: LastRead[Sidecar] = LastRead()
 
     def current(self) -> Sidecar:
-        path = self._paths[not os.path.isfile(self._root)]
-        return self._last.get([path], lambda: read_sidecar(self._root))
+        return self._last.get(sidecar_paths(self._root), lambda: read_sidecar(self._root))
 
 
 class ParsedFile(Struct, Generic[Value], frozen=True):

@@ -3,9 +3,9 @@
 Its entries are read here and combined with the memories of the store's files. Memories that the
 store itself no longer holds are added from the sidecar, which stores them whole.
 
-Where: a store whose root is a folder has `<root>/.memtui/sidecar.jsonl`; a store that is a single
-file has `.memtui/<file name>.jsonl` in that file's folder. It is created by the first write that
-needs it, never by reading.
+Where: see `memtui.files.sidecar_lines`. What a person asked for lies beside the store, what was
+taken out of it in memtui's state folder; an entry is read from both as one. They are created by the
+first write that needs them, never by reading.
 
 Form: JSON lines in UTF-8. A change appends one, and undo takes it out again:
 
@@ -28,6 +28,7 @@ An entry may hold these keys, all optional; others are carried along untouched:
     superseded_by  list of ids
     status         retired or superseded, where the store's format has no word for it
     text           digest of the text that a memory without an id has since memtui edited it
+    former_status  the store's own word that a retired memory had, which restoring gives back
     request        ids of notes that ask the store's own program for a change
     created        ISO time at which memtui added it, where the store's format has no times
     updated        ISO time of memtui's last edit, where the store's format has no times
@@ -50,8 +51,7 @@ from msgspec.structs import replace
 
 from memtui.changes import Edit, sidecar_edit
 from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, read_bytes
-from memtui.files.sidecar_lines import sidecar_path
+from memtui.files.sidecar_lines import parse_entry, read_sidecar_texts, sidecar_path
 from memtui.model import (
     CURRENT,
     ENDED_LINKS,
@@ -63,7 +63,7 @@ from memtui.model import (
     to_record,
 )
 from memtui.stores.base import Reading, Shard
-from memtui.stores.values import list_of, parse_object, texts_of
+from memtui.stores.values import list_of, texts_of
 
 Entry = Mapping[str, Any]
 _EMPTY: Entry = MappingProxyType({})
@@ -114,17 +114,6 @@ class Sidecar(Struct, frozen=True):
             yield id, self.entries[id]
 
 
-def _parse(line: str) -> tuple[str, Entry | None] | None:
-    """The id and what is set for it, or None for a damaged line."""
-    record = parse_object(line)
-    if not isinstance(record.get("id"), str):
-        return None
-    value = record.get("set", _EMPTY)
-    if value is None or isinstance(value, dict):
-        return record["id"], value
-    return None
-
-
 def _by_shard(entries: Mapping[str, Entry]) -> dict[str, ShardEntries]:
     """Group the entries by the shard they name; key "" for those that name none."""
     found: dict[str, dict[str, Entry]] = {}
@@ -144,33 +133,35 @@ def _mark(entries: Mapping[str, Entry]) -> str:
     return mark.hexdigest()
 
 
-def parse_sidecar(text: str) -> Sidecar:
-    """Parse the text of a sidecar. Never raises."""
+def parse_sidecar(*texts: str) -> Sidecar:
+    """Parse the texts of a sidecar's files, each of which may hold a part of an entry; the later
+    wins. Never raises."""
     entries: dict[str, Entry] = {}
     named: dict[str, set[str]] = {}
     damaged = 0
-    for line in filter(str.strip, text.split("\n")):
-        parsed = _parse(line)
-        if parsed is None:
-            damaged += 1
-            continue
-        id, entry = parsed
-        if entry:
-            entries[id] = entry
-            named.setdefault(id, set()).add(str(entry.get("shard")))
-        else:
-            entries.pop(id, None)
+    for text in texts:
+        own: dict[str, Entry] = {}
+        for line in filter(str.strip, text.split("\n")):
+            parsed = parse_entry(line)
+            if parsed is None:
+                damaged += 1
+                continue
+            id, entry = parsed
+            if entry:
+                own[id] = entry
+                named.setdefault(id, set()).add(str(entry.get("shard")))
+            else:
+                own.pop(id, None)
+        for id, part in own.items():
+            entries[id] = {**entries.get(id, _EMPTY), **part}
     wandered = {id: entries.get(id, _EMPTY) for id, shards in named.items() if len(shards) > 1}
     return Sidecar(entries, damaged, "", _by_shard(entries), _mark(wandered) if wandered else "")
 
 
 def read_sidecar(root: Path) -> Sidecar:
     """Read the sidecar of a store; an empty one if there is no file. Never raises."""
-    path = sidecar_path(root)
     try:
-        if not path.exists():
-            return Sidecar()
-        return parse_sidecar(decode(read_bytes(path, root if root.is_dir() else root.parent)))
+        return parse_sidecar(*read_sidecar_texts(root))
     except UnreadableFile as error:
         return Sidecar(fault=error.what)
     except OSError as error:
@@ -230,6 +221,18 @@ def sidecar_edits(
     present one, even if it holds nothing else any more: the shard must be read again.
     """
     before = sidecar.entries.get(id)
+    entry = changed_entry(before, shard, values)
+    if entry is None and not (before or _EMPTY).keys() - {"shard"}:
+        return ()
+    if entry == (None if before is None else dict(before)):
+        return ()
+    return (sidecar_edit(str(root), id, before, entry),)
+
+
+def changed_entry(
+    before: Entry | None, shard: str, values: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """An entry with these keys set, as in `sidecar_edits`; None: it holds nothing any more."""
     after = dict(before or {})
     after.pop("shard", None)
     for key, value in values.items():
@@ -237,13 +240,8 @@ def sidecar_edits(
             after.pop(key, None)
         else:
             after[key] = list(value) if isinstance(value, tuple) else value
-    if not after and not (before or _EMPTY).keys() - {"shard"}:
-        return ()
     moved = before is not None and before.get("shard", shard) != shard
-    entry = {**after, "shard": shard} if after or moved else None
-    if entry == (None if before is None else dict(before)):
-        return ()
-    return (sidecar_edit(str(root), id, before, entry),)
+    return {**after, "shard": shard} if after or moved else None
 
 
 def _joined(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:

@@ -84,15 +84,45 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def from_iso(value: object) -> datetime | None:
-    """Parse an ISO date or time as aware UTC, the zone where none is named; None on failure."""
+LONGEST_DATE = 10
+"""Characters of an ISO date without an hour."""
+
+
+def as_moment(time: datetime) -> datetime:
+    """A time that is written with its hour. Midnight in UTC is what a day without an hour is kept
+    as, so a moment of exactly that time is kept as the microsecond after it."""
+    is_midnight = not (time.hour or time.minute or time.second or time.microsecond)
+    return time.replace(microsecond=1) if is_midnight else time
+
+
+def from_iso(value: object, *, is_local: bool = False) -> datetime | None:
+    """Parse an ISO date or time as aware UTC; None on failure. A time without a zone is one of UTC,
+    or of this machine's zone if `is_local`; a date is that day in every zone."""
     if not isinstance(value, str):
         return None
     try:
-        time = datetime.fromisoformat(value.strip())
-        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+        time = datetime.fromisoformat(text := value.strip())
+        if time.tzinfo is None and not (is_local and len(text) > LONGEST_DATE):
+            time = time.replace(tzinfo=UTC)
+        time = time.astimezone(UTC)
+        return time if len(text) <= LONGEST_DATE else as_moment(time)
     except (ValueError, OverflowError):
         return None
+
+
+def from_local_iso(value: object) -> datetime | None:
+    """As `from_iso` for what people and agents write, who mean their own zone if they name none."""
+    return from_iso(value, is_local=True)
+
+
+def is_without_zone(value: object) -> bool:
+    """Whether it is a time with an hour and without a zone."""
+    if not isinstance(value, str) or len(value.strip()) <= LONGEST_DATE:
+        return False
+    try:
+        return datetime.fromisoformat(value.strip()).tzinfo is None
+    except ValueError:
+        return False
 
 
 def from_milliseconds(value: object) -> datetime | None:
@@ -100,7 +130,7 @@ def from_milliseconds(value: object) -> datetime | None:
     if not is_number(value):
         return None
     try:
-        return _EPOCH + timedelta(milliseconds=value)
+        return as_moment(_EPOCH + timedelta(milliseconds=value))
     except (OverflowError, ValueError):
         return None
 

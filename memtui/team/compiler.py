@@ -252,7 +252,7 @@ class _Compiler:
             self._ignore(f"{part.field}:{','.join(part.values)}")
             return TRUE
         if part.field == "status" and "all" in part.values:
-            return TRUE
+            found = TRUE
         return _not(found) if part.negated else found
 
     def _positive(self, part: Condition) -> Part | None:

@@ -21,7 +21,7 @@ try:
     import psycopg
     from psycopg import errors as pg
 except ImportError as error:
-    do = "pip install 'memtui[team]'"
+    do = 'pip install ".[team]" in a checkout of memtui'
     raise StoreError("a team's Postgres needs the package psycopg", do=do) from error
 
 SCHEMA_VERSION = 1

@@ -188,7 +188,7 @@ class Planner:
     def _insert(self, change: Change, **more: Any) -> tuple[str, list[Edit]]:
         """The edits of a new row, and its id."""
         fields = change.fields
-        id = str(fields.get("id") or uuid4())
+        id = str(fields.get("id") or change.new_id or uuid4())
         created = created_of(change, datetime.fromisoformat(self._now)).astimezone(UTC).isoformat()
         values: dict[str, Any] = {
             "kind": _one_of(fields.get("kind") or "note", KINDS, "kind"),
@@ -236,12 +236,14 @@ class Planner:
         return Plan((change,), tuple(edits), Outcome.ADDED, refs=(f"{self.label}:{id}",))
 
     def _supersede(self, change: Change, memory: Memory) -> Plan:
-        inherited = {name: getattr(memory, name) for name in ("type", "entity", "kind")}
+        names = ("type", "entity", "kind", "tags", "pinned")
+        inherited = {name: getattr(memory, name) for name in names}
         given = {name: value for name, value in change.fields.items() if value}
         fields = {"importance": memory.importance, **inherited, **given}
         new = Change(Act.ADD, change.store, fields=fields)
         id, edits = self._insert(new, supersedes=[memory.id])
-        ended = {"status": "superseded", "superseded_by": [*memory.superseded_by, id]}
+        by = [*memory.superseded_by, id]
+        ended = {"status": "superseded", "superseded_by": by, "pinned": False}
         edits += self._put(memory, ended)
         reason = f"takes the place of {memory.id}"
         return plan_successor(change, memory, f"{self.label}:{id}", tuple(edits), reason)
@@ -260,9 +262,12 @@ class Planner:
         }
         if change.fields.get("content"):
             values["content"] = content_of(change)
+        if any(other.pinned for other in others):
+            values["pinned"] = True
         edits = [*self._put(memory, values)]
         for other in others:
-            gone = {"status": "superseded", "superseded_by": [*other.superseded_by, memory.id]}
+            by = [*other.superseded_by, memory.id]
+            gone = {"status": "superseded", "superseded_by": by, "pinned": False}
             edits += self._put(other, gone)
         return plan_merge(change, memory, others, tuple(edits))
 

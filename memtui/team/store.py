@@ -346,6 +346,15 @@ class TeamStore(QueryableStore):
         (rows,) = self.connection.ask(asked)
         return tuple(map(self._memory, rows))
 
+    def ids_beginning(self, names: Collection[str], most: int) -> tuple[str, ...]:
+        begun = [*dict.fromkeys(map(storable, names))]
+        text = (
+            f"select m.id from unnest(%s::text[]) b join {self.table.name} m"
+            ' on m.id >= b collate "C" and m.id < (b || chr(1114111)) collate "C" limit %s'
+        )
+        (rows,) = self.connection.ask(Sql(text, (begun, most)))
+        return tuple(id for (id,) in rows)
+
     def changed_since(self, mark: str) -> Changed:
         marked = "select pg_snapshot_xmin(pg_current_snapshot())::text"
         if not mark:

@@ -22,12 +22,13 @@ from __future__ import annotations
 
 import pytest
 
-_WITH_ASSERTIONS = ("reading", "unreadable", "act", "hostile_text", "asked")
+_WITH_ASSERTIONS = ("reading", "unreadable", "act", "hostile_text", "link", "asked")
 pytest.register_assert_rewrite(*(f"memtui.testing.{name}_tests" for name in _WITH_ASSERTIONS))
 
 from memtui.testing.act_tests import ActTests, NeighbourTests  # noqa: E402
 from memtui.testing.asked_tests import AskedTests  # noqa: E402
 from memtui.testing.hostile_text_tests import HostileTextTests  # noqa: E402
+from memtui.testing.link_tests import LinkTests  # noqa: E402
 from memtui.testing.reading_tests import LookingTests, ReadingTests  # noqa: E402
 from memtui.testing.unreadable_tests import UnreadableFileTests  # noqa: E402
 
@@ -38,8 +39,11 @@ class StoreConformance(ReadingTests, LookingTests, UnreadableFileTests):
     """A store is recognised, read whole, left alone, and read around a file that is damaged."""
 
 
-class WritableStoreConformance(StoreConformance, ActTests, HostileTextTests, NeighbourTests):
-    """Also: each act is undone to the byte, any text is kept, two programs write side by side."""
+class WritableStoreConformance(
+    StoreConformance, ActTests, HostileTextTests, LinkTests, NeighbourTests
+):
+    """Also: each act is undone to the byte, any text is kept, no link out of the store is written
+    through, two programs write side by side."""
 
 
 class AskedConformance(AskedTests):

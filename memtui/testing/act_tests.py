@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from datetime import datetime
 from multiprocessing.connection import Connection
 from operator import attrgetter
@@ -20,16 +22,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memtui.changes import Act, Change
-from memtui.errors import Conflict, MemtuiError, RefError, SaveError
-from memtui.files.sidecar_lines import FOLDER, read_entries
+from memtui import paths
+from memtui.changes import Act, Change, Kind, Outcome
+from memtui.errors import Conflict, MemtuiError, RefError, Refused, SaveError
+from memtui.files.permissions import replacing_protected
+from memtui.files.sidecar_lines import ASKED_FOLDER, FOLDER, parts_of, read_entries
 from memtui.journal.action import ActionState
 from memtui.library import Library
 from memtui.library.planning import Planned
-from memtui.model import Memory
+from memtui.model import CURRENT, Memory
 from memtui.query import parse_query
 from memtui.stores.format import Format
-from memtui.testing.acting import BEFOREHAND, allowed, effect, first_plan, holders
+from memtui.stores.sidecar import is_kept
+from memtui.testing.acting import BEFOREHAND, MARK, RELATION, allowed, effect, first_plan, holders
 from memtui.testing.fixtures import (
     UNKNOWN,
     FormatFixtures,
@@ -38,6 +43,7 @@ from memtui.testing.fixtures import (
     forked,
     memories,
     open_library,
+    opened_files,
     plant_unknown,
     root_of,
 )
@@ -192,11 +198,11 @@ def folders_and_sidecar(
     )
 
 
-def unknown_rows(known: Format, place: Path) -> list[str]:
-    """What a database holds that no format knows."""
+def unknown_rows(known: Format, place: Path) -> int:
+    """How often a database holds what no format knows."""
     if known.database is None:
-        return []
-    return [row for row in known.database.dump(root_of(known, place)) if UNKNOWN in row]
+        return 0
+    return known.database.read(root_of(known, place)).count(UNKNOWN.encode())
 
 
 def _text(files: dict[str, bytes], path: Path, place: Path) -> str | None:
@@ -282,6 +288,169 @@ class ActTests(FormatFixtures):
             if act is not Act.EDIT:
                 done_and_undone(known, library, planted, act, readings)
 
+    def test_two_changes_of_one_memory(self, known: Format, place: Path, state: Path) -> None:
+        """In one action both take effect, or the action is refused; none is dropped."""
+        library = open_library(place, state)
+        files = contents(place)
+        for memory in max(allowed(library, Act.EDIT).values(), key=len)[:1]:
+            edit = _edit_of(memory)
+            for act in (Act.DELETE, Act.RETIRE, Act.SUPERSEDE):
+                end = Change(act, memory.store, memory.ref, _text_for(act, memory), force=True)
+                if not library.refusal(act, memory):
+                    for changes in ([edit, end], [end, edit]):
+                        with pytest.raises(Refused, match="twice"):
+                            library.plan(changes)
+            other = Change(Act.EDIT, memory.store, memory.ref, {"content": f"{MARK} {MARK}"})
+            with pytest.raises(Refused, match="twice"):
+                library.plan([edit, other])
+            for act in (Act.PIN, Act.TAG, Act.RATE, Act.RETYPE):
+                _both_take_effect(library, edit, act)
+        for among in allowed(library, Act.LINK).values():
+            linked = max(among, key=lambda memory: len(memory.links))  # by its record, if any is
+            _both_links_are_made(library, linked)
+        assert known.database is not None or contents(place) == files
+
+    def test_beside_the_store_lies_only_what_a_person_asked_for(
+        self, known: Format, place: Path, state: Path
+    ) -> None:
+        """No text that was taken out lies there, and no file that memtui only needs itself; nor in
+        the data folder, where what is asked for of a single file lies."""
+        library = open_library(place, state)
+        folders, before = _folders(place), _files_asked_for(place)
+        for act in (Act.EDIT, Act.ADD, Act.MERGE, Act.SUPERSEDE, Act.RETIRE):
+            for among in allowed(library, act if act is not Act.ADD else Act.EDIT).values():
+                plain_ones = [one for one in among if not one.pinned and not one.tags]
+                try:
+                    change, planned, _ = first_plan(library, act, plain_ones)
+                except LookupError:
+                    continue
+                library.apply(planned)
+                assert entries_beside(place) == {}, change
+                if act is Act.EDIT:
+                    assert _folders(place) == folders
+                    assert _files_asked_for(place) == before
+                library.undo()
+
+    def test_files_without_write_permission_are_replaced_only_if_that_is_said(
+        self, known: Format, place: Path, state: Path
+    ) -> None:
+        """Whoever runs it, root too: the mode of the file counts."""
+        library = open_library(place, state)
+        for act in (Act.EDIT, Act.ADD, Act.MERGE, Act.SUPERSEDE, Act.RETIRE, Act.DELETE):
+            for among in allowed(library, act if act is not Act.ADD else Act.EDIT).values():
+                try:
+                    change, planned, _ = first_plan(library, act, among)
+                except LookupError:
+                    continue
+                before = contents(place)
+                changed = _changed_files(planned)
+                modes = {path: stat.S_IMODE(path.stat().st_mode) for path in changed}
+                for path in changed:
+                    path.chmod(0o444)
+                if changed:
+                    with pytest.raises(Refused, match="no write permission") as caught:
+                        library.apply(library.plan([change]))
+                    assert caught.value.where in {str(place), *map(str, changed)}
+                    assert contents(place) == before
+                if known.database is None:
+                    with replacing_protected():
+                        library.apply(planned)
+                        assert {stat.S_IMODE(p.stat().st_mode) for p in changed if p.exists()} <= {
+                            0o444
+                        }
+                        library.undo()
+                    assert contents(place) == before
+                for path, mode in modes.items():
+                    path.chmod(mode)
+
+    def test_an_edit_is_planned_from_one_reading(
+        self, known: Format, place: Path, state: Path
+    ) -> None:
+        """The file of a memory is opened once, so that all of the plan is of one moment."""
+        library = open_library(place, state)
+        for among in allowed(library, Act.EDIT).values():
+            library.plan([_edit_of(among[0])])  # the first plan may look whose folder it is
+            os.utime(among[0].origin.file)
+            with opened_files() as opened:
+                library.plan([_edit_of(among[0])])
+            assert opened.count(among[0].origin.file) <= 1
+
+    def test_a_repeated_change_is_made_once(self, known: Format, place: Path, state: Path) -> None:
+        library = open_library(place, state)
+        edit = _edit_of(max(allowed(library, Act.EDIT).values(), key=len)[0])
+        once, twice = library.plan([edit]), library.plan([edit, edit])
+        assert len(twice.parts[0].edits) == len(once.parts[0].edits)
+        assert twice.plans[1].outcome is Outcome.NOTHING
+
+    def test_a_successor_takes_pin_and_tags_over(
+        self, known: Format, place: Path, state: Path
+    ) -> None:
+        library = open_library(place, state)
+        for among in allowed(library, Act.SUPERSEDE).values():
+            try:
+                change, _, _ = first_plan(library, Act.SUPERSEDE, among)
+            except LookupError:
+                continue
+            old = library.get(change.ref)
+            for act, fields in ((Act.PIN, {}), (Act.TAG, {"tags": [*old.tags, MARK]})):
+                if not library.refusal(act, old):
+                    library.apply(library.plan([Change(act, old.store, old.ref, fields)]))
+            old = library.get(change.ref)
+            planned = library.plan([change])
+            library.apply(planned)
+            library = open_library(place, state)
+            new, former = library.get(planned.refs[0]), memories(library).get(old.ref)
+            assert new.pinned == old.pinned
+            assert set(old.tags) <= set(new.tags)
+            assert former is None or not former.pinned
+            library.undo()
+            assert library.get(old.ref).pinned == old.pinned
+            assert planned.refs[0] not in memories(library)
+
+    def test_lineage_is_no_circle(self, known: Format, place: Path, state: Path) -> None:
+        """Also where a memory gets the text of one that it has followed, or such a text is added
+        again."""
+        library = open_library(place, state)
+        for among in allowed(library, Act.SUPERSEDE).values():
+            try:
+                change, planned, _ = first_plan(library, Act.SUPERSEDE, among)
+            except LookupError:
+                continue
+            text = {"content": library.get(change.ref).content}
+            library.apply(planned)
+            first = library.get(planned.refs[0])
+            back = Change(Act.SUPERSEDE, first.store, first.ref, text, force=True)
+            again = Change(Act.ADD, first.store, "", {**text, "entity": first.entity}, force=True)
+            for attempt in (again, back):
+                with suppress(Refused):
+                    library.apply(library.plan([attempt]))
+                found = memories(open_library(place, state))
+                assert _circles(found) == []
+                assert [
+                    one.ref for one in found.values() if one.superseded_by and one.status in CURRENT
+                ] == []
+                if attempt is again:
+                    library.undo()
+
+    def test_a_merge_leads_nowhere_back(self, known: Format, place: Path, state: Path) -> None:
+        """What names one that goes names the one that stays, which does not name itself."""
+        library = open_library(place, state)
+        for among in allowed(library, Act.MERGE).values():
+            try:
+                change, _, _ = first_plan(library, Act.MERGE, among)
+            except LookupError:
+                continue
+            gone = str(change.fields["others"][0])
+            for ref, relation in ((change.ref, RELATION), (change.ref, "other")):
+                if not library.refusal(Act.LINK, library.get(ref)):
+                    link = {"relation": relation, "target": gone}
+                    library.apply(library.plan([Change(Act.LINK, change.store, ref, link)]))
+            library.apply(library.plan([change]))
+            found = memories(open_library(place, state))
+            stays, other = found[change.ref], found.get(f"{change.store}:{gone}")
+            nowhere = {stays.id} if other is not None and not is_kept(other) else {stays.id, gone}
+            assert not nowhere & {link.target for link in stays.links}
+
     def test_an_unknown_key_is_shown(self, known: Format, place: Path) -> None:
         """Otherwise the test above would prove nothing."""
         if not plant_unknown(open_library(place)):
@@ -307,6 +476,93 @@ class ActTests(FormatFixtures):
                     refused(library, Change(act, memory.store, memory.ref, {"content": "x"}))
         assert tried
         assert contents(place) == files
+
+
+def entries_beside(place: Path) -> dict[str, Any]:
+    """The entries of sidecars in this folder that hold nothing a person asked for, or a text that
+    was taken out of the store."""
+    found = [read_entries(file.read_text()) for file in _files_asked_for(place)]
+    entries = {id: entry for each in found for id, entry in each.items() if entry}
+    return {id: entry for id, entry in entries.items() if parts_of(entry)[0] is not None}
+
+
+def _files_asked_for(place: Path) -> list[Path]:
+    """The files for what a person asked for: beside the stores of this folder, or in memtui's own
+    data."""
+    own = paths.data_folder() / ASKED_FOLDER
+    return [*sorted(place.glob(f"**/{FOLDER}/*.jsonl")), *sorted(own.glob("*.jsonl"))]
+
+
+def _changed_files(planned: Planned) -> list[Path]:
+    """The files of the store that a plan changes or deletes."""
+    edits = [edit for part in planned.parts for edit in part.edits]
+    names = {edit.path for edit in edits if edit.kind is not Kind.SIDECAR}
+    return [path for path in map(Path, sorted(names)) if path.exists()]
+
+
+def _folders(place: Path) -> set[str]:
+    return {os.path.join(top, name) for top, names, _ in os.walk(place) for name in names}
+
+
+def _edit_of(memory: Memory) -> Change:
+    text = {"content": f"{memory.content.rstrip()} {MARK}"}
+    return Change(Act.EDIT, memory.store, memory.ref, text, force=True)
+
+
+def _text_for(act: Act, memory: Memory) -> dict[str, str]:
+    return {"content": f"{memory.content.rstrip()} anew"} if act is Act.SUPERSEDE else {}
+
+
+def _both_take_effect(library: Library, edit: Change, act: Act) -> None:
+    """An edit and another act on the same memory, in both orders; undone after each."""
+    memory = library.get(edit.ref)
+    if library.refusal(act, memory):
+        return
+    try:
+        second, alone, _ = first_plan(library, act, [memory])
+    except LookupError:
+        return
+    for changes in ([edit, second], [second, edit]):
+        try:
+            planned = library.plan(changes)
+        except Refused:
+            continue
+        library.apply(planned)
+        assert effect(library, edit, planned, memory) == ""
+        if act is Act.TAG:  # a text may have tags of its own, which go with it
+            assert MARK in library.get(edit.ref).tags
+        else:
+            assert effect(library, second, alone, memory) == ""
+        library.undo()
+
+
+def _both_links_are_made(library: Library, memory: Memory) -> None:
+    """Two links of one memory in one action."""
+    every = list(memories(library).values())
+    ids = [other.id for other in every if other.kind == memory.kind and other.ref != memory.ref]
+    new = [id for id in ids if id not in {link.target for link in memory.links}][:2]
+    if new:
+        links = [{"relation": RELATION, "target": id} for id in new]
+        library.apply(
+            library.plan([Change(Act.LINK, memory.store, memory.ref, link) for link in links])
+        )
+        assert {link.target for link in library.get(memory.ref).links} >= set(new)
+        library.undo()
+
+
+def _circles(found: Mapping[str, Memory]) -> list[str]:
+    """Refs of the memories that have, by others, taken their own place."""
+    circles = []
+    for memory in found.values():
+        seen, left = set[str](), [*memory.superseded_by]
+        while left:
+            id = left.pop()
+            other = found.get(f"{memory.store}:{id}")
+            if id not in seen and other is not None:
+                seen.add(id)
+                left += other.superseded_by
+        circles += [memory.ref] if memory.id in seen else []
+    return circles
 
 
 MAX_EDITS = 500

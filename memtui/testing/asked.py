@@ -16,11 +16,12 @@ from msgspec.structs import replace
 
 from memtui.library.finding import Searchable, SearchResult
 from memtui.library.finding import find as find_in
-from memtui.library.indexing import ProvisionalIndex
 from memtui.model import Memory
 from memtui.query import Query, Sort
+from memtui.search import memory_index
 from memtui.search.aggregates import COUNTED
 from memtui.search.columns import build
+from memtui.search.documents import to_document
 from memtui.stores.queryable import (
     PUSHED_ORDERS,
     Accuracy,
@@ -52,10 +53,10 @@ class AskedMemories(QueryableStore):
     def _put(self, memories: Sequence[Memory]) -> None:
         self._rows = sorted(memories, key=lambda memory: memory.id)
         slots = {memory.ref: slot for slot, memory in enumerate(self._rows)}
-        columns, index = build(self._rows), ProvisionalIndex()
+        segments = (memory_index.make(map(to_document, self._rows)),)
         now = datetime.now(UTC)
         self._scope = Searchable(
-            self._rows, columns, (), False, index, now=now, slot_of=slots, revision=0
+            self._rows, build(self._rows), segments, now=now, slot_of=slots, revision=0
         )
 
     def change(self, refs: Collection[str], memories: Sequence[Memory]) -> None:
@@ -120,6 +121,9 @@ class AskedMemories(QueryableStore):
     def get(self, refs: Collection[str]) -> tuple[Memory, ...]:
         slots = (self._scope.slot_of.get(ref) for ref in refs)
         return tuple(self._rows[slot] for slot in slots if slot is not None)
+
+    def ids_beginning(self, names: Collection[str], most: int) -> list[str]:
+        return [each.id for each in self._rows if each.id.startswith(tuple(names))][:most]
 
     def changed_since(self, mark: str) -> Changed:
         refs = self._changes[int(mark) :] if mark else ()

@@ -10,6 +10,7 @@ import shutil
 import signal
 import sqlite3
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from multiprocessing.connection import Connection
@@ -20,6 +21,8 @@ from typing import Any, ClassVar
 
 import pytest
 
+from memtui import paths
+from memtui.files.sidecar_lines import ASKED_FOLDER, FOLDER, KEPT_FOLDER
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores import registry
@@ -51,6 +54,12 @@ class FormatFixtures:
     def known(self) -> Format:
         """The format."""
         return self.format
+
+    @pytest.fixture(autouse=True)
+    def own_folders(self, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What memtui keeps of a store elsewhere lies in the test's folder, beside its journal."""
+        monkeypatch.setenv(paths.STATE_VARIABLE, str(state))
+        monkeypatch.setenv(paths.DATA_VARIABLE, str(tmp_path / "own" / "data"))
 
     @pytest.fixture(autouse=True)
     def registered(self, known: Format, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +113,34 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, former)
 
 
+_WATCHING: list[list[str]] = []
+"""The lists that get the names of files as they are opened."""
+
+
+def _note_opened(event: str, values: tuple[object, ...]) -> None:
+    if event == "open" and _WATCHING and isinstance(values[0], str | bytes):
+        for opened in _WATCHING:
+            opened.append(os.fsdecode(values[0]))
+
+
+@contextmanager
+def opened_files() -> Iterator[list[str]]:
+    """Names of the files that are opened in the block, each as often as it is."""
+    if not _AUDITED:
+        _AUDITED.append(True)
+        sys.addaudithook(_note_opened)
+    opened = list[str]()
+    _WATCHING.append(opened)
+    try:
+        yield opened
+    finally:
+        _WATCHING.remove(opened)
+
+
+_AUDITED: list[bool] = []
+"""Filled once the interpreter calls `_note_opened`, which cannot be taken back."""
+
+
 @contextmanager
 def forked(
     function: Callable[..., None], *arguments: Any
@@ -123,7 +160,7 @@ def forked(
             process.kill()
 
 
-def paths(root: Path) -> Iterator[Path]:
+def every_path(root: Path) -> Iterator[Path]:
     """The folder and everything in it, links not followed."""
     yield root
     for folder, names, files in os.walk(root):
@@ -133,7 +170,7 @@ def paths(root: Path) -> Iterator[Path]:
 
 def fingerprint(root: Path) -> dict[str, tuple[object, ...]]:
     """Name -> what stat says (but for the time of the last look) and the hash of the content."""
-    return {os.fsdecode(os.fspath(path)): _mark(path) for path in paths(root)}
+    return {os.fsdecode(os.fspath(path)): _mark(path) for path in every_path(root)}
 
 
 def _mark(path: Path) -> tuple[object, ...]:
@@ -154,8 +191,13 @@ def _mark(path: Path) -> tuple[object, ...]:
 
 
 def contents(root: Path, *, beside: bool = False) -> dict[str, bytes]:
-    """Every file's bytes by its path in the folder; memtui's own `.memtui` only if asked for."""
+    """Every file's bytes by its path in the folder; memtui's own `.memtui`, and what it keeps of
+    stores in its own folders, only if asked for."""
     found = {}
+    if beside:
+        for own in (paths.state_folder() / KEPT_FOLDER, paths.data_folder() / ASKED_FOLDER):
+            for file in sorted(own.glob("*.jsonl")):
+                found[f"{FOLDER}/{own.name}/{file.name}"] = file.read_bytes()
     for folder, names, files in os.walk(root):
         if not beside:
             names[:] = [name for name in names if name != ".memtui"]

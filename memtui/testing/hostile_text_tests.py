@@ -199,7 +199,8 @@ class HostileTextTests(FormatFixtures):
             printed = capfdbinary.readouterr().out
             assert printed.isascii()
             assert not set(printed) & ({*range(32), 127} - {10})
-            records = {record["ref"]: record["content"] for record in json.loads(printed)}
+            listed = json.loads(printed)["memories"]
+            records = {record["ref"]: record["content"] for record in listed}
             for ref, text in hostile.items():
                 if text.isprintable():  # half characters are no JSON, and are replaced
                     assert records[ref].rstrip("\n") == text

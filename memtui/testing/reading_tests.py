@@ -28,11 +28,11 @@ from memtui.stores.format import Format
 from memtui.stores.registry import detect_all, discover
 from memtui.testing.fixtures import (
     FormatFixtures,
+    every_path,
     fingerprint,
     forked,
     memories,
     open_library,
-    paths,
     root_of,
 )
 
@@ -282,7 +282,7 @@ class LookingTests(FormatFixtures):
         self, known: Format, place: Path, tmp_path: Path, closed: Callable[[Path, int], None]
     ) -> None:
         count = len(memories(open_library(place)))
-        for path in list(paths(place)):
+        for path in list(every_path(place)):
             closed(path, 0o555 if path.is_dir() else 0o444)
         before = fingerprint(place)
         with forked(look_without_rights, place, tmp_path / "s", tmp_path / "c") as (_, answer):

@@ -35,6 +35,15 @@ def garbage(path: Path, _: Path) -> None:
     path.write_bytes(b"\x00\xff\xfe not text \xc3" * 50)
 
 
+def utf_16(path: Path, _: Path) -> None:
+    """As PowerShell writes a text, its byte order mark included."""
+    path.write_bytes(path.read_bytes().decode("utf-8", "replace").encode("utf-16"))
+
+
+def unmarked_utf_16(path: Path, _: Path) -> None:
+    path.write_bytes(path.read_bytes().decode("utf-8", "replace").encode("utf-16-le"))
+
+
 def pipe(path: Path, _: Path) -> None:
     path.unlink()
     os.mkfifo(path)
@@ -83,7 +92,8 @@ def nowhere_outside(path: Path, beyond: Path) -> None:
     path.symlink_to(beyond)
 
 
-DAMAGE = (truncated, emptied, garbage)
+WIDE = (utf_16, unmarked_utf_16)
+DAMAGE = (truncated, emptied, garbage, *WIDE)
 NO_FILE = (pipe, socket_file, folder, endless, circle, nowhere, outside, nowhere_outside)
 
 
@@ -171,6 +181,7 @@ class UnreadableFileTests(FormatFixtures):
         victim, beyond = largest_file(whole), tmp_path / "beyond"
         every = memories(whole)
         untouched = elsewhere(every, victim)
+        is_text = b"\0" not in victim.read_bytes()
         damage(victim, beyond)
         before, bytes_beyond = contents(place), beyond.read_bytes() if beyond.exists() else None
         if known.database is not None and damage in NO_FILE:  # without its file it is no store
@@ -181,10 +192,14 @@ class UnreadableFileTests(FormatFixtures):
             library = Library([known.open(root_of_damaged(known, place), known.name)], state=state)
             library.load()
         now = memories(library)
-        named = {fault.file for fault in library.snapshot.stores[0].unreadable}
+        faults = library.snapshot.stores[0].unreadable
+        named = {fault.file for fault in faults}
         read = any(memory.origin.file == str(victim) for memory in now.values())
         assert str(victim) in named or read or damage is folder
-        assert all(fault.reason.isprintable() for fault in library.snapshot.stores[0].unreadable)
+        assert all(fault.reason.isprintable() for fault in faults)
+        if damage in WIDE and is_text:
+            assert any("UTF-16" in fault.reason for fault in faults if fault.file == str(victim))
+            assert not read, "garbage is no memory"
         assert told(untouched).items() <= told(now).items()
         library.check()
         try_everything(library, untouched, (m for r, m in every.items() if r not in untouched))

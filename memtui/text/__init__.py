@@ -24,7 +24,9 @@ from memtui.text.humanized import (
     number,
     scored_words,
     short_ago,
+    since,
     size,
+    value_text,
 )
 from memtui.text.safe_text import (
     MAX_READ,

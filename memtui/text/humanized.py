@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from datetime import time as clock_time
+from typing import Any
 
 from memtui.text.safe_text import one_line
+from memtui.text.secrets import mask_record
 
 NO_TIME = "–"
-"""Shown for a memory without a time."""
+"""Shown for a memory without a time, and for an empty value."""
 SHORT_CELLS = 4
 """Maximum width of `short_ago` within a century, in cells."""
 
@@ -97,6 +100,25 @@ def date(time: datetime | None, *, zoned: bool = False) -> str:
         return time.replace(tzinfo=None).isoformat(sep=" ", timespec="minutes")
 
 
+_WEEK_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def since(time: datetime, now: datetime) -> str:
+    """When something began, for a sentence: "since 14:05", "since Tuesday", "since 21 Nov", in
+    the zone of this machine."""
+    then, today = time.astimezone(), now.astimezone().date()
+    days = (today - then.date()).days
+    if days <= 0:
+        return f"since {then:%H:%M}"
+    if days == 1:
+        return "since yesterday"
+    if days < 7:
+        return f"since {_WEEK_DAYS[then.weekday()]}"
+    year = f" {then.year}" if then.year != today.year else ""
+    return f"since {then.day} {_MONTHS[then.month - 1]}{year}"
+
+
 def size(count: int) -> str:
     """Bytes: "1.2 kB", "33 Bytes"."""
     import humanize
@@ -132,3 +154,19 @@ def and_more(count: int) -> str:
 def scored_words(words: Sequence[tuple[str, float]]) -> str:
     """Words of a store with their scores on one line: `heat .61, coil .52`."""
     return ", ".join(f"{one_line(word)} {score:.2f}".replace(" 0.", " .") for word, score in words)
+
+
+def value_text(value: Any) -> str:
+    """A JSON value as readable text, its secrets masked."""
+    value = mask_record(value)
+    if isinstance(value, str):
+        return value
+    if value is None or value == {} or value == []:
+        return NO_TIME
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    if isinstance(value, Mapping | list):
+        return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    if isinstance(value, bool):  # by type, since 1 and 1.0 are equal to True
+        return "yes" if value else "no"
+    return f"{value}"

@@ -124,8 +124,10 @@ _JOINERS = f"(?<=[{_JOINED_SCRIPTS}])[\u200c\u200d](?=[{_JOINED_SCRIPTS}]|$|\\s)
 
 @lru_cache(maxsize=_CACHED_BELOW)
 def _is_shown(char: str) -> bool:
-    """Whether a character is shown as it is, whatever stands beside it."""
-    return char in "\t\n" or (char not in GLUE and _REPLACEMENTS[ord(char)] == char)
+    """Whether a character is shown as it is, whatever stands beside it; or for a byte that is not
+    UTF-8, which `LOST` shows and which is text of another encoding."""
+    is_byte = "\udc80" <= char <= "\udcff"
+    return char in "\t\n" or is_byte or (char not in GLUE and _REPLACEMENTS[ord(char)] == char)
 
 
 def hidden_count(text: str) -> int:
@@ -168,10 +170,7 @@ def without_hidden(text: str) -> str:
     return "".join(
         char
         for at, char in enumerate(text)
-        if at in needed
-        or char in "\t\n"
-        or (char == "\r" and text[at + 1 : at + 2] == "\n")
-        or (char not in GLUE and _REPLACEMENTS[ord(char)] == char)
+        if at in needed or (char == "\r" and text[at + 1 : at + 2] == "\n") or _is_shown(char)
     )
 
 

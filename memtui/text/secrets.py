@@ -99,6 +99,8 @@ _ISSUED_FILTER = ExpressionFilter(tuple(ISSUED.values()))
 _ISSUED_CHARS = tuple(map(min_chars, ISSUED.values()))
 _LONG = re.compile(rf"[^\s,;()\"'`]{{{MIN_CHARS},}}")
 _KEY = re.compile(PRIVATE_KEY)
+_MIN_KEY = 80
+"""Characters of the shortest private key with its head."""
 _ELLIPSIS = re.compile(r"\.{3}|…")
 _ISSUED_NAMES = tuple(ISSUED)
 _NEEDED = tuple(map(words_needed, NAMED))
@@ -178,7 +180,8 @@ class Secret(Struct, frozen=True):
     end: int
     masked: str
     is_doubtful: bool = False
-    """Whether it is cut short, or follows a word and `pass`: it is masked, but no finding."""
+    """Whether it is cut short, stands for one in an example, is the default of a local database, or
+    follows a word and `pass`: it is masked, but no finding."""
 
 
 def mask_secret(text: str) -> str:
@@ -354,7 +357,8 @@ def _find_issued(text: str) -> Iterator[Secret]:
         for found in _KEY.finditer(text):
             if _ELLIPSIS.search(found[0]):
                 continue
-            yield Secret("private key", *found.span(), mask_secret(found[0]))
+            is_head = len(found[0]) < _MIN_KEY  # a text that tells of the head of a key
+            yield Secret("private key", *found.span(), mask_secret(found[0]), is_head)
 
 
 @lru_cache(maxsize=512)
@@ -420,8 +424,25 @@ def _is_doubtful(text: str, found: re.Match[str], end: int) -> bool:
     before = max(0, found.start() - 20), found.start()
     if text.endswith(_NO_NAME_AFTER, 0, found.start()):
         return True
+    if _EXAMPLE.search(found[found.lastgroup or 0].strip("\"'`")):
+        return True
+    if found.lastgroup == "inurl" and _LOCAL.search(found[0]):
+        return True
     passes = _PASSES.match(found[0]) and _WORD_BEFORE.search(text, *before)
     return passes is not None or _CUT.match(text, end) is not None
+
+
+_EXAMPLE = re.compile(
+    r"^[\[<{].*[\]>}]$|^\\u003c|^[\^~=]*\d+(?:\.\d+)+$|[^\x00-\x7f]|^[A-Z_]{3,}\.\w+"
+    r"|\.(?:cs|ts|tsx|js|py|go|java|rb|rs|md)\b|^[a-z][a-z0-9]{0,11}:[A-Za-z_*:-]+$"
+    r"|(?i:pass(?:word|wort)|secret[-_\d]|example|change[-_]?me|change-in|dummy|placeholder"
+    r"|testing|your[-_]|sample)",
+)
+"""In a value that stands for a secret in an example, or is a version, a file or a name of code."""
+_LOCAL = re.compile(
+    r"@(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0|[a-z][a-z0-9_-]*)(?![\w.-])", re.IGNORECASE
+)
+"""The host of an address on the same machine, or of a service beside it: its default password."""
 
 
 def _is_secret(value: str, *, strict: bool, is_bare: bool) -> bool:

@@ -60,7 +60,6 @@ def start(
     library: Library | Callable[[], Library],
     roots: Sequence[Path] = (),
     catalog: Callable[[], StoreCatalog] | None = None,
-    legend: Sequence[tuple[str, str]] = (),
 ) -> int:
     """Show the screen until it is left; returns the exit code.
 
@@ -69,7 +68,6 @@ def start(
             paint, so that nothing of the library delays it.
         roots: The stores that were named, to tell their session from others'.
         catalog: Gives the stores to choose from; called in a background job.
-        legend: Heads and texts of lines that explain the screen until they are dismissed.
     """
     import asyncio
     import gc
@@ -84,7 +82,7 @@ def start(
 
     roots = roots or ([] if callable(library) else [store.root for store in library.stores])
     with first_frame.shown(paths.cache_folder(), roots) as terminal:
-        from memtui import config, themes
+        from memtui import config
         from memtui.tui.app import Launch, MemtuiApp
 
         loaded = config.load(paths.config_file())
@@ -95,10 +93,8 @@ def start(
             state=paths.state_folder(),
             cache=paths.cache_folder(),
             themes=(paths.bundled_folder("themes"), paths.user_themes()),
-            sixteen_colours=themes.has_sixteen_colours(os.environ),
             catalog=catalog,
             roots=roots,
-            legend=legend,
             terminal=terminal,
         )
         app = MemtuiApp(launch)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import signal
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 from textual import events
 from textual._styles_cache import StylesCache
@@ -26,10 +28,10 @@ from textual.worker import WorkerFailed
 
 from memtui import text
 from memtui.config import LoadedSettings, Settings
-from memtui.themes import MONO
-from memtui.tui import actions, first_frame, key_bindings
+from memtui.errors import ConfigError, did_you_mean
+from memtui.tui import actions, first_frame, key_bindings, themes
 from memtui.tui.actions import BY_ID
-from memtui.tui.appearance import ThemeRegistry
+from memtui.tui.appearance import Palette
 from memtui.tui.controllers.session import SessionState
 from memtui.tui.jobs import KEY_REST
 from memtui.tui.key_queue import LONGEST_HOLD, KeyQueue
@@ -51,10 +53,11 @@ if TYPE_CHECKING:
     from textual.notifications import SeverityLevel
     from textual.screen import Screen
 
-    from memtui.config.settings import Setting
-    from memtui.errors import ConfigError, MemtuiError
+    from memtui.config.settings import ReviewSettings
+    from memtui.errors import MemtuiError
     from memtui.library import Library
     from memtui.library.store_catalog import StoreCatalog
+    from memtui.tui.dialogs.picker import Picker
     from memtui.tui.first_frame import TakenTerminal
     from memtui.tui.view_state import Choice
 
@@ -65,7 +68,7 @@ LONGEST_PAINT = 0.5
 """Seconds after which the stores are opened though a dialog, opened at once, hides the screen."""
 MOUNT_WAIT = 0.01
 """Seconds between two looks whether the screen is made, when the app is to end before."""
-NOT_SAVED = "memtui: bookmarks and past searches were not saved: the state folder cannot be written"
+NOT_SAVED = "memtui: past searches were not saved: the state folder cannot be written"
 """Printed at the end, where nothing is seen of a notification any more."""
 TOAST_CELLS, TOAST_LINES = 57, 6
 """Columns of a toast's text, and lines that it may have in a low window too."""
@@ -94,15 +97,11 @@ class Launch(NamedTuple):
     """Folder of what can be made again; None: the screen is not kept for the next start."""
     themes: Sequence[Path] = ()
     """Folders of theme files, later ones over earlier ones."""
-    sixteen_colours: bool = False
-    """The terminal has no more: the theme of its own colours is used."""
     catalog: Callable[[], StoreCatalog] | None = None
     """The stores to choose from; called in a worker. None: there is nothing to choose."""
     roots: Sequence[Path] = ()
     """The stores, to tell their session from others'."""
     now: Callable[[], datetime] = _utc_now
-    legend: Sequence[tuple[str, str]] = ()
-    """Heads and texts of lines above the panes, shown until escape is pressed."""
     terminal: TakenTerminal | None = None
     """As `first_frame` has left it."""
 
@@ -136,21 +135,21 @@ class MemtuiApp(App[None]):
         self.launch = launch
         self.settings = launch.loaded.settings
         text.reveal_secrets(False)
-        self.colours = ThemeRegistry(launch.themes)
-        first_theme = self.colours.best(self.settings.theme, sixteen_colours=launch.sixteen_colours)
-        self.palette = self.colours.palette(first_theme)
-        # Textual decides about NO_COLOR when it is made, before it knows our themes.
-        super().__init__(ansi_color=True if first_theme == MONO else None)
+        # Textual decides when it is made, before it knows our themes, whether NO_COLOR takes the
+        # colours away or makes them grey; it takes those of the terminal away.
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.now = launch.now
         self.key_queue = KeyQueue(self, self._deliver, self.give_up)
         self._release_keys: Callable[[], None] = lambda: None
         problems = self._use_keys()
-        for theme in self.colours.textual_themes():
+        self.themes, faults = themes.load_themes(() if self.no_color else launch.themes)
+        for theme in self.themes.values():
             self.register_theme(theme)
         self.sessions = SessionState(launch)
-        self._problems = [*launch.loaded.problems, *problems, *self.colours.problems]
+        self._problems = [*launch.loaded.problems, *problems, *faults]
         self.animation_level = "none"
-        self.theme = first_theme
+        self._problems += self._use_theme(self.settings.theme)
+        self.palette = Palette(self.themes[self.theme])
 
         self.browse: BrowseScreen
         self.fault: Exception | None = None
@@ -202,9 +201,7 @@ class MemtuiApp(App[None]):
         super().notify(words, title=title, severity=severity, timeout=timeout, markup=False)
 
     def watch_theme(self, name: str) -> None:
-        self.palette = self.colours.palette(name)
-        if not hasattr(self.current_theme, "ansi"):  # Textual before 8.2.5
-            self.ansi_color = self.colours.is_ansi(name)
+        self.palette = Palette(self.themes[name])
 
     # Output to the terminal
 
@@ -359,6 +356,8 @@ class MemtuiApp(App[None]):
     def _keep_session(self, *, last: bool = True) -> bool:
         """Save what the next start begins with; False when it could not be written."""
         is_saved = self.sessions.keep(self.browse, self.theme)
+        if last:
+            self.browse.worker.keep_look()
         if last and self.launch.cache is not None:
             self._keep_frame(self.launch.cache)
         return is_saved
@@ -454,10 +453,9 @@ class MemtuiApp(App[None]):
         """Say in a toast what failed."""
         self.notify(str(error), severity="error", timeout=8)
 
-    def key_of(self, action_id: str, taken: Collection[str] = ()) -> str:
-        """The first key of an action but those `taken`, as the footer shows it; empty for none."""
-        keys = (key for key in self.key_overrides[action_id] if key not in taken)
-        return key_bindings.show_key(next(keys, ""))
+    def key_of(self, action_id: str) -> str:
+        """The first key of an action, as the footer shows it; empty for none."""
+        return key_bindings.show_key(next(iter(self.key_overrides[action_id]), ""))
 
     def hint(self, action_id: str) -> str:
         """The end of a toast that names a key: ` · u undo`; empty if the action has none."""
@@ -467,6 +465,21 @@ class MemtuiApp(App[None]):
     def press(self, *purposes: tuple[str, str]) -> str:
         """A sentence that names the keys of (action id, purpose) pairs; empty without keys."""
         return key_bindings.press(self.key_overrides, *purposes)
+
+    def _use_theme(self, name: str) -> list[ConfigError]:
+        """Use the theme of the settings, or the terminal's own where it can show no other."""
+        problems = list[ConfigError]()
+        if self.no_color:
+            name = themes.TERMINAL
+        elif name not in self.themes:
+            hint = did_you_mean(name, self.themes, lead="; ")
+            fault = f"there is no theme {text.one_line(name)!r}{hint}"
+            problems.append(ConfigError(fault, where="theme", do="T shows all themes"))
+            name = themes.DEFAULT if themes.DEFAULT in self.themes else themes.TERMINAL
+        if self.console.color_system == "standard" and not self.themes[name].ansi:
+            name = themes.TERMINAL
+        self.theme = name
+        return problems
 
     def keep_theme(self, name: str) -> None:
         """Use a theme now and in later sessions. Raises ConfigError."""
@@ -534,10 +547,14 @@ class MemtuiApp(App[None]):
     def pick(
         self, title: str, choices: Sequence[Choice], then: Callable[[str], object], **labels: str
     ) -> None:
+        picker = self.picker(title, choices, **labels)
+        self.ask(picker, lambda values: then(values[0]) if values else None)
+
+    def picker(self, title: str, choices: Sequence[Choice], **labels: str) -> Picker:
+        """The dialog in which one of these is chosen."""
         from memtui.tui.dialogs.picker import Picker
 
-        picker = Picker(title, choices, several=False, **labels)
-        self.ask(picker, lambda values: then(values[0]) if values else None)
+        return Picker(title, choices, several=False, **labels)
 
     def copy_text(self, words: str, done: Callable[[bool], None]) -> None:
         from memtui.tui.terminal import copy_with_tools
@@ -550,14 +567,16 @@ class MemtuiApp(App[None]):
         keys = key_bindings.resolve(self.settings.keys)
         self.key_overrides = keys.keys
         # Textual looks through all of these at every key, which takes 2 ms.
-        own = {name: keys.keys[name] for name in self.settings.keys if name in keys.keys}
+        usual = key_bindings.DEFAULT_KEYS
+        own = {name: key_list for name, key_list in keys.keys.items() if key_list != usual[name]}
         self.set_keymap({name: ",".join(key_list) for name, key_list in own.items()})
         return keys.problems
 
-    def save_setting(self, setting: Setting, value: Any) -> None:
-        self.save_value(setting.key, value)
-        now = getattr(Settings(), setting.field) if value is None else setting.check(value)
-        self._use_settings(replace(self.settings, **{setting.field: now}))
+    def save_review(self, review: ReviewSettings) -> None:
+        """Save and use constants of the findings. Raises ConfigError."""
+        table = {**to_builtins(review), "off": [*review.off]}
+        self.save_value("review.findings", table)
+        self._use_settings(replace(self.settings, review=review))
 
     def remember_retiring(self, value: str) -> None:
         """Save in which of `RETIRING` ways a person retired what its format cannot retire."""
@@ -580,9 +599,6 @@ class MemtuiApp(App[None]):
         before, self.settings = self.settings, settings
         problems: list[MemtuiError] = []
         if settings.theme != before.theme:
-            sixteen = self.launch.sixteen_colours
-            known = len(self.colours.problems)
-            self.theme = self.colours.best(settings.theme, sixteen_colours=sixteen)
-            problems += self.colours.problems[known:]
+            problems += self._use_theme(settings.theme)
         self.browse.use_settings(before, settings)
         return [*problems, *(self._use_keys() if settings.keys != before.keys else ())]

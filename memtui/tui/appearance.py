@@ -1,24 +1,19 @@
 """Glyphs and colours: what importance, status and marks look like, in the styles of a theme.
 
-A theme file maps roles (`high`, `match`, `selection`) to styles. `Palette` holds them as Rich
-styles; `ThemeRegistry` also converts themes for Textual. Every colour goes with a glyph or a word.
+A theme maps roles (`high`, `match`, `selection`) to styles; `Palette` names those that are drawn.
+Every colour goes with a glyph or a word.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import fields
-from pathlib import Path
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.theme import Theme as TextualTheme
 
-from memtui import text, themes
-from memtui.errors import ConfigError, MemtuiError
+from memtui import text
 from memtui.model import IMPORTANCES, STATUSES
-from memtui.themes import Theme
+from memtui.tui.themes import Theme
 
 IMPORTANCE_GLYPHS = {"high": "◆", "medium": "◇", "low": "·"}
 STATUS_GLYPHS = {"active": " ", "proposed": "?", "superseded": "↻", "retired": "–", "deleted": "×"}
@@ -48,12 +43,8 @@ class Palette:
     """The Rich styles of one theme, one per role."""
 
     def __init__(self, theme: Theme) -> None:
-        def style(meaning: str) -> Style:
-            return Style.parse(theme.style(meaning) or "none")
-
+        style = theme.styles.__getitem__
         self._theme = theme
-        self._types: dict[str, Style] = {}
-        self._products = [Style.parse(paint.style or "none") for paint in theme.cycle]
         self.text = style("text")
         self.dim = style("muted")
         """For times, counts and labels."""
@@ -99,15 +90,11 @@ class Palette:
 
     def type(self, value: str) -> Style:
         """Style of a type's name, always the same for the same name."""
-        style = self._types.get(value)
-        if style is None:
-            paint = self._theme.type_paint(value)
-            style = self._types[value] = Style.parse(paint.style or "none")
-        return style
+        return self._theme.type_style(value)
 
     def product(self, colour: int) -> Style:
         """Style of a program's badge, by the number of its colour."""
-        return self._products[colour % len(self._products)] + _STRONG
+        return self._theme.cycle[colour % len(self._theme.cycle)] + _STRONG
 
     def code(self, kind: str) -> Style:
         """Style of a kind of token in code: the colours of types, which a theme sets apart."""
@@ -130,50 +117,6 @@ class Palette:
         if field in ("importance", "status"):
             return self.glyph(field, value)
         return self.bar
-
-
-class ThemeRegistry:
-    """The available themes, each as a palette and as a Textual theme."""
-
-    def __init__(self, folders: Sequence[Path]) -> None:
-        self._themes = themes.load_all(folders)
-        self._palettes: dict[str, Palette] = {}
-        self.problems: list[MemtuiError] = list(self._themes.problems)
-
-    def palette(self, name: str) -> Palette:
-        """Return the palette of a theme, or of the monochrome one if there is no such theme."""
-        if name not in self._palettes:
-            by_name = self._themes.by_name
-            self._palettes[name] = Palette(by_name.get(name) or by_name[themes.MONO])
-        return self._palettes[name]
-
-    def choices(self) -> list[tuple[str, str]]:
-        """Return (name, description) of every theme."""
-        return [(name, theme.about) for name, theme in self._themes.by_name.items()]
-
-    def best(self, name: str, *, sixteen_colours: bool = False) -> str:
-        """Return the name of the theme to use for `name`.
-
-        Honours NO_COLOR; where the terminal has sixteen colours, a theme of others is not used.
-        """
-        theme, problem = themes.choose(name, self._themes, os.environ)
-        if problem:
-            self.problems.append(ConfigError(problem, where="theme", do="T shows all themes"))
-        if sixteen_colours and not theme.ansi and themes.TERMINAL in self._themes.by_name:
-            return themes.TERMINAL
-        return theme.name
-
-    def textual_themes(self) -> list[TextualTheme]:
-        known = {field.name for field in fields(TextualTheme)}  # `ansi` since Textual 8.2.5
-        each = map(themes.textual_values, self._themes.by_name.values())
-        return [
-            TextualTheme(**{name: value for name, value in values.items() if name in known})
-            for values in each
-        ]
-
-    def is_ansi(self, name: str) -> bool:
-        """Whether a theme uses the terminal's own colours."""
-        return name in self._themes.by_name and self._themes.by_name[name].ansi
 
 
 def wrapped(words: str, style: Style, width: int) -> list[list[Segment]]:

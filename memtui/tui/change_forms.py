@@ -223,7 +223,7 @@ def edit(
     fields = [
         _field(name, value, known, locked="" if name in editable else locked)
         for name, value in values.items()
-        if value or name != "title" or name in editable
+        if value or name in editable
     ]
     word, save = ("Accept", "accept") if act is Act.ACCEPT else ("Edit", "save")
     return _form(word, fields, changes, [memory], act, base=memory, save=save)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Sequence
+from math import inf
 from pathlib import Path
 from threading import Event
 from time import monotonic, sleep
@@ -121,9 +122,10 @@ class JobOptions(TypedDict, total=False):
     """The options of `JobRunner.start`."""
 
     replaces: bool
-    holds_keys: bool
+    is_planning: bool
     on_progress: Callable[[Progress], None] | None
     only_reads: bool
+    dropped: Callable[[], object] | None
 
 
 class JobRunner:
@@ -148,9 +150,10 @@ class JobRunner:
         failed: Failed | None = None,
         *,
         replaces: bool = True,
-        holds_keys: bool = False,
+        is_planning: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
         only_reads: bool = False,
+        dropped: Callable[[], object] | None = None,
     ) -> Job:
         """Run `work` in a thread.
 
@@ -160,9 +163,11 @@ class JobRunner:
             done: Gets the result, on the screen's thread.
             failed: Gets an expected error, or that the work was stopped; default: a toast.
             replaces: Cancel the jobs of the group that still run; their results are dropped.
-            holds_keys: Keep the next keys back until the end, because it opens a dialog.
+            is_planning: It plans a change: keep the keys back until the end; escape stops it.
             on_progress: Gets the progress; default: the end of the search line.
             only_reads: It writes nothing but the cache, so the program may end in its midst.
+            dropped: Called in the place of `done` and `failed` where a newer job of the group, or
+                `replace`, has taken its place.
         """
         app = self._screen.app
         job = Job(self._screen, on_progress)
@@ -172,11 +177,13 @@ class JobRunner:
             if group in self._latest:
                 self._latest[group].replace()
             self._latest[group] = job
-        release = app.key_queue.hold() if holds_keys else None
+        release = app.key_queue.hold(inf, job.stop) if is_planning else None
 
         def end(tell: Callable[..., object] | None, *arguments: object) -> None:
             job.end_progress()
-            if tell is not None and not job.is_replaced:
+            if job.is_replaced:
+                tell, arguments = dropped, ()
+            if tell is not None:
                 tell(*arguments)
             if release is not None:
                 release()

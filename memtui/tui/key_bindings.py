@@ -1,7 +1,7 @@
 """Keys of actions: bindings, how keys are shown, and keys that `[keys]` of the settings changes.
 
-An override for an unknown action, or with a key that another action has in the same place, is
-reported, and the default stays.
+An override for an unknown action is reported. One with a key that another action has in the same
+place takes the key from it, which is reported too.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 import string
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from textual.binding import Binding
@@ -21,8 +22,9 @@ from memtui.tui.actions import (
     ANYWHERE,
     BY_ID,
     EVERYWHERE,
+    FOOTER,
+    FOOTER_ROOM,
     MOVING,
-    PACK,
     Action,
     ActionContext,
     refusal_of,
@@ -51,10 +53,10 @@ def _name_sign(sign: str) -> str:
 
 
 _SIGNS = {sign: _name_sign(sign) for sign in string.punctuation}
+NO_KEY = "unbound"
+"""Bound to actions that have no key unless config.toml gives them one; no terminal sends it."""
 ALL_PANES = "*"
 """Scope of keys that work in every pane, but in no dialog."""
-DIALOG = "dialog:"
-"""How the scope of keys begins that work in one dialog only."""
 _MODIFIERS = ("ctrl", "alt", "shift", "super", "meta", "hyper")
 _NAMED = {key.value for key in Keys if key.value.isalnum()} | {"space", *_SIGNS.values()}
 
@@ -101,15 +103,9 @@ DEFAULT_KEYS = {action.id: _known(action.keys)[0] for action in ACTIONS}
 _PLACES: Mapping[tuple[str, ...], str] = {
     (EVERYWHERE,): "",
     (ANYWHERE,): ALL_PANES,
-    (PACK,): DIALOG + PACK,
 }
-SCOPES = {
-    action.id: DIALOG + action.id
-    if action.yields
-    else _PLACES.get(action.scopes, "+".join(action.scopes))
-    for action in ACTIONS
-}
-"""Action id -> the one place where its keys work, to find clashes (see `resolve`)."""
+SCOPES = {action.id: _PLACES.get(action.scopes, "+".join(action.scopes)) for action in ACTIONS}
+"""Action id -> the one place where its keys work, to find what an override takes a key from."""
 
 
 def resolve(
@@ -119,10 +115,9 @@ def resolve(
 ) -> Keymap:
     """Return the keys to use: `keys` (action id -> keys) with the valid `overrides`.
 
-    `scopes` names the place where an action's keys work; only actions of one place can clash,
-    those of `ALL_PANES` with every pane's, those of the place "" (everywhere) with all. An
-    override takes a key away from no other action: give that one another key in the same file.
-    Never raises.
+    `scopes` names the place where an action's keys work. An override takes its keys from the other
+    actions of the same place, those of `ALL_PANES` from every pane's, those of the place ""
+    (everywhere) from all. Never raises.
     """
     accepted: dict[str, tuple[str, ...]] = {}
     problems: list[ConfigError] = []
@@ -141,19 +136,21 @@ def resolve(
             )
         if bad and not accepted[action]:
             del accepted[action]
-    # A refused override gives its action the default keys back, which may be what another
-    # override took, so look again until nothing clashes.
-    while clash := _clash({**keys, **accepted}, accepted, scopes):
-        loser, other, key = clash
-        del accepted[loser]
-        problems.append(
-            ConfigError(
-                f"the key {key} already belongs to {other}",
-                where=f"{WHERE}: keys.{loser}",
-                do=f"choose another key, or give {other} another one too",
-            )
-        )
-    return Keymap({**keys, **accepted}, tuple(problems))
+    used = {**keys, **accepted}
+    for action in accepted:
+        for other in used:
+            if other == action or not _overlap(scopes.get(action, ""), scopes.get(other, "")):
+                continue
+            for key in sorted(set(used[action]).intersection(used[other])):
+                used[other] = tuple(each for each in used[other] if each != key)
+                problems.append(
+                    ConfigError(
+                        f"takes the key {key} from {other}",
+                        where=f"{WHERE}: keys.{action}",
+                        do=f"give {other} other keys, or [] for none",
+                    )
+                )
+    return Keymap(used, tuple(problems))
 
 
 def _unknown(action: str, known: Iterable[str]) -> ConfigError:
@@ -164,26 +161,10 @@ def _unknown(action: str, known: Iterable[str]) -> ConfigError:
     )
 
 
-def _clash(
-    keys: Mapping[str, tuple[str, ...]],
-    accepted: Mapping[str, tuple[str, ...]],
-    scopes: Mapping[str, str],
-) -> tuple[str, str, str] | None:
-    """The first override that takes another action's key: (override, other action, key)."""
-    for action in reversed(list(accepted)):
-        for other, other_keys in keys.items():
-            if other == action or not _overlap(scopes.get(action, ""), scopes.get(other, "")):
-                continue
-            for key in keys[action]:
-                if key in other_keys:
-                    return action, other, key
-    return None
-
-
 def _overlap(scope: str, other: str) -> bool:
     if scope == other or not scope or not other:
         return True
-    return ALL_PANES in (scope, other) and not (scope + other).count(DIALOG)
+    return ALL_PANES in (scope, other)
 
 
 def bindings(*scopes: str) -> list[Binding]:
@@ -198,7 +179,7 @@ def bindings_of(*action_ids: str) -> list[Binding]:
 
 def _binding(action: Action) -> Binding:
     return Binding(
-        ",".join(action.keys),
+        ",".join(action.keys) or NO_KEY,
         _textual_action(action),
         action.label,
         show=False,
@@ -212,42 +193,21 @@ def _textual_action(action: Action) -> str:
     """Return the Textual action that a key of the action calls."""
     if MOVING in action.scopes:
         return f"move('{action.id}')"
-    if action.yields:
-        return f"screen.act_if_allowed('{action.id}')"
     return f"{'app' if EVERYWHERE in action.scopes else 'screen'}.act('{action.id}')"
 
 
 def for_footer(pane: Pane, now: ActionContext) -> list[Action]:
-    """Return the actions that the footer of a pane shows: those that are possible now.
-
-    First what belongs to the pane, then what works everywhere, and the ways to filter last.
-    """
-    shown = [action for action in ACTIONS if pane in action.footer and not refusal_of(action, now)]
-    if pane not in (Pane.MEMORIES, Pane.DETAIL):  # enter filters by what the cursor is on
-        shown = [one._replace(label="filter") if one.id == "open" else one for one in shown]
-    if now.is_marking:
-        shown = [
-            one._replace(label="end range") if one.id == "mark.range" else one for one in shown
-        ]
-    return sorted(shown, key=lambda action: _footer_rank(action, pane))
-
-
-def taken_keys(
-    pane: Pane, now: ActionContext, overrides: Mapping[str, Sequence[str]]
-) -> frozenset[str]:
-    """The keys that do something else in a pane now than they usually do."""
-    yielding = (action for action in ACTIONS if action.yields and pane in action.scopes)
-    return frozenset(
-        key for action in yielding if not refusal_of(action, now) for key in overrides[action.id]
-    )
-
-
-def _footer_rank(action: Action, pane: Pane) -> int:
-    if action.id.startswith("filter.") or action.id == "order":
-        return 3 if action.id != "filter.clear" else 2
-    if pane in action.scopes or action.id == "search":
-        return 0
-    return 1 if action.id == "everywhere" else 2
+    """Return the actions that the footer of a pane shows: the first that are possible now."""
+    range_first = ("mark.range",) if now.is_marking else ()
+    listed = (*range_first, *FOOTER[pane])
+    shown = [BY_ID[each] for each in listed if each != "undo" or now.has_written]
+    possible = islice((action for action in shown if not refusal_of(action, now)), FOOTER_ROOM)
+    labels = {"mark.range": "end range"} if now.is_marking else {}
+    if now.offers:
+        labels["open"] = "drop"
+    elif pane not in (Pane.MEMORIES, Pane.DETAIL):  # enter filters by what the cursor is on
+        labels["open"] = "filter"
+    return [one._replace(label=labels.get(one.id, one.label)) for one in possible]
 
 
 _SHOWN_KEYS = {

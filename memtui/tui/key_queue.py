@@ -3,8 +3,8 @@
 Textual forwards a key to the focused widget at once, so that of several keys in one read the later
 ones reach the screen that was on top before the first was handled: a question gets two answers, a
 key meant for a dialog runs a command of the list behind it. Here each key waits until the widgets
-that may handle the last one have done so, and until jobs that hold the keys have opened their
-dialog.
+that may handle the last one have done so, and until the act that it began is done or has opened a
+dialog: every key is decided on what the last one made.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ STEP = 0.01
 LONGEST_WAIT = 0.5
 """Seconds for which one key may keep the next waiting; a screen that hangs still gets its keys."""
 LONGEST_HOLD = 1.0
-"""Seconds for which a worker that will open a dialog keeps the next key back, at most."""
+"""Seconds for which the next key waits for what a search finds, at most. An act keeps it back until
+it is done."""
 TYPING_PAUSE = 0.7
 """Seconds without a key after which letters are commands again; over SSH they come in spurts."""
 _TYPED = frozenset({"enter", "tab", "shift+tab", "backspace", "delete"})
@@ -53,6 +54,8 @@ class KeyQueue:
         self._task: asyncio.Task[None] | None = None
         self._holds: dict[object, float] = {}
         """When each ends by itself, by the monotonic clock."""
+        self._stops: dict[object, Callable[[], None]] = {}
+        """What escape calls during each of the holds that can be stopped."""
         self._released, self._handled = asyncio.Event(), asyncio.Event()
         self._is_stopped = False
         self._is_dropping = False
@@ -73,6 +76,11 @@ class KeyQueue:
         if self._is_dropping and pause < TYPING_PAUSE and _is_typed(event):
             return
         self._is_dropping &= pause < TYPING_PAUSE and not _is_escape(event)
+        if self._stops and _is_escape(event):
+            self._waiting.clear()  # they were pressed for an outcome that does not come
+            for stop in self._stops.values():
+                stop()
+            return
         self._waiting.append(event)
         if self.is_idle:
             self._task = asyncio.create_task(self._run(), name="keys")
@@ -81,6 +89,7 @@ class KeyQueue:
         """Drop the keys that have not been delivered, and all that come: the app ends."""
         self._is_stopped = True
         self._waiting.clear()
+        self._released.set()
 
     def drop_waiting(self) -> bool:
         """Drop the keys that have not been delivered; False if there are none."""
@@ -100,14 +109,22 @@ class KeyQueue:
             if not (self._is_dropping and _is_typed(event)):
                 self._waiting.append(event)
 
-    def hold(self, longest: float = LONGEST_HOLD) -> Callable[[], None]:
-        """Keep further keys back until the returned function is called, or for `longest`."""
+    def hold(
+        self, longest: float = LONGEST_HOLD, stop: Callable[[], None] | None = None
+    ) -> Callable[[], None]:
+        """Keep further keys back until the returned function is called, or for `longest` seconds.
+
+        `stop`: what escape calls meanwhile; the keys before it are dropped.
+        """
         token = object()
         self._holds[token] = monotonic() + longest
+        if stop is not None:
+            self._stops[token] = stop
         self._released.clear()
 
         def release() -> None:
             self._holds.pop(token, None)
+            self._stops.pop(token, None)
             if not self._holds:
                 self._released.set()
 
@@ -116,25 +133,30 @@ class KeyQueue:
     async def _run(self) -> None:
         try:
             while self._waiting:
-                await self._wait_for_release()
+                await self._wait_until_taken()
                 if self._waiting:
                     target = self._app.focused or self._app.screen
                     await self._deliver(self._waiting.popleft())
                     await self._wait_until_handled(target)
                     # Here too: a key that comes between release and mounting would be lost.
-                    await self._wait_for_release()
+                    await self._wait_until_taken()
         except Exception as error:
             self._failed(error)
 
-    async def _wait_for_release(self) -> None:
-        """Wait until nothing holds the keys, and until the dialog that opened takes them."""
-        was_held = bool(self._holds)
+    async def wait_for_release(self) -> None:
+        """Wait until nothing holds the keys."""
         while self._holds and not self._is_stopped:
             left = max(self._holds.values()) - monotonic()
             try:
                 await asyncio.wait_for(self._released.wait(), left)
             except TimeoutError:
                 self._holds.clear()
+                self._stops.clear()
+
+    async def _wait_until_taken(self) -> None:
+        """Wait until nothing holds the keys, and until the dialog that opened takes them."""
+        was_held = bool(self._holds)
+        await self.wait_for_release()
         if was_held and not self._is_stopped:
             await self._wait_until_handled(self._app.focused or self._app.screen)
 

@@ -21,9 +21,10 @@ STACKED_FROM = 18
 
 SIDE_SHARE, SIDE_MIN, SIDE_MAX = 0.175, 22, 36
 """Width of entities and statistics: a share of the screen, and its bounds in columns."""
-LIST_SHARE = 0.66
-"""Share of the rest of a wide screen that the list gets beside the detail."""
-TIMELINE_ROWS = 8
+LIST_LEAST = 56
+"""Columns that the list keeps beside the detail, which else is as wide as the list."""
+TIMELINE_ROWS, CLOSED_ROWS = 8, 2
+"""Rows of the timeline while it has the focus, its border included, and else."""
 SMALLEST = {"side": 16, "list": 30, "detail": 24, "rows": 4, "timeline": 4}
 """Columns, or rows, below which a pane is not made smaller."""
 STEP_COLUMNS, STEP_ROWS = 4, 1
@@ -52,6 +53,8 @@ class Shape(StrEnum):
 class Layout(NamedTuple):
     shape: Shape
     panes: frozenset[Pane]
+    is_timeline_open: bool = False
+    """The timeline has all its rows, not just `CLOSED_ROWS`."""
 
 
 def shape_of(width: int, height: int) -> Shape:
@@ -89,7 +92,7 @@ def measure(
     side = _clamp(user_sizes.get("side", side), SMALLEST["side"], width // 2)
     shows_side = bool(layout.panes & {Pane.ENTITIES, Pane.STATISTICS})
     rest = width - (side if shows_side else 0)
-    columns = rest // 2 if half else user_sizes.get("list", round(rest * LIST_SHARE))
+    columns = rest // 2 if half else user_sizes.get("list", max(LIST_LEAST, rest // 2))
     columns = _clamp(columns, SMALLEST["list"], rest - SMALLEST["detail"])
     body = height - BARS
     timeline = _clamp(
@@ -132,18 +135,20 @@ def resized(
 def arrange(width: int, height: int, focus: Pane, *, zoomed: bool, half: bool = False) -> Layout:
     """Choose the panes to show, always including the focused one.
 
-    `half`: on a wide screen, the detail takes half of it and one pane the other half.
+    `half`: on a wide screen, list and detail share all of it.
     """
     shape = shape_of(width, height)
     if shape is Shape.TINY:
-        return Layout(shape, frozenset())
-    if zoomed or shape is Shape.NARROW:
-        return Layout(shape, frozenset({focus}))
-    if shape is Shape.WIDE and half and focus in (Pane.MEMORIES, Pane.DETAIL):
-        return Layout(shape, frozenset({Pane.MEMORIES, Pane.DETAIL}))
-    if shape is Shape.WIDE:
-        return Layout(shape, _wide_panes(height, focus))
-    return Layout(shape, _medium_panes(height, focus))
+        panes = frozenset[Pane]()
+    elif zoomed or shape is Shape.NARROW:
+        panes = frozenset({focus})
+    elif shape is Shape.WIDE and half and focus in (Pane.MEMORIES, Pane.DETAIL):
+        panes = frozenset({Pane.MEMORIES, Pane.DETAIL})
+    elif shape is Shape.WIDE:
+        panes = _wide_panes(height, focus)
+    else:
+        panes = _medium_panes(height, focus)
+    return Layout(shape, panes, focus is Pane.TIMELINE)
 
 
 def _wide_panes(height: int, focus: Pane) -> frozenset[Pane]:

@@ -118,6 +118,8 @@ class LibraryWorker(JobRunner):
         """Opening has read all stores."""
         self._losses: LossDetector | None = None
         """Made once the stores have been read: what was unreadable then is no news."""
+        self._looked: int | None = None
+        """The revision of the memories when they were last kept as seen."""
         self._has_own_change = False
         """memtui has written since its files were backed up: the last good copy is older."""
 
@@ -197,6 +199,7 @@ class LibraryWorker(JobRunner):
         try:
             library = self._open_library()
         except MemtuiError as error:
+            self._is_read.set()  # nothing will be
             job.call(screen.opening_failed, error)
             return
         self.present = library
@@ -217,7 +220,7 @@ class LibraryWorker(JobRunner):
             from memtui.library.broken_files import LossDetector
 
             self._losses = LossDetector()
-            self._losses.accept(library)
+            self._losses.begin(library)
             self._offer_vocabulary(library, job)
             for module in (EDITING_MODULE, MARKDOWN_MODULE):  # neither screen nor rows wait for it
                 import_module(module)
@@ -235,8 +238,23 @@ class LibraryWorker(JobRunner):
             job.call(screen.links_ready)
             job.rest()
             library.save_index(cancelled=job.rest)
-            library.back_up_files(job.rest)
+            self._keep_files(library, job)
+            self._take_look(job.rest)
             self._embed(library, job)
+
+    def _take_look(self, cancelled: IsCancelled = never) -> None:
+        """Keep what the screen shows as seen, for `memtui status`."""
+        from memtui.library import looks
+
+        if self.present is not None:
+            self._looked = self.present.snapshot.revision
+            looks.take(self.present, cancelled)
+
+    def keep_look(self) -> None:
+        """The same when the screen is left, if memories came since."""
+        is_other = self.present is not None and self._looked != self.present.snapshot.revision
+        if self._looked is not None and is_other:
+            self._take_look()
 
     def _embed(self, library: Library, job: Job) -> None:
         """Compute embeddings, after everything else that opening does."""
@@ -274,8 +292,17 @@ class LibraryWorker(JobRunner):
             self._offer_vocabulary(library, job)
         if news or self._has_own_change:
             self._has_own_change = False
-            library.follow_changes()
-            library.back_up_files(job.rest)
+            self._keep_files(library, job)
+
+    def _keep_files(self, library: Library, job: Job) -> None:
+        """Keep what the files hold now, for the time after another program has changed them."""
+        from memtui.library.text_looks import keep_texts
+
+        library.back_up_files(job.rest)
+        looked = keep_texts(library, self._screen.app.settings.history, job.rest)
+        if looked.fault:
+            app = self._screen.app
+            job.call(partial(app.notify, looked.fault, title="History", severity="warning"))
 
     def _show_news(self, library: Library, job: Job) -> None:
         """Show the present rows, and which of them are new."""
@@ -385,7 +412,10 @@ class LibraryWorker(JobRunner):
         if self._finding is not None and not self._finding.ended.is_set() and self.library:
             self.library.queried.cancel()
         self._finding = self.start(
-            "find", lambda job: self._find(query, unit, number, job, near), only_reads=True
+            "find",
+            lambda job: self._find(query, unit, number, job, near),
+            failed=self._screen.search_failed,
+            only_reads=True,
         )
         return number
 

@@ -5,7 +5,6 @@ Pure: a memory and a width in, styled lines out. Every string of a store passes 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from bisect import bisect_right
@@ -13,13 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
 from memtui.model import HIDDEN, PROJECT_PATH, READ_BY, SCOPE, Memory, Place
+from memtui.search.documents import MAX_INDEXED, is_cut
 from memtui.tui import appearance
 from memtui.tui.appearance import Palette, marked_segments
 
@@ -27,6 +27,8 @@ MAX_COUNTED = 60_000
 """Characters of a text in which hidden ones are counted."""
 MAX_SHOWN = 400_000
 """Characters of a text that are shown: they are drawn within half a second."""
+MAX_MASKED = MAX_SHOWN + 10_000
+"""Characters in which secrets are looked for, so that one which the cut divides is known."""
 MAX_RENDERED = 100_000
 """Characters up to which the Markdown of a text is rendered."""
 PART_CHARS = 1_000
@@ -210,6 +212,8 @@ class MemoryDetail(NamedTuple):
     columns: int
     root: Path | None = None
     """Folder of its store, which its file is named from."""
+    link_to: str = ""
+    """Where the folder of its store lies, if that is a link."""
     store_name: str = ""
     trail: Sequence[str] = ()
     """Headlines of the memories that references were followed from."""
@@ -231,6 +235,8 @@ class MemoryDetail(NamedTuple):
         tail: list[DetailLine] = []
         if left_out:
             words = f"… {text.number(left_out)} characters more: $PAGER shows the whole text"
+            if is_cut(self.memory):
+                words += f"; a search reads the first {text.number(MAX_INDEXED)}"
             tail = [
                 _line(Segment(line, self.palette.faint)) for line in text.wrap(words, self.width)
             ]
@@ -258,7 +264,7 @@ class MemoryDetail(NamedTuple):
             *([(text.one_line(self.store_name), palette.heading)] if self.store_name else []),
             (kind, palette.type(memory.shown_type)),
             (f"{importance} {memory.importance}", palette.importance(memory.importance)),
-            (f"{status} {memory.status}", palette.status(memory.status)),
+            (f"{status} {memory.shown_status}", palette.status(memory.status)),
         ]
         if memory.pinned:
             bits.append((f"{appearance.PINNED_GLYPH} pinned", palette.pin))
@@ -310,7 +316,9 @@ class MemoryDetail(NamedTuple):
 
     def _content(self) -> tuple[list[str], Callable[[str], list[DetailLine]], int]:
         """The parts of the text, what draws one, and the number of characters left out."""
-        content = text.mask_secrets(self.memory.content).strip("\n")
+        whole = self.memory.content
+        beyond = max(0, len(whole) - MAX_MASKED)
+        content = text.mask_secrets(whole[:MAX_MASKED]).strip("\n")
         if not content.strip():
             empty = _line(Segment("(empty)", self.palette.faint))
             return [] if self.memory.title else [""], lambda _: [empty], 0
@@ -319,7 +327,7 @@ class MemoryDetail(NamedTuple):
             style = self.palette.dim
         if self.raw or len(content) > MAX_RENDERED or not is_markdown(content):
             parts = split_parts(content[:MAX_SHOWN])
-            return parts, partial(self._plain, style), max(0, len(content) - MAX_SHOWN)
+            return parts, partial(self._plain, style), beyond + max(0, len(content) - MAX_SHOWN)
         # Imported here: most memories have no Markdown, and it takes 0.1 s.
         from memtui.tui.markdown_lines import MarkdownRenderer
 
@@ -361,8 +369,9 @@ class MemoryDetail(NamedTuple):
             ("Project", str(memory.extra.get(PROJECT_PATH) or "")),
             ("Scope", str(memory.extra.get(SCOPE) or "")),
             ("Read by", ", ".join(map(str, read_by if isinstance(read_by, list) else ()))),
-            ("Id", "" if file.startswith(memory.id) else memory.id),
+            ("Id", "" if _names(file, memory.id) else memory.id),
             ("File", file),
+            ("Link to", text.file_name(self.link_to)),
             *(("Also in", _place(place, self.root)) for place in memory.also),
         ]
         yield from self._table([(label, value) for label, value in pairs if value])
@@ -381,7 +390,9 @@ class MemoryDetail(NamedTuple):
         words = f"{sign} Raw fields ({text.number(len(extra))})"
         yield DetailLine((Segment(" "), Segment(words, self.palette.heading)), folds=True)
         if not self.folded:
-            yield from self._table([(str(key), _value(value)) for key, value in extra.items()])
+            yield from self._table(
+                [(str(key), text.value_text(value)[:LONGEST_VALUE]) for key, value in extra.items()]
+            )
 
     def _table(self, pairs: Sequence[tuple[str, str]]) -> Iterator[DetailLine]:
         """Labels in one column, values wrapped in the other."""
@@ -490,6 +501,11 @@ def _line(*segments: Segment, ref: str = "") -> DetailLine:
     return DetailLine((Segment(" "), *segments), ref)
 
 
+def _names(place: str, id: str) -> bool:
+    """Whether a place in a file says the whole id: `notes/tea.md:3` says `notes/tea.md`."""
+    return place == id or place.startswith(f"{id}:")
+
+
 def _place(place: Place, root: Path | None) -> str:
     """File, line and position; the file from the folder of the store, where it lies in it."""
     if not place.file:
@@ -500,19 +516,3 @@ def _place(place: Place, root: Path | None) -> str:
     line = f":{place.line}" if place.line else ""
     key = f"  {place.key}" if place.key else ""
     return f"{text.file_name(file)}{line}{key}"
-
-
-def _value(value: Any) -> str:
-    """A JSON value as readable text."""
-    value = text.mask_record(value)
-    if isinstance(value, str):
-        return value[:LONGEST_VALUE]
-    if value is None or value == {} or value == []:
-        return "–"
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return ", ".join(value)[:LONGEST_VALUE]
-    if isinstance(value, Mapping | list):
-        return json.dumps(value, ensure_ascii=False, indent=2, default=str)[:LONGEST_VALUE]
-    if isinstance(value, bool):  # by type, since 1 and 1.0 are equal to True
-        return "yes" if value else "no"
-    return f"{value}"

@@ -124,11 +124,14 @@ def _pieces_of_layout(update: LayoutUpdate) -> Iterator[Piece]:
 
 
 def _pieces_of_chops(update: ChopsUpdate) -> Iterator[Piece]:
-    """The parts that changed spans touch, each whole: Textual has drawn them whole."""
+    """The parts that changed spans overlap, each whole: Textual has drawn them whole.
+
+    The part behind the end of a span holds what lies below its widget, which was not drawn.
+    """
     for y, start, stop in update.spans:
         for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
             # Where nothing has been drawn, Textual has None in place of a strip.
-            if isinstance(strip, Strip) and x <= stop and end > start:
+            if isinstance(strip, Strip) and x < stop and end > start:
                 yield x, y, strip
 
 

@@ -220,7 +220,7 @@ def _of_session(session: Session, depth: int = 0) -> Result:
     words = session.title or ("a subagent" if session.is_sidechain else "without words")
     return Result(
         ResultKind.MESSAGE,
-        session.changed or session.started,
+        session.last,
         words,
         session.program,
         session.project,
@@ -320,7 +320,7 @@ def _later(memory: Memory, sessions: Iterable[Session]) -> list[Session]:
     since = memory.created or memory.when
     found, size = list[Session](), 0
     for session in sessions:
-        if since is None or session.changed is None or session.changed >= since:
+        if since is None or session.last is None or session.last >= since:
             size += session.size
             if size > MOST_BYTES:
                 break

@@ -15,23 +15,35 @@ from memtui.model import IMPORTANCES, STATUSES
 from memtui.progress import Progress
 from memtui.query import Condition, Sort
 from memtui.tui import appearance, key_bindings
-from memtui.tui.actions import OFFER_KEYS
 from memtui.tui.memory_detail import Reference
 from memtui.tui.view_state import ORDER_WORDS, ViewState
 from memtui.tui.widgets.memory_list import Offer
 from memtui.tui.widgets.statistics import Row
+from memtui.tui.widgets.status_lines import News
 
 if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage, Relative
     from memtui.insight.statistics import Statistics
     from memtui.library import SearchResult
     from memtui.library.broken_files import StoreLosses
+    from memtui.library.review_files import Queue
     from memtui.stores.base import LimitUse
     from memtui.tui.screens.browse import BrowseScreen
 
 MAX_VALUES = 12
+MAX_OFFERS = 5
+"""Lines that say what to drop where nothing matches."""
+_FOUND = {
+    "secret": "secret",
+    "planted-text": "planted text",
+    "conflict": "disagree",
+    "agent": "from agents",
+}
+"""Kind of proposal -> what the status line counts it as; kinds that are named here come first."""
+_REST = "to review"
 _LIST_UNREADABLE = ("unreadable", "to list unreadable files")
-"""Action, and what its key is for."""
+_LIST_CHANGES = ("changed", "to see and restore them")
+"""Actions, and what their keys are for."""
 
 
 class StatusText:
@@ -44,6 +56,8 @@ class StatusText:
         """All stores have been read, so that an empty list means no memories."""
         self._offered: Sequence[ViewState] = ()
         self._offered_for: ViewState | None = None
+        self._findings: list[str] = []
+        """What the review has found, a piece of the status line each."""
 
     # Progress
 
@@ -74,16 +88,46 @@ class StatusText:
         has_status = queries.filter_values(found.query, "status")
         status = "memories" if has_status else "current memories"
         hint = " · ".join(found.hints) if found.total else ""  # else the list says it
-        count = self._count_unreadable()
-        alert = f"! {text.number(count)} unreadable" if count else ""
         chips = screen.view.chip_list(screen.app.store_name)
         is_said = any(chip.key == "sort" for chip in chips)
         beside = "" if is_said and order == ORDER_WORDS[found.query.order] else order
-        screen.chips.show(chips, f"{status}, {order}", hint, right, alert, beside)
+        screen.chips.show(chips, f"{status}, {order}", hint, right, beside)
+        self.show_news()
         if total and not found.total:
             self._offer(found)
         elif not total:
             screen.memories.explain(*self._explain_no_memories())
+
+    def show_news(self) -> None:
+        """Show what a person came for, at the beginning of the status line: files that cannot be
+        read, what is new since the last look, what the review has found."""
+        screen = self._screen
+        unreadable, fresh, seen = self._count_unreadable(), len(screen.memories.fresh), ""
+        if screen.last_seen is not None:
+            seen = f" {text.since(screen.last_seen, screen.now())}"
+        news = []
+        if unreadable:
+            news.append(News("unreadable", f"! {text.number(unreadable)}", " unreadable", True))
+        if screen.worker.past is None:
+            if fresh:
+                news.append(News("changed", f"{text.number(fresh)} new", seen))
+            news += [News("queue", words) for words in self._findings]
+        screen.chips.show_news(news)
+
+    def show_findings(self, queue: Queue) -> None:
+        """Show what the review has found, the most dangerous first; neither hints nor
+        housekeeping."""
+        counts = Counter(
+            _FOUND.get(one.kind, _REST)
+            for one in queue.proposals
+            if not (one.is_hint or one.is_housekeeping)
+        )
+        found = [noun for noun in dict.fromkeys(_FOUND.values()) if counts[noun]]
+        self._findings = [_count_finding(noun, counts[noun]) for noun in found]
+        if counts[_REST]:
+            rest = text.number(counts[_REST])
+            self._findings.append(f"{rest} more to review" if found else f"{rest} {_REST}")
+        self.show_news()
 
     def _explain_no_memories(self) -> tuple[str, ...]:
         if not self.complete:
@@ -101,7 +145,7 @@ class StatusText:
 
     @property
     def offers(self) -> Sequence[ViewState]:
-        """What keys change a view to that finds nothing; () if it finds something."""
+        """What a view that finds nothing can be changed to; () if it finds something."""
         return self._offered if self._screen.view == self._offered_for else ()
 
     def _offer(self, found: SearchResult) -> None:
@@ -115,12 +159,9 @@ class StatusText:
 
         def show(counts: Mapping[str, int]) -> None:
             if screen.found is found and screen.view == view:
-                shown = list(counts.items())[: len(OFFER_KEYS)]
+                shown = list(counts.items())[:MAX_OFFERS]
                 self._offered_for, self._offered = view, [views[words] for words, _ in shown]
-                offers = [
-                    Offer(f"relax.{number}", text.one_line(words), text.number(count))
-                    for number, (words, count) in enumerate(shown, 1)
-                ]
+                offers = [Offer(text.one_line(words), text.number(count)) for words, count in shown]
                 screen.memories.explain("No matches.", *found.hints, offers=offers)
                 screen.update_keys()
 
@@ -221,6 +262,13 @@ class StatusText:
         return Reference(relation, memory.headline[: text.MAX_READ], memory.ref, note, age)
 
 
+def _count_finding(noun: str, count: int) -> str:
+    if noun in ("secret", "planted text"):
+        return text.counted(count, noun)
+    ending = "s" if (noun, count) == (_FOUND["conflict"], 1) else ""
+    return f"{text.number(count)} {noun}{ending}"
+
+
 MAX_LIMITS = 5
 """Load limits that are shown, the fullest first; `memtui stats` lists all."""
 
@@ -245,23 +293,26 @@ def _limit_rows(limits: Sequence[LimitUse], names: Callable[[str], str]) -> list
 def describe_losses(
     report: StoreLosses, store: str, keys: Mapping[str, Sequence[str]]
 ) -> tuple[str, str]:
-    """Title and text of the toast about files of a store that became unreadable.
+    """Title and text of the toast about what a store has lost.
 
     `store`: its name; `keys`: the keys of every action.
     """
-    first, *others = report.losses
-    name = os.path.relpath(first.path, report.root)
-    name = text.file_name(first.path if name in (".", "..") else name)
-    words = f"{name}: {text.one_line(first.reason)}."
-    if others:
-        words += f" {text.number(len(others))} more."
-    label = text.one_line(store)
-    title = f"{label}: unreadable"
+    is_listed = any(loss.is_listed for loss in report.losses)
+    label, what = text.one_line(store), "unreadable" if is_listed else "missing"
+    title = f"{label}: {what}"
     if report.memories:
-        title = f"{label}: {text.counted(report.memories, 'memory')} became unreadable"
-    listed = any(loss.is_listed for loss in report.losses)
-    advice = key_bindings.press(keys, _LIST_UNREADABLE) if listed else ""
-    return title, f"{words} {advice}".rstrip()
+        became = "became unreadable" if is_listed else "missing"
+        title = f"{label}: {text.counted(report.memories, 'memory')} {became}"
+    first, *others = report.losses
+    words = []
+    if first.path:
+        name = os.path.relpath(first.path, report.root)
+        name = text.file_name(first.path if name in (".", "..") else name)
+        words.append(f"{name}: {text.one_line(first.reason)}.")
+    if others:
+        words.append(f"{text.number(len(others))} more.")
+    words.append(key_bindings.press(keys, _LIST_UNREADABLE if is_listed else _LIST_CHANGES))
+    return title, " ".join(filter(None, words))
 
 
 def _order_words(found: SearchResult) -> str:

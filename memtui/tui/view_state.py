@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -213,12 +214,15 @@ def _chip(part: Condition, store_name: Callable[[str], str]) -> Chip:
     return Chip(_key(part), f"{'not ' * part.negated}{part.field}", values)
 
 
+_IS_LENGTH = re.compile(r"\d+[a-z]+").fullmatch
+"""Whether a time is a length before now, such as `7d`."""
+
+
 def _span(since: TimeCondition | None, until: TimeCondition | None) -> str:
     if since and until:
         return since.text if since.text == until.text else f"{since.text} – {until.text}"
     if since:
-        relative = since.text[-1:].isalpha()
-        return f"last {since.text}" if relative else f"since {since.text}"
+        return f"{'last' if _IS_LENGTH(since.text) else 'since'} {since.text}"
     return f"until {until.text}" if until else ""
 
 

@@ -1,5 +1,7 @@
-"""The checks of `memtui check`, and what they find as proposals, with a change where there is an
-exact remedy."""
+"""What is wrong in texts and files by itself: secrets, planted text, broken links, damage.
+
+Every check yields proposals, with a change where there is an exact remedy.
+"""
 
 from __future__ import annotations
 
@@ -9,109 +11,94 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
-from memtui.changes import Act, Change
-from memtui.errors import RefError
-from memtui.model import CURRENT, Memory
+from memtui.changes import Act, Change, texts_of
+from memtui.model import CURRENT, FRONTMATTER_FAULT, Link, Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
-from memtui.stores.base import Unreadable
-from memtui.stores.format import GENERAL_RULES, UpkeepRules
+from memtui.stores.base import Remark, Unreadable
+from memtui.stores.markdown.documents import FENCED
 from memtui.stores.values import UNADDRESSABLE
 from memtui.text import and_more, counted, hidden_count, without_hidden
-from memtui.text.secrets import find_secrets, replace_secrets
-from memtui.upkeep.instructions import (
-    HIDDEN,
-    INSTRUCTION_FILES,
-    find_suspicions,
-)
+from memtui.text.secrets import find_secrets, has_secret, replace_secrets
+from memtui.upkeep.claims import Claim, claims_of, find_conflicts
+from memtui.upkeep.dated_memories import is_dated_file
 from memtui.upkeep.outdated import Outdated
+from memtui.upkeep.planted_text import UNSEEN, find_suspicions, is_of_rules
 from memtui.upkeep.proposals import (
+    RULES,
     Proposal,
     ProposalKind,
     UpkeepContext,
+    edit_texts,
     headline_of,
     propose,
 )
 
 
-class FindingKind(StrEnum):
-    """The kinds of finding; `ProposalKind` has the same names, but for `CONFLICT`."""
-
-    OVERWRITTEN = "overwritten change"
-    UNREADABLE = "unreadable"
-    DUPLICATE_ID = "duplicate id"
-    DANGLING = "dangling reference"
-    SECRET = "secret"
-    INSTRUCTION = "instruction"
-    HIDDEN = "hidden characters"
-    ORPHAN = "not in the index"
-    OUTDATED = "outdated"
-    CONFLICT = "conflict"
-    """One of `CONFLICTS`; found only where it is asked for, since memories are compared for it."""
-
-    @property
-    def word(self) -> str:
-        """As options and rules name it: `duplicate-id`."""
-        return self.replace(" ", "-")
+def _of_memory(
+    kind: ProposalKind,
+    memory: Memory,
+    message: str,
+    reason: str,
+    changes: Sequence[Change] = (),
+) -> Proposal:
+    title = f"{message}: {headline_of(memory)}"
+    return propose(kind, [memory], title, reason, changes, also=message)
 
 
-CONFLICTS = (ProposalKind.CONTRADICTION, ProposalKind.DISAGREE, ProposalKind.OPPOSED)
-"""The kinds of proposal that say that two current memories cannot both be true."""
+def file_proposal(
+    kind: ProposalKind, file: str, message: str, line: int | None = None, store: str = ""
+) -> Proposal:
+    """A finding in a file that holds no memory which could be named."""
+    text = "\0".join((kind, file, message)).encode("utf-8", "surrogatepass")
+    id = hashlib.blake2b(text, digest_size=6).hexdigest()
+    title = f"{'/'.join(PurePath(file).parts[-2:])}: {message}"
+    return Proposal(
+        id, kind, store, title, RULES[kind].about, file=file, line=line, message=message
+    )
 
 
-class Finding(Struct, frozen=True):
-    """One thing a person should look at."""
-
-    kind: FindingKind
-    file: str
-    line: int | None
-    ref: str
-    """The ref of the memory; empty for a whole file."""
-    message: str
-    """May contain text of the store: show it through `visible`."""
-    target: str = ""
-    """What a dangling reference names."""
-    quote: str = ""
-    """The line of the memory that says what is outdated."""
+# ---- ids and references --------------------------------------------------------------------------
 
 
-def _at(kind: FindingKind, memory: Memory, message: str, target: str = "") -> Finding:
-    return Finding(kind, memory.origin.file, memory.origin.line, memory.ref, message, target)
-
-
-def check_duplicate_ids(memories: Sequence[Memory]) -> Iterator[Finding]:
+def check_duplicate_ids(memories: Sequence[Memory]) -> Iterator[Proposal]:
     """Different memories of a store with the same id; one memory in two places is not reported.
 
     An id that comes again within a file is read as `id#2`, and `extra` keeps it as it stands
     (`stores.values`).
     """
+    kind, reason = ProposalKind.DUPLICATE_ID, "an id names one memory; agents get either"
     first_of_id: dict[tuple[str, str], Memory] = {}
     for memory in memories:
         first = first_of_id.setdefault((memory.store, memory.id), memory)
         if first is not memory:
-            other = first.origin.file
-            yield _at(FindingKind.DUPLICATE_ID, memory, f"id {memory.id} is also in {other}")
+            message = f"id {memory.id} is also in {first.origin.file}"
+            yield _of_memory(kind, memory, message, reason)
     for memory in memories:
         id = str(memory.extra.get("id", ""))
         if UNADDRESSABLE in memory.extra and memory.id != id and (memory.store, id) in first_of_id:
             other = first_of_id[memory.store, id].origin.file
             where = "twice in this file" if other == memory.origin.file else f"also in {other}"
-            yield _at(FindingKind.DUPLICATE_ID, memory, f"id {id} is {where}")
+            yield _of_memory(kind, memory, f"id {id} is {where}", reason)
 
 
-def check_dangling_references(
-    memories: Sequence[Memory], rules: Mapping[str, UpkeepRules]
-) -> Iterator[Finding]:
-    """References to a memory, and links to a memory or entity, that are not in the store.
+def check_links(
+    memories: Sequence[Memory],
+    context: UpkeepContext,
+    exists: Callable[[str], bool] = lambda _path: False,
+) -> Iterator[Proposal]:
+    """References to a memory, an entity or a file that is not in the store, those to one target or
+    to files of one folder together.
 
-    Links that a format allows to lead to what does not exist yet are left out.
+    Left out are links that a format allows to lead to what does not exist yet, templates and
+    documents about a format, placeholders, plain words in the place of an entity, and files that
+    exist though the store does not read them.
     """
     ids: defaultdict[str, set[str]] = defaultdict(set)
     for memory in memories:
@@ -121,48 +108,98 @@ def check_dangling_references(
         ids[memory.store].add(str(memory.extra.get("sync_id", "")))
     refs = {memory.ref for memory in memories}
     """A link in the sidecar may lead to another store."""
+    missing: defaultdict[tuple[str, str], dict[str, Memory]] = defaultdict(dict)
+    relations: dict[tuple[str, str], str] = {}
     for memory in memories:
-        known = ids[memory.store]
-        is_forward = rules.get(memory.store, GENERAL_RULES).is_forward
-        for target in memory.supersedes:
-            if target not in known:
-                yield _at(FindingKind.DANGLING, memory, f"supersedes {target} (not found)")
-        links = () if _ABOUT_A_FORM.search(memory.origin.file.rpartition("/")[2]) else memory.links
-        for link in links:
-            if _STANDS_FOR_A_NAME.search(link.target):
-                continue
-            if link.target not in known and link.target not in refs and not is_forward(link):
-                message = f"{link.relation} {link.target} (not found)"
-                yield _at(FindingKind.DANGLING, memory, message, target=link.target)
+        known, rules = ids[memory.store], context.rules_of(memory.store)
+        targets = [("supersedes", target) for target in memory.supersedes if target not in known]
+        if memory.links and not _ABOUT_A_FORM.search(memory.origin.file.rpartition("/")[2]):
+            targets += [
+                (link.relation, link.target)
+                for link in memory.links
+                if link.target not in known
+                and link.target not in refs
+                and _names_something(link)
+                and not rules.is_forward(link)
+            ]
+        for relation, target in targets:
+            if "/" in target and any(map(exists, _paths_above(memory.origin.file, target))):
+                continue  # a file that the store does not read
+            missing[memory.store, target][memory.ref] = memory
+            relations.setdefault((memory.store, target), f"{relation} {target}")
+    folders = Counter((store, _folder(target)) for store, target in missing)
+    grouped: defaultdict[tuple[str, str], dict[str, set[str]]] = defaultdict(dict)
+    found: dict[str, Memory] = {}
+    for (store, target), within in missing.items():
+        folder = _folder(target)
+        is_one = not folder or folders[store, folder] < _MIN_FILES
+        where = relations[store, target] if is_one else f"{folder}/"
+        for ref, memory in within.items():
+            found[ref] = memory
+            grouped[store, where].setdefault(ref, set()).add(target)
+    for (_, where), by_ref in grouped.items():
+        names = sorted({target for targets_of_one in by_ref.values() for target in targets_of_one})
+        what = counted(len(names), "missing file") if where.endswith("/") else "not found"
+        message = f"{where}: {what}"
+        if len(by_ref) > 1:
+            message += f", named by {counted(len(by_ref), 'memory')}"
+        named = ", ".join(name.rpartition("/")[2] for name in names[:_MAX_NAMED])
+        yield propose(
+            ProposalKind.BROKEN_LINK,
+            [found[ref] for ref in by_ref],
+            message if len(by_ref) > 1 else f"{message}: {headline_of(found[next(iter(by_ref))])}",
+            f"{named}{and_more(len(names) - _MAX_NAMED)}: correct it, or restore what it names",
+            also=message,
+        )
 
 
-_OF_RULES = re.compile(
-    r"/\.(?:cursor|roo|windsurf|kiro|clinerules|openhands|junie|specify|github|kilocode|continue)/"
-    r"|/\.(?:cursorrules|windsurfrules|clinerules|goosehints)$|\.instructions\.md$"
-)
-"""Files of rules for agents, as those of `INSTRUCTION_FILES`."""
-PROMPT = "prompt"
-"""Type of what the person said to an agent, as Engram and claude-mem keep it."""
+def _paths_above(file: str, target: str) -> Iterator[str]:
+    """Where a path leads from the folder of a file, and from those above it."""
+    for folder in list(PurePath(file).parents)[:_MOST_FOLDERS]:
+        yield str(folder / target)
+
+
+_MOST_FOLDERS = 6
+
+
+def _folder(target: str) -> str:
+    return target.rpartition("/")[0]
+
+
+def _names_something(link: Link) -> bool:
+    """Whether the target of a link names one thing, and is no placeholder and no plain words."""
+    target = link.target
+    if target.startswith("external:") or _STANDS_FOR_A_NAME.search(target):
+        return False
+    is_path = "/" in target or "." in target or "_" in target or "-" in target
+    return is_path or any(char.isupper() or char.isdigit() for char in target)
+
+
 _ABOUT_A_FORM = re.compile(
-    r"(?<![a-z])(?:templates?|examples?|samples?|formats?|schemas?|skeleton)(?![a-z]).*\.md$",
+    r"(?<![a-z])(?:templates?|examples?|samples?|formats?|schemas?|skeleton|guide|conventions?"
+    r"|how[-_ ]?to|readme)(?![a-z]).*\.md$",
     re.IGNORECASE,
 )
 """In the name of a file: its links show how a link is written."""
 _STANDS_FOR_A_NAME = re.compile(
-    r"[<>{}$*]|\.\.\.|…|\b(?:YYYY|XXX|NNN|foo|bar|example|placeholder)\b|path/to|your[-_]"
+    r"[<>{}$*]|\.\.\.|…|(?<![a-z])(?:foo|bar|example|placeholder|some|file|filename|name|link|page"
+    r"|title|note|target|topic)(?:\.md)?$|path/to|your[-_ ]|\b(?:YYYY|XXX|NNN)\b|wikilink",
+    re.IGNORECASE,
 )
 """In the target of a link that leads nowhere on purpose."""
-
-
+_MIN_FILES = 2
+"""Missing files of one folder that are one finding."""
+_MAX_NAMED = 4
+"""Maximum number of missing files named in a reason."""
 _MOST_ORPHANS = 10
 """By how many more files an index may leave out than it names."""
 
 
-def check_orphaned_files(memories: Sequence[Memory]) -> Iterator[Finding]:
+def check_orphaned_files(memories: Sequence[Memory]) -> Iterator[Proposal]:
     """Documents that the index of their folder does not name, so that no agent is led to them.
 
     Folders without an index are left alone, and those of which it leaves out far more than it
-    names: it leads to its files in another way. Index lines without a file are dangling references.
+    names: it leads to its files in another way. Index lines without a file are broken links.
     """
     named: Counter[str] = Counter()
     for memory in memories:
@@ -171,34 +208,49 @@ def check_orphaned_files(memories: Sequence[Memory]) -> Iterator[Finding]:
     for memory in memories:
         is_orphan = memory.extra.get("indexed") is False and memory.status in CURRENT
         if is_orphan and named[os.path.dirname(memory.origin.file)] >= -_MOST_ORPHANS:
-            yield _at(FindingKind.ORPHAN, memory, "the index does not name this file")
+            message = "the index does not name this file"
+            yield _of_memory(ProposalKind.ORPHAN, memory, message, RULES[ProposalKind.ORPHAN].about)
+
+
+# ---- texts ---------------------------------------------------------------------------------------
 
 
 class CheckedText(Struct, frozen=True):
     """What was found in the text of one memory, independent of other memories."""
 
-    secrets: tuple[str, ...]
-    hidden: int
-    reasons: tuple[str, ...]
-    """Why it may be a planted instruction."""
+    secrets: tuple[str, ...] = ()
+    hidden: int = 0
+    reasons: tuple[str, ...] = ()
+    """Why it may be planted."""
+    claims: tuple[Claim, ...] = ()
+    """What it states, to be compared with others."""
 
 
 def check_text(memory: Memory, *, is_clean: bool = False) -> CheckedText:
-    """Look for secrets, instructions and hidden characters in the text of a memory.
+    """Look for secrets, planted text, hidden characters and claims in the text of a memory.
 
     `is_clean`: its texts were searched for secrets before, and have none.
     """
-    whole = f"{memory.title}\n{memory.content}"
+    found = _check_dangers(memory.title, memory.content, is_clean=is_clean)
+    return replace(found, claims=claims_of(memory.title, memory.content))
+
+
+def _check_dangers(title: str, content: str, *, is_clean: bool = False) -> CheckedText:
+    """All but the claims."""
     return CheckedText(
         tuple(
             f"{secret.what}: {secret.masked}"
-            for text in (() if is_clean else (memory.title, memory.content))
+            for text in (() if is_clean else (title, content))
             for secret in find_secrets(text)
             if not secret.is_doubtful
         ),
-        hidden_count(memory.title) + hidden_count(memory.content),
-        find_suspicions(whole),
+        hidden_count(title) + hidden_count(content),
+        find_suspicions(f"{title}\n{content}"),
     )
+
+
+_known_dangers = lru_cache(maxsize=4096)(_check_dangers)
+"""A search, and a list as it is drawn, show the same texts again and again."""
 
 
 class TextChecks:
@@ -245,7 +297,7 @@ class TextChecks:
         return {
             "plain": base64.b64encode(b"".join(plain)).decode("ascii"),
             "found": {
-                digest.hex(): [text.secrets, text.hidden, text.reasons]
+                digest.hex(): [text.secrets, text.hidden, text.reasons, _records(text.claims)]
                 for digest, text in known.items()
                 if text != NOTHING_FOUND
             },
@@ -256,260 +308,228 @@ class TextChecks:
         digests = base64.b64decode(record["plain"])
         found = [digests[at : at + _DIGEST] for at in range(0, len(digests), _DIGEST)]
         earlier = dict.fromkeys(found, NOTHING_FOUND)
-        for digest, (secrets, hidden, reasons) in record["found"].items():
+        for digest, (secrets, hidden, reasons, claims) in record["found"].items():
             earlier[bytes.fromhex(digest)] = CheckedText(
                 tuple(map(str, secrets)),
                 int(hidden),
                 tuple(map(str, reasons)),
+                tuple(convert(one, Claim) for one in claims),
             )
         self._earlier = earlier
+
+
+def _records(claims: Sequence[Claim]) -> list[Any]:
+    return [to_builtins(one) for one in claims if not has_secret(one.raw)]
 
 
 TEXTS_PER_STOP = 16
 """Number of texts between two checks for cancellation."""
 _DIGEST = 16
-NOTHING_FOUND = CheckedText((), 0, ())
+NOTHING_FOUND = CheckedText()
 """Marks a text without findings."""
+REDACTED = "[REDACTED]"
+"""Replaces a secret; Engram writes the same for text marked private."""
 
 
-def check_texts(memories: Sequence[Memory], texts: Sequence[CheckedText]) -> Iterator[Finding]:
-    """Secrets and planted instructions in these texts, in the order of the memories."""
-    pairs = list(zip(memories, texts, strict=True))
-    for memory, text in pairs:
-        for message in text.secrets:
-            yield _at(FindingKind.SECRET, memory, message)
-    for memory, text in pairs:
-        reasons = text.reasons
-        if _instructs_by_itself(memory):
-            reasons = tuple(reason for reason in reasons if reason in HIDDEN)
-        if reasons:
-            yield _at(FindingKind.INSTRUCTION, memory, "; ".join(reasons))
+def check_texts(
+    memories: Sequence[Memory], texts: Sequence[CheckedText], context: UpkeepContext
+) -> Iterator[Proposal]:
+    """Secrets and planted text in these texts, in the order of the memories."""
+    hidden: defaultdict[str, list[tuple[Memory, Proposal]]] = defaultdict(list)
+    for memory, text in zip(memories, texts, strict=True):
+        if text.secrets:
+            yield _of_memory(
+                ProposalKind.SECRET,
+                memory,
+                "; ".join(text.secrets),
+                f"accepting puts {REDACTED} in its place; change the secret itself too",
+                _rewritten(memory, context, lambda value: replace_secrets(value, REDACTED)[0]),
+            )
+        reasons = _reasons(memory, text)
+        if reasons or text.hidden:
+            is_said = not UNSEEN.isdisjoint(reasons)
+            count = (counted(text.hidden, "hidden character"),) * (text.hidden > 0 and not is_said)
+            found = _of_memory(
+                ProposalKind.PLANTED,
+                memory,
+                "; ".join((*reasons, *count)),
+                "accepting removes the characters that cannot be seen"
+                if text.hidden
+                else "a memory states facts; read it before an agent does",
+                _rewritten(memory, context, without_hidden) if text.hidden else (),
+            )
+            if reasons:
+                yield found
+            else:
+                hidden[memory.origin.file].append((memory, replace(found, is_weak=True)))
+    for file, within in hidden.items():
+        if len(within) <= _MAX_OF_FILE:
+            yield from (found for _, found in within)
+            continue
+        message = f"{os.path.basename(file)}: hidden characters in {counted(len(within), 'memory')}"
+        changes = [change for _, found in within for change in found.changes]
+        members = [memory for memory, _ in within]
+        reason = within[0][1].reason
+        together = propose(ProposalKind.PLANTED, members, message, reason, changes, also=message)
+        yield replace(together, is_weak=True)
 
 
-def _instructs_by_itself(memory: Memory) -> bool:
-    """Whether the person wrote it to instruct agents: a file of rules, or a kept prompt."""
-    file = memory.origin.file
-    is_rule = os.path.basename(file) in INSTRUCTION_FILES or _OF_RULES.search(file)
-    return bool(is_rule) or memory.type == PROMPT
+_MAX_OF_FILE = 3
+"""Memories of one file with hidden characters that are proposals of their own; more mostly have
+one cause, such as a program that wrote its colours."""
 
 
-def check_outdated(
-    found: Iterable[tuple[Memory, Sequence[Outdated]]],
-) -> Iterator[Finding]:
+def _rewritten(
+    memory: Memory, context: UpkeepContext, clean: Callable[[str], str]
+) -> tuple[Change, ...]:
+    """The edit after which title and content are clean; () if nothing would be left."""
+    change = edit_texts(memory, clean, context.can)
+    if change is None or not change.fields.get("content", memory.content).strip():
+        return ()
+    return (change,)
+
+
+PROMPT = "prompt"
+"""Type of what the person said to an agent, as Engram and claude-mem keep it."""
+
+
+def _reasons(memory: Memory, text: CheckedText) -> tuple[str, ...]:
+    """Why a memory may be planted; a file of rules or a kept prompt, which the person wrote to
+    instruct agents, only by what is hidden in it."""
+    if is_of_rules(memory) or memory.type == PROMPT:
+        return tuple(reason for reason in text.reasons if reason in UNSEEN)
+    return text.reasons
+
+
+_CONFLICT_MARK = re.compile(r"^(?:<{7}|>{7})(?: |$)", re.MULTILINE)
+_REST = (
+    r"(?:the )?(?:rest|remainder) of (?:the |this )?(?:\w+ ){0,2}?"
+    r"(?:file|content|code|document|text|list)"
+)
+_PLACEHOLDER = re.compile(
+    rf"^[^\w\n]*(?:{_REST}\b[^\n]{{0,60}}\b(?:unchanged|same|omitted|as is|as before)"
+    rf"|(?<=[\[(<]){_REST}\b[^\n]{{0,60}}"
+    r"|(?<=[.…] )(?:existing|previous|remaining|other) \w+(?: \w+)?)[^\w\n]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""A line that an agent wrote in place of text that it did not write again."""
+
+
+def check_damage(memories: Sequence[Memory]) -> Iterator[Proposal]:
+    """Files in which text was lost or doubled: by marks of a merge, by placeholders, by a text that
+    stands twice below one heading; and files with frontmatter that is no valid YAML."""
+    marked: dict[str, list[Proposal]] = {}
+    faults: set[tuple[str, str]] = set()
+    first_of_text: dict[tuple[str, str, object], int] = {}
+    for memory in memories:
+        file, first = memory.origin.file, memory.origin.line or 1
+        fault = memory.extra.get(FRONTMATTER_FAULT)
+        if isinstance(fault, str) and (file, fault) not in faults:
+            faults.add((file, fault))
+            number = re.match(r"line (\d+)", fault)
+            line = int(number[1]) if number else 1
+            yield _damage(memory, f"its frontmatter is no valid YAML: {fault}", line)
+        text = memory.content
+        is_page = file.endswith(".md") and memory.kind != "document"
+        if is_page and memory.status in CURRENT and not is_dated_file(memory):
+            key = file, text.strip(), memory.extra.get("section")
+            if (other := first_of_text.setdefault(key, first)) != first:
+                yield _damage(memory, f"the same text as in line {other}", first)
+        for match in _PLACEHOLDER.finditer(FENCED.sub(_blank, text) if "```" in text else text):
+            line = first + text.count("\n", 0, match.start())
+            yield _damage(memory, f"a placeholder for lost text: {match[0].strip()}", line)
+        if "<<<<<<<" in text or ">>>>>>>" in text:
+            message = "marks of a merge: text may be lost or doubled"
+            for match in _CONFLICT_MARK.finditer(FENCED.sub(_blank, text)):
+                line = first + text.count("\n", 0, match.start())
+                marked.setdefault(file, []).append(_damage(memory, message, line))
+    for within in marked.values():
+        lines = ", ".join(str(each.line) for each in within[:_MAX_NAMED])
+        yield replace(within[0], message=f"{within[0].message}; lines {lines}")
+
+
+def _damage(memory: Memory, message: str, line: int) -> Proposal:
+    reason = RULES[ProposalKind.DAMAGED].about
+    return replace(_of_memory(ProposalKind.DAMAGED, memory, message, reason), line=line)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def check_outdated(found: Iterable[tuple[Memory, Sequence[Outdated]]]) -> Iterator[Proposal]:
     """What memories name and their project no longer has, one finding a memory."""
     for memory, claims in found:
         first = claims[0]
-        at = _at(FindingKind.OUTDATED, memory, "; ".join(each.message for each in claims))
+        message = "; ".join(each.message for each in claims)
+        reason = f"“{first.text[:_MAX_QUOTE]}”: correct it, or retire it"
+        one = _of_memory(ProposalKind.OUTDATED, memory, message, reason)
         line = memory.origin.line
         if line and memory.kind != "document":  # whose text begins after its frontmatter
             line += first.line - 1
-        yield replace(at, line=line, quote=first.text)
+        yield replace(one, line=line, is_weak=not any(each.is_sure for each in claims))
+
+
+_MAX_QUOTE = 160
+"""Maximum number of characters of a line that is quoted in a reason."""
 
 
 def check_all(
     memories: Sequence[Memory],
     texts: Sequence[CheckedText],
-    unreadable: Iterable[Unreadable],
-    rules: Mapping[str, UpkeepRules],
+    unreadable: Iterable[tuple[str, Unreadable]],
+    context: UpkeepContext,
     outdated: Iterable[tuple[Memory, Sequence[Outdated]]] = (),
-) -> Iterator[Finding]:
-    """Run all checks, the most serious first.
+    remarks: Iterable[tuple[str, Remark]] = (),
+    exists: Callable[[str], bool] = lambda _path: False,
+) -> Iterator[Proposal]:
+    """Run all checks.
 
     Args:
         memories: Of all open stores and of every status.
         texts: What `check_text` says of each of them.
-        unreadable: The files that cannot be read.
-        rules: What the format of each store says, by the store's label.
+        unreadable: The files that cannot be read, each with the label of its store.
+        context: What each store can do, and the rules of its format.
         outdated: The memories that name what their project no longer has.
+        remarks: What the stores say of themselves, each with the label of its store.
+        exists: Whether there is a file at a path.
     """
-    for item in unreadable:
-        yield Finding(FindingKind.UNREADABLE, item.file, None, "", item.reason)
-    yield from check_texts(memories, texts)
-    yield from check_duplicate_ids(memories)
-    for memory, text in zip(memories, texts, strict=True):
-        if text.hidden:  # escapes, zero-width, bidi
-            yield _at(FindingKind.HIDDEN, memory, counted(text.hidden, "hidden character"))
-    yield from check_dangling_references(memories, rules)
-    yield from check_orphaned_files(memories)
+    for label, item in unreadable:
+        yield file_proposal(ProposalKind.UNREADABLE, item.file, item.reason, store=label)
+    for label, remark in remarks:
+        yield file_proposal(ProposalKind.REMARK, remark.path, remark.text, store=label)
+    yield from check_texts(memories, texts, context)
+    yield from find_conflicts(memories, [text.claims for text in texts], context)
     yield from check_outdated(outdated)
-
-
-def findings_from(proposals: Iterable[Proposal]) -> Iterator[Finding]:
-    """The proposals of the kinds of `CONFLICTS` as findings, at their first memory."""
-    for one in proposals:
-        message = f"{one.title}; with {', '.join(one.refs[1:])}"
-        yield Finding(FindingKind.CONFLICT, one.file, one.line, one.refs[0], message)
-
-
-REDACTED = "[REDACTED]"
-"""Replaces a secret; Engram writes the same for text marked private."""
-
-
-def proposals_from(
-    findings: Iterable[Finding], get: Callable[[str], Memory], context: UpkeepContext
-) -> Iterator[Proposal]:
-    """Convert findings; those of one kind on one memory become one proposal.
-
-    Dangling references to one target become one as well, and those to several files of one folder,
-    and hidden characters in many memories of one file: they mostly have one cause, a folder that
-    was not copied along, or moved, or a program that wrote its colours.
-
-    Args:
-        findings: As the checks give them.
-        get: The memory of a ref. Raises RefError.
-        context: What each store can do.
-    """
-    reported: set[tuple[FindingKind, str]] = set()
-    hidden: defaultdict[str, list[Proposal]] = defaultdict(list)
-    findings, targets = _apart(findings)
-    for where, within in targets.items():
-        yield from _propose_for_targets(where, within, get)
-    for finding in findings:
-        kind = ProposalKind[finding.kind.name]
-        if not finding.ref:
-            yield _propose_for_file(
-                kind, finding.file, finding.line, finding.message, RULE_TEXT[kind]
-            )
-            continue
-        if (finding.kind, finding.ref) in reported and finding.kind is not FindingKind.DANGLING:
-            continue
-        reported.add((finding.kind, finding.ref))
-        try:
-            memory = get(finding.ref)
-        except RefError:
-            continue
-        changes = _remedy(finding, memory, context)
-        quote = f"“{finding.quote[:_MAX_QUOTE]}”: " if finding.quote else ""
-        proposal = propose(
-            kind,
-            [memory],
-            f"{finding.message}: {headline_of(memory)}",
-            f"{quote}{RULE_TEXT[kind]}",
-            changes,
-            also=finding.message,
-        )
-        if finding.kind is FindingKind.HIDDEN:
-            hidden[finding.file].append(proposal)
-        else:
-            yield proposal
-    for file, within_file in hidden.items():
-        if len(within_file) <= _MAX_OF_FILE:
-            yield from within_file
-            continue
-        memories = [get(each.refs[0]) for each in within_file]
-        message = f"{os.path.basename(file)}: {counted(len(memories), 'memory')} with them"
-        remedies = [change for each in within_file for change in each.changes]
-        reason = RULE_TEXT[ProposalKind.HIDDEN]
-        yield propose(ProposalKind.HIDDEN, memories, message, reason, remedies, also=message)
-
-
-_MAX_OF_FILE = 3
-"""Memories of one file with hidden characters that are proposals of their own."""
-
-
-def _apart(findings: Iterable[Finding]) -> tuple[list[Finding], dict[str, list[Finding]]]:
-    """Findings that stand alone; and those that several memories or files share, by the missing
-    target, or by its folder if several of its files are missing."""
-    alone: list[Finding] = []
-    targets: defaultdict[str, list[Finding]] = defaultdict(list)
-    for finding in findings:
-        (targets[finding.target] if finding.target else alone).append(finding)
-    folders = Counter(target.rpartition("/")[0] for target in targets)
-    found: defaultdict[str, list[Finding]] = defaultdict(list)
-    for target, within in targets.items():
-        folder = target.rpartition("/")[0]
-        if folder and folders[folder] >= _MIN_FILES:
-            found[f"{folder}/"] += within
-        elif len(within) > 1:
-            found[target] = within
-        else:
-            alone += within
-    return alone, found
-
-
-def _propose_for_targets(
-    where: str, within: Iterable[Finding], get: Callable[[str], Memory]
-) -> Iterator[Proposal]:
-    by_store: defaultdict[str, dict[str, Memory]] = defaultdict(dict)
-    targets: defaultdict[str, set[str]] = defaultdict(set)
-    for finding in within:
-        try:
-            memory = get(finding.ref)
-        except RefError:
-            continue
-        by_store[memory.store][memory.ref] = memory
-        targets[memory.store].add(finding.target)
-    for store, memories in by_store.items():
-        names = sorted(targets[store])
-        is_folder = where.endswith("/")
-        missing = counted(len(names), "missing file") if is_folder else "not found"
-        message = f"{where}: {missing}, named by {counted(len(memories), 'memory')}"
-        shown = ", ".join(name.rpartition("/")[2] for name in names[:_MAX_NAMED])
-        more = and_more(len(names) - _MAX_NAMED)
-        yield propose(
-            ProposalKind.DANGLING,
-            list(memories.values()),
-            message,
-            f"{f'{shown}{more}: ' if is_folder else ''}{RULE_TEXT[ProposalKind.DANGLING]}",
-            also=message,
-        )
-
-
-_MIN_FILES = 2
-"""Number of missing files of one folder that become one hint."""
-_MAX_QUOTE = 160
-"""Maximum number of characters of a line that is quoted in a reason."""
-_MAX_NAMED = 4
-"""Maximum number of missing files named in a reason."""
-
-
-RULE_TEXT = {
-    ProposalKind.DUPLICATE_ID: "an id names one memory; agents that look it up get either",
-    ProposalKind.DANGLING: "correct the reference, or restore what it names",
-    ProposalKind.ORPHAN: "an agent that reads the index is not led to it",
-    ProposalKind.OUTDATED: "correct it, or retire it: an agent would follow it",
-    ProposalKind.SECRET: f"accepting puts {REDACTED} in its place; change the secret itself too",
-    ProposalKind.INSTRUCTION: "a memory states facts; read it before an agent does",
-    ProposalKind.HIDDEN: "accepting removes the characters that cannot be seen",
-    ProposalKind.OVERWRITTEN: "another program has written over a change of yours",
-    ProposalKind.UNREADABLE: "until that is mended, what it holds may be missing",
-}
-
-
-def _remedy(finding: Finding, memory: Memory, context: UpkeepContext) -> tuple[Change, ...]:
-    if finding.kind not in (FindingKind.SECRET, FindingKind.HIDDEN):
-        return ()
-    if not context.can(Act.EDIT, memory):
-        return ()
-    fields = {}
-    for name, text in (("title", memory.title), ("content", memory.content)):
-        is_secret = finding.kind is FindingKind.SECRET
-        clean = replace_secrets(text, REDACTED)[0] if is_secret else without_hidden(text)
-        if clean != text:
-            fields[name] = clean
-    if not fields or not fields.get("content", memory.content).strip():
-        return ()  # nothing would be left, which no store writes
-    return (Change(Act.EDIT, memory.store, memory.ref, fields),)
-
-
-def _propose_for_file(
-    kind: ProposalKind, file: str, line: int | None, message: str, reason: str
-) -> Proposal:
-    """Make a hint on a file that holds no memory which could be named."""
-    text = "\0".join((kind, file, message)).encode("utf-8", "surrogatepass")
-    id = hashlib.blake2b(text, digest_size=6).hexdigest()
-    name = "/".join(PurePath(file).parts[-2:])
-    return Proposal(id, kind, "", f"{name}: {message}", reason, file=file, line=line)
+    yield from check_links(memories, context, exists)
+    yield from check_duplicate_ids(memories)
+    yield from check_orphaned_files(memories)
+    yield from check_damage(memories)
 
 
 def find_dangers(memory: Memory) -> list[str]:
-    """What to know before a text is believed or published: secrets, planted instructions."""
-    text = _checked(memory.title, memory.content)
-    found = [f"{each.kind}: {each.message}" for each in check_texts([memory], [text])]
-    return found + [f"{text.hidden} hidden characters"] * bool(text.hidden)
+    """What to know before a text is believed or published: secrets, planted text."""
+    text = _known_dangers(memory.title, memory.content)
+    return [
+        *(f"secret: {message}" for message in text.secrets),
+        *(f"planted text: {reason}" for reason in _reasons(memory, text)),
+        *[counted(text.hidden, "hidden character")] * bool(text.hidden),
+    ]
 
 
-@lru_cache(maxsize=4096)
-def _checked(title: str, content: str) -> CheckedText:
-    """What is found in a text; a search shows the same memories again and again."""
-    return check_text(Memory(ref="", id="", store="", kind="fact", title=title, content=content))
+def dangers_of_change(change: Change) -> list[str]:
+    """What a person should see before a change is made, of the texts that it writes."""
+    content = "\n".join(texts_of(change))
+    return find_dangers(Memory(ref="", id="", store="", kind="fact", content=content))
+
+
+def dangers_of(proposal: Proposal) -> list[str]:
+    """Why accepting a proposal needs a question of its own; [] if nothing speaks against it.
+
+    They are the secrets, planted text and hidden characters in what it writes, and in the reason
+    that an agent gives.
+    """
+    reason = {"reason": proposal.reason} if proposal.agent else {}
+    told = Change(Act.ADD, proposal.store, "", reason)
+    found = (danger for each in (*proposal.changes, told) for danger in dangers_of_change(each))
+    return list(dict.fromkeys(found))

@@ -170,7 +170,8 @@ def proposed_text(proposal: Proposal, first: Memory) -> str | None:
         if isinstance(content, str):
             return content
     touched = {change.ref for change in proposal.changes if change.act is not Act.MERGE}
-    return None if first.ref in touched or not proposal.changes else first.content
+    is_one = bool(proposal.changes) or len(proposal.refs) == 1
+    return first.content if is_one and first.ref not in touched else None
 
 
 def with_text(proposal: Proposal, first: Memory, content: str) -> Proposal:

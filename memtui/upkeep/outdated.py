@@ -18,21 +18,25 @@ from msgspec import Struct
 
 from memtui.files.project_index import ANY_COMMAND, ProjectIndex
 from memtui.model import CURRENT, Memory
+from memtui.stores.markdown.documents import numbered_lines
+from memtui.upkeep.dated_memories import is_of_its_time
 
-_FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
 _NOT_NOW = re.compile(
-    r"\b(?:was|were|had|used to|formerly|previously|earlier|old|legacy|before|since|until|ago"
-    r"|remove[ds]?|removing|delete[ds]?|deleting|modified|rewritten|rewrote|deprecated?|retired|renamed?|renaming|moved?|moving|migrat\w+"
-    r"|replac\w+|refactor\w*|unused|dropp?e?d?|upgrad\w+|downgrad\w+|bump\w*|switch\w*|archived|gone|missing|lacks?"
-    r"|not|never|no longer|without|instead of|avoid|fixed|created?|creating|add(?:ed|ing)?|wrote"
+    r"\b(?:was|were|had|used to|formerly|previously|earlier|old|legacy|until|ago"
+    r"|remove[ds]?|removing|delete[ds]?|deleting|modified|rewritten|rewrote|deprecated?|retired"
+    r"|renamed?|renaming|moved?|moving|migrat\w+|replac\w+|refactor\w*|unused|dropp?e?d?|upgrad\w+"
+    r"|downgrad\w+|bump\w*|switch\w*|archived|gone|missing|lacks?"
+    r"|not|never|no longer|without|instead of|avoid|fixed|created?|creating|added|adding|wrote"
     r"|will|would|should|could|plan\w*|todo|propos\w+|future|later|next|idea|e\.g\.|example"
-    r"|for instance|template|commits?|committed|merged|PR|from|if|such as|like|or similar|output"
-    r"|generated?"
-    r"|war|früher|nicht|wird|gelöscht|umbenannt)\b|~~|→|->|✅|❌|\[[ x]\]|n't\b",
+    r"|for instance|template|committed|merged|PR|such as|like|or similar|output|generated?"
+    r"|optional|if (?:configured|present|available)"
+    r"|(?:other|another|separate|upstream|external|sister|sibling) (?:repo|repository|project)"
+    r"|war|früher|nicht|wird|gelöscht|umbenannt)\b|~~|→|->|✅|❌|\[[ x]\]|n['’]t\b"
+    r"|github\.com/|gitlab\.com/|\bvs\b",
     re.IGNORECASE,
 )
 """In a line that tells of another time, of a plan, of what is absent, or gives an example."""
-_MAY_CLAIM = re.compile(r"[`/\d]")
+_MAY_CLAIM = re.compile(r"[`/\d]|npm |yarn |bun ")
 """In every line that names a path, a command or a version."""
 _CODE_SPAN = re.compile(r"`([^`\n]{2,200})`")
 _PATH = re.compile(
@@ -50,31 +54,60 @@ _OTHERS = frozenset(
 )
 """Folders whose files come and go, or are not the project's own."""
 _COMMAND = re.compile(
-    r"(?<![\w/-])(?:(?P<npm>(?:npm|pnpm|yarn|bun) run) (?:-s |--silent )?(?P<script>[\w:.-]+)"
+    r"(?<![\w/-])(?:(?P<npm>(?:npm|pnpm|yarn|bun) run) (?:-s |--silent )?"
+    r"(?P<script>\w(?:[\w:.-]*\w)?)"
+    r"|(?P<bare>npm|pnpm|yarn|bun) (?P<name>[a-z](?:[\w:.-]*\w)?)"
     r"|(?P<make>make|just) (?P<target>[a-z][\w-]*)"
-    r"|(?P<task>poe|pdm run|hatch run) (?P<name>[a-z][\w:-]*))(?![\w/=.(-]*[=(])"
+    r"|cargo (?:run|test|build|bench) (?:-[-\w]+ )*"
+    r"(?:-p|--package|--bin|--example)[ =](?P<crate>[\w-]+)"
+    r"|(?P<task>poe|pdm run|hatch run|uv run|poetry run) (?P<entry>[a-z][\w:-]*)"
+    r")(?![\w/.]|[\w=.(-]*[=(])"
 )
+_CALL = re.compile(r"[\s$>]*(?:npm|pnpm|yarn|bun|make|just|cargo|poe|pdm|hatch|uv|poetry)\s")
+_SCRIPT_NAMES = (
+    "build dev lint format typecheck type-check check test start seed migrate e2e preview generate "
+    "codegen serve watch clean"
+)
+_SCRIPTS = frozenset(_SCRIPT_NAMES.split())
+"""What is run as `yarn build`; other words may be programs that a package brings."""
+_OF_THE_TOOL = frozenset({("bun", "build"), ("bun", "test"), ("pnpm", "test"), ("yarn", "test")})
+_PLAIN_COMMAND = re.compile(
+    r"\b(?:npm|pnpm|yarn|bun) (?:run )?\w+:[\w:-]+"
+    r"|\bnpm run (?!(?:is|to|and|or|in|the|a)\b)[a-z][\w:-]+"
+)
+"""A command that people write without marks, too."""
 _MANIFEST = {
     "npm": "package.json",
     "make": "Makefile",
     "just": "justfile",
     "task": "pyproject.toml",
+    "cargo": "Cargo.toml",
 }
 _VERSION = re.compile(
     r"(?<![\w/@.-])(?P<name>@?[A-Za-z][\w./-]{1,60}?)(?:@|\s+[vV]?|\s*(?:==|>=)\s*)"
-    r"(?P<version>\d{1,3}(?:\.\d{1,4}){0,2})(?![\w%/:-]|\.\d)"
+    r"(?P<version>\d{1,3}(?:\.\d{1,4}){0,2})(?![\w%/:-]|\.\d|\s?[×x]\b|×)"
 )
 _SPEC = re.compile(r"(\^|~=?|>=|==|=|<=?|>|!=)?\s*v?(\d+(?:\.\d+)*)")
+_MADE = re.compile(r"\.local\.|(?:^|/)\.env|\.(?:log|db|sqlite3?|pid|tmp|cache|jsonl|csv)$")
+"""Files that come and go while a program runs."""
+_COMMON_FILES = "main lib mod index __init__ app utils types constants auth setup conftest config"
+_ANY_PROJECT = frozenset(_COMMON_FILES.split())
+"""Names of files that many projects have, which a rule may name for all of them, as it names
+`tasks.md`."""
+_SERVICE_NAMES = (
+    "redis postgres postgresql mysql mongodb elasticsearch kafka docker nginx uuid oauth http ip"
+)
+_SERVICES = frozenset(_SERVICE_NAMES.split())
+"""Names that a service, or a standard, shares with the package for it."""
 _CLOSE = 0.6
 _MAX_FOUND = 8
 """Claims of one memory that are named."""
 _DATED = re.compile(r"(?<!\d)\d{4}[-_]\d\d[-_]\d\d")
-_OF_ITS_TIME = re.compile(
-    r"\b(?:session|report|progress|journal|changelog|retrospective|post-?mortem|archived?|prompt)"
-    r"(?![a-z])|(?:^|/)(?:archive|logs?)/",
-    re.IGNORECASE,
-)
-"""In a title, a type or the path of a document: it tells what was done then."""
+_ISSUES = frozenset({"bug", "feature", "task", "epic", "chore"})
+"""Types of issues, which tell of what is to be done."""
+
+
+_NO_SUCH_FILE = "no such file"
 
 
 class Outdated(Struct, frozen=True):
@@ -90,6 +123,13 @@ class Outdated(Struct, frozen=True):
     """That line."""
 
     @property
+    def is_sure(self) -> bool:
+        """Whether git or a manifest says so of what is named in full: without a history, a file may
+        not be there yet, and a name without a folder may be an example."""
+        is_bare_file = "/" not in self.name and _FILE.fullmatch(self.name) is not None
+        return self.now != _NO_SUCH_FILE and not is_bare_file
+
+    @property
     def message(self) -> str:
         return f"{self.name}: {self.now or 'no longer there'}"
 
@@ -100,18 +140,12 @@ def find_outdated(memory: Memory, project: ProjectIndex) -> tuple[Outdated, ...]
     Memories that are not current, and accounts of their time such as events, logs of a day,
     reports and summaries of sessions, have none.
     """
-    file = memory.origin.file.rpartition("/")[2]
-    if memory.status not in CURRENT or memory.kind in ("event", "episode") or _DATED.search(file):
+    if memory.status not in CURRENT or memory.kind == "event" or memory.type in _ISSUES:
         return ()
-    path = memory.id if memory.kind == "document" else ""
-    if _OF_ITS_TIME.search(f"{memory.title}\n{memory.type.replace('_', ' ')}\n{path}"):
+    if is_of_its_time(memory):
         return ()
     found: dict[str, Outdated] = {}
-    is_code = False
-    for number, line in enumerate(memory.content.split("\n"), 1):
-        if ("```" in line or "~~~" in line) and _FENCE.match(line):
-            is_code = not is_code
-            continue
+    for number, line, is_code in numbered_lines(memory.content):
         if len(found) >= _MAX_FOUND:
             break
         if len(line) > 2000 or not (is_code or _MAY_CLAIM.search(line)):
@@ -119,13 +153,16 @@ def find_outdated(memory: Memory, project: ProjectIndex) -> tuple[Outdated, ...]
         claims = list(_claims(line, project, is_code=is_code))
         if claims and not (_NOT_NOW.search(line) and not is_code) and not _DATED.search(line):
             for name, now in claims:
-                found.setdefault(name, Outdated(name, now, number, line.strip()))
+                found.setdefault(name, Outdated(name, now, number + 1, line.strip()))
     return tuple(found.values())
 
 
 def _claims(line: str, project: ProjectIndex, *, is_code: bool) -> Iterator[tuple[str, str]]:
-    spans = [line] if is_code else _CODE_SPAN.findall(line)
-    for span in spans:
+    spans = _CODE_SPAN.findall(line)
+    if is_code:
+        spans = [line] if _CALL.match(line) else []
+    plain = [] if is_code else [each[0] for each in _PLAIN_COMMAND.finditer(line)]
+    for span in dict.fromkeys((*spans, *plain)):
         yield from _commands(span, project)
     if is_code:  # listings and samples name what they like
         return
@@ -133,9 +170,13 @@ def _claims(line: str, project: ProjectIndex, *, is_code: bool) -> Iterator[tupl
         for path in _paths(line, spans):
             if (now := _missing(path, project)) is not None:
                 yield path, now
-    for found in _VERSION.finditer(line) if project.now.packages else ():
-        if now := _other_version(found["name"], found["version"], project):
-            yield found[0], now
+    versions = list(_VERSION.finditer(line)) if project.now.packages else []
+    if len({found["name"].casefold() for found in versions}) == len(versions):
+        for found in versions:  # a line with two versions of one package compares them
+            if now := _other_version(found["name"], found["version"], project):
+                is_least = line[found.end() : found.end() + 1] == "+"
+                if not (is_least and _is_later(now, found["version"])):
+                    yield found[0], now
     for span in spans:
         if span.lower() in project.removed_packages:
             yield span, "no manifest names this package any more"
@@ -149,7 +190,10 @@ def _paths(line: str, spans: list[str]) -> Iterator[str]:
     for found in _PATH.finditer(line) if "/" in line else ():
         if "://" not in line[max(0, found.start() - 12) : found.start()]:
             yield found[1]
-    yield from (span for span in spans if _FILE.fullmatch(span))
+    for span in spans:
+        is_common = span.partition(".")[0] in _ANY_PROJECT or span.endswith(".md")
+        if _FILE.fullmatch(span) and not is_common:
+            yield span
 
 
 def _missing(path: str, project: ProjectIndex) -> str | None:
@@ -157,7 +201,7 @@ def _missing(path: str, project: ProjectIndex) -> str | None:
     parts = path.split("/")
     if _EXAMPLE.search(path) or not _OTHERS.isdisjoint(parts) or path.count("..") > path.count("."):
         return None
-    if ".." in parts or ".local." in path or path in project.files:
+    if ".." in parts or _MADE.search(path) or path in project.files:
         return None
     name = parts[-1]
     here = project.by_name.get(name, ())
@@ -176,7 +220,7 @@ def _missing(path: str, project: ProjectIndex) -> str | None:
     if len(parts) < 2 or not _FILE.fullmatch(name) or project.moved is not None:
         return None  # never there, as far as git knows
     is_own = "/".join(parts[:-1]) in project.files
-    return (_elsewhere(here) or "no such file") if is_own else None
+    return (_elsewhere(here) or _NO_SUCH_FILE) if is_own else None
 
 
 def _elsewhere(here: list[str] | tuple[str, ...]) -> str:
@@ -188,28 +232,57 @@ def _elsewhere(here: list[str] | tuple[str, ...]) -> str:
 
 def _commands(span: str, project: ProjectIndex) -> Iterator[tuple[str, str]]:
     for found in _COMMAND.finditer(span):
-        name = found["script"] or found["target"] or found["name"]
-        kind = _MANIFEST["npm" if found["npm"] else "task" if found["task"] else found["make"]]
+        name, kind, is_sure = _called(found)
+        if not kind or "/" in name:
+            continue
         known = project.now.commands.get(kind, frozenset())
         if name in known or ANY_COMMAND in known:
             continue
-        if not known and (kind, name) not in project.removed_commands:
-            continue  # there is no such manifest: it may be another project's command
-        if (
-            found["make"]
-            and found.start() > 0
-            and span[: found.start()].strip(" $#&|;")
-            and "&&" not in span
-        ):
+        is_removed = (kind, name) in project.removed_commands
+        if not is_removed and not (known and is_sure):
+            continue  # there is no such manifest, or it may be a program
+        if kind == "Cargo.toml" and project.by_name.get(f"{name}.rs"):
+            continue
+        before = span[: found.start()].strip(" $#&|;")
+        if found["make"] and before and "&&" not in span:
             continue  # `to make sure`
         close = difflib.get_close_matches(name, sorted(known), 1, _CLOSE)
         also = f"; it has {close[0]}" if close else ""
         yield found[0].strip(), f"not in {kind}{also}"
 
 
+def _called(found: re.Match[str]) -> tuple[str, str, bool]:
+    """The command that is called, its manifest, and whether only that can define it."""
+    if found["npm"]:
+        return found["script"], _MANIFEST["npm"], True
+    if found["bare"]:
+        name = found["name"]
+        is_script = ":" in name or (name in _SCRIPTS and (found["bare"], name) not in _OF_THE_TOOL)
+        if found["bare"] == "npm":  # has only these of its own
+            is_script = name in ("test", "start")
+            return (name, _MANIFEST["npm"], True) if is_script else ("", "", False)
+        return name, _MANIFEST["npm"], is_script
+    if found["crate"]:
+        return found["crate"], _MANIFEST["cargo"], True
+    if found["task"]:
+        is_sure = found["task"] not in ("uv run", "poetry run", "hatch run")
+        return found["entry"], _MANIFEST["task"], is_sure
+    return found["target"], _MANIFEST[found["make"]], True
+
+
+def _is_later(now: str, stated: str) -> bool:
+    """Whether a present version is at least one that was stated."""
+    found = re.search(r"\d+(?:\.\d+)*", now)
+    numbers = [
+        [int(part) for part in one.split(".")] for one in (found[0] if found else "0", stated)
+    ]
+    return numbers[0] >= numbers[1]
+
+
 def _other_version(name: str, stated: str, project: ProjectIndex) -> str:
     """The present version of a package if it excludes the one stated; else ""."""
-    spec = project.now.packages.get(name.lower().replace(".js", ""), "")
+    package = name.lower().replace(".js", "")
+    spec = "" if package in _SERVICES else project.now.packages.get(package, "")
     found = _SPEC.match(spec.strip()) if spec else None
     if found is None or "||" in spec or len(stated) > 8:
         return ""

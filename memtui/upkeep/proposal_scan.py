@@ -15,13 +15,20 @@ from msgspec.structs import replace
 
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
-from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, UpkeepContext, fingerprint
+from memtui.stores.format import GENERAL_RULES
+from memtui.upkeep.proposals import (
+    RULES,
+    Proposal,
+    ProposalKind,
+    UpkeepContext,
+    digest_memory,
+    join_digests,
+)
 from memtui.upkeep.retention import find_compactions, find_expired, find_merged_branches
 from memtui.upkeep.similar_memories import find_clusters, find_duplicates
 from memtui.upkeep.staleness import (
     find_contradictions,
     find_long_history,
-    find_opposed,
     find_outdated_schema,
     find_patterns,
     find_stale_summaries,
@@ -33,8 +40,7 @@ Find = Callable[[Sequence[Memory], UpkeepContext], Iterator[Proposal]]
 _FINDERS: Mapping[str, Mapping[ProposalKind, Find]] = {
     "entity": {
         ProposalKind.DUPLICATE: find_duplicates,
-        ProposalKind.CONTRADICTION: find_contradictions,
-        ProposalKind.OPPOSED: find_opposed,
+        ProposalKind.CONFLICT: find_contradictions,
         ProposalKind.SUPERSEDED: find_superseded,
         ProposalKind.LONG_HISTORY: find_long_history,
     },
@@ -61,13 +67,6 @@ class ScannedGroup(Struct, frozen=True):
     proposals: tuple[Proposal, ...]
 
 
-class ScanResult(Struct, frozen=True):
-    """All proposals of a scan, in the order of `RULES`, and what to keep for the next one."""
-
-    proposals: tuple[Proposal, ...]
-    groups: Mapping[str, ScannedGroup]
-
-
 def scan(
     memories: Iterable[Memory],
     context: UpkeepContext,
@@ -76,7 +75,7 @@ def scan(
     kinds: Collection[ProposalKind] | None = None,
     report: Report = silent,
     cancelled: IsCancelled = never,
-) -> ScanResult:
+) -> dict[str, ScannedGroup]:
     """Find everything that could be tidied.
 
     Args:
@@ -87,6 +86,10 @@ def scan(
         report: Called with the groups done.
         cancelled: Asked between groups.
 
+    Returns:
+        What was found in each group, to keep for the next scan. A memory of several entities may be
+        in the same proposal of each of them.
+
     Raises:
         Cancelled: The scan was stopped.
     """
@@ -96,10 +99,13 @@ def scan(
         if str(kind) not in context.settings.off
     }
     groups: defaultdict[str, list[Memory]] = defaultdict(list)
+    digests: dict[int, bytes] = {}
     for memory in memories:
+        digests[id(memory)] = digest_memory(memory)
         groups[f"store\0{memory.store}"].append(memory)
-        scope = context.rules_of(memory.store).scope(memory)
-        groups[f"scope\0{memory.store}\0{scope}"].append(memory)
+        rules = context.rules_of(memory.store)
+        if rules.scope is not GENERAL_RULES.scope:  # only such programs consolidate
+            groups[f"scope\0{memory.store}\0{rules.scope(memory)}"].append(memory)
         for entity in (memory.entity, *memory.also_entities):
             groups[f"entity\0{memory.store}\0{entity}"].append(memory)
 
@@ -115,7 +121,7 @@ def scan(
             raise Cancelled
         if number % GROUPS_PER_REPORT == 0:
             report(Progress("review", number, len(groups)))
-        digest = fingerprint(members)
+        digest = join_digests(digests[id(memory)] for memory in members)
         for kind, find in _FINDERS[name.partition("\0")[0]].items():
             if kind not in enabled:
                 continue
@@ -124,13 +130,7 @@ def scan(
             if group is None or group.fingerprint != stamp:
                 group = ScannedGroup(stamp, tuple(find(members, context)))
             found[key] = group
-    order = list(RULES)
-    proposals = sorted(
-        (one for group in found.values() for one in group.proposals),
-        key=lambda one: order.index(one.kind),
-    )
-    unique = {proposal.id: proposal for proposal in proposals}
-    return ScanResult(tuple(unique.values()), found)
+    return found
 
 
 def _stamp(kind: ProposalKind, digest: str, context: UpkeepContext) -> str:

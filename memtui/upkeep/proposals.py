@@ -1,8 +1,7 @@
 """Proposals: changes that tidy memories, each with its reason, for a person to decide on.
 
-A rule of `RULES` names each kind of finding, where its idea comes from, and how often it is right
-on labelled cases, as `tests/unit/upkeep/test_precision.py` measures it. What proposes no change, or
-is right in fewer than 80 of 100 of the cases that it names, is only a hint.
+A rule of `RULES` names each kind of finding, where its idea comes from, and how often it is right.
+What is right in fewer than 80 of 100 of the cases that it names is only a hint.
 
 Secrets are masked in everything that is shown of a proposal. What a person edits before accepting
 is the text as it will be written.
@@ -12,8 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -31,13 +29,23 @@ from memtui.upkeep.similarity import Step, no_step
 
 
 class ProposalKind(StrEnum):
-    """What was found, or by whom it is proposed."""
+    """What was found, or by whom it is proposed: the names of `--kind`, `--fail-on` and `off`."""
 
+    SECRET = "secret"
+    PLANTED = "planted-text"
+    CONFLICT = "conflict"
+    OUTDATED = "outdated"
+    DUPLICATE = "duplicate"
+    BROKEN_LINK = "broken-link"
     AGENT = "agent"
     """A change that an agent proposes; see `memtui.library.agent_proposals`."""
-    DUPLICATE = "duplicate"
-    CONTRADICTION = "contradiction"
-    OPPOSED = "opposed"
+
+    UNREADABLE = "unreadable"
+    OVERWRITTEN = "overwritten"
+    DAMAGED = "damaged"
+    DUPLICATE_ID = "duplicate-id"
+    ORPHAN = "not-in-index"
+    REMARK = "remark"
     SUPERSEDED = "superseded"
     CLUSTER = "cluster"
     COMPACTION = "compaction"
@@ -47,20 +55,11 @@ class ProposalKind(StrEnum):
     STALE_SUMMARY = "stale-summary"
     LONG_HISTORY = "long-history"
     OUTDATED_SCHEMA = "outdated-schema"
-    UNREADABLE = "unreadable"
-    DANGLING = "dangling"
-    DUPLICATE_ID = "duplicate-id"
-    HIDDEN = "hidden-characters"
-    SECRET = "secret"
-    INSTRUCTION = "instruction"
-    OVERWRITTEN = "overwritten"
-    ORPHAN = "orphan"
-    OUTDATED = "outdated"
     UNUSED = "unused"
-    DISAGREE = "disagree"
-    ACROSS = "across"
 
 
+HOUSEKEEPING = "housekeeping"
+"""The name of all kinds that are not `SHOWN`, one group for each program."""
 _TITLE = 60
 """Maximum number of characters of a memory in the title of a proposal."""
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -74,14 +73,14 @@ class Rule(Struct, frozen=True):
     """One kind of finding, for people, and how often it is right."""
 
     heading: str
-    source: str
-    """Document or program that the rule comes from."""
-    right: int
-    """Labelled cases that it names and that are what it says."""
-    named: int
-    """Labelled cases that it names, right or wrong."""
     about: str
     """What it finds, or why that matters, in one sentence."""
+    source: str = ""
+    """Document or program that the rule comes from, if it is not memtui's own."""
+    right: int = 1
+    named: int = 1
+    """Of the findings in public stores, read by hand, how many are what they say, and how many
+    there are; with the rules as corrected by these stores. The counts are in docs/review.md."""
 
     @property
     def is_uncertain(self) -> bool:
@@ -89,71 +88,91 @@ class Rule(Struct, frozen=True):
 
     @property
     def explanation(self) -> str:
-        """What it finds, and the document or program that it follows if that is another one.
-
-        The reason of a proposal names the source of a store's own rule.
-        """
-        own = self.source in (MEMTUI, STORE)
-        return self.about if own else f"{self.about} Found by: {self.source}."
+        """What it finds, and the document or program that it follows if that is another one."""
+        return f"{self.about} Found by: {self.source}." if self.source else self.about
 
 
-MEMTUI, STORE = "memtui", "the store's own rule"
 # fmt: off
 RULES: Mapping[ProposalKind, Rule] = {
-    ProposalKind.AGENT: Rule("Proposed by agents", MEMTUI, 1, 1,
+    ProposalKind.SECRET: Rule("Secrets",
+        "The text has the form of a password or key, which every agent that reads it gets.",
+        "issuers' documented formats",
+        right=6, named=6),
+    ProposalKind.PLANTED: Rule("Planted text",
+        "The text poses as the prompt of an agent, hides words, or asks its reader for harm."),
+    ProposalKind.CONFLICT: Rule("Who says otherwise",
+        "Memories give one thing different values: agents read either.",
+        right=4, named=4),
+    ProposalKind.OUTDATED: Rule("Outdated",
+        "The memory names a file, command, package or version that its project no longer has.",
+        right=21, named=23),
+    ProposalKind.DUPLICATE: Rule("Duplicates", "Memories say nearly the same.",
+        "agent-memory, Deduplication (Jaccard 70 %)",
+        right=4, named=4),
+    ProposalKind.BROKEN_LINK: Rule("Broken links",
+        "A memory refers to a memory or file that is not in its store."),
+    ProposalKind.AGENT: Rule("Proposed by agents",
         "An agent asks for this change through memtui mcp; nothing is changed unless you accept."),
-    ProposalKind.UNREADABLE: Rule("Unreadable files", MEMTUI, 1, 1,
+    ProposalKind.UNREADABLE: Rule("Unreadable files",
         "memtui, or the file's own program, cannot read it."),
-    ProposalKind.OVERWRITTEN: Rule("Overwritten changes", MEMTUI, 1, 1,
+    ProposalKind.OVERWRITTEN: Rule("Overwritten changes",
         "Another program has reverted a change made with memtui."),
-    ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", 75, 76,
-        "The text has the form of a password or key, which every agent that reads it gets."),
-    ProposalKind.INSTRUCTION: Rule("Planted instructions", MEMTUI, 105, 117,
-        "The text tells an agent what to do; it may come from a page or a mail that was read."),
-    ProposalKind.OUTDATED: Rule("Outdated", MEMTUI, 9, 9,
-        "The memory names a file, command, package or version that its project no longer has."),
-    ProposalKind.DUPLICATE: Rule("Near-duplicates", "agent-memory, Deduplication (Jaccard 70 %)",
-        9, 9, "Two memories say nearly the same."),
-    ProposalKind.CONTRADICTION: Rule("Contradictions", STORE, 9, 11,
-        "Two current memories about one subject cannot both be true."),
-    ProposalKind.DISAGREE: Rule("They disagree", MEMTUI, 8, 8,
-        "Two stores give one attribute of one entity two values: agents read either."),
-    ProposalKind.OPPOSED: Rule("Choices and moves", "Engram proposal, Conflict detection", 11, 11,
-        "One memory tells of a choice, a later one of a move away from it."),
-    ProposalKind.SUPERSEDED: Rule("Superseded decisions", STORE, 3, 3,
-        "A newer decision replaces this one, which is still current."),
-    ProposalKind.CLUSTER: Rule("Consolidation", "Engram proposal, Automatic Consolidation", 3, 3,
-        "Several memories about the same could be one."),
-    ProposalKind.COMPACTION: Rule("Compaction", "Ambient, memory guide, Compaction", 3, 3,
-        "There are more memories than the program keeps: the oldest could be one summary."),
-    ProposalKind.MERGED_BRANCH: Rule("Merged branches", "Ambient, memory guide, Branch Merge", 2, 2,
-        "The branch is merged, so its memories can be archived."),
-    ProposalKind.EXPIRY: Rule("Expiry", "Ambient, memory guide, TTL", 11, 11,
-        "The memories are older than the program keeps them."),
-    ProposalKind.PATTERN: Rule("Patterns for the schema", "Simple Memory, proposals with evidence",
-        2, 2, "Several facts and episodes tell the same: it could be an item of the schema."),
-    ProposalKind.STALE_SUMMARY: Rule("Stale summaries", "agent-memory, weekly synthesis", 3, 3,
-        "A summary is older than the facts that it sums up."),
-    ProposalKind.LONG_HISTORY: Rule("Long history", "agent-memory, semantic decay", 3, 3,
-        "A long fact has been historical for months and could be shortened."),
-    ProposalKind.OUTDATED_SCHEMA: Rule("Outdated schema", "Simple Memory, outdated items", 3, 3,
-        "No evidence of a schema item is current any more."),
-    ProposalKind.HIDDEN: Rule("Hidden characters", MEMTUI, 16, 16,
-        "The text has characters that people do not see but agents read."),
-    ProposalKind.DUPLICATE_ID: Rule("Duplicate ids", MEMTUI, 1, 1,
+    ProposalKind.DAMAGED: Rule("Damaged text",
+        "Text was lost or doubled there, or its frontmatter is no valid YAML."),
+    ProposalKind.DUPLICATE_ID: Rule("Duplicate ids",
         "Different memories have one id, so a link or a command may reach the wrong one."),
-    ProposalKind.DANGLING: Rule("Dangling references", MEMTUI, 9, 9,
-        "A memory refers to a memory or entity that is not in its store."),
-    ProposalKind.ORPHAN: Rule("Files not in the index", MEMTUI, 2, 2,
+    ProposalKind.ORPHAN: Rule("Files not in the index",
         "The index that agents read first does not name the file, so they do not find it."),
-    ProposalKind.UNUSED: Rule("Never used", MEMTUI, 1, 1,
+    ProposalKind.REMARK: Rule("Remarks", "What the store's program does with its files."),
+    ProposalKind.SUPERSEDED: Rule("Superseded decisions",
+        "A newer decision replaces this one, which is still current."),
+    ProposalKind.CLUSTER: Rule("Consolidation", "Several memories about the same could be one.",
+        "Engram proposal, Automatic Consolidation"),
+    ProposalKind.COMPACTION: Rule("Compaction",
+        "There are more memories than the program keeps: the oldest could be one summary.",
+        "Ambient, memory guide, Compaction"),
+    ProposalKind.MERGED_BRANCH: Rule("Merged branches",
+        "The branch is merged, so its memories can be archived.",
+        "Ambient, memory guide, Branch Merge"),
+    ProposalKind.EXPIRY: Rule("Expiry", "The memories are older than the program keeps them.",
+        "Ambient, memory guide, TTL"),
+    ProposalKind.PATTERN: Rule("Patterns for the schema",
+        "Several facts and episodes tell the same: it could be an item of the schema.",
+        "Simple Memory, proposals with evidence"),
+    ProposalKind.STALE_SUMMARY: Rule("Stale summaries",
+        "A summary is older than the facts that it sums up.", "agent-memory, weekly synthesis"),
+    ProposalKind.LONG_HISTORY: Rule("Long history",
+        "A long fact has been historical for months and could be shortened.",
+        "agent-memory, semantic decay"),
+    ProposalKind.OUTDATED_SCHEMA: Rule("Outdated schema",
+        "No evidence of a schema item is current any more.", "Simple Memory, outdated items"),
+    ProposalKind.UNUSED: Rule("Never used",
         "Its store counts uses, and has counted none of the memory for ninety days."),
-    ProposalKind.ACROSS: Rule("The same in two stores", "memtui, when asked", 1, 1,
-        "A change of one of them leaves the other as it was."),
 }
 # fmt: on
-"""In the order of the queue: whom an answer is waited for by, then what is most serious first. The
-counts are held by the test."""
+"""In the order of the queue: the most dangerous first, then housekeeping."""
+_ORDER = tuple(RULES)
+SHOWN = _ORDER[: _ORDER.index(ProposalKind.UNREADABLE)]
+"""The kinds that a person sees at once; the others are housekeeping."""
+FAULTS = _ORDER[len(SHOWN) : _ORDER.index(ProposalKind.SUPERSEDED)]
+"""Kinds of housekeeping that are faults of files, which `check` names too."""
+
+
+class Saying(Struct, frozen=True):
+    """What one memory of a conflict says."""
+
+    ref: str
+    value: str
+    """The value as it is written there; empty if the memory only leaves another one."""
+    text: str
+    """The line that says it, secrets masked."""
+    line: int
+    """0-based line of its content; -1: its title."""
+
+    @property
+    def store(self) -> str:
+        """Label of the store of the memory."""
+        return self.ref.partition(":")[0]
 
 
 class Proposal(Struct, frozen=True):
@@ -179,11 +198,34 @@ class Proposal(Struct, frozen=True):
     """Digest of its memories as they were; empty if it has none."""
     agent: str = ""
     """The agent that proposes it; "" for a finding of memtui. Untrusted text."""
+    says: tuple[Saying, ...] = ()
+    """Of a conflict: what each of its memories says, in the order of `refs`."""
+    is_weak: bool = False
+    """Found by a rule that is often wrong."""
 
     @property
     def is_hint(self) -> bool:
-        """Whether it proposes nothing, or its finding is too often wrong."""
-        return not self.changes or RULES[self.kind].is_uncertain
+        """Whether its finding is too often wrong to be shown unasked; never counted."""
+        return self.is_weak or RULES[self.kind].is_uncertain
+
+    @property
+    def is_housekeeping(self) -> bool:
+        return self.kind not in SHOWN
+
+
+def shown_sayings(says: Sequence[Saying]) -> tuple[list[Saying], int]:
+    """The newest of each value, and how many more there are."""
+    count = Counter[str]()
+    shown = []
+    for each in says:
+        count[each.value] += 1
+        if count[each.value] <= _MAX_OF_VALUE:
+            shown.append(each)
+    return shown, len(says) - len(shown)
+
+
+_MAX_OF_VALUE = 3
+"""Memories that say one value which are shown."""
 
 
 class UpkeepContext(Struct, frozen=True):
@@ -195,6 +237,8 @@ class UpkeepContext(Struct, frozen=True):
     """Whether the store can do an act on a memory."""
     rules_of: Callable[[str], UpkeepRules] = lambda _label: GENERAL_RULES
     """The rules of a store, by its label."""
+    name_of: Callable[[str], str] = str
+    """The name of a store for people, by its label."""
     step: Step = no_step
     """Called within long comparisons; it reports how far they are, and raises to stop them."""
     merged: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -203,11 +247,15 @@ class UpkeepContext(Struct, frozen=True):
 
 def fingerprint(memories: Iterable[Memory]) -> str:
     """A digest of all that a finding is made from; it changes when one of the memories does."""
-    digests = b"".join(map(_digest_memory, memories))
-    return hashlib.blake2b(digests, digest_size=16).hexdigest()
+    return join_digests(map(digest_memory, memories))
 
 
-def _digest_memory(memory: Memory) -> bytes:
+def join_digests(digests: Iterable[bytes]) -> str:
+    """The fingerprint of memories with these digests."""
+    return hashlib.blake2b(b"".join(digests), digest_size=16).hexdigest()
+
+
+def digest_memory(memory: Memory) -> bytes:
     """The part of a fingerprint that one memory gives."""
     parts = (
         memory.ref,
@@ -229,28 +277,6 @@ def headline_of(memory: Memory) -> str:
     """The beginning of a memory on one line, its secrets always masked: it is kept in a cache."""
     with masked_always():
         return cut_line(memory.headline, _TITLE)
-
-
-_DATE = re.compile(r"\d{4}[-_.]?(?:[01]\d[-_.]?[0-3]\d|w[0-5]\d)", re.IGNORECASE)
-"""A day or a week, as names of notes have it."""
-
-
-def are_of_one_series(one: Memory, other: Memory) -> bool:
-    """Whether they are notes of one series on different days, by their titles or files: each is
-    true of its day."""
-    for name, other_name in zip(_names_of(one), _names_of(other), strict=True):
-        day, other_day = _DATE.search(name), _DATE.search(other_name)
-        if day and other_day and day[0] != other_day[0]:
-            return name[: day.start()] == other_name[: other_day.start()]
-    return False
-
-
-def _names_of(memory: Memory) -> tuple[str, str]:
-    """Its title, or what it begins with before a colon; and its file, if it is all of it: some
-    programs keep the facts of each day in a file."""
-    label, colon, _ = memory.content[:_TITLE].partition(":")
-    file = os.path.basename(memory.origin.file) if memory.kind in ("note", "document") else ""
-    return memory.title or (label if colon else ""), file
 
 
 def propose(
@@ -292,20 +318,15 @@ def propose(
     )
 
 
-_OF_ENTITIES = frozenset({ProposalKind.COMPACTION, ProposalKind.MERGED_BRANCH, ProposalKind.EXPIRY})
-"""Findings about an entity: their memories have nothing about them."""
-_OF_THE_FIRST = frozenset({ProposalKind.STALE_SUMMARY, ProposalKind.OUTDATED_SCHEMA})
-"""Findings about their first memory; the others are what it was compared with."""
-
-
 def badges_of(proposals: Iterable[Proposal]) -> dict[str, list[str]]:
-    """Ref of each memory -> in one line for each kind, what was found about it."""
+    """Ref of each memory -> in one line for each kind, what was found about it: neither hints nor
+    housekeeping."""
     found: dict[str, dict[ProposalKind, list[str]]] = {}
     for one in proposals:
-        if one.kind not in _OF_ENTITIES:
-            for ref in one.refs[:1] if one.kind in _OF_THE_FIRST else one.refs:
-                kinds = found.setdefault(ref, {})
-                kinds.setdefault(one.kind, []).append(one.message or one.reason)
+        if not (one.is_hint or one.is_housekeeping):
+            words = one.title if one.says else one.message or one.reason
+            for ref in one.refs:
+                found.setdefault(ref, {}).setdefault(one.kind, []).append(words)
     return {
         ref: [f"{RULES[kind].heading}: {'; '.join(words)}" for kind, words in kinds.items()]
         for ref, kinds in found.items()
@@ -318,6 +339,27 @@ def retire(memory: Memory, context: UpkeepContext) -> Change | None:
         if context.can(act, memory):
             return Change(act, memory.store, memory.ref)
     return None
+
+
+def edit_texts(
+    memory: Memory, rewrite: Callable[[str], str], can: Callable[[Act, Memory], bool]
+) -> Change | None:
+    """The edit of what a function changes in the title and the content of a memory; None if that
+    is nothing, or the store cannot edit it.
+
+    Args:
+        memory: The memory as it is.
+        rewrite: Text -> the text that takes its place.
+        can: Whether the store can do an act on a memory.
+    """
+    fields = {
+        name: changed
+        for name, text in (("title", memory.title), ("content", memory.content))
+        if (changed := rewrite(text)) != text
+    }
+    if not fields or not can(Act.EDIT, memory):
+        return None
+    return Change(Act.EDIT, memory.store, memory.ref, fields)
 
 
 def retire_all(memories: Sequence[Memory], context: UpkeepContext) -> tuple[Change, ...]:
@@ -348,7 +390,7 @@ def merge_into(
     return changes
 
 
-_OWN_FIELDS = {*Proposal.__struct_fields__} - {"kind", "refs", "changes"}
+_OWN_FIELDS = {*Proposal.__struct_fields__} - {"kind", "refs", "changes", "says"}
 """Fields that a record stores exactly as the proposal has them."""
 
 
@@ -356,7 +398,9 @@ def to_record(proposal: Proposal) -> dict[str, Any]:
     """The proposal as a JSON object, for the cache."""
     record = {
         **asdict(proposal),
+        "says": [asdict(each) for each in proposal.says],
         "hint": proposal.is_hint,
+        "housekeeping": proposal.is_housekeeping,
         "changes": [
             {"act": change.act, "store": change.store, "ref": change.ref, "fields": change.fields}
             for change in proposal.changes
@@ -375,4 +419,5 @@ def from_record(record: Mapping[str, Any]) -> Proposal:
     )
     own = {name: record[name] for name in _OWN_FIELDS}
     kind, refs = ProposalKind(record["kind"]), tuple(map(str, record["refs"]))
-    return Proposal(**own, kind=kind, refs=refs, changes=changes)
+    says = tuple(Saying(**each) for each in record["says"])
+    return Proposal(**own, kind=kind, refs=refs, changes=changes, says=says)

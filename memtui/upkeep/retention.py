@@ -62,15 +62,16 @@ def _limit(entity: str, context: UpkeepContext) -> int:
 
 
 def find_compactions(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
-    """Entities past their limit, with the low memories that may go without a summary."""
+    """Entities past their limit, with the low memories that may go without a summary; if there are
+    none, with those of which a language model can write one."""
     for entity, group, batch in _find_due(memories, context):
         low = [memory for memory in batch if memory.importance == "low"]
-        if not low:
-            continue
         yield propose(
             ProposalKind.COMPACTION,
-            low,
-            f"{entity}: drop {number(len(low))} old memories of low importance",
+            low or batch,
+            f"{entity}: drop {number(len(low))} old memories of low importance"
+            if low
+            else f"{entity}: {number(len(batch))} old memories could be one summary",
             f"{number(len(group))} events, the limit is {number(_limit(entity, context))}; "
             f"{number(len(batch))} are due, high ones never",
             retire_all(low, context),

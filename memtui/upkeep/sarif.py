@@ -12,14 +12,13 @@ from typing import Any
 from urllib.parse import quote
 
 from memtui import __version__
-from memtui.upkeep.checks import Finding, FindingKind
-from memtui.upkeep.proposals import RULES, ProposalKind
+from memtui.upkeep.proposals import RULES, Proposal, ProposalKind
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def to_sarif(
-    findings: Sequence[Finding], folder: Path, errors: Collection[FindingKind]
+    findings: Sequence[Proposal], folder: Path, errors: Collection[ProposalKind]
 ) -> dict[str, Any]:
     """Make the SARIF log of one run.
 
@@ -40,14 +39,8 @@ def to_sarif(
                         "version": __version__,
                         "rules": [
                             {
-                                "id": kind.word,
-                                "shortDescription": {
-                                    "text": RULES[
-                                        ProposalKind.CONTRADICTION
-                                        if kind is FindingKind.CONFLICT
-                                        else ProposalKind[kind.name]
-                                    ].about
-                                },
+                                "id": str(kind),
+                                "shortDescription": {"text": RULES[kind].about},
                             }
                             for kind in kinds
                         ],
@@ -59,17 +52,18 @@ def to_sarif(
     }
 
 
-def _result(finding: Finding, folder: Path, errors: Collection[FindingKind]) -> dict[str, Any]:
+def _result(finding: Proposal, folder: Path, errors: Collection[ProposalKind]) -> dict[str, Any]:
     uri = _uri(finding.file, folder)
-    identity = "\0".join((finding.kind, uri, finding.ref, finding.message))
+    what = finding.message or finding.title  # a title may name stores as they are open together
+    identity = "\0".join((finding.kind, uri, *finding.refs, what))
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
     location: dict[str, Any] = {"artifactLocation": {"uri": uri}}
     if finding.line:
         location["region"] = {"startLine": finding.line}
     return {
-        "ruleId": finding.kind.word,
+        "ruleId": str(finding.kind),
         "level": "error" if finding.kind in errors else "warning",
-        "message": {"text": finding.message},
+        "message": {"text": finding.title},
         "locations": [{"physicalLocation": location}],
         "partialFingerprints": {"memtui/v1": digest[:32]},
     }

@@ -50,6 +50,7 @@ _NEGATION = re.compile(
     r"not|no|never|none|neither|nor|cannot|without|\w+n['’]t|"
     r"nicht|kein\w{0,2}|nie|niemals|ohne|pas|jamais|sans|nunca|sin|não|sem"
 )
+_NON = re.compile(r"\bnon[- ](\w+)", re.IGNORECASE)
 _NAME = re.compile(r"\w(?:[\w-]|[./:@](?=\w))*[._/@:](?:[\w-]|[./:@](?=\w))*\w")
 """Paths, addresses, files, identifiers: words with a sign within."""
 _SMALL_WORDS = "a an the of in on at to for and or is are was were with by as it its"
@@ -68,6 +69,7 @@ def is_same_statement(one: str, other: str) -> bool:
     the other does not, if words of one are replaced by others in the other ("north tower", "south
     tower"), or if two words have changed places ("tea over coffee", "coffee over tea").
     """
+    one, other = (_NON.sub(r"non\1", text) for text in (one, other))
     if not have_same_signs(one, other):
         return False
     first, second = _TOKEN.findall(one.casefold()), _TOKEN.findall(other.casefold())

@@ -1,9 +1,8 @@
 """Memories that may not hold any more: contradicted, replaced by a newer decision, or out of date.
 
-What contradicts and what replaces is said by the rules of the store's format. Beside these, a
-choice ("we chose PostgreSQL") and a later move ("moved to SQLite") in one entity are pointed out
-and never resolved (Engram proposal, Conflict detection). Out of date are summaries older than their
-facts, long historical facts and schema; facts that repeat a pattern are proposed as schema.
+What contradicts and what replaces is said by the rules of the store's format; what memories of any
+stores say differently is found by `memtui.upkeep.claims`. Out of date are summaries older than
+their facts, long historical facts and schema; facts that repeat a pattern are proposed as schema.
 """
 
 from __future__ import annotations
@@ -13,22 +12,24 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change
 from memtui.model import CURRENT, Memory
 from memtui.stores.format import GENERAL_RULES
 from memtui.text import counted, number
 from memtui.text.cells import ELLIPSIS
+from memtui.upkeep.dated_memories import are_of_one_series
 from memtui.upkeep.proposals import (
     NEVER,
     Proposal,
     ProposalKind,
     UpkeepContext,
-    are_of_one_series,
     headline_of,
     propose,
     retire_all,
 )
-from memtui.upkeep.similarity import stems_of, words_of
+from memtui.upkeep.similarity import words_of
 
 _SUMMARY = "summary"
 """Type of the note that sums up an entity (agent-memory's summary.md)."""
@@ -182,38 +183,6 @@ def _by_fact(memories: Sequence[Memory]) -> defaultdict[str, list[Memory]]:
     return found
 
 
-_CHOICE = re.compile(
-    r"\b(?:chose|chosen|picked|selected|settled on|decided on|went with|going with|use|uses|using"
-    r"|adopted|(?:host|hosted|deployed|runs?|built|written) (?:[\w-]+ ){0,3}(?:on|with|in))\s+"
-    r"(?:the\s+|an?\s+)?(?P<what>[\w.+#/-]{2,40})"
-    r"|\b(?:our|the) (?:[\w-]+ ){1,4}is (?P<named>[\w.+#/-]{2,40})\b"
-    r"(?! (?:in|on|with|by|to|at)\b)"
-    r"|(?:^|[.;] )(?P<tool>[A-Z][\w.+#-]{2,40}) (?:manages|handles|serves|is used|is our)\b",
-    re.IGNORECASE,
-)
-_MOVE = re.compile(
-    r"\b(?:moved?|migrated|switched|changed|ported|converted|going back|re-?written)\s+(?:away\s+)?"
-    r"(?:from\s+(?:the\s+)?(?P<away>[\w.+#/-]{2,40})\s+)?(?:over\s+)?(?:to|in|with)\s+"
-    r"(?P<article>the\s+|an?\s+)?(?P<what>[\w.+#/-]{2,40})"
-    r"|\b(?:(?:move|migration|switch) (?:away )?from|instead of) (?P<left>[\w.+#/-]{2,40})"
-    r"|\b(?P<passed>[\w.+#/-]{2,40}) (?:was|were|is|has been|got) (?:finally )?"
-    r"(?:retired|dropped|replaced|removed|abandoned|phased out|decommissioned)\b"
-    r"(?! (?:from|in the|by the))"
-    r"|\b(?:replaced|dropped|abandoned|removed|got rid of)\s+(?:the\s+)?(?P<gone>[\w.+#/-]{2,40})",
-    re.IGNORECASE,
-)
-_STAYS = re.compile(r"\b(?:not|never|\w+n't) (?:\w+ )?(?:move|migrate|switch|replace|drop)")
-_STATEMENTS = frozenset({"fact", "event", "observation"})
-_SHORT = 300
-"""Characters of a text of one statement."""
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
-_COMMON_WORDS = (
-    "it this that them one same new old own their the an all any no not in on at to only current "
-    "done ready open live now here there up"
-)
-_COMMON = frozenset(_COMMON_WORDS.split())
-
-
 def _in_order(memories: Sequence[Memory]) -> list[Memory]:
     current = [memory for memory in memories if memory.status in CURRENT]
     return sorted(current, key=lambda memory: (memory.created or NEVER, memory.ref))
@@ -244,13 +213,25 @@ def find_contradictions(memories: Sequence[Memory], context: UpkeepContext) -> I
     source = f" ({rules.contradiction_source})" if rules.contradiction_source else ""
     for place, found in replaced.items():
         outdated = [older for older, _ in found]
-        yield propose(
-            ProposalKind.CONTRADICTION,
+        one = propose(
+            ProposalKind.CONFLICT,
             [ordered[place], *outdated],
             " | ".join(headline_of(one) for one in (ordered[place], found[-1][0])),
             f"{found[-1][1]}; what is older would be retired{source}",
             retire_all(outdated, context),
         )
+        yield replace(one, is_weak=all(_may_both_hold(ordered[place], each) for each in outdated))
+
+
+_OF_MANY = re.compile(
+    r"\b(?:speaks?|likes?|loves?|enjoys?|uses?|using|has|have|owns?|knows?|plays?|met|visited|bought)\b"
+)
+
+
+def _may_both_hold(one: Memory, other: Memory) -> bool:
+    """Whether both tell of something that one may have several of."""
+    verbs, other_verbs = (set(_OF_MANY.findall(each.content)) for each in (one, other))
+    return not verbs.isdisjoint(other_verbs)
 
 
 def _adds_to(one: Memory, other: Memory) -> bool:
@@ -279,69 +260,6 @@ def find_superseded(memories: Sequence[Memory], context: UpkeepContext) -> Itera
                     retire_all([older], context),
                 )
                 break
-
-
-def find_opposed(memories: Sequence[Memory], _context: UpkeepContext) -> Iterator[Proposal]:
-    """A choice and a later move away from it in one entity, as a hint.
-
-    Only texts of one statement are read: a long text chooses and moves many things in passing.
-    """
-    chosen: dict[str, tuple[Memory, str, str]] = {}
-    for memory in _in_order(memories):
-        if memory.kind not in _STATEMENTS or len(memory.content) > _SHORT:
-            continue
-        for sentence in _SENTENCE.split(f"{memory.title}\n{memory.content}"):
-            moves = [] if _STAYS.search(sentence) else list(_MOVE.finditer(sentence))
-            left = {_name(m["away"] or m["gone"] or m["left"] or m["passed"]) for m in moves} - {
-                "",
-                *_COMMON,
-            }
-            into = {m["what"] for m in moves if m["what"] and not (m["article"] or m["away"])}
-            for what, (earlier, choice, named) in chosen.items() if moves else ():
-                names_it = what in left or (
-                    what not in map(_name, into)
-                    and any(_may_replace(named, other) for other in into)
-                    and _same_matter(choice, sentence, what)
-                )
-                if names_it and not memory.superseded_by and memory.id not in earlier.superseded_by:
-                    yield propose(
-                        ProposalKind.OPPOSED,
-                        [memory, earlier],
-                        f"{headline_of(memory)} | {headline_of(earlier)}",
-                        f"one chooses {what}, the later one moves on: decide which of them holds",
-                        also=what,
-                    )
-            for found in _CHOICE.finditer(sentence):
-                named = found["what"] or found["named"] or found["tool"]
-                what = _name(named)
-                if what not in _COMMON and len(what) > 2:
-                    chosen.setdefault(what, (memory, sentence, named))
-
-
-def _name(what: str | None) -> str:
-    return (what or "").casefold().strip(".")
-
-
-def _may_replace(chosen: str, other: str) -> bool:
-    """Whether one word may replace the other: names replace names, so that `port` is no Flask."""
-    is_name = other[:1].isupper() or not chosen[:1].isupper()
-    return is_name and _name(other) not in _COMMON
-
-
-def _same_matter(choice: str, move: str, chosen: str) -> bool:
-    """Whether the subject of a move is that of a choice, and not the thing that was chosen."""
-    found = _MOVE.search(move)
-    if found is None:
-        return False
-    before, after = move[: found.start()], move[found.end() :]
-    subject = stems_of(before) | (stems_of(after) if after.lstrip().startswith("as ") else set())
-    subject -= _AUXILIARY
-    if not subject or chosen in words_of(before):
-        return False
-    return len(subject & stems_of(choice)) * 2 >= len(subject)
-
-
-_AUXILIARY = frozenset({"hav", "has", "had", "been", "now", "we", "team", "our", "they", "just"})
 
 
 UNUSED_DAYS = 90
@@ -374,7 +292,7 @@ def propose_unused(
         found = unused[store]
         what = f"never used in {UNUSED_DAYS} days"
         one = f"{what}: {headline_of(found[0])}"
-        several = f"{counted(len(found), 'memory')} of {store} were {what}"
+        several = f"{counted(len(found), 'memory')} of {context.name_of(store)} were {what}"
         yield propose(
             ProposalKind.UNUSED,
             found,

@@ -24,8 +24,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
-from memtui.context import RECIPES, draft_pack, find_recipe, read_settings
+from msgspec.structs import replace
+
+from memtui.context import RECIPES, draft_pack
+from memtui.context.recipes import SUPPORTING, Block
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.base import Reading, Scan, Shard, Store
@@ -40,9 +44,8 @@ TASKS = (
 )
 RUNS = 3
 """The first of each recipe reads what the cache has not decoded yet."""
-ENOUGH = {"facts": 150, "typed_limit": 150, "primed": 150, "primed_candidates": 150}
-ENOUGH_SECTIONS = {"supporting_facts": 150, "goals": 100, "best_episodes": 100}
-"""The budget alone decides how much is in: 2,000 tokens hold some 60 turns."""
+ENOUGH = 150
+"""Entries of a section: the budget alone decides; 2,000 tokens hold some 60 turns."""
 
 
 @dataclass
@@ -83,22 +86,30 @@ def measure_time(count: int) -> None:
 
 
 def _print_times(name: str, library: Library) -> None:
-    settings = read_settings({}, {})
     print(f"{name}:")
-    for recipe in RECIPES:
+    for recipe in RECIPES.values():
         times = []
         for task in TASKS * RUNS:
             text = task if recipe.takes == "task" else ""
             begun = perf_counter()
-            draft_pack(recipe, text, library, settings, NOW, types=("decision",)).pack(2000)
+            draft_pack(recipe, text, library, NOW, types=("decision",)).pack(2000)
             times.append((perf_counter() - begun) * 1000)
         print(f"  {recipe.name:<8} {statistics.median(times):7.0f} {max(times):7.0f}")
 
 
+def _raised(section: Any) -> Any:
+    """The section with room for all that the budget holds, if it ranks by the text."""
+    ranks_by_text = isinstance(section, Block) or section.is_main or section.limit == SUPPORTING
+    return replace(section, limit=ENOUGH) if ranks_by_text else section
+
+
 def measure_evidence(path: Path, every: int, budgets: Sequence[int] = (1000, 2000)) -> None:
     samples = json.loads(path.read_text(encoding="utf-8"))
-    settings = read_settings({**ENOUGH, **ENOUGH_SECTIONS}, {})
-    names = [recipe.name for recipe in RECIPES if recipe.takes == "task"]
+    recipes = {
+        name: replace(recipe, sections=tuple(map(_raised, recipe.sections)))
+        for name, recipe in RECIPES.items()
+        if recipe.takes == "task"
+    }
     shares: dict[tuple[str, int, bool], list[float]] = {}
     asked = {True: 0, False: 0}
     for sample in samples:
@@ -109,9 +120,8 @@ def measure_evidence(path: Path, every: int, budgets: Sequence[int] = (1000, 200
         for question in list(locomo.questions([sample], slots))[::every]:
             asked[tuning] += 1
             wanted = {held[slot].ref for slot in question.evidence}
-            for name in names:
-                recipe = find_recipe(name, settings)
-                draft = draft_pack(recipe, question.text, library, settings, NOW)
+            for name, recipe in recipes.items():
+                draft = draft_pack(recipe, question.text, library, NOW)
                 for budget in budgets:
                     share = len(wanted.intersection(draft.fit(budget).refs)) / len(wanted)
                     shares.setdefault((name, budget, tuning), []).append(share)
@@ -119,7 +129,7 @@ def measure_evidence(path: Path, every: int, budgets: Sequence[int] = (1000, 200
         f"share of the evidence in a pack; {asked[True]} questions tuning, {asked[False]} reported"
     )
     print("recipe    " + "".join(f"{b:>8} t {b:>8} r" for b in budgets))
-    for name in names:
+    for name in recipes:
         row = [statistics.fmean(shares[name, b, part]) for b in budgets for part in (True, False)]
         print(f"{name:<10}" + "".join(f"{value:>10.3f}" for value in row))
 

@@ -7,8 +7,8 @@ process of its own and is asked what 40 people type, letter by letter, the versi
 person. A time is the CPU time of the asking thread for parsing the line, `Library.find` and the
 first 50 hits, in milliseconds, the best of four passes; what a version keeps from one letter to the
 next counts, as it does for a person. *Told* is that and what the screen says of the rows: the hint
-(and what filters hide) and how many memories have each value. Other than in `tests.bench.peers`,
-texts are read and dates are looked for.
+(and what filters hide) and how many memories have each value.
+Texts are read and dates are looked for.
 """
 
 from __future__ import annotations

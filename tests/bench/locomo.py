@@ -29,7 +29,7 @@ from memtui.library.finding import Searchable, find
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.query import parse_query
-from memtui.search import columns, matching, postings, ranking
+from memtui.search import columns, matching, memory_index, ranking
 from memtui.search.documents import to_document
 from tests.bench import hybrid
 from tests.bench.corpus import NOW
@@ -121,7 +121,7 @@ class Pool:
     def __init__(self, memories: Sequence[Memory], weights: ranking.Weights) -> None:
         self._table = columns.build(memories)
         self._documents = tuple(to_document(memory) for memory in memories)
-        self._segments = [postings.build(self._documents)]
+        self._segments = [memory_index.make(self._documents)]
         self.weights = weights
 
     def ask(self, text: str, way: hybrid.Way) -> list[int]:

@@ -115,7 +115,7 @@ def drive(store: Path, home: Path, *, keys: bool) -> Run:
     with running(command, **places) as app:
         first_screen = app.wait_for(" 1 of ")
         end = time.perf_counter() + 300
-        while not list(home.glob("cache/stores/*/*/segment.json")):
+        while not list(home.glob("cache/stores/*/*/index.json")):
             app.press("down")
             if time.perf_counter() > end:
                 raise TimeoutError("no index was made")

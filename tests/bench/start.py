@@ -137,8 +137,8 @@ def memtui(store: Path, home: Path, first_paint: float, runs: int) -> None:
 
 
 def wait_for_index(app: Terminal, home: Path) -> float:
-    """Seconds from the start until the arrays of the index lie in the cache."""
-    while not list(home.glob("cache/stores/*/*/segment.json")):
+    """Seconds from the start until the index lies in the cache."""
+    while not list(home.glob("cache/stores/*/*/index.json")):
         app.press("down")
         if time.perf_counter() - app.started > 300:
             raise TimeoutError("no index was made")

@@ -7,20 +7,17 @@ and `undo` must give back every byte that was there before the act.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.bundle import archive
 from memtui.bundle.bundle_reader import ImportDocument, read_document
-from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.import_plan import plan_import
-from memtui.bundle.restoring import plan_restore
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.files import save_hooks
@@ -30,6 +27,7 @@ from memtui.journal import ActionState
 from memtui.library import Library
 from memtui.library.planning import Planned, planned_import
 from memtui.model import Memory, to_record
+from memtui.paths import STATE_VARIABLE
 from memtui.stores.format import Format, IncomingStore
 from memtui.testing.act_tests import plain, uncounted
 from memtui.testing.acting import MARK, allowed, first_plan
@@ -53,15 +51,7 @@ class Impossible(Exception):
     """The format has no such act, or the sample nothing to try it on."""
 
 
-Make = Callable[[Library], "Planned | Restoring"]
-
-
-@dataclass(frozen=True)
-class Restoring:
-    """A document that is restored into an empty place."""
-
-    file: Path
-    place: Path
+Make = Callable[[Library], "Planned"]
 
 
 def of_several_files(among: Sequence[Memory]) -> list[Memory]:
@@ -155,17 +145,6 @@ def _move(library: Library) -> Planned:
     return Planned("move", (*into.plans, *away.plans), (*into.parts, *away.parts))
 
 
-def _restore(library: Library) -> Restoring:
-    """All of the store, into a place that does not exist yet."""
-    alone = Library.open([library.stores[0].root])
-    alone.load()
-    packed = pack_stores(alone, None).archive
-    top = library.stores[1].root.parent
-    file = top.parent.parent / "bundle.zip"
-    file.write_bytes(b"".join(archive.encode_archive(packed)))
-    return Restoring(file, top / "restored")
-
-
 ACTS: dict[str, Make] = {
     "import": _import,
     "edit": _bulk(Act.EDIT, _with_mark),
@@ -174,7 +153,6 @@ ACTS: dict[str, Make] = {
     "supersede": _bulk(Act.SUPERSEDE, _with_mark),
     "merge": _merge,
     "move": _move,
-    "restore": _restore,
 }
 
 
@@ -193,6 +171,7 @@ class ActKills:
         self._known = known
         self._top = folder / "work"
         self._state = self._top / "state"
+        os.environ[STATE_VARIABLE] = str(self._state)  # it is restored with the stores
         self._stores = self._top / "stores"
         self._saved = folder / "saved"
         other = OTHER if known.name != OTHER else "agent-memory"
@@ -269,9 +248,6 @@ class ActKills:
         with self._opened() as library:
             if step != "do":
                 (library.undo if step == "undo" else library.redo)(anywhere=True)
-            elif isinstance(self._planned, Restoring):
-                document = read_document(self._planned.file)
-                library.restore(plan_restore(document, self._planned.place))
             else:
                 library.apply(self._planned)
 
@@ -314,7 +290,7 @@ def sample_folder(name: str) -> Path:
 def without_times(found: Found) -> Found:
     files = dict(found[0])
     for name, data in files.items():
-        if "/.memtui/" in name and name.endswith(".jsonl"):
+        if ".memtui/" in name and name.endswith(".jsonl"):
             entries = read_entries(data.decode())
             files[name] = json.dumps(entries, sort_keys=True).encode()
     return (files, *found[1:])

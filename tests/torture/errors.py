@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import text_edit
-from memtui.errors import SaveError, UnreadableFile
+from memtui.errors import Refused, SaveError, UnreadableFile
 from memtui.files import save_hooks
 from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
@@ -163,7 +163,7 @@ def no_permission(folder: Path) -> str:
 
     def work() -> None:
         _drop_privileges()
-        with pytest.raises(SaveError, match="no permission to write"):
+        with pytest.raises(Refused, match="no write permission"):
             commit(edits, NullRecorder(folder / "state"))
         path.chmod(0)
         with pytest.raises(UnreadableFile, match="no permission to read"):

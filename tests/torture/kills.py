@@ -18,6 +18,7 @@ from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.files.save_transaction import commit
 from memtui.journal import ActionState, Journal, JournalAction
+from memtui.paths import STATE_VARIABLE
 from tests.torture.cases import AGENT, CASES, Case
 from tests.torture.processes import KILLED, fork, wait
 
@@ -79,8 +80,15 @@ def _passes(place: Path, case: Case) -> list[str]:
     ]
 
 
+def own_state(place: Path) -> Path:
+    """The state folder of a store at this place, which is made the one of this process."""
+    os.environ[STATE_VARIABLE] = str(place / "state")
+    return place / "state"
+
+
 def _made(place: Path, case: Case) -> Path:
     """A store of this kind, its files another's and marked where that is allowed."""
+    own_state(place)
     store = place / "store"
     store.mkdir(parents=True)
     case.make(store)
@@ -122,7 +130,7 @@ def _judged(begun: _Begun) -> bool:
     status = wait(begun.child)
     assert status == KILLED, f"{fault}: the child ended with {status}"
     now = case.contents(store)
-    journal = Journal(begun.state)
+    journal = Journal(own_state(store.parent))
     journal.recover()
     assert case.contents(store) == now, "recovering changed a memory file"
     assert not strangers(store, case.files), strangers(store, case.files)

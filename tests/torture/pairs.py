@@ -21,7 +21,7 @@ from memtui.changes import Edit, Kind, record_edit, sidecar_edit, text_edit
 from memtui.errors import MemtuiError, SaveError
 from memtui.files import save_hooks
 from memtui.files.json.editing import set_member
-from memtui.files.json.locating import load_records
+from memtui.files.json.locating import LINES, load_records
 from memtui.files.save_hooks import NullRecorder
 from memtui.files.sidecar_lines import FILE, FOLDER
 from memtui.journal import Journal
@@ -85,6 +85,17 @@ def _edit_record(folder: Path, name: str = "items.json") -> Edit:
     return record_edit(str(folder / name), (), "id", "r1", record.raw, after, 1)
 
 
+def _lines(folder: Path) -> None:
+    facts = [json.dumps({"id": f"r{i}", "content": f"fact {i}"}) for i in range(4)]
+    (folder / "lines.jsonl").write_text("".join(f"{fact}\n" for fact in facts))
+
+
+def _edit_line(folder: Path) -> tuple[Edit, ...]:
+    record = load_records((folder / "lines.jsonl").read_text(), LINES)[1]
+    after = set_member(record.raw, "content", OURS)
+    return (record_edit(str(folder / "lines.jsonl"), LINES, "id", "r1", record.raw, after, 1),)
+
+
 def _note(folder: Path) -> None:
     (folder / "note.md").write_text("# Facts\n\n- fact 0\n- fact 1\n- fact 2\n")
 
@@ -134,6 +145,7 @@ def _edit_sidecar(folder: Path) -> tuple[Edit, ...]:
 
 SAVES = (
     Save("record", "items.json", _records, lambda folder: (_edit_record(folder),)),
+    Save("record of lines", "lines.jsonl", _lines, _edit_line),
     Save("list", "note.md", _note, lambda folder: _edit_note(folder, Kind.LINES)),
     Save("text", "note.md", _note, lambda folder: _edit_note(folder, Kind.FILE)),
     Save("new file", "new/note.md", lambda folder: None, _make_new),

@@ -131,7 +131,7 @@ def test_it_ends_at_any_moment_of_the_start(memtui: Start, tmp_path: Path, by: s
 def test_a_change_that_was_just_made_is_written(memtui: Start, tmp_path: Path) -> None:
     root = large_store(tmp_path)
     with memtui([str(root)], tmp_path) as on:
-        on.wait_for("p pin")
+        on.wait_for("e edit")
         on.send("e")
         on.wait_for("Edit in")
         on.send("KINGFISHER \x13")

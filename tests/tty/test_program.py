@@ -41,9 +41,6 @@ def test_demo_search_filter_detail_quit(memtui: Start, tmp_path: Path) -> None:
     with memtui(["demo"], tmp_path) as on:
         on.wait_for("1 of ")
         on.wait_for("4 Timeline")
-        on.wait_for("esc hides this")
-        on.send("\x1b")
-        on.wait_until_gone("esc hides this")
         on.send("/")
         on.wait_for("enter done")
         on.send("pnpm")

@@ -56,7 +56,7 @@ def test_noise_is_painted_over(memtui: Start, tmp_path: Path) -> None:
     """On the main screen, while typing, in a dialog; and another size needs no key."""
     with memtui([str(store(tmp_path))], tmp_path, size=(120, 30)) as on:
         panes(on)
-        for key, words in (("", "? help"), ("/", "enter done"), ("?", "In the memories")):
+        for key, words in (("", "? help"), ("/", "enter done"), ("?", "Search as you type")):
             on.wait_for("? help")
             on.send(key)
             on.wait_for(words)

@@ -24,8 +24,9 @@ from memtui.config import Settings
 from memtui.errors import Conflict
 from memtui.library import Library
 from memtui.library.store_catalog import KnownStore, StoreCatalog
+from memtui.tui import review
 from memtui.tui.app import MemtuiApp
-from memtui.tui.dialogs import diff, prompts, review, stores
+from memtui.tui.dialogs import diff, prompts, stores
 from memtui.tui.view_state import ViewState
 from memtui.tui.widgets.text_window import OutcomeLine
 from memtui.upkeep.model_requests import ModelRequest
@@ -66,6 +67,10 @@ OTHER = {
     "people/carol": [fact(32, "Carol writes the release notes", "2026-10-02", "person")],
 }
 BROKEN = '[{"id": "00000099", "content": "half written'
+
+
+async def no_preview(edited: str) -> None:
+    """A text of the gallery is not previewed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,18 +164,16 @@ def beside_sessions(*pressed: str, sees: str) -> Callable[[Stage], Awaitable[Non
 
 LEDGER = "ledger cents"
 SCENES = (
-    Scene("bookmark", "BookmarkScreen", "cancel", keys("m")),
     Scene("broken", "BrokenScreen", "back", keys("U", "enter")),
-    Scene("changed", "ComparisonScreen", "back", keys("N")),
+    Scene("changed", "ComparisonScreen", "back", keys("R")),
     Scene("commands", "Picker", "cancel", keys("ctrl+p")),
     Scene("compare", "CompareScreen", "back", keys("space", "j", "space", "|", search="tea")),
-    Scene("compare-stores", "StoreComparisonScreen", "back", keys("%")),
     Scene("conflict", "ConflictScreen", "cancel", built(_conflict)),
     Scene("confirm", "ConfirmDialog", "cancel", _overwrite),
     Scene("context", "PackScreen", "back", keys("P")),
     Scene("copy-as", "Picker", "cancel", keys("ctrl+y")),
     Scene("copy-to", "CopyScreen", "cancel", keys("c")),
-    Scene("delete", "DiffScreen", "cancel", keys("a", "d", search="tea")),
+    Scene("delete", "DiffScreen", "cancel", keys("*", "d", search="tea")),
     Scene("edit", "FormScreen", "cancel", keys("e", search=LEDGER)),
     Scene("edit-several", "FormScreen", "cancel", keys("space", "j", "space", "e", search="tea")),
     Scene(
@@ -181,20 +184,20 @@ SCENES = (
     ),
     Scene("export", "ExportScreen", "cancel", keys("x")),
     Scene("filter-type", "Picker", "cancel", keys("t")),
-    Scene("graph", "GraphScreen", "back", keys("O", search="Lisbon")),
+    Scene("link-tree", "LinkTreeScreen", "back", keys("O", search="Lisbon")),
     Scene("help", "HelpScreen", "back", keys("?")),
     Scene("history", "HistoryScreen", "back", keys("H", search="Lisbon")),
     Scene("history-markdown", "HistoryScreen", "back", keys("H", search=LEDGER)),
     Scene("import", "ImportScreen", "cancel", keys("I")),
     Scene("link", "LinkScreen", "cancel", keys("L")),
     Scene("log", "LogScreen", "back", keys("p", "C", search="Lisbon")),
-    Scene("merge", "MergeScreen", "cancel", keys("a", "&", search=LEDGER)),
-    Scene("new", "FormScreen", "cancel", keys("n", "enter")),
+    Scene("merge", "MergeScreen", "cancel", keys("*", "&", search=LEDGER)),
+    Scene("new", "FormScreen", "cancel", keys("m", "enter")),
     Scene(
         "proposal-text",
         "ProposalTextScreen",
         "cancel",
-        built(lambda: review.ProposalTextScreen("Alice drinks tea", print)),
+        built(lambda: review.ProposalTextScreen("Alice drinks tea", no_preview)),
     ),
     Scene("path", "PathDialog", "cancel", built(lambda: stores.PathDialog(lambda _: None))),
     Scene("review", "ReviewScreen", "back", keys("V")),
@@ -213,7 +216,6 @@ SCENES = (
         "back",
         beside_sessions("\\", "ctrl+u", "enter", "p", sees="Sessions are read"),
     ),
-    Scene("settings", "SettingsScreen", "back", keys("comma")),
     Scene("stores", "StoreChooser", "cancel", _stores),
     Scene("tags", "FormScreen", "cancel", keys("#")),
     Scene("theme", "ThemePicker", "cancel", keys("T")),

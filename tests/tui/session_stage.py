@@ -31,7 +31,7 @@ def _result(id: str, words: str) -> list[dict[str, Any]]:
 
 
 def write_sessions(home: Path, store: Path) -> None:
-    """Two sessions of Claude Code, one with a subagent; the first wrote a memory of the store."""
+    """Two sessions of Claude Code, one with a subagent; the newest wrote a memory of the store."""
     folder = home / ".claude" / "projects" / "-srv-shop"
     items = str(store / "entities" / "shop-api" / "items.json")
     said = [
@@ -58,10 +58,10 @@ def write_sessions(home: Path, store: Path) -> None:
         write_lines(folder / SESSION / "subagents" / "agent-1.jsonl", below),
         write_lines(
             folder / f"{OTHER}.jsonl",
-            [claude_line("user", "rename the tea service", "v1", 9, sessionId=OTHER)],
+            [claude_line("user", "rename the tea service", "v1", 0, sessionId=OTHER)],
         ),
     ]
-    for at, file in enumerate(files):
+    for at, file in enumerate(reversed(files)):  # sessions are in the order of their words instead
         os.utime(file, (NOW.timestamp() - 3600 * at, NOW.timestamp() - 3600 * at))
 
 

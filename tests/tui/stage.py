@@ -40,10 +40,10 @@ from textual.visual import RenderOptions, Visual
 from textual.widgets import Input
 from textual.worker import WorkerCancelled
 
-from memtui import paths, themes
+from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
-from memtui.tui import jobs
+from memtui.tui import jobs, themes
 from memtui.tui.app import Launch, MemtuiApp
 from memtui.tui.key_bindings import key_name
 from memtui.tui.screens.browse import BrowseScreen
@@ -216,10 +216,10 @@ class _Behind(Visual):
 
 BackgroundScreen.visualize = lambda background: _Behind(background)  # type: ignore[attr-defined]
 
-_load_themes = themes.load_all
+_load_themes = themes.load_themes
 _THEMES = (paths.bundled_folder("themes"),)
 _shipped_themes = _load_themes(_THEMES)
-themes.load_all = lambda folders: (
+themes.load_themes = lambda folders: (
     _shipped_themes if tuple(folders) == _THEMES else _load_themes(folders)
 )
 """The themes that memtui ships are read once; nothing writes into a theme."""
@@ -285,6 +285,12 @@ class Stage:
             self._strike(key)
             await self.settle()
 
+    async def act(self, *action_ids: str) -> None:
+        """Run these actions, as the list of commands does."""
+        for action_id in action_ids:
+            self.browse.action_act(action_id)
+            await self.settle()
+
     async def burst(self, *keys: str) -> None:
         """Press keys at once, as a paste or a quick hand does; what they set off is waited for."""
         for key in keys:
@@ -296,8 +302,12 @@ class Stage:
         for key in keys:
             self._strike(key)
             await self._handled()
-        await self._handled()
-        self.app.screen._on_timer_update()
+        await self.begun()
+
+    def strike(self, *keys: str) -> None:
+        """Press keys at once and wait for nothing."""
+        for key in keys:
+            self._strike(key)
 
     async def type(self, words: str) -> None:
         """Type into what has the focus, as fast as a paste: what it sets off is waited for once."""
@@ -327,8 +337,15 @@ class Stage:
             rounds -= 1
 
     async def begun(self) -> None:
-        """Wait until the first screen stands, or what was pressed has been handled."""
+        """Wait until the first screen stands, or what was pressed has been handled.
+
+        The detail is drawn too, which waits for the cursor to rest: a test may press a key within
+        0.1 seconds of the one before, or a second later.
+        """
         await self._handled()
+        if self.browse.detail_controller.waits:
+            self.browse.detail_controller.end_run()
+            await self._handled()
         self.app.screen._on_timer_update()
 
     async def resize(self, width: int, height: int) -> None:
@@ -441,6 +458,7 @@ async def stage(
     cache: Path | None = None,
     config_file: Path | None = None,
     theme: str = "dusk",
+    themes: tuple[Path, ...] = _THEMES,
     toasts: bool = False,
     open_library: Callable[[], Library] | None = None,
     app_class: type[MemtuiApp] = MemtuiApp,
@@ -457,7 +475,7 @@ async def stage(
         config_file=config_file,
         state=state,
         cache=cache,
-        themes=_THEMES,
+        themes=themes,
         roots=(root,),
         now=now,
     )

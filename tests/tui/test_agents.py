@@ -12,7 +12,7 @@ from memtui.library import Library
 from memtui.library.agent_proposals import AgentProposals, answers_for, make_proposal
 from memtui.library.review import ReviewQueue
 from memtui.library.review_files import Decision
-from memtui.tui.dialogs.review import ReviewScreen
+from memtui.tui.review import ReviewScreen
 
 from .stage import Stage, fact, stage, write_store
 

@@ -85,7 +85,6 @@ def disk(tmp_path: Path) -> SlowDisk:
     return SlowDisk(tmp_path)
 
 
-@pytest.mark.slow
 async def test_nobody_moved_the_cursor_so_it_stays_at_the_top(disk: SlowDisk) -> None:
     async with disk.start() as on:
         for number in range(STORES):
@@ -100,7 +99,6 @@ async def test_nobody_moved_the_cursor_so_it_stays_at_the_top(disk: SlowDisk) ->
         assert on.browse.detail.memory == memory
 
 
-@pytest.mark.slow
 async def test_a_cursor_that_was_moved_stays_on_its_memory(disk: SlowDisk) -> None:
     async with disk.start() as on:
         disk.let(0)
@@ -122,7 +120,7 @@ async def test_what_changed_is_asked_of_all_stores(disk: SlowDisk) -> None:
     async with disk.start() as on:
         disk.let(0)
         await rows(on, ROWS)
-        await on.handle("N", "t", *"2026", "minus", *"01", "minus", *"01", "enter")
+        await on.handle("R", "t", *"2026", "minus", *"01", "minus", *"01", "enter")
         await on.until(lambda: "comparing" in on.text(), "it compares", is_working=True)
         for number in (1, 2):
             disk.let(number)
@@ -130,6 +128,7 @@ async def test_what_changed_is_asked_of_all_stores(disk: SlowDisk) -> None:
         await on.sees(f"{STORES * ROWS} added")
 
 
+@pytest.mark.slow
 async def test_every_batch_of_rows_is_shown_before_the_next_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,6 +226,7 @@ async def test_the_last_session_says_where(disk: SlowDisk, tmp_path: Path) -> No
         assert memory.content == "Fact 7 of 1"
 
 
+@pytest.mark.slow
 async def test_what_comes_later_leaves_the_cursor_on_its_memory(disk: SlowDisk) -> None:
     async with disk.start() as on:
         for number in range(STORES):
@@ -244,7 +244,7 @@ async def test_an_answer_that_comes_late_does_not_take_the_place_of_a_newer_one(
     tmp_path: Path,
 ) -> None:
     """A search that is cancelled after its last look posts behind the one that replaced it."""
-    async with stage(write_store(tmp_path)) as on:
+    async with stage(write_store(tmp_path), (120, 70)) as on:
         screen, library = on.browse, on.browse.worker.library
         assert library is not None
         wanted, former = (
@@ -261,6 +261,7 @@ async def test_an_answer_that_comes_late_does_not_take_the_place_of_a_newer_one(
         assert f"shown {wanted[0].total}" in " ".join(on.text().split())
 
 
+@pytest.mark.slow
 async def test_new_rows_above_the_view_are_counted_and_a_key_leads_there(tmp_path: Path) -> None:
     root = write_store(tmp_path, {"old": [_numbered(0, number) for number in range(60)]})
     async with stage(root) as on:
@@ -276,6 +277,7 @@ async def test_new_rows_above_the_view_are_counted_and_a_key_leads_there(tmp_pat
         assert "new above" not in on.text()
 
 
+@pytest.mark.slow
 async def test_a_line_added_to_a_file_makes_no_other_line_of_it_new(tmp_path: Path) -> None:
     """All of them are as old as the file, and say how much of it is loaded."""
     root = tmp_path / "claude"
@@ -316,6 +318,7 @@ async def test_the_key_to_new_rows_works_in_a_search_and_with_filters(
         assert ("hidden by the search" in on.text()) != is_there
 
 
+@pytest.mark.slow
 async def test_a_filter_that_is_typed_never_empties_the_list(root: Path) -> None:
     async with stage(root) as on:
         await on.press("/")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from pathlib import Path
 
 import pytest
 from textual import events
 
-from memtui.changes import Act, Change
+from memtui.changes import Act, Change, Edit, FileDiff, edit_diffs
 from memtui.library import Library
 from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen, MergeScreen
 from memtui.tui.dialogs.edit_form import FormScreen
@@ -20,8 +21,6 @@ from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 
 from .sample_stage import ChangingStage, changing, touched
 from .stage import NOW
-
-pytestmark = pytest.mark.slow
 
 AGENT = "agent-memory"
 
@@ -44,6 +43,7 @@ async def write(on: ChangingStage, text: str) -> None:
     await on.rest()
 
 
+@pytest.mark.slow
 @pytest.mark.textual
 async def test_an_edit_changes_only_its_value_and_undo_gives_the_same_bytes(
     tmp_path: Path,
@@ -73,6 +73,7 @@ async def test_an_edit_changes_only_its_value_and_undo_gives_the_same_bytes(
         assert on.files() == after
 
 
+@pytest.mark.slow
 async def test_the_ends_of_a_text_and_a_paste_as_one_step(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         await on.stand(on.first(AGENT, kind="fact", status="active").ref)
@@ -89,6 +90,7 @@ async def test_the_ends_of_a_text_and_a_paste_as_one_step(tmp_path: Path) -> Non
         assert prose(on).raw == "?q"
 
 
+@pytest.mark.slow
 async def test_the_form_asks_only_when_something_would_be_lost(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         before = on.files()
@@ -105,10 +107,11 @@ async def test_the_form_asks_only_when_something_would_be_lost(tmp_path: Path) -
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_a_new_fact_is_asked_by_the_rules_and_can_be_forced(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         before = on.files()
-        await on.keys("n")
+        await on.keys("m")
         line(on, "entity").value = "people/wilma"
         await write(on, "Too short")
         assert "REJECTED" in on.text()
@@ -125,13 +128,14 @@ async def test_a_new_fact_is_asked_by_the_rules_and_can_be_forced(tmp_path: Path
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_a_contradiction_is_named_before_it_is_saved(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
-        await on.keys("n")
+        await on.keys("m")
         line(on, "entity").value = "people/wilma"
         await write(on, "Wilma lives in Porto Candeias")
         await on.keys("ctrl+s")
-        await on.keys("n")
+        await on.keys("m")
         line(on, "entity").value = "people/wilma"
         await write(on, "Since May her house lives in Ostrava and she moved to it")
         assert "SUPERSEDED" in on.text()
@@ -143,6 +147,7 @@ async def test_a_contradiction_is_named_before_it_is_saved(tmp_path: Path) -> No
         assert old.status == "superseded"
 
 
+@pytest.mark.slow
 async def test_superseding_begins_with_the_old_text_and_shows_the_diff(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         before = on.files()
@@ -163,6 +168,7 @@ async def test_superseding_begins_with_the_old_text_and_shows_the_diff(tmp_path:
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_a_successor_has_the_importance_that_the_form_shows(tmp_path: Path) -> None:
     async with changing(tmp_path, "simple-memory") as on:
         fact = on.first("simple-memory", kind="fact", importance="high", status="active")
@@ -175,6 +181,7 @@ async def test_a_successor_has_the_importance_that_the_form_shows(tmp_path: Path
         assert successor.importance == "high"
 
 
+@pytest.mark.slow
 async def test_retiring_shows_a_diff_and_restoring_brings_it_back(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         before = on.files()
@@ -192,6 +199,7 @@ async def test_retiring_shows_a_diff_and_restoring_brings_it_back(tmp_path: Path
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_marks_are_changed_with_one_question_and_one_undo(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         before = on.files()
@@ -210,11 +218,12 @@ async def test_marks_are_changed_with_one_question_and_one_undo(tmp_path: Path) 
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_what_is_left_out_of_many_is_counted_by_its_reason(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         before = on.files()
         await on.show("status:all kind:fact,note sort:old")
-        await on.keys("a")
+        await on.keys("*")
         marked = on.browse.marked_memories()
         notes = sum(memory.kind == "note" for memory in marked)
         gone = sum(memory.status in ("retired", "superseded") for memory in marked)
@@ -234,6 +243,7 @@ async def test_what_is_left_out_of_many_is_counted_by_its_reason(tmp_path: Path)
         assert "them" in on.toasts[-1]
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_done_says_why_and_leaves_out_the_rest(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         note = await on.stand(on.first(AGENT, kind="note").ref)
@@ -248,6 +258,7 @@ async def test_what_cannot_be_done_says_why_and_leaves_out_the_rest(tmp_path: Pa
         assert on.toasts
 
 
+@pytest.mark.slow
 async def test_a_document_is_deleted_where_there_is_no_other_way(tmp_path: Path) -> None:
     async with changing(tmp_path, "workspace") as on:
         before = on.files()
@@ -263,6 +274,7 @@ async def test_a_document_is_deleted_where_there_is_no_other_way(tmp_path: Path)
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_pin_tag_rate_and_review_leave_the_store_alone(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         before = on.files()
@@ -275,11 +287,11 @@ async def test_pin_tag_rate_and_review_leave_the_store_alone(tmp_path: Path) -> 
         line(on, "tags").value = "bells, towers"
         await on.keys("ctrl+s")
         assert on.memory(fact.ref).tags == ("bells", "towers")
-        await on.keys("*")
+        await on.act("rate")
         assert isinstance(form(on).focused, ChoiceInput)
         await on.keys("right", "right", "right", "ctrl+s")
         assert on.memory(fact.ref).extra["rating"] == 3
-        await on.keys("R")
+        await on.act("review")
         assert on.memory(fact.ref).extra["reviewed"]
         assert on.files() == before
         await on.keys("u", "u", "u", "u", "u")
@@ -287,10 +299,11 @@ async def test_pin_tag_rate_and_review_leave_the_store_alone(tmp_path: Path) -> 
         assert not on.memory(fact.ref).pinned
 
 
+@pytest.mark.slow
 async def test_a_form_of_one_line_is_saved_with_enter_and_says_how(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
-        await on.keys("*")
+        await on.act("rate")
         assert "enter save" in on.text()
         assert "←→ choose" in on.text()
         await on.keys("4", "enter")
@@ -303,6 +316,7 @@ async def test_a_form_of_one_line_is_saved_with_enter_and_says_how(tmp_path: Pat
         assert on.memory(fact.ref).tags == ("bells",)
 
 
+@pytest.mark.slow
 async def test_tags_of_several_are_added_and_taken_away(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         await on.show("kind:fact")
@@ -315,6 +329,7 @@ async def test_tags_of_several_are_added_and_taken_away(tmp_path: Path) -> None:
         assert not [m for m in on.library.memories(AGENT) if "winter" in m.tags]
 
 
+@pytest.mark.slow
 async def test_a_link_is_made_by_search(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
@@ -331,6 +346,7 @@ async def test_a_link_is_made_by_search(tmp_path: Path) -> None:
         assert on.memory(fact.ref).links == fact.links
 
 
+@pytest.mark.slow
 async def test_a_type_by_pattern_names_every_document_first(tmp_path: Path) -> None:
     async with changing(tmp_path, "workspace") as on:
         before = on.files()
@@ -356,12 +372,13 @@ async def test_a_type_by_pattern_names_every_document_first(tmp_path: Path) -> N
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_proposals_are_accepted_as_edited_and_declined(tmp_path: Path) -> None:
     async with changing(tmp_path, "simple-memory") as on:
         before = on.files()
         proposed = [m for m in on.library.memories("simple-memory") if m.status == "proposed"]
         await on.stand(proposed[0].ref)
-        await on.keys("A")
+        await on.keys("a")
         await write(on, proposed[0].content + " Mostly.")
         await on.keys("ctrl+s")
         assert on.memory(proposed[0].ref).status == "active"
@@ -371,12 +388,31 @@ async def test_proposals_are_accepted_as_edited_and_declined(tmp_path: Path) -> 
         assert "supersedes" not in on.text(), "it names the declined memory only"
         await on.keys("enter")
         assert on.memory(proposed[1].ref).status == "retired"
-        await on.keys("A")
+        await on.keys("a")
         assert "not a proposal" in on.toasts[-1]
         await on.keys("u", "u")
         assert on.files() == before
 
 
+async def test_a_merge_that_no_memory_can_be_kept_of_is_refused_with_its_reason(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "stores" / "project"
+    folder.mkdir(parents=True)
+    for name in ("AGENTS.md", "CLAUDE.md"):
+        rules = "\n".join(f"- Rule {number} of {name} for the shop" for number in range(4))
+        (folder / name).write_text(f"# Shop\n\n{rules}\n", "utf-8")
+    async with changing(tmp_path, "project") as on:
+        before = on.files()
+        await on.keys("*")
+        assert len(on.browse.marked_memories()) > 5
+        await on.keys("&")
+        assert on.app.screen is on.browse
+        assert "one file" in on.toasts[-1]
+        assert on.files() == before
+
+
+@pytest.mark.slow
 async def test_marked_facts_are_merged_into_the_newest(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         before = on.files()
@@ -401,6 +437,7 @@ async def test_marked_facts_are_merged_into_the_newest(tmp_path: Path) -> None:
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_the_other_memory_can_be_kept(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT, size=(120, 40)) as on:
         before = on.files()
@@ -418,6 +455,7 @@ async def test_the_other_memory_can_be_kept(tmp_path: Path) -> None:
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_a_note_among_the_marks_is_named_before_a_merged_text_is_written(
     tmp_path: Path,
 ) -> None:
@@ -437,6 +475,7 @@ def _rewrite(on: ChangingStage, file: str, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "left"), [("t", "Theirs now stands."), ("m", "Mine now stands."), ("b", "")]
 )
@@ -464,6 +503,7 @@ async def test_a_conflict_lets_the_person_choose(tmp_path: Path, key: str, left:
         assert on.memory(fact.ref).content == (left or "Both of us stand here.")
 
 
+@pytest.mark.slow
 async def test_a_change_on_disk_is_shown_while_the_form_is_open(tmp_path: Path) -> None:
     async with changing(tmp_path, "serena", size=(100, 30)) as on:
         note = on.first("markdown-folder", kind="document")
@@ -498,6 +538,7 @@ def _plain(on: ChangingStage) -> str:
     )
 
 
+@pytest.mark.slow
 async def test_a_conflict_of_another_field_does_not_offer_to_edit_both_texts(
     tmp_path: Path,
 ) -> None:
@@ -519,6 +560,7 @@ async def test_a_conflict_of_another_field_does_not_offer_to_edit_both_texts(
         assert on.memory(episode.ref).title == "Mine now stands"
 
 
+@pytest.mark.slow
 async def test_a_conflict_can_be_decided_later(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         fact = await on.stand(on.first(AGENT, content=_plain(on), kind="fact").ref)
@@ -535,6 +577,7 @@ async def test_a_conflict_can_be_decided_later(tmp_path: Path) -> None:
         assert isinstance(on.app.screen, ConflictScreen)
 
 
+@pytest.mark.slow
 async def test_a_conflict_of_long_texts_has_the_width_and_says_what_scrolls(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         await on.resize(160, 45)
@@ -548,6 +591,7 @@ async def test_a_conflict_of_long_texts_has_the_width_and_says_what_scrolls(tmp_
         assert "↑↓ scroll" in on.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", [Act.SUPERSEDE, Act.RETIRE])
 async def test_an_edit_of_what_was_ended_meanwhile_says_so_and_asks(
     tmp_path: Path, act: Act
@@ -574,6 +618,7 @@ async def test_an_edit_of_what_was_ended_meanwhile_says_so_and_asks(
         assert on.memory(fact.ref).content == "Mine stands here, later."
 
 
+@pytest.mark.slow
 async def test_what_was_changed_since_is_not_undone_but_shown(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         fact = await on.stand(on.first(AGENT, content=_plain(on), kind="fact").ref)
@@ -590,6 +635,7 @@ async def test_what_was_changed_since_is_not_undone_but_shown(tmp_path: Path) ->
         assert on.memory(fact.ref).content == "Theirs came afterwards."
 
 
+@pytest.mark.slow
 async def test_a_failed_save_keeps_the_text(tmp_path: Path) -> None:
     state = tmp_path / "state"
     state.write_text("this is no folder")
@@ -604,6 +650,7 @@ async def test_a_failed_save_keeps_the_text(tmp_path: Path) -> None:
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_a_field_that_is_refused_keeps_the_form(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         before = on.files()
@@ -617,6 +664,7 @@ async def test_a_field_that_is_refused_keeps_the_form(tmp_path: Path) -> None:
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_undo_works_after_a_restart(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         before = on.files()
@@ -628,6 +676,29 @@ async def test_undo_works_after_a_restart(tmp_path: Path) -> None:
         assert on.files() == before
 
 
+@pytest.mark.slow
+async def test_the_log_computes_a_diff_in_a_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed_in: list[threading.Thread] = []
+
+    def diffs_of(edit: Edit) -> list[FileDiff]:
+        computed_in.append(threading.current_thread())
+        return list(edit_diffs(edit))
+
+    monkeypatch.setattr("memtui.tui.dialogs.log.edit_diffs", diffs_of)
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("d", "enter", "C")
+        assert fact.headline[:20] in on.text()
+        assert "+ " in on.text(), "the diff is shown"
+        await on.keys("space")
+        assert isinstance(on.app.screen, DiffScreen)
+        assert computed_in
+        assert threading.main_thread() not in computed_in
+
+
+@pytest.mark.slow
 async def test_the_log_goes_there_and_takes_back_from_there(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         before = on.files()
@@ -648,6 +719,7 @@ async def test_the_log_goes_there_and_takes_back_from_there(tmp_path: Path) -> N
         assert on.memory(fact.ref).pinned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("store", "kind", "jump"),
     [
@@ -680,13 +752,75 @@ async def test_a_change_that_an_agent_puts_back_is_told_and_done_again(
         assert "another program has put back what was there before" in on.toasts[-1]
         await on.keys("C")
         assert "! overwritten" in on.text()
-        await on.keys("escape", "W")
+        await on.keys("escape", "W", "escape")
+        assert on.files() == {**after, name: before[name]}, "it is shown first"
+        await on.keys("W", "enter")
         assert on.memory(memory.ref).content == mine
         assert store == "engram" or on.files() == after  # Engram dates and counts each change
         await on.keys("u")
         assert on.memory(memory.ref).content == memory.content
 
 
+async def put_back_by_an_agent(on: ChangingStage) -> tuple[dict[str, bytes], str]:
+    """Edit a fact, then undo that in its file, as another program does, and look at the files.
+
+    Returns the files as they were, and the name of the one that was written.
+    """
+    before = on.files()
+    await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+    await on.keys("e")
+    await write(on, "This is what a person wrote.")
+    await on.keys("ctrl+s")
+    (name,) = touched(before, on.files())
+    (on.folder / name).write_bytes(before[name])
+    on.browse.editing.journal.look()
+    await on.rest()
+    return before, name
+
+
+@pytest.mark.slow
+async def test_what_an_agent_put_back_can_be_left_so(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before, _ = await put_back_by_an_agent(on)
+        await on.keys("W")
+        assert "another program has put back what was there before" in " ".join(on.text().split())
+        assert '+     "content": "This is what a person wrote.",' in on.text()
+        await on.keys("tab")
+        assert "Nothing is written" in on.text()
+        assert "enter leave it" in on.text()
+        assert '"content": "This is what a person wrote.",' not in on.text(), "no diff is shown"
+        await on.keys("tab", "tab", "enter")
+        assert on.app.screen is on.browse
+        assert "Left as it is" in on.toasts[-1]
+        assert on.files() == before
+        on.browse.editing.journal.look()
+        await on.rest()
+        await on.keys("W")
+        assert "None of your changes" in on.toasts[-1]
+
+
+@pytest.mark.slow
+async def test_what_memtui_applied_again_is_not_blamed_on_another_program(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before, name = await put_back_by_an_agent(on)
+        await on.keys("W", "enter")
+        assert b"what a person wrote" in on.files()[name]
+        for _ in range(2):
+            on.app.clear_notifications()
+            on.browse.editing.journal.look()
+            await on.rest()
+            assert not any("another program" in toast for toast in on.toasts)
+        await on.keys("W")
+        assert "None of your changes" in on.toasts[-1]
+        await on.keys("u")
+        assert on.files() == before
+        on.browse.editing.journal.look()
+        await on.rest()
+        await on.keys("W")
+        assert "None of your changes" in on.toasts[-1], "an undo is no write of another program"
+
+
+@pytest.mark.slow
 async def test_a_check_for_reverted_edits_is_not_overtaken_by_the_next(tmp_path: Path) -> None:
     """After a change of thousands of files one takes longer than the time to the next."""
     async with changing(tmp_path, AGENT) as on:
@@ -699,6 +833,7 @@ async def test_a_check_for_reverted_edits_is_not_overtaken_by_the_next(tmp_path:
             assert [job.is_cancelled for job in checks] == [False]
 
 
+@pytest.mark.slow
 async def test_hostile_text_is_edited_without_acting_or_changing(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         hostile = (
@@ -720,6 +855,7 @@ async def test_hostile_text_is_edited_without_acting_or_changing(tmp_path: Path)
         assert on.memory(fact.ref).content == fact.content
 
 
+@pytest.mark.slow
 async def test_on_a_small_screen_a_key_scrolls_what_saving_would_do(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         await on.show("kind:fact entity:companies/quarterbell")

@@ -10,25 +10,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
 from memtui.bundle import exporting
-from memtui.changes import Change
+from memtui.changes import Act, Change
 from memtui.library import Library
-from memtui.tui import change_worker, library_worker
-from memtui.tui.change_worker import Preview
+from memtui.stores.ambient.records import task_key
+from memtui.tui import library_worker, previews
 from memtui.tui.dialogs import edit_form, transfer
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.transfer import CopyScreen, ExportScreen, ImportScreen
 from memtui.tui.dialogs.unreadable import BrokenScreen
 from memtui.tui.jobs import Job
+from memtui.tui.previews import Preview
 from memtui.tui.widgets.inputs import LineInput, TextInput
+from tests.secrets_for_tests import TOKEN
 
 from .sample_stage import ChangingStage, changing, touched
-
-pytestmark = pytest.mark.slow
 
 AGENT = "agent-memory"
 
@@ -54,6 +55,7 @@ def drafts(tmp_path: Path) -> list[Path]:
     return sorted((tmp_path / "state" / "drafts").glob("draft-*"))
 
 
+@pytest.mark.slow
 async def test_an_editor_changes_the_text_and_leaves_no_draft(tmp_path: Path) -> None:
     body = "Path(sys.argv[-1] + '.mode').write_text(oct(file.stat().st_mode & 0o777))\n"
     body += "file.write_text(file.read_text() + ' Written outside.')"
@@ -69,6 +71,7 @@ async def test_an_editor_changes_the_text_and_leaves_no_draft(tmp_path: Path) ->
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_an_editor_that_fails_leaves_the_text_in_the_form(tmp_path: Path) -> None:
     body = "file.write_text('Written, then it crashed.')\nsys.exit(3)"
     async with changing(tmp_path, AGENT, editor=script(tmp_path, body)) as on:
@@ -85,6 +88,7 @@ async def test_an_editor_that_fails_leaves_the_text_in_the_form(tmp_path: Path) 
         assert not drafts(tmp_path)
 
 
+@pytest.mark.slow
 async def test_what_is_saved_while_it_is_still_to_be_judged_is_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,7 +100,7 @@ async def test_what_is_saved_while_it_is_still_to_be_judged_is_saved(
 
     def preview(library: Library, changes: Sequence[Change], job: Job) -> Preview:
         judged.wait(5)  # until the typing comes to be judged
-        return change_worker.preview(library, changes, job)
+        return previews.preview(library, changes, job)
 
     monkeypatch.setattr(FormScreen, "_update_preview", told)
     monkeypatch.setattr(edit_form, "preview", preview)
@@ -110,6 +114,7 @@ async def test_what_is_saved_while_it_is_still_to_be_judged_is_saved(
         assert on.memory(fact.ref).content == "Saved at once."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "told", "kept"),
     [
@@ -132,6 +137,7 @@ async def test_an_editor_that_leaves_no_good_text_changes_nothing(
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_a_change_underneath_the_editor_loses_neither_text(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
@@ -150,6 +156,7 @@ async def test_a_change_underneath_the_editor_loses_neither_text(tmp_path: Path)
         assert len(drafts(tmp_path)) == 1, "the draft is kept"
 
 
+@pytest.mark.slow
 async def test_a_memory_superseded_while_the_editor_was_open_is_not_changed_without_a_word(
     tmp_path: Path,
 ) -> None:
@@ -171,6 +178,7 @@ async def test_a_memory_superseded_while_the_editor_was_open_is_not_changed_with
         assert "superseded meanwhile" in on.text()
 
 
+@pytest.mark.slow
 async def test_an_editor_that_changes_nothing_or_is_missing(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT, editor="/no/such/editor") as on:
         before = on.files()
@@ -186,6 +194,7 @@ async def test_an_editor_that_changes_nothing_or_is_missing(tmp_path: Path) -> N
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_an_export_comes_back_by_import_and_one_undo_takes_it_all(tmp_path: Path) -> None:
     bundle = tmp_path / "out.zip"
     async with changing(tmp_path, AGENT, "simple-memory") as on:
@@ -212,8 +221,9 @@ async def test_an_export_comes_back_by_import_and_one_undo_takes_it_all(tmp_path
         assert on.files() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["engram", "workspace"])
-async def test_a_bundle_makes_its_store_in_an_empty_folder_and_undo_takes_it_away(
+async def test_a_bundle_makes_its_store_in_an_empty_folder_and_says_how_to_take_it_back(
     tmp_path: Path, store: str
 ) -> None:
     async with changing(tmp_path, store) as on:
@@ -236,17 +246,13 @@ async def test_a_bundle_makes_its_store_in_an_empty_folder_and_undo_takes_it_awa
         assert f"creates {store}" in on.text()
         assert not place.exists(), "the plan comes first"
         await on.keys("enter")
-        assert "u undo" in on.toasts[-1]
+        assert "delete it to take it back" in on.toasts[-1]
+        assert "undo" not in on.toasts[-1]
         assert Library.open([place]).stores[0].format == store
-        await on.keys("C")
-        assert "import" in on.text()
-        await on.keys("space", "escape", "escape", "u")
-        assert not place.exists()
-        await on.keys("ctrl+r")
-        assert place.exists()
         assert on.files() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["ambient", "jsonl", "csv", "markdown"])
 async def test_other_forms_are_written_and_nothing_is_replaced_unasked(
     tmp_path: Path, form: str
@@ -254,7 +260,7 @@ async def test_other_forms_are_written_and_nothing_is_replaced_unasked(
     async with changing(tmp_path, AGENT) as on:
         await on.show("kind:fact entity:companies/quarterbell")
         await on.keys("x", "tab")
-        presses = ["bundle", "ambient", "jsonl", "csv", "markdown"].index(form)
+        presses = ["bundle", "ambient", "jsonl", "csv", "markdown", "html"].index(form)
         await on.keys(*["right"] * presses)
         screen = on.app.screen
         assert isinstance(screen, ExportScreen)
@@ -271,6 +277,7 @@ async def test_other_forms_are_written_and_nothing_is_replaced_unasked(
         assert "Quarterbell" in target.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["x", "I"])
 async def test_tab_visits_the_fields_and_no_message_that_fits(tmp_path: Path, key: str) -> None:
     async with changing(tmp_path, AGENT) as on:
@@ -282,6 +289,7 @@ async def test_tab_visits_the_fields_and_no_message_that_fits(tmp_path: Path, ke
         assert on.app.focused is first
 
 
+@pytest.mark.slow
 async def test_an_export_says_before_and_after_what_is_unreadable(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         broken = on.library.store(AGENT).root / "entities" / "quarterbell" / "items.json"
@@ -296,6 +304,7 @@ async def test_an_export_says_before_and_after_what_is_unreadable(tmp_path: Path
         assert "quarterbell/items.json: not valid JSON" in on.toasts[-1]
 
 
+@pytest.mark.slow
 async def test_what_an_import_rejects_is_listed_before_what_it_adds(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT, "simple-memory") as on:
         document = exporting.export_memories(on.library, "jsonl", None)
@@ -314,6 +323,7 @@ async def test_what_an_import_rejects_is_listed_before_what_it_adds(tmp_path: Pa
         assert "no-text: " in on.text(), "a memory without a text has its id as a name"
 
 
+@pytest.mark.slow
 async def test_an_import_of_conflicts_alone_says_what_differs(tmp_path: Path) -> None:
     async with changing(tmp_path, "simple-memory") as on:
         document = exporting.export_memories(on.library, "jsonl", None)
@@ -329,6 +339,7 @@ async def test_an_import_of_conflicts_alone_says_what_differs(tmp_path: Path) ->
         assert "differs in content" in on.text()
 
 
+@pytest.mark.slow
 async def test_an_import_without_a_place_leads_to_the_field_that_chooses_one(
     tmp_path: Path,
 ) -> None:
@@ -344,6 +355,7 @@ async def test_an_import_without_a_place_leads_to_the_field_that_chooses_one(
         assert "--into" not in on.text()
 
 
+@pytest.mark.slow
 async def test_a_plan_for_another_file_than_the_field_names_is_not_offered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -369,6 +381,7 @@ async def test_a_plan_for_another_file_than_the_field_names_is_not_offered(
         await on.sees("No such")  # the path before it may be long: the rest may be a line below
 
 
+@pytest.mark.slow
 async def test_a_hostile_bundle_is_refused_whole(tmp_path: Path) -> None:
     bad = tmp_path / "bad.zip"
     bad.write_bytes(b"PK\x03\x04 this is nothing \x1b]0;x\x07")
@@ -385,6 +398,7 @@ async def test_a_hostile_bundle_is_refused_whole(tmp_path: Path) -> None:
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_copying_to_another_store_names_what_is_lost(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT, "simple-memory") as on:
         before = on.files()
@@ -405,6 +419,7 @@ async def test_copying_to_another_store_names_what_is_lost(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 async def test_on_a_small_screen_a_key_scrolls_what_a_transfer_would_do(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT, "simple-memory") as on:
         await on.stand(on.first(AGENT, kind="fact", status="active").ref)
@@ -418,6 +433,7 @@ async def test_on_a_small_screen_a_key_scrolls_what_a_transfer_would_do(tmp_path
         assert "pgdn more" not in on.text()
 
 
+@pytest.mark.slow
 async def test_a_format_changes_the_suffix_and_the_name_can_be_deleted_at_once(
     tmp_path: Path,
 ) -> None:
@@ -426,11 +442,12 @@ async def test_a_format_changes_the_suffix_and_the_name_can_be_deleted_at_once(
         assert on.app.screen.query_one(LineInput).value == ""
 
 
+@pytest.mark.slow
 async def test_an_export_is_named_after_its_format_and_says_what_is_lost_before(
     tmp_path: Path,
 ) -> None:
     async with changing(tmp_path, AGENT, "engram") as on:
-        await on.keys("x", "tab", "right", "right", "right", "right")
+        await on.keys("x", "tab", "right", "right", "right", "right", "right")
         name = on.app.screen.query_one(LineInput)
         assert name.value.endswith("-ambient.json")
         assert "no place for them" in on.text()
@@ -441,11 +458,132 @@ async def test_an_export_is_named_after_its_format_and_says_what_is_lost_before(
         assert "filter by that store first" in on.text()
         assert "--store" not in on.text()
         name.value = "mine.json"
-        await on.keys("left", "left", "left")
+        await on.keys("left", "left", "left", "left")
         assert name.value == "mine.csv"
         assert "csv has no place" in on.text()
 
 
+@pytest.mark.slow
+async def test_an_export_says_how_many_secrets_go_where_and_leaves_them_out_of_a_work_tree(
+    tmp_path: Path,
+) -> None:
+    clone = tmp_path / "clone"
+    (clone / ".git").mkdir(parents=True)
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        secret = f"The CI reads the packages with {TOKEN}"
+        change = Change(Act.EDIT, AGENT, fact.ref, {"content": secret})
+        on.library.apply(on.library.plan([change]))
+        await on.show("packages")
+        await on.keys("x")
+        screen = on.app.screen
+        assert isinstance(screen, ExportScreen)
+        outside, inside = tmp_path / "a.zip", clone / "a.zip"
+        screen._file.value = str(outside)
+        await on.rest()
+        said = " ".join(on.text().split())
+        assert "1 memory in which memtui sees a secret in clear in" in said
+        assert "● written in clear" in said
+        screen._file.value = str(inside)
+        await on.rest()
+        said = " ".join(on.text().split())
+        assert "1 memory in which memtui sees a secret: left out" in said
+        assert "in the git work tree" in said
+        assert "● left out" in said
+        await on.keys("enter")
+        assert TOKEN not in _texts_in(inside)
+        assert "left out: 1 memory in which memtui sees a secret" in on.toasts[-1]
+        await on.keys("x")
+        screen = on.app.screen
+        assert isinstance(screen, ExportScreen)
+        screen._file.value = str(inside)
+        await on.rest()
+        await on.keys("tab", "tab", "tab", "right")
+        assert "● written in clear" in on.text()
+        await on.keys("enter", "y")
+        assert TOKEN in _texts_in(inside)
+
+
+def _texts_in(bundle: Path) -> str:
+    with ZipFile(bundle) as archive:
+        return "".join(archive.read(name).decode(errors="replace") for name in archive.namelist())
+
+
+@pytest.mark.slow
+async def test_a_copy_into_one_of_several_projects_asks_which(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT, "claude-code") as on:
+        before = on.files()
+        known = {memory.ref for memory in on.library.memories("claude-code")}
+        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("c")
+        screen = on.app.screen
+        assert isinstance(screen, CopyScreen)
+        assert "choose the project that gets them" in on.text()
+        await on.keys("enter")
+        assert on.app.screen is screen, "nothing is picked"
+        assert on.files() == before
+        await on.keys("tab", "right", "right")
+        project = screen._place.project.raw
+        assert project == list(on.library.store("claude-code").projects)[1]
+        assert f"1 memory to {project}" in " ".join(on.text().split())
+        await on.keys("enter")
+        (new,) = [m for m in on.library.memories("claude-code") if m.ref not in known]
+        assert new.entity == project
+        assert "(created" not in str(new.extra["description"])
+        assert "(created" not in new.title
+
+
+@pytest.mark.slow
+async def test_an_import_into_one_of_several_projects_asks_which(tmp_path: Path) -> None:
+    facts = tmp_path / "facts.jsonl"
+    async with changing(tmp_path / "from", AGENT) as on:
+        made = exporting.export_memories(on.library, "jsonl", on.library.memories(AGENT)[:2])
+        facts.write_bytes(b"".join(made.pieces))
+    async with changing(tmp_path, "claude-code") as on:
+        before = on.files()
+        await on.keys("I")
+        screen = on.app.screen
+        assert isinstance(screen, ImportScreen)
+        screen._file.value = str(facts)
+        await on.keys("tab", "right", "enter")
+        assert "choose the project that gets them" in on.text()
+        await on.keys("tab", "right", "enter")
+        project = screen._place.project.raw
+        assert project == next(iter(on.library.store("claude-code").projects))
+        assert "2 new" in on.text()
+        assert on.files() == before, "the plan comes first"
+        await on.keys("enter")
+        assert len(on.files()) == len(before) + 2
+        await on.keys("u")
+        assert on.files() == before
+
+
+@pytest.mark.slow
+async def test_a_copy_into_a_branch_asks_for_the_project_and_the_branch(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT, "ambient") as on:
+        before = on.files()
+        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("c")
+        screen = on.app.screen
+        assert isinstance(screen, CopyScreen)
+        projects = on.library.store("ambient").projects
+        project = next(name for name, branches in projects.items() if len(branches) > 1)
+        await on.keys("tab", *["right"] * (1 + list(projects).index(project)))
+        assert screen._place.project.raw == project
+        assert "choose the branch that gets them" in on.text()
+        await on.keys("enter")
+        assert on.files() == before
+        await on.keys("tab", "right", "right")
+        branch = projects[project][1]
+        assert f"1 memory to {project}/{branch}" in " ".join(on.text().split())
+        await on.keys("enter")
+        (written,) = touched(before, on.files())
+        assert written.endswith(f"/{task_key(branch)}.json")
+        await on.keys("u")
+        assert on.files() == before
+
+
+@pytest.mark.slow
 async def test_moving_retires_the_original_in_the_same_action(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT, "simple-memory") as on:
         before = on.files()
@@ -459,6 +597,7 @@ async def test_moving_retires_the_original_in_the_same_action(tmp_path: Path) ->
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_a_file_that_an_agent_emptied_gets_its_last_good_copy_back(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
@@ -467,7 +606,7 @@ async def test_a_file_that_an_agent_emptied_gets_its_last_good_copy_back(tmp_pat
         file = Path(fact.origin.file)
         broken = file.read_bytes()[:-40]
         file.write_bytes(broken)
-        await on.keys("f5", "B", "enter")
+        await on.keys("f5", "U", "enter")
         assert isinstance(on.app.screen, BrokenScreen)
         assert "▶" in on.text()
         assert "last good copy" in on.text()
@@ -481,6 +620,7 @@ async def test_a_file_that_an_agent_emptied_gets_its_last_good_copy_back(tmp_pat
         assert file.read_bytes() == broken
 
 
+@pytest.mark.slow
 async def test_what_an_agent_added_a_moment_ago_is_in_the_last_good_copy(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         fact = on.first(AGENT, kind="fact", status="active")
@@ -491,10 +631,31 @@ async def test_what_an_agent_added_a_moment_ago_is_in_the_last_good_copy(tmp_pat
         whole = file.read_bytes()
         await on.keys("f5")
         file.write_bytes(b"")
-        await on.keys("f5", "B", "r", "enter")
+        await on.keys("f5", "U", "r", "enter")
         assert file.read_bytes() == whole
 
 
+@pytest.mark.slow
+async def test_the_last_good_copy_is_not_what_was_undone(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        file = Path(fact.origin.file)
+        before = file.read_bytes()
+        await on.keys("e")
+        on.app.screen.query_one(TextInput).set_raw("What a person undoes.")
+        await on.rest()
+        await on.keys("ctrl+s", "u")
+        assert file.read_bytes() == before
+        file.write_bytes(before + b"{")
+        await on.keys("f5", "U", "enter")
+        assert isinstance(on.app.screen, BrokenScreen)
+        await on.keys("r")
+        assert "What a person undoes" not in on.text()
+        await on.keys("enter")
+        assert file.read_bytes() == before
+
+
+@pytest.mark.slow
 async def test_a_broken_file_is_edited_where_its_error_is_shown(tmp_path: Path) -> None:
     editor = script(tmp_path, "file.write_text(file.read_text().replace('BROKEN', ''))")
     async with changing(tmp_path, AGENT, editor=editor) as on:
@@ -502,7 +663,7 @@ async def test_a_broken_file_is_edited_where_its_error_is_shown(tmp_path: Path) 
         file = Path(on.first(AGENT, kind="fact", status="active").origin.file)
         whole = file.read_text()
         file.write_text("BROKEN" + whole)
-        await on.keys("f5", "B", "enter")
+        await on.keys("f5", "U", "enter")
         assert isinstance(on.app.screen, BrokenScreen)
         assert "e edit" in on.text()
         await on.keys("e")
@@ -512,6 +673,7 @@ async def test_a_broken_file_is_edited_where_its_error_is_shown(tmp_path: Path) 
         assert "No unreadable files" in on.text()
 
 
+@pytest.mark.slow
 async def test_what_another_program_writes_while_memtui_writes_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -528,7 +690,7 @@ async def test_what_another_program_writes_while_memtui_writes_is_shown(
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
         file = Path(fact.origin.file)
         try:
-            on.browse.editing.changes.writer.write(write, lambda _: None, lambda _: None)
+            on.browse.acts.start(on.browse.acts.write(write))
             await on.until(begun.is_set, "it writes", is_working=True)
             file.write_text(file.read_text().replace(fact.content, "Theirs"))
             worker.refresh()
@@ -538,6 +700,7 @@ async def test_what_another_program_writes_while_memtui_writes_is_shown(
         await on.until(lambda: "Theirs" in on.headlines(), "it is shown")
 
 
+@pytest.mark.slow
 async def test_what_was_just_saved_is_in_the_last_good_copy(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
@@ -550,10 +713,11 @@ async def test_what_was_just_saved_is_in_the_last_good_copy(tmp_path: Path) -> N
         assert b"Saved a moment ago." in saved
         await on.keys("f5")
         file.write_bytes(saved[:-40])
-        await on.keys("f5", "B", "r", "enter")
+        await on.keys("f5", "U", "r", "enter")
         assert file.read_bytes() == saved
 
 
+@pytest.mark.slow
 async def test_the_cursor_stands_on_what_was_written_when_another_program_was_faster(
     tmp_path: Path,
 ) -> None:
@@ -579,6 +743,7 @@ async def test_the_cursor_stands_on_what_was_written_when_another_program_was_fa
         assert current.ref == written.ref
 
 
+@pytest.mark.slow
 async def test_an_engram_memory_is_edited_pinned_and_given_back(tmp_path: Path) -> None:
     async with changing(tmp_path, "engram") as on:
         seen = await on.stand(
@@ -599,6 +764,7 @@ async def test_an_engram_memory_is_edited_pinned_and_given_back(tmp_path: Path) 
         assert (now.content, now.pinned, now.status) == (seen.content, False, "active")
 
 
+@pytest.mark.slow
 async def test_an_ambient_event_changes_in_every_file_that_holds_it(tmp_path: Path) -> None:
     async with changing(tmp_path, "ambient") as on:
         before = on.files()
@@ -619,11 +785,12 @@ async def test_an_ambient_event_changes_in_every_file_that_holds_it(tmp_path: Pa
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_a_new_memory_of_a_whole_project_begins_as_its_store_takes_it(tmp_path: Path) -> None:
     """Ambient keeps only high events for a whole project: the form began with medium, refused."""
     async with changing(tmp_path, "ambient") as on:
         await on.stand(on.first("ambient", entity="towerd", status="active").ref)
-        await on.keys("n")
+        await on.keys("m")
         assert isinstance(on.app.screen, FormScreen)
         on.app.screen.query_one(TextInput).set_raw("Zebra stripes are painted at dawn")
         await on.rest()
@@ -631,6 +798,7 @@ async def test_a_new_memory_of_a_whole_project_begins_as_its_store_takes_it(tmp_
         assert on.first("ambient", content="Zebra stripes are painted at dawn").entity == "towerd"
 
 
+@pytest.mark.slow
 async def test_marks_stay_on_memories_of_a_file_that_a_program_writes_again(tmp_path: Path) -> None:
     """The file's memories have other rows from then on: a mark that stayed with the row was counted
     and no longer shown; what is gone is no longer marked."""

@@ -21,6 +21,7 @@ ANY_TEXT = st.text(
 )
 
 
+@pytest.mark.slow
 @given(ANY_TEXT)
 @settings(max_examples=300)
 def test_any_text_comes_back_as_it_was_and_nothing_of_it_acts(raw: str) -> None:

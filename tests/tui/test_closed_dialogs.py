@@ -49,7 +49,7 @@ async def test_of_many_closed_dialogs_no_part_stays(
 
 async def test_a_dialog_closed_while_the_terminal_is_resized_does_not_end_the_program() -> None:
     async with gallery() as on:
-        for key in ("N", "%", "V", "P", "H"):
+        for key in ("R", "V", "P", "H"):
             await on.press(key)
             await rest(on)
             dialog = on.app.screen

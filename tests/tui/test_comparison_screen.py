@@ -22,7 +22,7 @@ SIZES = ((80, 24), (40, 12))
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
 async def test_what_was_added_and_superseded(tmp_path: Path, size: tuple[int, int]) -> None:
     async with stage(write_store(tmp_path), size) as on:
-        await on.press("N", "t")
+        await on.press("R", "t")
         await on.type("2026-06-01")
         await on.press("enter", "down")
         compare(f"changes-{size[0]}x{size[1]}", await on.still())
@@ -39,7 +39,7 @@ async def test_since_i_last_looked_only_what_came_later(tmp_path: Path) -> None:
     new = {"id": "77777777-0000-4000-8000-000000000000", "createdAt": "2026-11-21T12:30:00Z"}
     path.write_text(json.dumps([*records, {**records[0], **new, "content": "Bob moved to Oslo"}]))
     async with stage(root, state=state) as on:
-        await on.press("N")
+        await on.press("R")
         assert "since you last looked" in on.text()
         assert "Bob moved to Oslo" in on.text()
         assert "Alice" not in on.text()
@@ -57,7 +57,7 @@ async def test_a_change_is_shown_and_saved_as_markdown(tmp_path: Path) -> None:
         on.library.apply(on.library.plan([edit]))
         on.browse.worker.refresh()
         await on.rest()
-        await on.keys("N", "f")
+        await on.keys("R", "f")
         await on.keys("enter")
         screen = on.app.screen
         assert isinstance(screen, ComparisonScreen)
@@ -73,7 +73,7 @@ async def test_a_change_is_shown_and_saved_as_markdown(tmp_path: Path) -> None:
 async def test_counts_that_do_not_fit_are_counted(tmp_path: Path) -> None:
     stores = ("agent-memory", "ambient", "engram", "simple-memory", "workspace", "codex")
     async with changing(tmp_path, *stores) as on:
-        await on.keys("N")
+        await on.keys("R")
         head = on.text().split("\n")[0].rstrip()
         assert re.search(r" · [a-z-]+ \d+ · \d more stores?$", head), head
 
@@ -81,7 +81,29 @@ async def test_counts_that_do_not_fit_are_counted(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_nothing_changed_is_said(tmp_path: Path) -> None:
     async with stage(write_store(tmp_path)) as on:
-        await on.press("N", "t")
+        await on.press("R", "t")
         await on.type("1h")
         await on.press("enter")
         assert "nothing changed between these times" in on.text()
+
+
+@pytest.mark.slow
+async def test_what_an_agent_deleted_is_restored(tmp_path: Path) -> None:
+    """With one key for all of it, after the difference was shown; what is there stays."""
+    root, state = write_store(tmp_path / "store"), tmp_path / "state"
+    async with stage(root, state=state) as on:
+        await on.still()
+        kept = set(on.headlines())
+        on.app.leave()
+    path = root / "entities" / "people-bob" / "items.json"
+    before = path.read_bytes()
+    path.write_text("[]\n")
+    async with stage(root, state=state) as on:
+        assert set(on.headlines()) < kept
+        await on.press("R", "R")
+        assert "restore 2 memories as of" in on.text().lower()
+        await on.press("enter")
+        await on.still()
+        assert set(on.headlines()) == kept
+        await on.press("u")
+        assert path.read_bytes() != before

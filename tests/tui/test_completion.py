@@ -59,6 +59,7 @@ async def test_enter_escape_and_up_are_never_stolen(root: Path) -> None:
         assert on.query == "ty"
 
 
+@pytest.mark.slow
 async def test_tab_goes_to_the_next_pane_where_nothing_is_offered(root: Path) -> None:
     async with stage(root) as on:
         await on.press("/")

@@ -10,6 +10,7 @@ import pytest
 
 from memtui.changes import Act, Change
 from memtui.files import save_hooks
+from memtui.files.merging import CONFLICT_MARKS
 from memtui.library import Library
 from memtui.tui.dialogs.diff import ConflictScreen
 from memtui.tui.dialogs.edit_form import FormScreen
@@ -18,8 +19,7 @@ from tests.torture.processes import KILLED, in_child
 
 from .sample_stage import ChangingStage, changing
 from .stage import stage, write_store
-
-pytestmark = pytest.mark.slow
+from .test_changing import _plain, _rewrite, prose, write
 
 AGENT = "agent-memory"
 
@@ -34,7 +34,8 @@ def form(on: ChangingStage) -> FormScreen:
     return on.app.screen
 
 
-@pytest.mark.parametrize("key", ["e", "S", "n", "ctrl+t"])
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["e", "S", "m", "ctrl+t"])
 async def test_every_form_is_kept_and_comes_back(tmp_path: Path, key: str) -> None:
     async with changing(tmp_path, AGENT) as on:
         fact = on.first(AGENT, kind="fact", status="active")
@@ -55,6 +56,7 @@ async def test_every_form_is_kept_and_comes_back(tmp_path: Path, key: str) -> No
     assert drafts(tmp_path) == []
 
 
+@pytest.mark.slow
 async def test_a_form_without_changes_leaves_no_draft(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         await on.keys("e", "x", "backspace")
@@ -63,6 +65,7 @@ async def test_a_form_without_changes_leaves_no_draft(tmp_path: Path) -> None:
     assert drafts(tmp_path) == []
 
 
+@pytest.mark.slow
 async def test_a_saved_form_leaves_no_draft(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         await on.stand(on.first(AGENT, kind="fact", status="active").ref)
@@ -75,6 +78,7 @@ async def test_a_saved_form_leaves_no_draft(tmp_path: Path) -> None:
     assert drafts(tmp_path) == []
 
 
+@pytest.mark.slow
 async def test_a_draft_whose_memory_changed_meanwhile_is_a_conflict(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
@@ -92,6 +96,29 @@ async def test_a_draft_whose_memory_changed_meanwhile_is_a_conflict(tmp_path: Pa
         assert isinstance(on.app.screen, ConflictScreen)
 
 
+@pytest.mark.slow
+async def test_a_draft_with_marks_of_a_conflict_is_not_saved_with_them(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, content=_plain(on), kind="fact").ref)
+        await on.keys("e")
+        await write(on, "Mine now stands.")
+        _rewrite(on, fact.origin.file, fact.content, "Theirs now stands.")
+        await on.keys("ctrl+s", "b")
+        assert CONFLICT_MARKS[0] in prose(on).raw
+        await on.rest()
+        on._strike("ctrl+q")
+    async with changing(tmp_path, AGENT) as on:
+        await on.keys("K")
+        assert CONFLICT_MARKS[0] in prose(on).raw
+        await on.keys("ctrl+s")
+        assert isinstance(on.app.screen, FormScreen), "it is not saved"
+        assert on.memory(fact.ref).content == "Theirs now stands."
+        await write(on, "Both now stand.")
+        await on.keys("ctrl+s")
+        assert on.memory(fact.ref).content == "Both now stand."
+
+
+@pytest.mark.slow
 async def test_a_draft_whose_memory_is_gone_becomes_a_new_one(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
@@ -106,6 +133,7 @@ async def test_a_draft_whose_memory_is_gone_becomes_a_new_one(tmp_path: Path) ->
         assert form(on).values()["entity"] == fact.entity
 
 
+@pytest.mark.slow
 async def test_a_fault_keeps_the_text_and_prints_no_values(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -130,6 +158,7 @@ async def test_a_fault_keeps_the_text_and_prints_no_values(
     assert len(drafts(tmp_path)) == 1
 
 
+@pytest.mark.slow
 async def test_a_change_that_a_kill_cut_short_is_announced_at_the_next_start(
     tmp_path: Path,
 ) -> None:

@@ -96,7 +96,7 @@ async def test_only_what_can_be_changed_in_a_memory_is_offered(tmp_path: Path) -
     """In the forms of one memory and of several; where only some can, it says how many."""
     async with changing(tmp_path, "engram", "simple-memory", size=(40, 12)) as on:
         await on.show("store:engram type:decision")
-        await on.keys("a", "e")
+        await on.keys("*", "e")
         assert isinstance(on.app.screen, FormScreen)
         assert set(on.app.screen.values()) == {"type", "entity", "pin"}
         await on.keys("escape")
@@ -112,9 +112,7 @@ async def test_only_what_can_be_changed_in_a_memory_is_offered(tmp_path: Path) -
         await on.show("store:simple-memory kind:fact")
         await on.keys("e")
         lines = on.text().splitlines()
-        assert any("Type" in line and "read-only" in line for line in lines), (
-            "only a schema has one"
-        )
+        assert not any("read-only" in line and "none" in line for line in lines), "no empty row"
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -150,9 +148,10 @@ def test_an_edit_and_a_pin_of_one_memory_are_one_action(tmp_path: Path, store: s
         assert (again.pinned, again.tags, again.type) == (memory.pinned, memory.tags, memory.type)
 
 
+@pytest.mark.slow
 async def test_escape_stops_the_planning_of_a_change_and_keeps_the_marks(tmp_path: Path) -> None:
     async with changing(tmp_path, "ambient") as on:
-        await on.keys("a")
+        await on.keys("*")
         marked = set(on.browse.memories.marked)
 
         def plan_until_stopped(_: Library, job: Job) -> None:
@@ -160,8 +159,7 @@ async def test_escape_stops_the_planning_of_a_change_and_keeps_the_marks(tmp_pat
                 job.ended.wait(0.01)
             raise Cancelled
 
-        changes = on.browse.editing.changes
-        changes.writer.plan(plan_until_stopped, lambda _: None, changes.failed)
+        on.browse.acts.start(on.browse.acts.library(plan_until_stopped))
         await on.keys("escape")
         assert on.toasts[-1] == "No changes: stopped"
         assert set(on.browse.memories.marked) == marked

@@ -105,6 +105,6 @@ async def test_every_dialog_is_whole_at_every_size() -> None:
     assert not hidden
     assert not moved
     assert not stuck
-    assert not other
+    assert not other, "\n".join(line for lines in other.values() for line in lines)
     for name, words in looks.items():
         compare(f"dialog-{name}", words)

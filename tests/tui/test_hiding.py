@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from memtui.tui.dialogs.diff import DiffScreen
 
 from .sample_stage import changing
 
 
+@pytest.mark.slow
 async def test_both_ways_are_offered_with_the_difference(tmp_path: Path) -> None:
     async with changing(tmp_path, "serena", size=(100, 30)) as on:
         memory = await on.stand(on.first("markdown-folder", status="active").ref)
@@ -33,6 +36,7 @@ async def test_both_ways_are_offered_with_the_difference(tmp_path: Path) -> None
         assert on.memory(memory.ref).status == "active"
 
 
+@pytest.mark.slow
 async def test_the_way_that_was_chosen_comes_first_the_next_time(tmp_path: Path) -> None:
     async with changing(tmp_path, "serena", size=(100, 30)) as on:
         memory = await on.stand(on.first("markdown-folder", status="active").ref)
@@ -49,6 +53,7 @@ async def test_the_way_that_was_chosen_comes_first_the_next_time(tmp_path: Path)
         assert "enter delete there" in on.text()
 
 
+@pytest.mark.slow
 async def test_what_the_format_can_retire_is_not_asked_about(tmp_path: Path) -> None:
     async with changing(tmp_path, "hermes", size=(100, 30)) as on:
         await on.stand(on.first("hermes", status="active").ref)

@@ -20,8 +20,6 @@ from .gallery import leave
 from .session_stage import person
 from .stage import Stage, fact, stage
 
-pytestmark = pytest.mark.slow
-
 HOSTILE = [
     "A\x1b[2J\x1b[HB clears the screen",
     "title \x1b]0;owned\x07 set",
@@ -92,6 +90,7 @@ def assert_harmless(on: Stage, *, backstop: bool) -> None:
         assert on.app.backstop.hits == 0, "a call of text.visible is missing"
 
 
+@pytest.mark.slow
 async def test_no_screen_lets_hostile_text_act(tmp_path: Path) -> None:
     """Layer 1 alone: the backstop finds nothing to do."""
     async with stage(hostile_store(tmp_path), (160, 45)) as on:
@@ -102,6 +101,7 @@ async def test_no_screen_lets_hostile_text_act(tmp_path: Path) -> None:
             await leave(on)
 
 
+@pytest.mark.slow
 async def test_every_value_can_be_looked_at(tmp_path: Path) -> None:
     """Each memory in turn under the cursor, its detail scrolled to the end."""
     async with stage(hostile_store(tmp_path), (100, 40)) as on:
@@ -113,6 +113,7 @@ async def test_every_value_can_be_looked_at(tmp_path: Path) -> None:
             assert on.browse.detail.memory is not None
 
 
+@pytest.mark.slow
 async def test_markup_is_shown_as_it_is(tmp_path: Path) -> None:
     async with stage(hostile_store(tmp_path), (160, 45)) as on:
         await on.press("/")
@@ -154,6 +155,7 @@ def test_the_backstop_leaves_clean_lines_alone() -> None:
     assert backstop.hits == 0
 
 
+@pytest.mark.slow
 async def test_sessions_of_every_program(root: Path, tmp_path: Path) -> None:
     """The list of sessions, what is found in them, the passage and sessions as a reader: of every
     third program in the usual run, since it is one reader, and of all in the long one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual.events import AppFocus
 
 from memtui.tui.library_worker import LONGEST_PAUSE, LibraryWorker
@@ -39,6 +40,7 @@ async def test_a_costly_look_is_repeated_rarely_but_at_once_on_focus(tmp_path: P
         await on.sees("Seen when")
 
 
+@pytest.mark.slow
 async def test_where_the_system_reports_nothing_the_stores_are_looked_at(tmp_path: Path) -> None:
     root = write_store(tmp_path)
     async with stage(root) as on:

@@ -14,7 +14,7 @@ import pytest
 from memtui.bundle import exporting
 from memtui.cli import main
 from memtui.library import Library
-from memtui.tui import change_worker, jobs
+from memtui.tui import jobs, previews
 from memtui.tui.dialogs import transfer
 from memtui.tui.jobs import Job
 from tests.long_run import share
@@ -34,7 +34,7 @@ JOBS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "similar memories": (Library, "similar", ("M",)),
     "planning": (Library, "plan", ("d",)),
     "planning what a form says": (Library, "plan", ("e", "x")),
-    "diff of a form": (change_worker, "diff_files", ("e", "x", "ctrl+s")),
+    "diff of a form": (previews, "diff_files", ("e", "x", "ctrl+s")),
     "values offered in a form": (Library, "find", ("e",)),
     "writing": (Library, "apply", ("e", "x", "ctrl+s")),
     "undo": (Library, "undo", ("u",)),
@@ -135,7 +135,6 @@ async def test_work_that_nobody_waits_for_stands_still_while_a_key_is_held(root:
         job.stop()
 
 
-@pytest.mark.slow
 async def test_a_held_key_does_not_stop_that_work_for_ever(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +147,7 @@ async def test_a_held_key_does_not_stop_that_work_for_ever(
         await until(lambda: asked == [False] * 3)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("keys_never_rest")
 async def test_links_and_backups_wait_for_a_held_key_foreign_changes_do_not(
     root: Path, tmp_path: Path

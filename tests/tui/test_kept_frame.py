@@ -116,7 +116,6 @@ async def test_keys_typed_for_a_memory_that_is_gone_are_dropped(disk: Disk) -> N
         assert "no longer in the list" in " ".join(on.text().split())
 
 
-@pytest.mark.slow
 async def test_keys_wait_no_longer_than_a_second_for_rows(disk: Disk) -> None:
     async with disk.next_start() as on:
         await on.handle("?")
@@ -182,7 +181,6 @@ async def test_what_earlier_versions_kept_is_removed(disk: Disk) -> None:
     assert not former.exists()
 
 
-@pytest.mark.slow
 async def test_marks_and_toasts_are_not_kept(disk: Disk) -> None:
     left = await disk.session("j", "space", "y", size=(80, 24), toasts=True)
     assert "Sent" in left or "Copied" in left
@@ -191,7 +189,6 @@ async def test_marks_and_toasts_are_not_kept(disk: Disk) -> None:
     assert not any(words in kept for words in ("Sent", "Copied", "1 marked"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["", "[]", "{}", "\x00\xff", '{"for": 1}', "9" * 5000])
 async def test_a_damaged_file_is_ignored(disk: Disk, damage: str) -> None:
     await disk.session(size=(80, 24))
@@ -208,6 +205,7 @@ async def test_a_frame_is_kept_for_one_size_and_for_a_list_without_a_search(disk
     assert not draw_kept_frame(disk, (80, 24))
 
 
+@pytest.mark.slow
 async def test_a_frame_of_another_terminal_is_not_shown(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +223,7 @@ async def test_a_frame_is_not_shown_once_its_store_has_gone(disk: Disk) -> None:
     assert not draw_kept_frame(disk, (80, 24))
 
 
+@pytest.mark.slow
 async def test_no_frame_can_act_on_the_terminal(disk: Disk) -> None:
     await disk.session(size=(80, 24))
     file = disk.kept
@@ -237,7 +236,6 @@ async def test_no_frame_can_act_on_the_terminal(disk: Disk) -> None:
         assert not draw_kept_frame(disk, (80, 24)), bad
 
 
-@pytest.mark.slow
 async def test_what_a_store_holds_is_only_text_in_a_frame(tmp_path: Path) -> None:
     disk = store(tmp_path, {"people/alice": [fact(1, ESCAPES, "2026-01-01")]})
     await disk.session(size=(80, 24))

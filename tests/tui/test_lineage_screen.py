@@ -26,7 +26,6 @@ CHAIN = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
 async def test_a_chain_of_three_is_a_diff_each(tmp_path: Path, size: tuple[int, int]) -> None:
     async with stage(write_store(tmp_path, CHAIN), size) as on:

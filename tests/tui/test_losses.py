@@ -83,7 +83,7 @@ async def test_a_new_memory_in_a_folder_that_is_gone_is_not_called_read_only(
 ) -> None:
     root = write_store(tmp_path / "store")
     async with stage(root, (80, 24), state=tmp_path / "state") as on:
-        await on.press("n")
+        await on.press("m")
         await on.sees("New memory in")
         await on.type("A kingfisher sat there")
         shutil.rmtree(root)
@@ -136,7 +136,7 @@ async def test_one_list_of_unreadable_files_leads_to_everything_that_can_be_done
         assert items.read_text() == whole
         await on.until(lambda: "shop-api" not in on.text(), "what can be read leaves the list")
         assert "× entities/people-bob" in on.text()
-        await on.press("escape", "B")
+        await on.press("escape", "U")
         await on.sees("Stores and unreadable files")
 
 

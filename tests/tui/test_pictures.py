@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from memtui import paths, themes
-from memtui.themes import Theme
+from memtui import paths
+from memtui.tui.themes import load_themes
 
 from .stage import stage, write_store
 
 COLOURED = {
     name: theme
-    for name, theme in themes.load_all([paths.bundled_folder("themes")]).by_name.items()
-    if theme.paints["background"].ground.startswith("#")
-    or theme.paints["background"].colour.startswith("#")
+    for name, theme in load_themes([paths.bundled_folder("themes")])[0].items()
+    if not theme.ansi
 }
 
 
@@ -50,34 +49,32 @@ async def picture(root: Path, theme: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(COLOURED))
 async def test_the_picture_has_the_colours_of_the_theme(tmp_path: Path, name: str) -> None:
-    theme: Theme = COLOURED[name]
+    theme = COLOURED[name]
     svg = await picture(write_store(tmp_path / "store"), name)
     fills = fills_of(svg)
 
     def colour(meaning: str) -> str:
-        return theme.paints[meaning].colour.lower()
+        ink = theme.styles[meaning].color
+        assert ink is not None
+        return ink.name
 
     assert same(fills["tea"], colour("match"))
     assert same(fills["2 Memories"], colour("border-focus"))
     assert same(fills["/"], colour("key"))
     assert not same(fills["/"], fills["search"])
-    background = theme.paints["background"]
-    assert (background.ground or background.colour).lower() in svg.lower()
+    assert colour("background") in svg.lower()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["terminal", themes.MONO])
-async def test_a_theme_without_colours_of_its_own_still_makes_a_picture(
-    tmp_path: Path, name: str
-) -> None:
-    svg = await picture(write_store(tmp_path / "store"), name)
+async def test_a_theme_without_colours_of_its_own_still_makes_a_picture(tmp_path: Path) -> None:
+    svg = await picture(write_store(tmp_path / "store"), "terminal")
     fills = fills_of(svg)
     assert {"tea", "2 Memories"} <= set(fills)
     own = {
-        fill
+        colour.name
         for theme in COLOURED.values()
-        for paint in theme.paints.values()
-        for fill in (paint.colour.lower(), paint.ground.lower())
-        if fill
+        for style in theme.styles.values()
+        for colour in (style.color, style.bgcolor)
+        if colour
     }
     assert not own & set(fills.values())

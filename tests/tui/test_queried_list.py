@@ -109,6 +109,7 @@ def opened(*stores: QueryableStore) -> Any:
     return lambda: Library(stores, now=lambda: NOW)
 
 
+@pytest.mark.slow
 async def test_rows_on_their_way_are_painted_and_filled(tmp_path: Path) -> None:
     store = SlowMemories(make(2_000))
     async with stage(tmp_path, (110, 30), open_library=opened(store)) as on:
@@ -129,6 +130,7 @@ async def test_rows_on_their_way_are_painted_and_filled(tmp_path: Path) -> None:
         await on.sees("Memory 0 about")
 
 
+@pytest.mark.slow
 async def test_a_random_walk_of_keys_shows_the_list_as_it_is_read_whole(tmp_path: Path) -> None:
     memories = make(4_000)
     store = SlowMemories(memories)
@@ -158,6 +160,7 @@ async def test_a_random_walk_of_keys_shows_the_list_as_it_is_read_whole(tmp_path
             assert abs(window.here.start - first) < 80, "a jump by time lands near"
 
 
+@pytest.mark.slow
 async def test_a_store_that_goes_away_leaves_its_pages_and_says_so(tmp_path: Path) -> None:
     store = SlowMemories(make(300))
     async with stage(tmp_path, (110, 30), open_library=opened(store)) as on:
@@ -185,6 +188,7 @@ async def test_a_store_that_goes_away_leaves_its_pages_and_says_so(tmp_path: Pat
         await on.sees("of 300")
 
 
+@pytest.mark.slow
 async def test_what_others_change_appears_by_itself(tmp_path: Path) -> None:
     store = SlowMemories(make(900))
     async with stage(tmp_path, (110, 30), open_library=opened(store)) as on:
@@ -204,6 +208,7 @@ async def test_what_others_change_appears_by_itself(tmp_path: Path) -> None:
         await on.sees("Just learned")
 
 
+@pytest.mark.slow
 async def test_acts_on_too_many_and_likeness_are_refused_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,12 +216,12 @@ async def test_acts_on_too_many_and_likeness_are_refused_with_the_reason(
     store = SlowMemories(make(2_000))
     async with stage(tmp_path, (110, 30), toasts=True, open_library=opened(store)) as on:
         await on.ready()
-        await on.press("a")
+        await on.press("*")
         await on.sees("More than 1,000 memories")
         assert not on.browse.memories.marked
         await on.press("slash")
         await on.type("release sort:new")
-        await on.press("enter", "a")
+        await on.press("enter", "*")
         await on.until(lambda: on.browse.memories.marked, "they are marked")
         marked = on.browse.memories.marked
         assert len(marked) == sum("release" in memory.content for memory in make(2_000))
@@ -226,11 +231,56 @@ async def test_acts_on_too_many_and_likeness_are_refused_with_the_reason(
         await on.sees("needs all memories here")
 
 
+@pytest.mark.slow
+async def test_all_are_marked_also_where_one_is(tmp_path: Path) -> None:
+    store = SlowMemories(make(6_000))
+    async with stage(tmp_path, (110, 30), open_library=opened(store)) as on:
+        await on.ready()
+        await on.press("space", "*")
+        await on.until(lambda: len(on.browse.memories.marked) == 6_000, "all are marked")
+        await on.press("*")
+        assert not on.browse.memories.marked
+
+
+@pytest.mark.slow
+async def test_a_page_that_failed_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memtui.tui.controllers.queried.RETRY_SECONDS", 0.01)
+    store = SlowMemories(make(6_000))
+    async with stage(tmp_path, (110, 30), open_library=opened(store)) as on:
+        await on.ready()
+        store.fault = NotConnected("the server does not answer", where="team")
+        await on.press("G")
+        await on.sees("IS NOT CONNECTED")
+        store.fault = None
+        await on.sees("Memory 5999 about")
+
+
+@pytest.mark.slow
+async def test_what_is_not_here_is_asked_for_in_a_job(tmp_path: Path) -> None:
+    store, asked_in = SlowMemories(make(6_000)), list[threading.Thread]()
+    get = store.get
+
+    def asked(refs: Collection[str]) -> tuple[Memory, ...]:
+        asked_in.append(threading.current_thread())
+        return get(refs)
+
+    store.get = asked  # type: ignore[method-assign]
+    async with stage(tmp_path, (110, 30), open_library=opened(store)) as on:
+        await on.ready()
+        on.browse.go_to_memory("team:005999")
+        await on.sees("Memory 5999 about")
+        assert asked_in
+        assert threading.main_thread() not in asked_in
+
+
 def list_lines(text: str) -> list[tuple[int, str]]:
     """The lines of the list, and where their text begins."""
     return [(at, line[at:]) for line in text.split("\n") if (at := line.find("Memory ")) > 9]
 
 
+@pytest.mark.slow
 async def test_the_counts_come_after_the_hits_and_move_nothing(tmp_path: Path) -> None:
     store = SlowMemories(make(2_000))
     async with stage(tmp_path, (110, 30), open_library=opened(store)) as on:
@@ -253,6 +303,7 @@ async def test_the_counts_come_after_the_hits_and_move_nothing(tmp_path: Path) -
         assert list_lines(on.text()) == lines
 
 
+@pytest.mark.slow
 async def test_an_order_as_a_chip_says_of_how_many_it_was_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +317,7 @@ async def test_an_order_as_a_chip_says_of_how_many_it_was_made(
         await on.sees("best match first ×  best of the newest 300 of ")
 
 
+@pytest.mark.slow
 async def test_leaving_the_line_puts_all_candidates_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,7 +79,6 @@ def _literals() -> Iterator[tuple[str, str]]:
                 yield PurePath(path).name, node.value
 
 
-@pytest.mark.slow
 def test_no_sentence_in_the_code_holds_a_key() -> None:
     keys = {key_bindings.show_key(key) for action in ACTIONS for key in action.keys}
     found = [(place, text) for place, text in _literals() if named(text) & (keys - WORDS)]
@@ -104,24 +103,6 @@ async def test_empty_stores_name_the_new_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("query", "action", "purpose"),
-    [
-        ("zebra type:decision", "relax.1", "without zebra"),
-        ("zebra", "relax.1", "without zebra"),
-    ],
-)
-async def test_a_search_without_matches_names_the_new_keys(
-    tmp_path: Path, query: str, action: str, purpose: str
-) -> None:
-    async with stage(write_store(tmp_path), (80, 24), settings=settings()) as on:
-        await on.press("/")
-        await on.type(query)
-        await on.press("enter")
-        await on.sees("No matches.")
-        await on.sees(f"{new_key(action)}  {purpose}")
-
-
 async def test_a_store_that_breaks_names_the_new_key(tmp_path: Path) -> None:
     root = write_store(tmp_path)
     items = root / "entities" / "shop-api" / "items.json"

@@ -20,6 +20,7 @@ from textual.widgets import Input, TextArea
 from memtui.tui.app import Launch, MemtuiApp
 from memtui.tui.controllers.panes import RUN_SECONDS
 from memtui.tui.dialogs.unreadable import UnreadableScreen
+from memtui.tui.widgets.line_api import ThemedWidget
 from tests.long_run import count, share
 
 from .gallery import gallery, leave, rest
@@ -32,7 +33,7 @@ STEPS = 25
 KEYS = (
     *("j", "k", "g", "G", "ctrl+d", "ctrl+u", "pagedown", "pageup", "v", "shift+down", "shift+up"),
     *("1", "2", "3", "4", "5", "tab", "shift+tab", "enter", "escape", "z"),
-    *("]", "[", "backspace", "h", "l", "space", "a", "p", "u", "ctrl+r", "b", "F", "T", "U", "H"),
+    *("]", "[", "backspace", "h", "l", "space", "*", "p", "u", "ctrl+r", "b", "F", "T", "U", "H"),
 )
 CONSOLE = Console(color_system="truecolor", force_terminal=True)
 
@@ -40,9 +41,11 @@ CONSOLE = Console(color_system="truecolor", force_terminal=True)
 class OnTerminal(MemtuiApp):
     """The app, with a terminal emulator that is told what a terminal would be told."""
 
+    extent = (COLUMNS, LINES)
+
     def __init__(self, launch: Launch) -> None:
         super().__init__(launch)
-        self.terminal = pyte.Screen(COLUMNS, LINES)
+        self.terminal = pyte.Screen(*self.extent)
         self.frames: list[str] = []
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
@@ -52,15 +55,21 @@ class OnTerminal(MemtuiApp):
             self.frames += [written] if written else []
 
 
+class OnWideTerminal(OnTerminal):
+    """The same on a terminal that has room for all panes."""
+
+    extent = (160, 45)
+
+
 def shown(terminal: pyte.Screen) -> list[list[tuple[object, ...]]]:
     """What can be seen of every cell: a blank has no colour of its own."""
     return [
         [
             (cell.data, cell.bg, cell.reverse, cell.underscore)
             + (() if cell.data == " " and not cell.reverse else (cell.fg, cell.bold))
-            for cell in (terminal.buffer[y][x] for x in range(COLUMNS))
+            for cell in (terminal.buffer[y][x] for x in range(terminal.columns))
         ]
-        for y in range(LINES)
+        for y in range(terminal.lines)
     ]
 
 
@@ -93,7 +102,7 @@ async def agrees(on: Stage, what: object) -> None:
     """The terminal shows what it shows after everything is drawn anew."""
     assert isinstance(on.app, OnTerminal)
     before = await painted(on)
-    on.app.terminal = pyte.Screen(COLUMNS, LINES)
+    on.app.terminal = pyte.Screen(*on.app.extent)
     await on.press("ctrl+l")
     whole = await painted(on)
     for y, (line, anew) in enumerate(zip(lines(before), lines(whole), strict=True)):
@@ -182,7 +191,8 @@ async def test_the_chosen_reference_stays_chosen_when_lines_come_above_it(tmp_pa
     root = write_store(tmp_path, long_facts())
     items = root / "entities" / "people-alice" / "items.json"
     async with stage(root, (COLUMNS, LINES), state=tmp_path / "state", app_class=OnTerminal) as on:
-        await on.press("j", "3", "}")
+        await on.press("j", "3")
+        await on.act("follow")
         detail = on.browse.detail
         assert detail._chosen is not None
         chosen = detail._chosen.ref
@@ -198,6 +208,17 @@ async def test_the_chosen_reference_stays_chosen_when_lines_come_above_it(tmp_pa
         await agrees(on, "the reference moved down")
 
 
+@pytest.mark.textual
+async def test_a_widget_that_is_drawn_alone_leaves_what_is_beside_it() -> None:
+    """As a click in the statistics does, which moves the focus there from another pane."""
+    async with gallery(OnWideTerminal.extent, app_class=OnWideTerminal) as on:
+        for widget in on.browse.query(ThemedWidget):
+            before = lines(await painted(on))
+            widget.refresh()
+            after = lines(await painted(on))
+            assert after == before, f"{widget} was drawn alone"
+
+
 SCREENS = {
     "entities": ("1",),
     "detail": ("3",),
@@ -207,17 +228,15 @@ SCREENS = {
     "review": ("V",),
     "context": ("P",),
     "compare": ("2", "g", "space", "j", "space", "|"),
-    "settings": ("comma",),
     "history": ("H",),
-    "changes": ("N",),
-    "compare stores": ("%",),
+    "changes": ("R",),
     "help": ("?",),
 }
 """Keys that open each."""
 BURST = (
     *("j", "k", "h", "l", "g", "G", "ctrl+d", "ctrl+u", "pagedown", "pageup", "up", "down"),
     *("left", "right", "tab", "shift+tab", "space", "enter", "plus", "minus", "=", ".", "z"),
-    *("]", "[", "a", "b", "t", "v", "n", "N", "shift+down", "shift+up", "escape", "ctrl+l"),
+    *("]", "[", "*", "b", "t", "v", "n", "N", "shift+down", "shift+up", "escape", "ctrl+l"),
 )
 
 

@@ -64,7 +64,8 @@ async def test_the_list_and_the_command_answer_the_same(
             assert words.count("text") == found.total, f"{query}: a memory without its words"
     for query, refs in listed.items():
         run(["search", "--json", "--all", "--store", str(root), "--", query])
-        scores = {each["ref"]: each["score"] for each in json.loads(capsys.readouterr().out)}
+        printed = json.loads(capsys.readouterr().out)["memories"]
+        scores = {each["ref"]: each["score"] for each in printed}
         assert len(refs) == len(scores), query
         found_scores = [scores[ref] for ref in refs]
         for score, following in pairwise(found_scores):  # equal ones drift with the clock

@@ -58,7 +58,6 @@ async def test_a_filter_that_hides_the_selected_memory_goes_to_the_first(root: P
         assert on.browse.memories.cursor == 0
 
 
-@pytest.mark.slow
 async def test_other_words_go_to_their_best_match(root: Path) -> None:
     async with stage(root) as on:
         await on.press("G", "/")
@@ -82,6 +81,7 @@ async def test_typing_replaces_a_search_and_an_arrow_keeps_it(root: Path) -> Non
         assert on.query == "since lisbon june"
 
 
+@pytest.mark.slow
 async def test_a_window_that_was_too_small_for_a_moment_goes_on_with_the_search(
     root: Path,
 ) -> None:
@@ -112,6 +112,7 @@ async def test_the_suggestion_for_a_wrong_filter_is_whole(root: Path) -> None:
         assert "did you mean" in words, words
 
 
+@pytest.mark.slow
 async def test_marks_of_a_list_without_matches_are_counted_alone(root: Path) -> None:
     async with stage(root) as on:
         await on.press("space", "/")

@@ -132,7 +132,7 @@ async def test_a_double_click_selects_a_word(root: Path) -> None:
 async def test_in_a_diff_y_copies_what_is_selected_and_confirms_nothing(root: Path) -> None:
     async with stage(root, (120, 35), state=root.parent / "state", toasts=True) as on:
         on.browse.set_text("Lisbon")
-        await on.press("a", "d")
+        await on.press("*", "d")
         screen = on.app.screen
         diff = screen.query_one("DiffView")
         x, y = _row(on, diff, "historical")

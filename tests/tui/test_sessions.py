@@ -16,7 +16,6 @@ from textual.widgets import Input
 
 from memtui import config
 from memtui.config import Settings, session
-from memtui.config.settings import SCHEMA
 from memtui.errors import SaveError
 from memtui.files.staging import write_file
 from memtui.tui import actions
@@ -48,7 +47,6 @@ async def test_a_session_goes_on_where_it_ended(root: Path, tmp_path: Path) -> N
         assert on.query.startswith("tea")
 
 
-@pytest.mark.slow
 async def test_a_session_that_cannot_be_saved_says_so_at_the_end(
     root: Path, tmp_path: Path
 ) -> None:
@@ -100,11 +98,12 @@ async def test_a_theme_is_looked_at_and_kept(root: Path, tmp_path: Path) -> None
         assert on.app.theme in config.read_text()
 
 
+@pytest.mark.slow
 async def test_other_keys(root: Path) -> None:
-    keys = {"zoom": ("Q",), "search": ("ctrl+s",)}
+    keys = {"zoom": ("Q",), "search": ("ctrl+s",), "mark": ("ctrl+k",)}
     async with stage(root, (200, 35), settings=Settings(keys=keys)) as on:
         await on.sees("^s search")
-        await on.sees("Q zoom")
+        await on.sees("^k mark")
         await on.press("z")
         assert not on.browse.zoomed
         await on.press("Q")
@@ -121,7 +120,6 @@ async def test_bad_keys_are_named_and_the_rest_works(root: Path) -> None:
         assert on.browse.zoomed
 
 
-@pytest.mark.slow
 async def test_what_another_program_writes_comes_up_marked(root: Path) -> None:
     async with stage(root) as on:
         await on.press("j", "j", "j")
@@ -171,6 +169,7 @@ async def test_the_mouse(root: Path) -> None:
         assert isinstance(on.app.focused, Input)
 
 
+@pytest.mark.slow
 async def test_the_wheel_and_the_scrollbar(tmp_path: Path) -> None:
     facts = [fact(n, f"Number {n}", "2026-11-01") for n in range(200)]
     async with stage(write_store(tmp_path, {"many": facts}), (80, 24)) as on:
@@ -231,6 +230,7 @@ async def test_the_pager_gets_the_text_without_escape_sequences(
         assert told == "Cannot start no-such-pager: No such file or directory. Set $PAGER."
 
 
+@pytest.mark.slow
 async def test_copying_says_what_it_leaves_out_and_offers_the_exact_text(tmp_path: Path) -> None:
     hidden = "pay\u200b the\u202e bill\x1b[2J\r\nnow"
     root = write_store(tmp_path, {"alice": [fact(1, hidden, "2026-11-20")]})
@@ -252,6 +252,7 @@ async def test_half_a_character_is_copied_as_a_whole_one_and_ends_nothing(tmp_pa
         assert on.app.clipboard == "half \ufffd of a face"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [10, 39, 40, 79, 80, 100, 119, 120, 200])
 @pytest.mark.parametrize("height", [5, 11, 12, 17, 18, 24, 26, 28, 60])
 def test_the_focused_pane_is_always_there(width: int, height: int) -> None:
@@ -293,23 +294,13 @@ async def test_a_filter_that_cannot_be_saved_is_not_listed_as_saved(
 
 @pytest.mark.slow
 async def test_what_another_memtui_sets_meanwhile_is_not_lost(root: Path, tmp_path: Path) -> None:
-    """Bookmarks, searches and saved filters of both are kept, whoever ends last or is killed."""
+    """Searches and saved filters of both are kept, whoever ends last or is killed."""
     state, config_file = tmp_path / "state", tmp_path / "config.toml"
     key = session.key_for([root])
     async with stage(root, (80, 24), state=state, config_file=config_file) as on:
-        session.update(
-            state, key, lambda saved: saved._replace(bookmarks={"o": "other:1"}, searches=("sea",))
-        )
+        session.update(state, key, lambda saved: saved._replace(searches=("sea",)))
         config.save_value(config_file, ("saved", "mine"), "type:decision")
-        await on.press("m")
-        memory = on.browse.detail.memory
-        assert memory is not None
-        await on.sees(f"Set bookmark: {memory.headline[:20]}")
-        await on.press("x")
-        assert set(session.load(state, key).bookmarks) == {"o", "x"}  # at once
-        await on.press("m")
-        await on.sees("o ")
-        await on.press("escape", "/")
+        await on.press("/")
         await on.type("tea")
         await on.press("enter")
         assert session.load(state, key).searches == ("sea", "tea")
@@ -318,16 +309,12 @@ async def test_what_another_memtui_sets_meanwhile_is_not_lost(root: Path, tmp_pa
         await on.press("enter")
         await on.sees("Replace saved filter “mine”?")
         await on.press("escape")
-        session.update(
-            state, key, lambda saved: saved._replace(bookmarks={**saved.bookmarks, "p": "other:2"})
-        )
+        session.update(state, key, lambda saved: saved._replace(searches=(*saved.searches, "salt")))
         on.app.leave()
-    assert set(session.load(state, key).bookmarks) == {"o", "p", "x"}
-    assert session.load(state, key).searches == ("sea", "tea")
+    assert session.load(state, key).searches == ("sea", "tea", "salt")
 
 
-@pytest.mark.slow
-async def test_bookmarks_and_searches_are_saved_beside_the_screen(
+async def test_searches_are_saved_beside_the_screen(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits for the disk. The later of two wins, though the job of the earlier ends last."""
@@ -345,17 +332,13 @@ async def test_bookmarks_and_searches_are_saved_beside_the_screen(
 
     async with stage(root, state=state, toasts=True) as on:
         monkeypatch.setattr(session, "update", noted)
-        for ref in ("a:1", "a:2"):
-            on.app.sessions.set_bookmark("x", ref, on.browse.worker, list)
+        for search in ("salt", "sea"):
+            on.app.sessions.add_search(search, on.browse.worker)
         await on.settle()
-        assert session.load(state, key).bookmarks == {"x": "a:2"}
-        await on.press("m", "y")
-        await on.settle()
-        assert any("Bookmark y set" in toast.message for toast in on.app._notifications)
-        assert set(session.load(state, key).bookmarks) == {"x", "y"}
+        assert session.load(state, key).searches == ("salt", "sea")
         await on.press("/", *"tea", "enter")
         await on.settle()
-        assert session.load(state, key).searches == ("tea",)
+        assert session.load(state, key).searches == ("salt", "sea", "tea")
         assert threading.main_thread() not in threads
 
 
@@ -364,5 +347,5 @@ async def test_a_filter_saved_in_this_session_is_listed_after_a_change_of_settin
 ) -> None:
     async with stage(root, config_file=tmp_path / "config.toml") as on:
         on.app.save_filter("teas", "tea")
-        on.app.save_setting(next(s for s in SCHEMA if s.key == "list.sort"), "old")
+        on.app.save_review(on.app.settings.review)
         assert on.app.saved == {"teas": "tea"}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from memtui.tui.dialogs.picker import Picker
 
 from .stage import fact, stage, write_store
@@ -21,7 +19,6 @@ FACTS = {
 }
 
 
-@pytest.mark.slow
 async def test_more_like_this_is_listed_and_gone_to(tmp_path: Path) -> None:
     async with stage(write_store(tmp_path / "store", FACTS)) as on:
         await on.press("G")

@@ -148,6 +148,7 @@ async def test_a_new_store_is_told_of_once_and_marked(home: Path) -> None:
         assert "new" in line
 
 
+@pytest.mark.slow
 async def test_what_stops_the_synchronisation_of_an_engram_is_shown(home: Path) -> None:
     engram = build(home / ".engram", "july")
     sql(engram, "INSERT INTO sync_state (target_key, lifecycle, reason_code, reason_message)"
@@ -171,7 +172,7 @@ async def test_without_any_store_it_says_where_it_looked(tmp_path: Path) -> None
         await on.press("escape")
         assert not isinstance(on.app.screen, StoreChooser)
         assert "/ search" not in on.text()
-        await on.press("n")
+        await on.press("m")
         assert toasts(on)[-1] == "No store is open."
 
 
@@ -193,6 +194,7 @@ async def test_a_store_that_comes_while_none_is_open_is_offered(
         assert on.headlines() == ["tides"]
 
 
+@pytest.mark.slow
 async def test_without_any_store_the_demo_or_a_path_can_be_opened(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     shutil.copytree(SAMPLES / "hermes", empty / "bot" / "hermes")
@@ -215,6 +217,7 @@ async def test_without_any_store_the_demo_or_a_path_can_be_opened(tmp_path: Path
         assert on.app.next_arguments in (arguments, (f"{arguments[0]}/",))
 
 
+@pytest.mark.slow
 async def test_a_store_that_comes_is_offered_within_seconds(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -226,6 +229,7 @@ async def test_a_store_that_comes_is_offered_within_seconds(tmp_path: Path) -> N
         await on.until(lambda: on.browse.memories.slots, "it is open")
 
 
+@pytest.mark.slow
 async def test_a_folder_that_is_named_like_its_store_is_not_named_twice(home: Path) -> None:
     shutil.copytree(SAMPLES / "hermes", home / "all" / "hermes")
     async with started(home, (160, 35), folder=home / "all") as on:
@@ -234,6 +238,7 @@ async def test_a_folder_that_is_named_like_its_store_is_not_named_twice(home: Pa
         assert row.count("hermes") <= 1
 
 
+@pytest.mark.slow
 async def test_a_damaged_file_is_named(home: Path) -> None:
     (next((home / "code" / "harbour" / "facts").rglob("items.json"))).write_text("[{]")
     async with started(home) as on:

@@ -1,4 +1,4 @@
-"""Random walks over graph, timeline and a searched list, key by key and all in one burst."""
+"""Random walks over links, timeline and a searched list, key by key and all in one burst."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ import pytest
 
 from memtui.insight import timeline
 from memtui.insight.timeline import find_bar_range
-from memtui.insight.traversal import tree_rows
-from memtui.tui.dialogs.graph import GraphScreen, find_links
+from memtui.tui.dialogs.link_tree import LinkTreeScreen, find_links, link_rows
 from memtui.tui.layout import Pane
 from tests.long_run import count
 
@@ -26,9 +25,9 @@ pytestmark = pytest.mark.slow
 
 EPOCH = date(1970, 1, 1)
 SEEDS = range(count(1, 12))
-GRAPH_KEYS = (
-    *("left", "right", "up", "down", "h", "j", "k", "l", "home") * 2,
-    *("space", "space", "backspace", "+", "-", "d"),
+LINK_KEYS = (
+    *("left", "right", "right", "up", "down", "h", "j", "k", "l", "home") * 2,
+    *("space", "space", "pagedown"),
 )
 TIME_KEYS = (
     *("left", "right", "shift+left", "shift+right", "home", "end", "up", "down") * 2,
@@ -36,7 +35,7 @@ TIME_KEYS = (
 )
 LIST_KEYS = (
     *("v", "v", "shift+down", "shift+up", "space", "j", "k", "n", "n", "N", "N") * 2,
-    *("g", "G", "ctrl+d", "ctrl+u", "a", "escape", "h", "l", "3", "2", "=", "b", "enter"),
+    *("g", "G", "ctrl+d", "ctrl+u", "*", "escape", "h", "l", "3", "2", "=", "b", "enter"),
 )
 
 
@@ -76,39 +75,40 @@ async def press_all(
     check()
 
 
-def check_graph(screen: GraphScreen) -> None:
-    """The tree is what following the links anew gives."""
+def check_links(screen: LinkTreeScreen) -> None:
+    """The tree is what asking each opened node anew gives, each under the node that it links."""
     library = screen.worker.library
     assert library is not None
-    found = find_links(library, screen._start, screen._filter, screen.app.now()).neighbourhood
     rows = screen.links.rows
-    assert list(rows) == tree_rows(found)
+    assert list(rows) == link_rows(screen._start, screen.below)
     assert screen.links.current is not None
-    assert {row.reached.node for row in rows} == {each.node for each in found.reached}
-    # Every pair of nodes that is drawn joined is joined by a link that holds.
-    for row in rows[1:]:
-        assert row.reached.step is not None
-        assert row.reached.step.start == rows[row.parent].reached.node
+    for row in rows:
+        if row.is_open:
+            came = row.end.step.edge if row.end.step is not None else None
+            found = find_links(library, row.end.node, screen.app.now(), came)
+            assert found == screen.below[row.path]
+        if row.end.step is not None:
+            assert row.end.step.start == row.path[-2]
 
 
-def state_of(screen: GraphScreen) -> tuple[object, ...]:
-    return screen._start, screen._filter, screen.links.current, tuple(screen._centres)
+def state_of(screen: LinkTreeScreen) -> tuple[object, ...]:
+    return list(screen.links.rows), screen.links.cursor
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_a_walk_over_the_graph_and_the_same_keys_in_one_burst(
+async def test_a_walk_over_the_links_and_the_same_keys_in_one_burst(
     tmp_path: Path, seed: int
 ) -> None:
     walk = random.Random(seed)
     root = write_store(tmp_path, web(walk))
-    keys = walk.choices(GRAPH_KEYS, k=30)
+    keys = walk.choices(LINK_KEYS, k=30)
     ends = []
     for burst in (False, True):
         async with stage(root, (COLUMNS, LINES), app_class=OnTerminal) as on:
             await on.press("O")
             screen = on.app.screen
-            assert isinstance(screen, GraphScreen)
-            await press_all(on, keys, partial(check_graph, screen), in_one_burst=burst)
+            assert isinstance(screen, LinkTreeScreen)
+            await press_all(on, keys, partial(check_links, screen), in_one_burst=burst)
             ends.append(state_of(screen))
     assert ends[0] == ends[1], " ".join(keys)
 

@@ -49,6 +49,7 @@ async def test_the_parts_of_both_hits_add_up_on_the_screen(tmp_path: Path) -> No
         assert on.app.screen is on.browse
 
 
+@pytest.mark.slow
 async def test_the_last_hit_has_no_next(tmp_path: Path) -> None:
     async with stage(write_store(tmp_path / "store"), (80, 24)) as on:
         await _search(on, "tea")

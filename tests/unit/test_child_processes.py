@@ -22,7 +22,6 @@ raise SystemExit(serve(work))
 """
 
 
-@pytest.mark.slow
 def test_a_worker_is_nice_to_other_sessions_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

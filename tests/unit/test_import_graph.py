@@ -20,7 +20,6 @@ FOR_TYPES_ONLY = frozenset(
         ),
         "memtui.tui.app",
         "memtui.tui.controllers.context",
-        "memtui.tui.controllers.review",
         "memtui.tui.screens.browse",
     }
 )

@@ -16,6 +16,7 @@ from msgspec import Struct
 from memtui.errors import Refused
 from memtui.files.json.locating import (
     BYTE_ORDER_MARK,
+    LINES,
     Part,
     Record,
     load,
@@ -152,6 +153,13 @@ class JsonStyle(Struct, frozen=True):
 
 
 JsonStyle.PLAIN = JsonStyle("", ", ", ": ", "")
+_TIGHT = JsonStyle("", ",", ":", "")
+"""As JSON.stringify and Go's encoding/json write."""
+
+
+def line_of(value: Mapping[str, Any]) -> str:
+    """A new object on a line, without its line feed."""
+    return _TIGHT.write_object(value, Spelling())
 
 
 def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
@@ -297,6 +305,8 @@ def replace_records(text: str, array: tuple[str, ...], changes: Mapping[int, str
 
 def remove_records(text: str, array: tuple[str, ...], indexes: Iterable[int]) -> str:
     """The file without the items at these indexes, each with one comma."""
+    if array == LINES:
+        return _without_lines(text, set(indexes))
     records, removed = _editable(text, array), set(indexes)
     first_kept = next((i for i in range(len(records)) if i not in removed), None)
     if not removed:
@@ -315,6 +325,8 @@ def insert_records(
 
     Separators are copied from the neighbours, or made to fit the items in an empty array.
     """
+    if array == LINES:
+        return _with_lines(text, list(raws), index)
     new, records = list(raws), _editable(text, array)
     start, end = locate(text, array)
     if not new:
@@ -334,6 +346,20 @@ def insert_records(
     return splice(text, [(at, at, "".join(gap + raw for raw in new))])
 
 
+def _without_lines(text: str, removed: set[int]) -> str:
+    lines = text.split("\n")
+    return "\n".join(line for number, line in enumerate(lines) if number not in removed)
+
+
+def _with_lines(text: str, raws: list[str], index: int | None) -> str:
+    lines = text.split("\n")
+    if index is None or index > len(lines):  # below the last line; else one comes back as it was
+        index = len(lines) if lines[-1] else len(lines) - 1
+        if index and lines[index - 1].endswith("\r"):
+            raws = [f"{raw}\r" for raw in raws]
+    return "\n".join([*lines[:index], *raws, *lines[index:]])
+
+
 def _gap_after(raw: str, lead: str) -> str:
     """Return the separator after an only item: spaced as before it, or as inside it."""
     if lead:
@@ -343,7 +369,7 @@ def _gap_after(raw: str, lead: str) -> str:
 
 
 def _editable(text: str, array: tuple[str, ...]) -> list[Record]:
-    if array:
+    if array and array != LINES:
         locate(text, array)  # refuses a path with a duplicated key
     return load_records(text, array)
 

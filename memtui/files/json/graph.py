@@ -16,8 +16,7 @@ from msgspec import Struct
 
 from memtui.errors import UnreadableFile
 from memtui.files.json import editing
-from memtui.files.json.lines import line_of, parse_lines, without_lines
-from memtui.files.json.locating import load, load_records
+from memtui.files.json.locating import BYTE_ORDER_MARK, LINES, load, load_records
 from memtui.files.reading import IS_EMPTY
 
 ENTITY, RELATION = "entity", "relation"
@@ -120,7 +119,7 @@ class Graph(Struct, frozen=True):
                 raws = [editing.new_record(known[-1].raw, value) for value in values]
             return editing.insert_records(self.text, array, raws)
         lines = ({"type": kind, **value} for value in values)
-        raw = "\n".join(map(line_of, lines))
+        raw = "\n".join(map(editing.line_of, lines))
         before = self.entities if kind == ENTITY else [*self.entities, *self.relations]
         end = max((record.end for record in before), default=None)
         if end is None:
@@ -131,21 +130,17 @@ class Graph(Struct, frozen=True):
 
     def without(self, removed: Sequence[GraphRecord]) -> str:
         """Without these records and their lines."""
-        if self.is_document:
-            text = self.text
-            for kind, array in _ARRAYS.items():
-                starts = {record.start for record in removed if record.kind == kind}
-                if starts:
-                    known = load_records(self.text, array)
-                    indexes = [n for n, each in enumerate(known) if each.start in starts]
-                    text = editing.remove_records(text, array, indexes)
-            return text
-        return without_lines(self.text, [(each.start, each.end) for each in removed])
+        text, starts = self.text, {record.start for record in removed}
+        for array in {_ARRAYS[each.kind] if self.is_document else LINES for each in removed}:
+            known = load_records(self.text, array)
+            indexes = [n for n, each in enumerate(known) if each.start in starts]
+            text = editing.remove_records(text, array, indexes)
+        return text
 
 
 def parse_graph(text: str) -> Graph:
     """Parse a whole file. Raises UnreadableFile if nothing of it can be read."""
-    first = next((line for line in text.split("\n") if line.strip()), "")
+    first = next((line for line in text.split("\n") if line.strip().strip(BYTE_ORDER_MARK)), "")
     if not first:
         raise UnreadableFile(IS_EMPTY)
     value = _load(first)
@@ -154,11 +149,12 @@ def parse_graph(text: str) -> Graph:
         if document is not None:
             return document
     found: dict[str, list[GraphRecord]] = {ENTITY: [], RELATION: []}
-    lines, others = parse_lines(text)
-    faults = [(number, "it is no JSON object") for number in others]
-    for each in lines:
-        kind = each.value.get("type")
-        if why := _fault(kind, each.value):
+    faults = []
+    for each in filter(lambda each: each.raw, load_records(text, LINES)):
+        kind = each.value.get("type") if isinstance(each.value, dict) else None
+        if not isinstance(each.value, dict):
+            faults.append((each.line, "not a whole JSON record"))
+        elif why := _fault(kind, each.value):
             faults.append((each.line, why))
         else:
             place = (each.start, each.end, each.line)

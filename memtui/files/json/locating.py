@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ _LONG_NUMBERS = json.JSONDecoder(parse_int=lambda digits: _to_integer(digits))
 """Slower; reads integers that Python refuses to convert (more than 4,300 digits) as text."""
 
 BYTE_ORDER_MARK = "\ufeff"
+LINES = ("\n",)
+"""Leads to the lines of a text, where a list of keys leads to an array: each line is an item."""
 
 
 class Record(Struct, frozen=True):
@@ -66,12 +68,14 @@ def load(text: str, where: str = "") -> Any:
 def load_records(
     text: str, array: tuple[str, ...] = (), where: str = "", others: dict[str, Any] | None = None
 ) -> list[Record]:
-    """The items of the array that `array` leads to, in order.
+    """The items of the array that `array` leads to, in order; of `LINES` one for each line.
 
     The other members of the top object are put into `others`. Raises UnreadableFile when the file
     is not valid JSON or has no such array. Of a key that occurs twice the last one counts, as
-    it does for every JSON reader.
+    it does for every JSON reader. A line that is no JSON, such as a blank one, has the value None.
     """
+    if array == LINES:
+        return list(_line_records(text))
     with _faults(text, where):
         at = begin(text)
         parts, end = parts_at(text, at)
@@ -93,6 +97,34 @@ def load_records(
         counted = part.start
         records.append(Record(part.value, part.start, part.end, line, text))
     return records
+
+
+def record_id(value: Any, id_key: str) -> str | None:
+    """Return the id of a record as text, as edits name it; None when it has none.
+
+    `id_key` is the member that holds it; of records of several sorts the members, parted by blanks,
+    of which the first counts that a record has, each with what its ids begin with (`memory/key`).
+    """
+    for name in id_key.split(" ") if isinstance(value, dict) else ():
+        start, slash, key = name.rpartition("/")
+        found = value.get(key)
+        if isinstance(found, str):
+            return start + slash + found
+        if isinstance(found, int) and not isinstance(found, bool):
+            return f"{start}{slash}{found}"
+    return None
+
+
+def _line_records(text: str) -> Iterator[Record]:
+    start = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        raw, value = line.strip(" \t\r" + BYTE_ORDER_MARK), None
+        if raw:
+            with suppress(UnreadableFile):
+                value = load(raw)
+        at = start + line.index(raw)
+        yield Record(value, at, at + len(raw), number, text)
+        start += len(line) + 1
 
 
 def locate(text: str, pointer: tuple[str, ...]) -> tuple[int, int]:

@@ -88,5 +88,4 @@ FORMAT = Format(
     product=Product("agent-memory", "AM", 1),
     places=("$MEMORY_HOME",),
     detect=detect,
-    load=f"{__name__}.store",
 )

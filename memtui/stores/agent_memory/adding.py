@@ -10,9 +10,9 @@ import os
 import uuid
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from memtui.changes import Change, Edit, Outcome, Plan, text_edit
+from memtui.changes import Change, Outcome, Plan, text_edit
 from memtui.errors import Refused
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import safe_join
@@ -26,7 +26,6 @@ from memtui.stores.agent_memory.records import (
     MANUAL,
     NOTES,
     PLURALS,
-    FactContext,
     FactFile,
     FactRules,
     broken_rule,
@@ -36,6 +35,9 @@ from memtui.stores.agent_memory.records import (
 )
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.values import UNADDRESSABLE, content_of, created_of, to_iso_seconds, word_of
+
+if TYPE_CHECKING:
+    from memtui.stores.agent_memory.store import FactContext
 
 # ---- adding --------------------------------------------------------------------------------------
 
@@ -62,7 +64,7 @@ def slug_and_type(entity: str) -> tuple[str, str]:
 def new_fact(change: Change, file: FactFile, stated: str, now: datetime) -> dict[str, Any]:
     """Build the record of a new fact, keys in the program's order (add-fact.sh:43-52)."""
     return {
-        "id": str(uuid.uuid4()),
+        "id": change.new_id or str(uuid.uuid4()),
         "content": content_of(change),
         "source": word_of(change, "source", MANUAL),
         "sourceRef": "",
@@ -71,10 +73,6 @@ def new_fact(change: Change, file: FactFile, stated: str, now: datetime) -> dict
         "status": ACTIVE,
         "supersedes": None,
     }
-
-
-def mark_historical(file: FactFile, id: str) -> tuple[Edit, ...]:
-    return file.items.put(file.record(id), {"status": HISTORICAL})
 
 
 def _quoted(memory: Memory) -> str:
@@ -116,7 +114,7 @@ def plan_add(change: Change, context: FactContext) -> Plan:
         )
         ref, reason = context.ref(value["id"]), f"Added fact {value['id']} to {slug}"
         return Plan((change,), edits, Outcome.ADDED, reason, (ref,), warnings=no_importance)
-    content, active = content_of(change), file.active
+    content, active = content_of(change), file.active(context.label)
     coming = file.planned_facts(plans.planned_before(context.view), context.label)
     verdict = _verdict(change, content, [*active, *coming], context.store.rules)
     if verdict.outcome is not Outcome.ADDED and not change.force:
@@ -141,7 +139,11 @@ def plan_add(change: Change, context: FactContext) -> Plan:
         value["supersedes"] = old[-1].id
         reason += f", marked {', '.join(fact.id for fact in old)} historical"
     edits = (
-        *(edit for fact in old for edit in mark_historical(file, fact.id)),
+        *(
+            edit
+            for fact in old
+            for edit in file.items.put(file.by_id[fact.id], {"status": HISTORICAL})
+        ),
         *file.items.insert(value, INDENT),
         *context.fact_entry_edits(
             slug,

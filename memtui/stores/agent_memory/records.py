@@ -14,42 +14,35 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
-from memtui.changes import Act, Change, Edit, Kind, Plan
-from memtui.errors import Conflict, UnreadableFile
+from memtui.changes import Kind, Plan
+from memtui.errors import UnreadableFile
 from memtui.files.json.locating import load
-from memtui.files.reading import decode, read_bytes, safe_join
+from memtui.files.reading import (
+    read_text_file,
+    safe_join,
+)
 from memtui.model import UNTYPED, Link, Memory, Place
 from memtui.stores import agent_memory
-from memtui.stores.agent_memory import ENTITIES, ITEMS, SUMMARY, shard_key
 from memtui.stores.format import UpkeepRules
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_or_new
-from memtui.stores.markdown.document_store import OpenDocument, deletion_edits
 from memtui.stores.markdown.documents import MarkdownFile, parse_document
-from memtui.stores.plans import SIDECAR_ACTS, PlanContext, plan_one, tag_edits
-from memtui.stores.scanning import planned_text
 from memtui.stores.values import (
     UNADDRESSABLE,
-    changed_values,
-    check_unchanged,
-    content_of,
     from_iso,
     memory_name,
     text_of,
-    texts_of,
     with_unique_ids,
 )
-
-if TYPE_CHECKING:
-    from memtui.stores.agent_memory.store import AgentMemory
-
 
 ACTIVE = "active"
 HISTORICAL = "historical"
@@ -169,55 +162,32 @@ def with_successors(memories: Iterable[Memory]) -> tuple[Memory, ...]:
     return tuple(found)
 
 
-class FactContext(PlanContext):
-    """The context of planning a change in one MEMORY_HOME."""
-
-    store: AgentMemory
-
-    def open(self, slug: str) -> FactFile:
-        """Read an entity's facts as they are now. Raises Refused."""
-        folder = safe_join(self.root / ENTITIES, slug)
-        files = (folder / ITEMS, folder / SUMMARY)
-        return self.store.last.get(files, lambda: read_fact_file(self.root, slug, self.label), slug)
-
-    def fact_entry_edits(self, slug: str, id: str, **values: Any) -> tuple[Edit, ...]:
-        """The edit that sets these keys of a fact's sidecar entry; none when they are set."""
-        return self.entry_edits(id, shard_key(slug), **values)
-
-    def successor_edits(self, slug: str, id: str, by: str) -> tuple[Edit, ...]:
-        """The edit that adds a successor to a fact's sidecar entry."""
-        known = texts_of(self.sidecar.entry(id).get("superseded_by"))
-        return self.fact_entry_edits(slug, id, superseded_by=list(dict.fromkeys([*known, by])))
-
-
 INDENT = "  "
 """What jq puts before each level."""
 
 
-class FactFile(Struct, frozen=True):
+@dataclass(frozen=True)
+class FactFile:
     """The facts of one entity, read to plan a change."""
 
     items: JsonFile
     slug: str
     type: str
     """The entity's type: of its first fact, else of its summary, else empty."""
-    records: tuple[NamedRecord, ...] = field(default=())
-    memories: tuple[Memory, ...] = field(default=())
+    records: Sequence[NamedRecord]
 
-    def record(self, id: str) -> NamedRecord:
-        """The record with this id. Raises Conflict when another program removed it."""
-        for named in self.records:
-            if named.id == id:
-                return named
-        raise Conflict("another program removed this fact", where=str(self.items.path))
+    @cached_property
+    def by_id(self) -> Mapping[str, NamedRecord]:
+        """The first record of each id."""
+        return {named.id: named for named in reversed(self.records)}
 
-    @property
-    def active(self) -> list[Memory]:
+    def active(self, label: str) -> list[Memory]:
         """The facts whose status is exactly `active`; the program compares with no others.
 
         It ignores those of any other status, also of none.
         """
-        each = zip(self.records, self.memories, strict=True)
+        memories = facts(self.items, list(self.records), label, self.slug)
+        each = zip(self.records, memories, strict=True)
         return [memory for named, memory in each if named.value.get("status") == ACTIVE]
 
     def planned_facts(self, planned: Iterable[Plan], label: str) -> list[Memory]:
@@ -237,7 +207,7 @@ class FactFile(Struct, frozen=True):
         ]
 
 
-def read_fact_file(root: Path, slug: str, label: str) -> FactFile:
+def read_fact_file(root: Path, slug: str) -> FactFile:
     """Read an entity's facts for a change; an entity that does not exist yet is an empty one.
 
     Raises Refused when the slug cannot be a folder, or the file cannot be read: what cannot be read
@@ -249,9 +219,8 @@ def read_fact_file(root: Path, slug: str, label: str) -> FactFile:
     kind = first_type(named.value for named in records)
     if not kind:
         with suppress(UnreadableFile):
-            kind = stated_type(decode(read_bytes(folder / agent_memory.SUMMARY, root)))
-    memories = facts(file, records, label, slug)
-    return FactFile(file, slug, kind, tuple(records), tuple(memories))
+            kind = stated_type(read_text_file(folder / agent_memory.SUMMARY, root))
+    return FactFile(file, slug, kind, records)
 
 
 # ---- notes ---------------------------------------------------------------------------------------
@@ -278,7 +247,7 @@ def parse_note(path: Path, text: str) -> MarkdownFile:
 
 def read_note(path: Path, root: Path) -> MarkdownFile:
     """Read a note. Raises UnreadableFile."""
-    return parse_note(path, decode(read_bytes(path, root)))
+    return parse_note(path, read_text_file(path, root))
 
 
 def heading(content: str) -> str:
@@ -332,37 +301,6 @@ def tacit(prose: MarkdownFile, label: str, id: str) -> Memory:
     """MEMORY.md: how the human works."""
     title = heading(prose.body) or id
     return _note(prose, label, id, type="tacit", title=title, entity=NOTES)
-
-
-NOTE_FIELDS = frozenset({"content", "tags"})
-NOTE_ACTS = frozenset({Act.EDIT, Act.DELETE}) | SIDECAR_ACTS
-
-
-def _open_note(memory: Memory, context: PlanContext) -> OpenDocument:
-    """The note after the changes planned so far; MEMORY.md lies above the root. Raises Refused, or
-    Conflict if it is gone."""
-    file = Path(memory.origin.file)
-    text = planned_text(file, file.parent, context.view)
-    if text is None:
-        raise Conflict("the file is gone", where=str(file))
-    return OpenDocument(memory, text, parse_note(file, text))
-
-
-def edit_note(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    note = _open_note(memory, context)
-    changed = changed_values(change, memory, NOTE_FIELDS)
-    edits: tuple[Edit, ...] = ()
-    if "content" in changed:
-        check_unchanged(memory, note.document.body, note.document.file, changed["content"])
-        edits = note.text_edits(note.document.text_of(content_of(change)))
-    if "tags" in changed:
-        edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
-    return plan_one(change, memory, edits)
-
-
-def delete_note(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    edits = deletion_edits(_open_note(memory, context), context)
-    return plan_one(change, memory, edits)
 
 
 # ---- the program's rules -------------------------------------------------------------------------

@@ -7,18 +7,21 @@ again. A note is a file: its text can be changed, or the file deleted.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from msgspec.structs import replace
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
-from memtui.errors import RefError, Refused, UnreadableFile
+from memtui.errors import Conflict, RefError, Refused, UnreadableFile
 from memtui.files.json.editing import put_member
 from memtui.files.json.locating import load
+from memtui.files.reading import safe_join
 from memtui.model import Memory
-from memtui.stores import accesses, importing, plans
+from memtui.stores import accesses, plans
 from memtui.stores.accesses import AccessFile, AccessKey
 from memtui.stores.agent_memory import (
     ENTITIES,
@@ -33,7 +36,6 @@ from memtui.stores.agent_memory import (
 )
 from memtui.stores.agent_memory.adding import (
     convert,
-    mark_historical,
     new_fact,
     plan_add,
     slug_and_type,
@@ -42,15 +44,13 @@ from memtui.stores.agent_memory.records import (
     ACTIVE,
     HISTORICAL,
     INDENT,
-    NOTE_ACTS,
-    FactContext,
     FactFile,
     FactRules,
     broken_rule,
-    delete_note,
     edge_link,
-    edit_note,
     most_similar,
+    parse_note,
+    read_fact_file,
     upkeep_rules,
 )
 from memtui.stores.base import (
@@ -64,22 +64,28 @@ from memtui.stores.base import (
 )
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import FormatSupport, TransferSupport
-from memtui.stores.json_file import NamedRecord, named_records, read_json
-from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
+from memtui.stores.json_file import named_records, read_json, with_members
+from memtui.stores.markdown.document_store import OpenDocument
+from memtui.stores.record_acts import (
+    Members,
+    RecordTarget,
+    Successor,
+    Target,
+    member,
+    record_acts,
+)
+from memtui.stores.scanning import FoundShard, LastRead, as_unreadable, planned_text
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import (
     UNADDRESSABLE,
-    changed_values,
-    check_unchanged,
     content_of,
     from_iso,
-    text_of,
     word_of,
 )
 
 # ---- changing ------------------------------------------------------------------------------------
 
-FACT_FIELDS = frozenset({"content", "type", "entity", "tags"})
+NOTE_ACTS = frozenset({Act.EDIT, Act.DELETE}) | plans.SIDECAR_ACTS
 
 
 def _not_on(act: Act, memory: Memory) -> str:
@@ -104,151 +110,139 @@ def _shard_of(memory: Memory) -> str:
     return shard_key(_slug_of(memory))
 
 
-def _open(
-    memory: Memory, context: FactContext, new_text: str | None = None
-) -> tuple[FactFile, NamedRecord]:
-    """The file of a fact and its record, which still says the same. Raises Conflict."""
-    file = context.open(_slug_of(memory))
-    named = file.record(memory.id)
-    now = text_of(named.value.get("content"))
-    check_unchanged(memory, now, str(file.items.path), new_text)
-    return file, named
+class Fact(RecordTarget):
+    """One fact of an entity's file."""
 
+    gone = "another program removed this fact"
+    context: FactContext
 
-def _edit(change: Change, memory: Memory, context: FactContext) -> Plan:
-    if memory.kind == "note":
-        return edit_note(change, memory, context)
-    changed = changed_values(change, memory, FACT_FIELDS)
-    new_text = content_of(change) if "content" in changed else None
-    file, named = _open(memory, context, new_text)
-    raw = named.record.raw
-    warnings: list[str] = []
-    if new_text is not None:
-        raw = put_member(raw, "content", new_text)
-        if broken := broken_rule(new_text, context.store.rules):
-            warnings.append(f"agent-memory would reject this as new: {broken}")
-    if "type" in changed:
-        raw = put_member(raw, "entityType", word_of(change, "type", memory.type))
-    edits: tuple[Edit, ...] = ()
-    if "entity" in changed:
-        edits = _move(change, memory, context, file, named, raw)
-        warnings += _path_warnings(file, named, None)
-        if memory.supersedes or memory.superseded_by:
-            warnings.append("links between this fact and those it leaves now dangle")
-    elif raw != named.record.raw:
-        edits = (file.items.edit(named, raw),)
-        warnings += _path_warnings(file, named, raw)
-    if "tags" in changed:
-        edits += plans.tag_edits(context.sidecar_entry(memory), changed["tags"])
-    return plans.plan_one(change, memory, edits, tuple(warnings))
+    def __init__(self, memory: Memory, change: Change, context: FactContext) -> None:
+        self.home = context.open(_slug_of(memory))
+        super().__init__(memory, change, context, self.home.items, self.home.by_id.get(memory.id))
+        self.to: FactFile | None = None
+        """The file of another entity that it moves to."""
 
+    def _content(self, text: str) -> Members:
+        if broken := broken_rule(text, self.context.store.rules):
+            self.warnings.append(f"agent-memory would reject this as new: {broken}")
+        return {"content": text}
 
-def _move(
-    change: Change,
-    memory: Memory,
-    context: FactContext,
-    file: FactFile,
-    named: NamedRecord,
-    raw: str,
-) -> tuple[Edit, ...]:
-    """Move the fact from one entity's file to another's."""
-    slug, stated = slug_and_type(word_of(change, "entity", memory.entity))
-    if slug == file.slug:
-        raise Refused(
-            "the entity's first word follows from the type of its first fact",
-            do="change the type instead",
+    def _entity(self, _: object) -> Members:
+        slug, stated = slug_and_type(word_of(self.change, "entity", self.memory.entity))
+        if slug == self.home.slug:
+            raise Refused(
+                "the entity's first word follows from the type of its first fact",
+                do="change the type instead",
+            )
+        self.to = self.context.open(slug)
+        if self.memory.id in self.to.by_id:
+            raise Refused(f"{slug} already holds a fact with this id")
+        return {"entityType": stated} if stated and not self.to.items.exists else {}
+
+    fields = MappingProxyType(
+        {"content": _content, "type": member("entityType", "type"), "entity": _entity}
+    )
+
+    def write(self, members: Members, beside: Mapping[str, Any]) -> tuple[Edit, ...]:
+        if self.to is None:
+            return super().write(members, beside)
+        if self.memory.supersedes or self.memory.superseded_by:
+            self.warnings.append("links between this fact and those it leaves now dangle")
+        raw = with_members(self.named.record.raw, members)
+        entry = {**self.context.sidecar.entry(self.memory.id), **beside}
+        entry.pop("shard", None)
+        edits = (*self.remove(), *self.to.items.insert_raw(self.memory.id, raw))
+        return (*edits, *self.context.fact_entry_edits(self.to.slug, self.memory.id, **entry))
+
+    def put(self, members: Members) -> tuple[Edit, ...]:
+        edits = super().put(members)
+        for edit in edits:
+            self._warn_of_path(edit.after)
+        return edits
+
+    def remove(self) -> tuple[Edit, ...]:
+        self._warn_of_path(None)
+        return super().remove()
+
+    def _warn_of_path(self, raw: str | None) -> None:
+        """Warn when the path of the entity changes because this fact does.
+
+        The program's own index takes the type of the first fact too (build-entity-index.sh:81), so
+        the path could only be kept by not doing what is asked.
+        """
+        before = records.first_type(each.value for each in self.home.records)
+        changed = [] if raw is None else [load(raw)]
+        after = records.first_type(
+            value
+            for each in self.home.records
+            for value in (changed if each is self.named else [each.value])
         )
-    target = context.open(slug)
-    if any(other.id == memory.id for other in target.records):
-        raise Refused(f"{slug} already holds a fact with this id")
-    if stated and not target.items.exists:
-        raw = put_member(raw, "entityType", stated)
-    entry = {key: v for key, v in context.sidecar.entry(memory.id).items() if key != "shard"}
-    entry_edits = context.fact_entry_edits(slug, memory.id, **entry) if entry else ()
-    return (file.items.edit(named, None), *target.items.insert_raw(memory.id, raw), *entry_edits)
+        if before != after and len(self.home.records) > 1:
+            was, will = (records.entity_path(word, self.home.slug) for word in (before, after))
+            self.warnings.append(
+                f"{was} becomes {will}: an entity goes by the type of its first fact"
+            )
+
+    def end(self, status: str, by: str = "") -> tuple[Edit, ...]:  # noqa: ARG002
+        """Make it historical; the record of a new fact names what it supersedes, that of one that
+        was there does not."""
+        is_named = self.change.act is Act.SUPERSEDE
+        beside = {} if is_named else self.succeeded_by(by)
+        return (*self.put({"status": HISTORICAL}), *self.entry.set(**beside))
+
+    def resume(self) -> tuple[Edit, ...]:
+        return self.put({"status": ACTIVE})
+
+    def rejection(self) -> Plan | None:
+        broken = broken_rule(content_of(self.change), self.context.store.rules)
+        if broken and not self.change.force:
+            return Plan(
+                (self.change,), outcome=Outcome.REJECTED, reason=broken, refs=(self.memory.ref,)
+            )
+        self.warnings += [f"forced: {broken}"] if broken else []
+        return None
+
+    def successor(self) -> Successor:
+        value = new_fact(self.change, self.home, "", self.context.now)
+        value["supersedes"] = self.memory.id
+        if not self.change.fields.get("type") and isinstance(self.value.get("entityType"), str):
+            value["entityType"] = self.value["entityType"]
+        others = [f for f in self.home.active(self.context.label) if f.id != self.memory.id]
+        repeated = most_similar(value["content"], others, self.context.store.rules)
+        if repeated is not None:
+            fact, score = repeated
+            self.warnings.append(f"it is {score:.2f} similar to another active fact, {fact.id}")
+        id = value["id"]
+        reason = f"Added fact {id} to {self.home.slug}, marked {self.memory.id} historical"
+        return Successor(id, self.file.insert(value, INDENT), reason)
 
 
-def _path_warnings(file: FactFile, named: NamedRecord, raw: str | None) -> list[str]:
-    """Warn when the path of the entity changes because this fact does (`raw` None: is removed).
+class Note(Target):
+    """One note, which is a file; MEMORY.md lies above the root."""
 
-    The program's own index takes the type of the first fact too (build-entity-index.sh:81), so the
-    path could only be kept by not doing what is asked.
-    """
-    before = records.first_type(each.value for each in file.records)
-    changed = [] if raw is None else [load(raw)]
-    after = records.first_type(
-        value for each in file.records for value in (changed if each is named else [each.value])
-    )
-    if before == after or len(file.records) == 1:
-        return []
-    was, will = (records.entity_path(word, file.slug) for word in (before, after))
-    return [f"{was} becomes {will}: an entity goes by the type of its first fact"]
+    fields = MappingProxyType({"content": member("content")})
 
+    def __init__(self, memory: Memory, change: Change, context: FactContext) -> None:
+        super().__init__(memory, change, context)
+        file = Path(memory.origin.file)
+        text = planned_text(file, file.parent, context.view)
+        if text is None:
+            raise Conflict("the file is gone", where=str(file))
+        self.note = OpenDocument(memory, text, parse_note(file, text))
 
-def _retire(change: Change, memory: Memory, context: FactContext) -> Plan:
-    file, _ = _open(memory, context)
-    return plans.plan_one(change, memory, mark_historical(file, memory.id), ends=True)
+    @property
+    def where(self) -> str:
+        return self.note.document.file
 
+    @property
+    def text(self) -> str:
+        return self.note.document.body
 
-def _restore(change: Change, memory: Memory, context: FactContext) -> Plan:
-    file = context.open(_slug_of(memory))
-    edits = file.items.put(file.record(memory.id), {"status": ACTIVE})
-    return plans.plan_one(change, memory, edits, plans.successor_warnings(memory))
+    def put(self, members: Members) -> tuple[Edit, ...]:
+        return self.note.text_edits(self.note.document.text_of(members["content"]))
 
-
-def _supersede(change: Change, memory: Memory, context: FactContext) -> Plan:
-    content = content_of(change)
-    file, named = _open(memory, context, content)
-    broken = broken_rule(content, context.store.rules)
-    if broken and not change.force:
-        return Plan((change,), outcome=Outcome.REJECTED, reason=broken, refs=(memory.ref,))
-    value = new_fact(change, file, text_of(named.value.get("entityType")), context.now)
-    value["supersedes"] = memory.id
-    if not change.fields.get("type") and isinstance(named.value.get("entityType"), str):
-        value["entityType"] = named.value["entityType"]
-    others = [fact for fact in file.active if fact.id != memory.id]
-    repeated = most_similar(content, others, context.store.rules)
-    warnings = [f"forced: {broken}"] if broken else []
-    if repeated is not None:
-        warnings.append(f"it is {repeated[1]:.2f} similar to another active fact, {repeated[0].id}")
-    id = value["id"]
-    edits = (
-        *mark_historical(file, memory.id),
-        *file.items.insert(value, INDENT),
-        *context.fact_entry_edits(file.slug, id, tags=importing.texts_in(change, "tags")),
-    )
-    reason = f"Added fact {id} to {file.slug}, marked {memory.id} historical"
-    return plans.plan_successor(change, memory, context.ref(id), edits, reason, tuple(warnings))
-
-
-def _delete(change: Change, memory: Memory, context: FactContext) -> Plan:
-    if memory.kind == "note":
-        return delete_note(change, memory, context)
-    file, named = _open(memory, context)
-    edits: tuple[Edit, ...] = (file.items.edit(named, None),)
-    edits += context.sidecar_entry(memory).removal()
-    warnings = (*plans.dangling_warnings(memory, file.memories), *_path_warnings(file, named, None))
-    return plans.plan_one(change, memory, edits, warnings)
-
-
-def _merge(change: Change, memory: Memory, context: FactContext) -> Plan:
-    """Keep this fact, with new text if given, and make the others historical."""
-    others = context.others(change, memory)
-    if any(other.kind != "fact" for other in others):
-        raise Refused("only facts can be merged", where=memory.ref)
-    edits: tuple[Edit, ...] = ()
-    if change.fields.get("content") not in (None, "", memory.content):
-        file, named = _open(memory, context, content_of(change))
-        edits = file.items.put(named, {"content": content_of(change)})
-    edits += context.sidecar_entry(memory).superseding(others)
-    for other in others:
-        if why := _not_on(Act.SUPERSEDE, other):
-            raise Refused(why, where=other.ref)
-        file, _ = _open(other, context)
-        if other.extra.get("status") != HISTORICAL:
-            edits += mark_historical(file, other.id)
-        edits += context.successor_edits(file.slug, other.id, memory.id)
-    return plans.plan_merge(change, memory, others, edits)
+    def remove(self) -> tuple[Edit, ...]:
+        return self.note.text_edits(None)
 
 
 def _by_slug(change: Change, memory: Memory, context: FactContext) -> Change:
@@ -276,26 +270,36 @@ def _link(change: Change, memory: Memory, context: FactContext) -> Plan:
     entry = context.sidecar_entry(memory)
     if change.act is Act.LINK or edge is None or asked != (edge.relation, edge.target):
         return plans.plan_sidecar_act(change, entry, context.now)
-    file = context.open(_slug_of(memory))
-    edits = file.items.put(file.record(memory.id), {"edge": None})
+    fact = Fact(memory, change, context)
+    edit = fact.file.edit(fact.named, put_member(fact.named.record.raw, "edge", None))
     ended = plans.ended_link_edits(change, entry, context.now)
-    return plans.plan_one(change, memory, (*edits, *ended))
+    return plans.plan_one(change, memory, (edit, *ended))
 
 
-ACTS = plans.ActionSupport(
-    editable=FACT_FIELDS,
+class FactContext(plans.PlanContext):
+    """The context of planning a change in one MEMORY_HOME."""
+
+    store: AgentMemory
+
+    def target(self, memory: Memory, change: Change) -> Target:
+        return (Note if memory.kind == "note" else Fact)(memory, change, self)
+
+    def open(self, slug: str) -> FactFile:
+        """Read an entity's facts as they are now. Raises Refused."""
+        folder = safe_join(self.root / ENTITIES, slug)
+        files = (folder / ITEMS, folder / SUMMARY)
+        return self.store.last.get(files, lambda: read_fact_file(self.root, slug), slug)
+
+    def fact_entry_edits(self, slug: str, id: str, **values: Any) -> tuple[Edit, ...]:
+        """The edit that sets these keys of a fact's sidecar entry; none when they are set."""
+        return self.entry_edits(id, shard_key(slug), **values)
+
+
+ACTS = record_acts(
+    Fact,
+    Note,
     add=plan_add,
-    handlers={
-        Act.EDIT: _edit,
-        Act.RETYPE: _edit,
-        Act.SUPERSEDE: _supersede,
-        Act.RETIRE: _retire,
-        Act.RESTORE: _restore,
-        Act.DELETE: _delete,
-        Act.MERGE: _merge,
-        Act.LINK: _link,
-        Act.UNLINK: _link,
-    },
+    handlers={Act.LINK: _link, Act.UNLINK: _link},
     shard_of=_shard_of,
     not_on=_not_on,
 )
@@ -318,6 +322,11 @@ class AgentMemory(FileStore):
     rules = FactRules()
     """The program's own constants."""
     last: LastRead[FactFile]
+
+    @property
+    def boundary(self) -> Path:
+        """MEMORY.md lies beside the root."""
+        return self.root.parent
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """Each entity folder, each daily note, and MEMORY.md one level up."""

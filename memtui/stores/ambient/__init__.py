@@ -42,13 +42,13 @@ TASKS = "tasks"
 ARCHIVED = "archived"
 PROJECT_KEY = re.compile(r"[0-9a-f]{16}")
 """First 16 hex digits of a SHA-256 (src/memory/resolve.ts:31-32)."""
-LEGACY = re.compile(r"[0-9a-f]{8,64}\.json")
+OLDER = re.compile(r"[0-9a-f]{8,64}\.json")
 
 KEY_DIGITS = 16
 
 
 def _is_default_place(folder: Path) -> bool:
-    """Whether this is `.ambient/memory`, which may hold only legacy files, or none yet."""
+    """Whether this is `.ambient/memory`, which may hold no project yet."""
     return folder.name == "memory" and folder.parent.name == ".ambient" and os.path.isdir(folder)
 
 
@@ -126,13 +126,9 @@ def find_projects(root: Path) -> Iterator[FoundShard | Unreadable]:
         yield from faults
 
 
-def find_legacy_files(root: Path) -> Iterator[FoundShard | Unreadable]:
-    """Find the files of the format before projects that were not migrated."""
-    entries, faults = list_folder(root)
-    yield from faults
-    for entry in entries:
-        if LEGACY.fullmatch(entry.name):
-            yield FoundShard(f"legacy/{entry.name}", (entry.path,))
+def older_files(root: Path) -> list[str]:
+    """Names of the files of the format before projects that Ambient has not moved yet."""
+    return [entry.name for entry in list_folder(root)[0] if OLDER.fullmatch(entry.name)]
 
 
 def _export(request: ExportRequest) -> ExportedDocument:
@@ -153,7 +149,6 @@ FORMAT = Format(
     product=Product("Ambient", "AB", 7),
     places=("~/.ambient/memory",),
     detect=detect,
-    load=f"{__name__}.store",
     document=ExchangeDocument(
         description="the JSON that Ambient's own import reads",
         name="an Ambient backup",

@@ -18,20 +18,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memtui.changes import Change, Edit, Outcome, Plan
-from memtui.errors import Refused
+from memtui.errors import AmbiguousPlace, Refused
 from memtui.files.reading import safe_join
 from memtui.model import Memory
 from memtui.stores import ambient, importing, plans
 from memtui.stores.ambient.records import (
     ARCHIVED_TAG,
     SHORT_KEY,
-    EventContext,
     EventCopy,
     EventFile,
     EventRules,
@@ -57,6 +56,10 @@ from memtui.stores.values import (
     to_milliseconds,
     word_of,
 )
+
+if TYPE_CHECKING:
+    from memtui.stores.ambient.store import EventContext
+
 
 DECISION = "decision"
 _NO_KEYWORD = re.compile(r"[^a-z0-9\s-]")
@@ -146,7 +149,7 @@ def new_event(change: Change, content: str, context: EventContext) -> dict[str, 
     Type and importance default to what `r remember` gives: a decision, high.
     """
     event = {
-        "id": str(uuid.uuid4()),
+        "id": change.new_id or str(uuid.uuid4()),
         "type": word_of(change, "type", DECISION),
         "timestamp": to_milliseconds(created_of(change, context.now)),
         "content": content,
@@ -324,7 +327,6 @@ def upkeep_rules(rules: EventRules) -> UpkeepRules:
 _WRITTEN_ELSEWHERE = frozenset(
     {"id", "type", "timestamp", "content", "importance", "metadata"}
     | {"projectKey", "remote", "branches", "archived", "differs", "expires", "expired"}
-    | {"legacy", "directory"}
 )
 """Keys of `extra` that are stored under another key of the event, or nowhere."""
 
@@ -388,12 +390,16 @@ def _event_record(change: Change, context: EventContext, path: Path) -> dict[str
 
 
 def _key(name: str, extra: Mapping[str, Any], context: EventContext) -> str:
-    """The key of the project: the original one, else that of the same name, else a new one."""
+    """The key of the project: the original one, else that of the same name, else a new one. Raises
+    AmbiguousPlace."""
     stated = extra.get("projectKey")
     if isinstance(stated, str) and ambient.PROJECT_KEY.fullmatch(stated):
         return stated
-    known = (key for key, known in context.store.project_names().items() if name in (key, known))
-    return next(known, "") or ambient.key_of_name(name)
+    known = [key for key, known in context.store.project_names().items() if name in (key, known)]
+    if len(known) > 1:
+        do = f"name one by its key: {', '.join(sorted(known))}"
+        raise AmbiguousPlace(f"{len(known)} projects have this name", where=name, do=do)
+    return known[0] if known else ambient.key_of_name(name)
 
 
 def _into_branch(

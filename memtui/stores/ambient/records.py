@@ -31,26 +31,23 @@ from msgspec.structs import replace
 from memtui.changes import Edit, Kind, text_edit, value_edit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json.editing import raw_value
-from memtui.files.json.locating import load
-from memtui.files.reading import decode, read_bytes, safe_join
+from memtui.files.reading import safe_join
 from memtui.model import IMPORTANCES, Memory, Place
 from memtui.stores import ambient
-from memtui.stores.base import Reading, Unreadable
+from memtui.stores.base import Unreadable
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, new_json_file, read_json
-from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import as_unreadable
 from memtui.stores.sidecar import kept_value
 from memtui.stores.values import (
     UNADDRESSABLE,
     from_milliseconds,
-    list_of,
     members_of,
     memory_name,
     text_of,
 )
 
 if TYPE_CHECKING:
-    from memtui.stores.ambient.store import Ambient
+    from memtui.stores.ambient.store import EventContext
 
 IDLE_LIMIT = timedelta(days=90)
 """After this long without activity a file loads as nothing (src/memory/store.ts:799-850)."""
@@ -234,48 +231,6 @@ def events(project: Project, label: str, now: datetime) -> list[Memory]:
     """The memories of one project, one for each id."""
     found = copies_by_id(project)
     return [event(project, id, copies, label, now) for id, copies in found.items()]
-
-
-_MOVED = "it lies in a file of Ambient's first format, which Ambient moves at its next start"
-
-
-def read_legacy(path: Path, root: Path, label: str) -> Reading:
-    """Read the facts and the summary of one legacy file."""
-    try:
-        top = load(decode(read_bytes(path, root)), str(path))
-    except UnreadableFile as error:
-        return Reading((), (as_unreadable(error, path),))
-    if not isinstance(top, dict):
-        return Reading((), (Unreadable(str(path), "it does not hold a JSON object"),))
-    directory, facts = text_of(top.get("directory")), top.get("facts", [])
-    found = [(f"facts[{n}]", text_of(fact), "decision") for n, fact in enumerate(list_of(facts))]
-    if text_of(top.get("summary")):
-        found.append(("summary", text_of(top["summary"]), "session-summary"))
-    memories = []
-    for position, content, kind in found:
-        encoded = content.encode("utf-8", "surrogatepass")
-        mark = hashlib.blake2b(encoded, digest_size=4).hexdigest()
-        memory = Memory(
-            **memory_name(label, f"legacy-{path.stem[:8]}-{position}-{mark}"),
-            kind="event",
-            type=kind,
-            content=content,
-            entity=os.path.basename(directory.rstrip("/")) or path.stem[:8],
-            created=from_milliseconds(top.get("lastActive")),
-            importance="low" if position == "summary" else "medium",
-            source=text_of(top.get("lastAgent")),
-            origin=Place(str(path), None, position),
-            extra={
-                "directory": directory,
-                "timestamp": top.get("lastActive"),
-                "legacy": True,
-                UNADDRESSABLE: _MOVED,
-            },
-        )
-        memories.append(memory)
-    if isinstance(facts, list):
-        return Reading(tuple(memories))
-    return Reading(tuple(memories), (Unreadable(str(path), "its facts are not a list"),))
 
 
 EVENTS = ("events",)
@@ -480,25 +435,6 @@ class EventRules(Struct, frozen=True):
     task_limit: int = 500
     """The same for a branch (store.ts:21)."""
     stop_words: frozenset[str] = field(default=STOP_WORDS)
-
-
-class EventContext(PlanContext):
-    """The context of planning a change in one Ambient memory."""
-
-    store: Ambient
-
-    @property
-    def milliseconds(self) -> int:
-        """The time written to files: one for all plans of an action, so that equal edits of a file
-        are one."""
-        return self.store.action_time(self.now)
-
-    def open(self, key: str) -> ProjectFiles:
-        """Read a project's files as they are now. Raises Refused."""
-        folder = safe_join(self.root / ambient.PROJECTS, key)
-        found, _ = ambient.list_project_files(str(folder))
-        files = found.files if found else ()
-        return self.store.last.get(files, lambda: read_project_files(self.root, key), key)
 
 
 def project_head(key: str, name: str, origin: str, now: int) -> dict[str, Any]:

@@ -16,13 +16,14 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from memtui.changes import Act, Change, Edit, Kind, Plan, text_edit
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp, safe_join
 from memtui.model import Memory
-from memtui.stores import ambient, importing, listed_texts, plans
+from memtui.stores import ambient, listed_texts, plans
 from memtui.stores.ambient.adding import (
     DECISION,
     convert,
@@ -33,8 +34,6 @@ from memtui.stores.ambient.adding import (
 )
 from memtui.stores.ambient.records import (
     ARCHIVED_TAG,
-    EventContext,
-    EventCopy,
     EventFile,
     EventRules,
     Project,
@@ -45,8 +44,8 @@ from memtui.stores.ambient.records import (
     key_of,
     last_active_edits,
     reactivation_warnings,
-    read_legacy,
     read_project,
+    read_project_files,
     retire_event,
     shard_of,
 )
@@ -55,6 +54,7 @@ from memtui.stores.base import (
     LoadedText,
     Reading,
     ReadTime,
+    Remark,
     Shard,
     StoreView,
     Unreadable,
@@ -63,12 +63,12 @@ from memtui.stores.base import (
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.json_file import NamedRecord, with_members
+from memtui.stores.record_acts import Members, Successor, Target, member, record_acts
 from memtui.stores.scanning import FoundShard, LastRead
 from memtui.stores.sidecar import Sidecar, is_kept
 from memtui.stores.values import (
     UNADDRESSABLE,
-    changed_values,
-    check_unchanged,
+    checked_importance,
     content_of,
     from_milliseconds,
     importance_of,
@@ -79,8 +79,7 @@ from memtui.stores.values import (
     utc_now,
     word_of,
 )
-
-EDITABLE = frozenset({"content", "type", "importance", "tags"})
+from memtui.text import counted
 
 
 def _not_on(act: Act, memory: Memory) -> str:
@@ -100,105 +99,127 @@ def _native_tags(memory: Memory) -> tuple[str, ...]:
     return (ARCHIVED_TAG,) if memory.extra.get("archived") else ()
 
 
-def _unchanged_copies(
-    memory: Memory, files: ProjectFiles, new_text: str | None = None
-) -> list[EventCopy]:
-    copies = files.copies(memory.id)
-    now = text_of(copies[0].named.value.get("content"))
-    check_unchanged(memory, now, str(copies[0].where.file.path), new_text)
-    return copies
+class Event(Target):
+    """One event, in every file that holds it."""
 
+    gone = "another program removed this event"
+    retired = "removed from Ambient's files, kept by memtui"
+    context: EventContext
 
-def _set_keys(
-    copies: list[EventCopy], values: Mapping[str, Any]
-) -> tuple[tuple[Edit, ...], list[EventFile]]:
-    """The edits that set these keys in every copy, and the files they change."""
-    copy_edits = [(copy.where, copy.where.file.put(copy.named, values)) for copy in copies]
-    edits = tuple(edit for _, found in copy_edits for edit in found)
-    return edits, [where for where, found in copy_edits if found]
+    def __init__(self, memory: Memory, change: Change, context: EventContext) -> None:
+        super().__init__(memory, change, context)
+        self.files = context.open(key_of(memory))
+        self.copies = [] if is_kept(memory) else self.files.copies(memory.id)
+        self.warnings += self.files.warnings
+        self.native_tags = _native_tags(memory)
 
+    @property
+    def where(self) -> str:
+        return str(self.copies[0].where.file.path if self.copies else self.files.folder)
 
-def _edit(change: Change, memory: Memory, context: EventContext) -> Plan:
-    changed = changed_values(change, memory, EDITABLE)
-    files = context.open(key_of(memory))
-    values: dict[str, str] = {}
-    cut = ""
-    if "content" in changed:
-        values["content"], cut = fit_content(content_of(change), context.store.rules, change.force)
-    if "type" in changed:
-        values["type"] = word_of(change, "type", "")
-    if "importance" in changed:
-        values["importance"] = importance_of(change, "")
-    edits: tuple[Edit, ...] = ()
-    warnings = ((cut,) if cut else ()) + files.warnings
-    if values:
-        copies = _unchanged_copies(memory, files, values.get("content"))
-        edits, holding = _set_keys(copies, values)
-        raised, own = values.get("importance") == "high" != memory.importance, files.own
-        if raised and own is not None and not any(copy.where is own for copy in copies):
+    @property
+    def text(self) -> str:
+        value = self.copies[0].named.value if self.copies else {"content": self.memory.content}
+        return text_of(value.get("content"))
+
+    def _content(self, text: str) -> Members:
+        content, cut = fit_content(text, self.context.store.rules, self.change.force)
+        self.warnings[:0] = [cut] if cut else []
+        return {"content": content}
+
+    fields = MappingProxyType(
+        {
+            "content": _content,
+            "type": member("type", "type"),
+            "importance": lambda _, word: {"importance": checked_importance(word)},
+        }
+    )
+
+    def put(self, members: Members) -> tuple[Edit, ...]:
+        self.check()
+        edits: list[Edit] = []
+        holding: list[EventFile] = []
+        for copy in self.copies:
+            if found := copy.where.file.put(copy.named, members):
+                edits += found
+                holding.append(copy.where)
+        raised, own = members.get("importance") == "high" != self.memory.importance, self.files.own
+        if raised and own is not None and not any(copy.where is own for copy in self.copies):
             # An event that becomes high is written to project.json too, as on an add.
-            edits += insert_into(own, {**copies[0].named.value, **values})
+            edits += insert_into(own, {**self.copies[0].named.value, **members})
             holding.append(own)
-        edits += last_active_edits(holding, context.milliseconds)
-        warnings += reactivation_warnings(holding, context.now)
-    if "tags" in changed:
-        edits += plans.tag_edits(
-            context.sidecar_entry(memory), changed["tags"], _native_tags(memory)
+        self.warnings += reactivation_warnings(holding, self.context.now)
+        return (*edits, *last_active_edits(holding, self.context.milliseconds))
+
+    def remove(self) -> tuple[Edit, ...]:
+        return tuple(copy.set(None) for copy in self.copies)
+
+    def end(self, status: str, by: str = "") -> tuple[Edit, ...]:
+        successors = (by,) if by else ()
+        return retire_event(self.context, self.files, self.memory.id, status, successors)
+
+    def resume(self) -> tuple[Edit, ...]:
+        """Put it back into the files that held it, where they still exist."""
+        context, id = self.context, self.memory.id
+        present = {str(file.file.path): file for file in self.files.project.files}
+        into: list[EventFile] = []
+        edits: list[Edit] = []
+        for place in _kept_places(context.sidecar.entry(id)):
+            file = present.get(str(context.root / place["file"]))
+            if file is None or any(named.id == id for named in file.records):
+                continue
+            index = place["index"] if place["index"] < len(file.file.records) else None
+            edits += file.file.insert_raw(id, place["raw"], index)
+            into.append(file)
+        if not edits:
+            where = str(self.files.folder)
+            raise Refused("none of its files exists any more", where=where, do="add it again")
+        return (
+            *edits,
+            *last_active_edits(into, context.milliseconds),
+            *context.entry_edits(id, self.files.shard, kept=None),
         )
-    return plans.plan_one(change, memory, edits, warnings if edits else ())
 
-
-def _delete(change: Change, memory: Memory, context: EventContext) -> Plan:
-    forgotten = context.sidecar_entry(memory).removal()
-    if is_kept(memory):
-        return plans.plan_one(change, memory, forgotten)
-    files = context.open(key_of(memory))
-    removals = tuple(copy.set(None) for copy in _unchanged_copies(memory, files))
-    return plans.plan_one(change, memory, (*removals, *forgotten), files.warnings)
-
-
-def _retire(change: Change, memory: Memory, context: EventContext) -> Plan:
-    files = context.open(key_of(memory))
-    _unchanged_copies(memory, files)
-    return Plan(
-        changes=(change,),
-        edits=retire_event(context, files, memory.id, "retired"),
-        reason="removed from Ambient's files, kept by memtui",
-        refs=(memory.ref,),
-        supersedes=(memory.ref,),
-        warnings=files.warnings,
-    )
-
-
-def _restore(change: Change, memory: Memory, context: EventContext) -> Plan:
-    edits = restore_event(context, context.open(key_of(memory)), memory.id)
-    return plans.plan_one(change, memory, edits, plans.successor_warnings(memory))
-
-
-def restore_event(context: EventContext, files: ProjectFiles, id: str) -> tuple[Edit, ...]:
-    """Put a retired event back into the files that held it, where they still exist.
-
-    Raises Refused when none of them does.
-    """
-    present = {str(file.file.path): file for file in files.project.files}
-    into: list[EventFile] = []
-    edits: list[Edit] = []
-    for place in _kept_places(context.sidecar.entry(id)):
-        file = present.get(str(context.root / place["file"]))
-        if file is None or any(named.id == id for named in file.records):
-            continue
-        index = place["index"] if place["index"] < len(file.file.records) else None
-        edits += file.file.insert_raw(id, place["raw"], index)
-        into.append(file)
-    if not edits:
-        raise Refused(
-            "none of its files exists any more", where=str(files.folder), do="add it again"
+    def successor(self) -> Successor:
+        context, files = self.context, self.files
+        event = new_event(self.change, self._content(content_of(self.change))["content"], context)
+        old = text_of(self.copies[0].named.value.get("type"))
+        event["type"] = word_of(self.change, "type", old or event["type"])
+        event["importance"] = importance_of(self.change, self.memory.importance)
+        into = [copy.where for copy in self.copies if not copy.where.is_archived]  # Ambient's own
+        if not into:
+            into = [files.own or self.copies[0].where]
+        if event["importance"] == "high" and files.own is not None and files.own not in into:
+            into = [files.own, *into]
+        edits = (
+            *(edit for file in into for edit in insert_into(file, event)),
+            *last_active_edits(into, context.milliseconds),
+            *context.entry_edits(event["id"], files.shard, supersedes=[self.memory.id]),
         )
-    return (
-        *edits,
-        *last_active_edits(into, context.milliseconds),
-        *context.entry_edits(id, files.shard, kept=None),
-    )
+        reason = f"added {event['id']}; memtui keeps {self.memory.id}"
+        return Successor(event["id"], edits, reason)
+
+
+class EventContext(plans.PlanContext):
+    """The context of planning a change in one Ambient memory."""
+
+    store: Ambient
+
+    def target(self, memory: Memory, change: Change) -> Event:
+        return Event(memory, change, self)
+
+    @property
+    def milliseconds(self) -> int:
+        """The time written to files: one for all plans of an action, so that equal edits of a file
+        are one."""
+        return self.store.action_time(self.now)
+
+    def open(self, key: str) -> ProjectFiles:
+        """Read a project's files as they are now. Raises Refused."""
+        folder = safe_join(self.root / ambient.PROJECTS, key)
+        found, _ = ambient.list_project_files(str(folder))
+        files = found.files if found else ()
+        return self.store.last.get(files, lambda: read_project_files(self.root, key), key)
 
 
 def _kept_places(entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
@@ -212,52 +233,6 @@ def _kept_places(entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
             and place["index"] >= 0
         ):
             yield place
-
-
-def _supersede(change: Change, memory: Memory, context: EventContext) -> Plan:
-    files = context.open(key_of(memory))
-    content, cut = fit_content(content_of(change), context.store.rules, change.force)
-    copies = _unchanged_copies(memory, files, content)
-    old = copies[0].named.value
-    event = new_event(change, content, context)
-    id = event["id"]
-    event["type"] = word_of(change, "type", text_of(old.get("type")) or event["type"])
-    event["importance"] = importance_of(change, memory.importance)
-    into = [copy.where for copy in copies if not copy.where.is_archived]  # what Ambient reads
-    if not into:
-        into = [files.own or copies[0].where]
-    if event["importance"] == "high" and files.own is not None and files.own not in into:
-        into = [files.own, *into]
-    tags = importing.texts_in(change, "tags")
-    edits = (
-        *retire_event(context, files, memory.id, "superseded", (id,)),
-        *(edit for file in into for edit in insert_into(file, event)),
-        *last_active_edits(into, context.milliseconds),
-        *context.entry_edits(id, files.shard, supersedes=[memory.id], tags=tags),
-    )
-    reason, warnings = f"added {id}; memtui keeps {memory.id}", (cut,) if cut else ()
-    ref = context.ref(id)
-    return plans.plan_successor(change, memory, ref, edits, reason, warnings + files.warnings)
-
-
-def _merge(change: Change, memory: Memory, context: EventContext) -> Plan:
-    """Keep this event, with new text if given, and retire the others as superseded."""
-    others = context.others(change, memory)
-    files = context.open(key_of(memory))
-    edits: tuple[Edit, ...] = ()
-    if change.fields.get("content") not in (None, "", memory.content):
-        content, _ = fit_content(content_of(change), context.store.rules, change.force)
-        edits, holding = _set_keys(_unchanged_copies(memory, files, content), {"content": content})
-        edits += last_active_edits(holding, context.milliseconds)
-    for other in others:
-        why = _not_on(Act.SUPERSEDE, other)
-        if why:
-            raise Refused(why, where=other.ref)
-        home = context.open(key_of(other))
-        _unchanged_copies(other, home)
-        edits += retire_event(context, home, other.id, "superseded", (memory.id,))
-    edits += context.sidecar_entry(memory).superseding(others)
-    return plans.plan_merge(change, memory, others, edits)
 
 
 def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
@@ -309,20 +284,11 @@ def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
     )
 
 
-ACTS = plans.ActionSupport(
-    editable=EDITABLE,
+ACTS = record_acts(
+    Event,
     add=plan_add,
     add_imported=plan_import,
-    handlers={
-        Act.EDIT: _edit,
-        Act.RETYPE: _edit,
-        Act.SUPERSEDE: _supersede,
-        Act.RETIRE: _retire,
-        Act.RESTORE: _restore,
-        Act.DELETE: _delete,
-        Act.MERGE: _merge,
-        Act.ARCHIVE: _archive,
-    },
+    handlers={Act.ARCHIVE: _archive},
     shard_of=shard_of,
     not_on=_not_on,
     native_tags=_native_tags,
@@ -349,14 +315,18 @@ class Ambient(FileStore):
         self._names: dict[str, tuple[str, str]] = {}
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
-        """Each project directory and each legacy file."""
+        """Each project directory."""
         yield from ambient.find_projects(self.root)
-        yield from ambient.find_legacy_files(self.root)
+
+    def remarks(self) -> Sequence[Remark]:
+        """How many files of the format before projects are not read."""
+        older = ambient.older_files(self.root)
+        found = f"{counted(len(older), 'file')} of Ambient's format before projects"
+        why = "not read, as Ambient moves them at its next start"
+        return (Remark(str(self.root), f"{found}: {why}"),) if older else ()
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
-        """All events of a project, each once, or those of a legacy file."""
-        if not shard.key.startswith(f"{ambient.PROJECTS}/"):
-            return read_legacy(Path(shard.files[0]), self.root, self.label)
+        """All events of a project, each once."""
         project, faults = read_project(self.root, shard.key, shard.files)
         return Reading(tuple(events(project, self.label, self.now())), tuple(faults))
 
@@ -384,6 +354,18 @@ class Ambient(FileStore):
         if not 0 <= now - self._marked < ONE_ACTION:
             self._marked = now
         return self._marked
+
+    @property
+    def projects(self) -> Mapping[str, tuple[str, ...]]:
+        names, found = self.project_names(), {}
+        for each in ambient.find_projects(self.root):
+            if not isinstance(each, Unreadable):
+                key = each.key.removeprefix(f"{ambient.PROJECTS}/")
+                is_only = list(names.values()).count(names[key]) == 1
+                project, _ = read_project(self.root, each.key, each.files)
+                branches = tuple(file.branch for file in project.branches)
+                found[names[key] if is_only else key] = branches
+        return found
 
     def project_names(self) -> dict[str, str]:
         """The name of each project directory by its key, read again when it changed."""

@@ -74,6 +74,5 @@ FORMAT = Format(
     product=Product("Beads", "BD", 4),
     places=("$BEADS_DIR", "~/.beads"),
     detect=detect,
-    load=f"{__name__}.store",
     nearby=(".", FOLDER),
 )

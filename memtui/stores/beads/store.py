@@ -20,30 +20,43 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, text_edit
-from memtui.errors import Conflict, Refused, UnreadableFile
-from memtui.files.json.editing import has_member, put_member, remove_member, splice
-from memtui.files.json.lines import JsonLine, line_of, parse_lines, without_lines
+from memtui.changes import Act, Change, Edit, Outcome, Plan
+from memtui.errors import Refused, UnreadableFile
+from memtui.files.json.editing import line_of
+from memtui.files.json.locating import LINES, load_records
 from memtui.model import CURRENT, Link, Memory, Place
 from memtui.stores import importing, plans
 from memtui.stores.base import Reading, ReadTime
 from memtui.stores.beads import issues_file
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
-from memtui.stores.scanning import IS_EMPTY, FoundShard, as_refused, listed_faults, planned_text
+from memtui.stores.json_file import JsonFile, NamedRecord
+from memtui.stores.record_acts import (
+    Members,
+    RecordTarget,
+    Successor,
+    member,
+    plan_edit,
+    record_acts,
+)
+from memtui.stores.scanning import (
+    IS_EMPTY,
+    FoundShard,
+    LastRead,
+    as_refused,
+    listed_faults,
+    read_text,
+)
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import (
     UNADDRESSABLE,
-    changed_values,
-    check_unchanged,
     checked_importance,
     content_of,
     created_of,
@@ -52,6 +65,7 @@ from memtui.stores.values import (
     importance_of,
     join_sections,
     list_of,
+    members_of,
     memory_name,
     split_sections,
     tag_words,
@@ -66,7 +80,6 @@ from memtui.stores.values import (
 SHARD = "issues"
 MEMORY = "memory"
 """Type of what `bd remember` keeps, and first part of its id."""
-EDITABLE = frozenset({"content", "title", "type", "importance", "tags"})
 MAX_TITLE = 500
 """Characters (types.go:231)."""
 HEADINGS = {
@@ -86,62 +99,52 @@ _ACTOR = "memtui"
 _COUNTS = ("dependency_count", "dependent_count", "comment_count")
 
 
-class Issues(Struct, frozen=True):
-    """The file as it is, after the changes planned so far."""
+ID_KEY = f"id {MEMORY}/key"
+"""What names a line: an issue by its id, a memory by its key."""
 
-    path: Path
-    text: str
-    lines: list[JsonLine]
-    faults: list[int]
-    by_id: Mapping[str, JsonLine]
+
+@dataclass(frozen=True)
+class Issues:
+    """The issues of a file, as it was read."""
+
+    file: JsonFile
 
     @classmethod
     def parse(cls, path: Path, text: str) -> Issues:
         """Raises UnreadableFile if nothing of the text can be read."""
-        lines, faults = parse_lines(text)
-        if faults and not lines:
-            raise UnreadableFile(f"no line of it is an issue (line {faults[0]})")
-        lines = [each for each in lines if "_schema" not in each.value]
-        faults += [each.line for each in lines if not id_of(each.value)]
-        known = [each for each in lines if id_of(each.value)]
-        return cls(path, text, known, sorted(faults), {id_of(each.value): each for each in known})
+        found = cls(JsonFile(path, text, LINES, tuple(load_records(text, LINES)), {}, ID_KEY))
+        if found.faults and not any(isinstance(each.value, dict) for each in found.file.records):
+            raise UnreadableFile(f"no line of it is an issue (line {found.faults[0]})")
+        return found
 
-    def line(self, memory: Memory) -> JsonLine:
-        """The line of a memory. Raises Conflict."""
-        if memory.id not in self.by_id:
-            raise Conflict("another program removed this issue", where=str(self.path))
-        return self.by_id[memory.id]
+    @cached_property
+    def lines(self) -> list[NamedRecord]:
+        """The lines that are issues or memories."""
+        return [
+            NamedRecord(index, record, id)
+            for index, record in enumerate(self.file.records)
+            if isinstance(record.value, dict) and (id := id_of(record.value))
+        ]
 
-    def edit(self, after: str) -> tuple[Edit, ...]:
-        """The edit that gives the file this text; an empty one is removed, as bd does."""
-        if after == self.text:
-            return ()
-        if not after.strip():
-            return (text_edit(str(self.path), self.text, None),)
-        return (text_edit(str(self.path), self.text or None, after, Kind.LINES),)
+    @cached_property
+    def by_id(self) -> Mapping[str, NamedRecord]:
+        return {each.id: each for each in self.lines}
 
-    def put(self, changed: Mapping[str, Mapping[str, Any]], new: str = "") -> tuple[Edit, ...]:
-        """The edit that sets values of issues, by their ids (None: the key goes), and adds a line
-        to the end of the file."""
-        raws = [(self.by_id[id], with_values(self.by_id[id].raw, changed[id])) for id in changed]
-        after = splice(self.text, [(each.start, each.end, raw) for each, raw in raws])
-        if new:
-            after += f"{new}\n" if not after or after.endswith("\n") else f"\n{new}\n"
-        return self.edit(after)
-
-
-def with_values(raw: str, values: Mapping[str, Any]) -> str:
-    """The raw object with these values; None removes a key."""
-    for key, value in values.items():
-        if value is not None:
-            raw = put_member(raw, key, value)
-        elif has_member(raw, key):
-            raw = remove_member(raw, key)
-    return raw
+    @cached_property
+    def faults(self) -> list[int]:
+        """The numbers of the lines that are neither issues nor memories nor about the file."""
+        known = {each.index for each in self.lines}
+        return [
+            each.line
+            for index, each in enumerate(self.file.records)
+            if each.raw and index not in known and "_schema" not in members_of(each.value)
+        ]
 
 
 def id_of(value: Mapping[str, Any]) -> str:
     """The id of the memory that a line holds; "" if there is none."""
+    if "_schema" in value:
+        return ""
     if value.get("_type") == MEMORY:
         return f"{MEMORY}/{text_of(value['key'])}" if value.get("key") else ""
     return text_of(value.get("id")) if value.get("title") else ""
@@ -150,6 +153,11 @@ def id_of(value: Mapping[str, Any]) -> str:
 def _dependencies(value: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = (each for each in list_of(value.get("dependencies")) if isinstance(each, dict))
     return [each for each in found if each.get("depends_on_id") and each.get("type")]
+
+
+def _edges(value: Mapping[str, Any], relation: str, target: str) -> list[dict[str, Any]]:
+    every = _dependencies(value)
+    return [each for each in every if (each["type"], each["depends_on_id"]) == (relation, target)]
 
 
 def _targets(value: Mapping[str, Any], *relations: str) -> tuple[str, ...]:
@@ -171,7 +179,7 @@ def _importance(value: Mapping[str, Any]) -> str:
     return "high" if priority < PRIORITIES["medium"] else ("medium", "low")[priority > 2]
 
 
-def _entity(value: Mapping[str, Any], issues: Mapping[str, JsonLine]) -> str:
+def _entity(value: Mapping[str, Any], issues: Mapping[str, NamedRecord]) -> str:
     """The title of the topmost epic above an issue."""
     title, seen = "", set()
     while id_of(value) not in seen:
@@ -191,73 +199,142 @@ def _is_epic(value: Mapping[str, Any]) -> bool:
 # ---- acts ----------------------------------------------------------------------------------------
 
 
+class Line(RecordTarget):
+    """One line of the file."""
+
+    gone = "another program removed this issue"
+    context: IssueContext
+
+    def __init__(self, memory: Memory, change: Change, context: IssueContext) -> None:
+        self.issues = context.issues()
+        named = self.issues.by_id.get(memory.id)
+        super().__init__(memory, change, context, self.issues.file, named)
+
+
+class KeptMemory(Line):
+    """What `bd remember` keeps: a text."""
+
+    text_key = "value"
+    fields = MappingProxyType({"content": member("value")})
+
+
+class Issue(Line):
+    """One issue."""
+
+    fields = MappingProxyType(
+        {
+            "content": lambda issue, text: split_sections(text, HEADINGS, issue.value),
+            "title": lambda _, value: {"title": _checked_title(value)},
+            "type": lambda issue, _: {"issue_type": _checked_type(issue.change)},
+            "importance": lambda _, word: {"priority": PRIORITIES[checked_importance(word)]},
+            "tags": lambda _, value: {"labels": tag_words(value) or None},
+        }
+    )
+
+    @property
+    def text(self) -> str:
+        return join_sections(self.value, HEADINGS)
+
+    def put(self, members: Members) -> tuple[Edit, ...]:
+        return super().put({**members, "updated_at": self.context.time})
+
+    def end(self, status: str, by: str = "") -> tuple[Edit, ...]:  # noqa: ARG002
+        """Close it; what takes its place is named as bd does it."""
+        time = self.context.time
+        closed: dict[str, Any] = {"status": "closed", "closed_at": time}
+        if not by:
+            return self.put({**closed, "close_reason": "Closed"})
+        relation = "supersedes" if self.change.act is Act.SUPERSEDE else "duplicates"
+        edge = self.context.dependency(self.memory.id, relation, by)
+        known = list_of(self.value.get("dependencies"))
+        return self.put({**closed, "dependencies": [*known, edge]})
+
+    def resume(self) -> tuple[Edit, ...]:
+        """Reopen it (cmd/bd/reopen.go); what succeeded it stays."""
+        gone = ["closed_at", "close_reason", "closed_by_session"]
+        type = self.value.get("issue_type")
+        if self.memory.status == "deleted":
+            gone += ["deleted_at", "deleted_by", "delete_reason", "original_type"]
+            type = self.value.get("original_type") or type
+        values = {"status": "open", "issue_type": type}
+        return self.put({**values, **dict.fromkeys(gone)})
+
+    def take_over(self, others: Sequence[Any]) -> tuple[Edit, ...]:  # noqa: ARG002
+        return ()  # the others name it
+
+    def successor(self) -> Successor:
+        text, context = content_of(self.change), self.context
+        title = _checked_title(self.change.fields.get("title") or self.memory.title)
+        id = _new_id(self.issues, context, title, self.change)
+        kept = (*HEADINGS, "priority", "issue_type", "labels")
+        value = {key: self.value[key] for key in kept if key in self.value}
+        value |= split_sections(text, HEADINGS, self.value)
+        above = _targets(self.value, "parent-child")
+        edges = [context.dependency(id, "parent-child", epic) for epic in above]
+        value |= {"id": id, "title": title, "dependencies": edges}
+        edits = self.file.insert_raw(id, _line(value, self.issues, context))
+        return Successor(id, edits, f"{id} supersedes {self.memory.id}")
+
+    def link(self, relation: str, id: str) -> Members | None:
+        """A dependency, if it leads to an issue of the file."""
+        other = self.issues.by_id.get(id)
+        if other is None or "title" not in other.value or not _RELATION.fullmatch(relation):
+            return None
+        if relation in _ENDS:
+            raise Refused(f"a link {relation} ends an issue", do=_SUCCEEDED)
+        if id == self.memory.id:
+            raise Refused("an issue does not depend on itself", where=self.memory.ref)
+        known = list_of(self.value.get("dependencies"))
+        new = self.context.dependency(self.memory.id, relation, id)
+        return {} if _edges(self.value, relation, id) else {"dependencies": [*known, new]}
+
+    def unlink(self, relation: str, id: str) -> Members | None:
+        removed = _edges(self.value, relation, id)
+        if removed and relation in _ENDS:
+            raise Refused(f"a link {relation} ends an issue", do=_SUCCEEDED)
+        known = list_of(self.value.get("dependencies"))
+        left = [each for each in known if each not in removed]
+        return {"dependencies": left or None} if removed else None
+
+    def concerns(self, changed: Collection[str]) -> tuple[str, ...]:
+        """The issues whose entity is the title of this one."""
+        if not {"title", "type", "parent-child"} & set(changed):
+            return ()
+        every = self.context.view.memories(self.context.label)
+        title, own = self.memory.title, self.memory.ref
+        return tuple(each.ref for each in every if each.entity == title and each.ref != own)
+
+
 class IssueContext(plans.PlanContext):
     """The context of planning a change of issues."""
 
     store: BeadsStore
 
-    def issues(self) -> Issues:
-        """The file after the changes planned so far. Raises Refused."""
-        path = self.store.file
-        text = planned_text(path, self.root, self.view)
-        try:
-            if text is not None and self.store.is_cut_off(SHARD, text):
-                raise UnreadableFile(IS_EMPTY)
-            return Issues.parse(path, text or "")
-        except UnreadableFile as error:
-            raise as_refused(error, path) from None
+    def target(self, memory: Memory, change: Change) -> Line:
+        return (KeptMemory if memory.type == MEMORY else Issue)(memory, change, self)
 
-    def below(self, memory: Memory) -> tuple[str, ...]:
-        """Refs of the issues whose entity is this one's title."""
-        every = self.view.memories(self.label)
-        return tuple(m.ref for m in every if m.entity == memory.title and m.ref != memory.ref)
+    def issues(self) -> Issues:
+        """The file as it is now. Raises Refused."""
+        path = self.store.file
+
+        def read() -> Issues:
+            text = read_text(path, self.root) if os.path.lexists(path) else ""
+            try:
+                if os.path.lexists(path) and self.store.is_cut_off(SHARD, text):
+                    raise UnreadableFile(IS_EMPTY)
+                return Issues.parse(path, text)
+            except UnreadableFile as error:
+                raise as_refused(error, path) from None
+
+        return self.store.last.get([path], read)
 
     @property
     def time(self) -> str:
         return to_iso_seconds(self.now)
 
-    def closed(self, value: Mapping[str, Any], relation: str = "", to: str = "") -> dict[str, Any]:
-        """The values of an issue that is closed, and depends on another by this relation."""
-        found = {"status": "closed", "updated_at": self.time, "closed_at": self.time}
-        known = list_of(value.get("dependencies"))
-        edge = self.dependency(id_of(value), relation, to)
-        return {**found, "dependencies": [*known, edge]} if relation else found
-
     def dependency(self, id: str, relation: str, to: str) -> dict[str, Any]:
         edge = {"issue_id": id, "depends_on_id": to, "type": relation, "created_at": self.time}
         return {**edge, "created_by": _ACTOR}
-
-
-def _edit(change: Change, memory: Memory, context: IssueContext) -> Plan:
-    asked = changed_values(change, memory, EDITABLE)
-    issues = context.issues()
-    value = issues.line(memory).value
-    if memory.type == MEMORY:
-        if others := asked.keys() - {"content"}:
-            raise Refused(f"the {min(others)} of a memory of `bd remember` is not kept")
-        check_unchanged(memory, text_of(value.get("value")), str(issues.path), content_of(change))
-        return plans.plan_one(
-            change, memory, issues.put({memory.id: {"value": content_of(change)}})
-        )
-    values: dict[str, Any] = {}
-    if "content" in asked:
-        text = content_of(change)
-        check_unchanged(memory, join_sections(value, HEADINGS), str(issues.path), text)
-        values |= split_sections(text, HEADINGS, value)
-    if "title" in asked:
-        values["title"] = _checked_title(asked["title"])
-    if "type" in asked:
-        values["issue_type"] = _checked_type(change)
-    if "importance" in asked:
-        values["priority"] = PRIORITIES[checked_importance(asked["importance"])]
-    edits: tuple[Edit, ...] = ()
-    if "tags" in asked:
-        values["labels"] = tag_words(asked["tags"]) or None
-        edits = context.sidecar_entry(memory).set(tags=None)
-    if values:
-        edits = (*issues.put({memory.id: {**values, "updated_at": context.time}}), *edits)
-    is_renamed = {"title", "type"} & asked.keys()
-    return plans.plan_one(change, memory, edits, others=context.below(memory) if is_renamed else ())
 
 
 def _checked_title(value: object) -> str:
@@ -276,109 +353,22 @@ def _checked_type(change: Change) -> str:
 
 
 def _tag(change: Change, memory: Memory, context: IssueContext) -> Plan | None:
-    if memory.type == MEMORY:
-        return None
-    return _edit(replace(change, fields={"tags": change.fields.get("tags", ())}), memory, context)
+    return None if memory.type == MEMORY else plan_edit(change, memory, context)
 
 
-def _retire(change: Change, memory: Memory, context: IssueContext) -> Plan:
-    issues = context.issues()
-    value = issues.line(memory).value
-    edits = issues.put({memory.id: {**context.closed(value), "close_reason": "Closed"}})
-    return plans.plan_one(change, memory, edits, ends=True)
-
-
-def _restore(change: Change, memory: Memory, context: IssueContext) -> Plan:
-    """Reopen it (cmd/bd/reopen.go); what succeeded it stays."""
-    issues = context.issues()
-    value = issues.line(memory).value
-    gone = dict.fromkeys(["closed_at", "close_reason", "closed_by_session"])
-    if memory.status == "deleted":
-        gone |= dict.fromkeys(["deleted_at", "deleted_by", "delete_reason", "original_type"])
-        gone["issue_type"] = value.get("original_type") or value.get("issue_type")
-    edits = issues.put({memory.id: {"status": "open", "updated_at": context.time, **gone}})
-    return plans.plan_one(change, memory, edits, plans.successor_warnings(memory))
-
-
-def _delete(change: Change, memory: Memory, context: IssueContext) -> Plan:
-    issues = context.issues()
-    line = issues.line(memory)
-    after = without_lines(issues.text, [(line.start, line.end)])
-    edits = (*issues.edit(after), *context.sidecar_entry(memory).removal())
-    warnings = plans.dangling_warnings(memory, context.view.memories(context.label))
-    return plans.plan_one(change, memory, edits, warnings, others=context.below(memory))
-
-
-def _link(change: Change, memory: Memory, context: IssueContext) -> Plan | None:
-    """A dependency if it leads to an issue of the file; else a link in the sidecar."""
-    issues = context.issues()
-    relation, target = plans.requested_link(change, memory)
-    value = issues.line(memory).value
-    every = list_of(value.get("dependencies"))
-    same = [
-        e for e in _dependencies(value) if (e["type"], e["depends_on_id"]) == (relation, target)
-    ]
-    other = issues.by_id.get(target)
-    is_native = memory.type != MEMORY and other is not None and "title" in other.value
-    if same if change.act is Act.UNLINK else is_native and _RELATION.fullmatch(relation):
-        if relation in _ENDS:
-            raise Refused(f"a link {relation} ends an issue", do=_SUCCEEDED)
-        if target == memory.id:
-            raise Refused("an issue does not depend on itself", where=memory.ref)
-        beside: tuple[Edit, ...] = ()
-        if change.act is Act.UNLINK:
-            every = [each for each in every if each not in same]
-            beside = plans.ended_link_edits(change, context.sidecar_entry(memory), context.now)
-        elif not same:
-            every = [*every, context.dependency(memory.id, relation, target)]
-        elif same:
-            return plans.plan_one(change, memory, ())
-        values = {"updated_at": context.time, "dependencies": every or None}
-        others = context.below(memory) if relation == "parent-child" else ()
-        return plans.plan_one(
-            change, memory, (*issues.put({memory.id: values}), *beside), others=others
-        )
-    return None
-
-
-def _merge(change: Change, memory: Memory, context: IssueContext) -> Plan:
-    issues = context.issues()
-    others = context.others(change, memory)
-    if any(each.type == MEMORY or each.status not in CURRENT for each in (memory, *others)):
-        raise Refused("only open issues can be merged", where=memory.ref)
-    changed = {
-        each.id: context.closed(issues.line(each).value, "duplicates", memory.id) for each in others
-    }
-    return plans.plan_merge(change, memory, others, issues.put(changed))
-
-
-def _supersede(change: Change, memory: Memory, context: IssueContext) -> Plan:
-    issues = context.issues()
-    old = issues.line(memory).value
-    title = _checked_title(change.fields.get("title") or memory.title)
-    id = _new_id(issues, context, title, content_of(change))
-    kept = (*HEADINGS, "priority", "issue_type", "labels")
-    value = {key: old[key] for key in kept if key in old}
-    value |= split_sections(content_of(change), HEADINGS, old)
-    edges = [context.dependency(id, "parent-child", e) for e in _targets(old, "parent-child")]
-    value |= {"id": id, "title": title, "dependencies": edges}
-    new = _line(value, issues, context)
-    edits = issues.put({memory.id: context.closed(old, "supersedes", id)}, new)
-    return plans.plan_successor(
-        change, memory, context.ref(id), edits, f"{id} supersedes {memory.id}"
-    )
-
-
-def _new_id(issues: Issues, context: IssueContext, title: str, text: str) -> str:
+def _new_id(issues: Issues, context: IssueContext, title: str, change: Change) -> str:
     """An id as bd makes it: the prefix of the others, and a part of a hash in base 36
     (internal/idgen/hash.go)."""
+    if change.new_id and change.new_id not in issues.by_id:
+        return change.new_id
     prefixes = [id.rpartition("-")[0] for id in issues.by_id if not id.startswith(MEMORY)]
     prefix = max(prefixes, key=prefixes.count, default="") or context.root.parent.name or "bd"
     for nonce in range(10_000):
-        seed = f"{title}|{text}|{_ACTOR}|{context.now.isoformat()}|{nonce}"
+        seed = f"{title}|{content_of(change)}|{_ACTOR}|{context.now.isoformat()}|{nonce}"
         number = int.from_bytes(hashlib.sha256(seed.encode("utf-8", "replace")).digest()[:4])
         found = "".join(_DIGITS[number // 36**at % 36] for at in range(4 + nonce // 100))
-        if f"{prefix}-{found}" not in issues.by_id:
+        id = f"{prefix}-{found}"
+        if id not in issues.by_id and context.ref(id) not in context.planned_refs:
             break
     return f"{prefix}-{found}"
 
@@ -410,7 +400,7 @@ def _add(change: Change, context: IssueContext) -> Plan:
     twin = next((each.value for each in same if _status(each.value) == "active"), None)
     if twin is not None and join_sections(twin, HEADINGS) == text.strip():
         return plans.plan_duplicate(change, "the same issue", context.ref(id_of(twin)))
-    id = _new_id(issues, context, title, text)
+    id = _new_id(issues, context, title, change)
     value: dict[str, Any] = {"id": id, "title": title, **_parts(text)}
     value["issue_type"] = _checked_type(change)
     value["priority"] = PRIORITIES[importance_of(change, "medium")]
@@ -418,10 +408,10 @@ def _add(change: Change, context: IssueContext) -> Plan:
     entity = word_of(change, "entity", "")
     epics = (e for e in issues.lines if entity and entity in (e.value.get("title"), id_of(e.value)))
     if (epic := next(epics, None)) is not None:
-        value["dependencies"] = [context.dependency(id, "parent-child", id_of(epic.value))]
+        value["dependencies"] = [context.dependency(id, "parent-child", epic.id)]
     elif entity:
         labels = [*labels, entity]
-    edits = issues.put({}, _line({**value, "labels": labels}, issues, context))
+    edits = issues.file.insert_raw(id, _line({**value, "labels": labels}, issues, context))
     reason = f"Added {id}" + (f", labelled {entity}" if entity and epic is None else "")
     return Plan((change,), edits, Outcome.ADDED, reason, (context.ref(id),))
 
@@ -442,7 +432,7 @@ def _import(change: Change, context: IssueContext) -> Plan:
     title = str(change.fields.get("title") or "")
     if id.startswith(f"{MEMORY}/") and importing.CONVERTED not in extra:
         value: dict[str, Any] = {"_type": MEMORY, "key": id.partition("/")[2], "value": text}
-        edits = issues.put({}, line_of(value))
+        edits = issues.file.insert_raw(id, line_of(value))
         return Plan((change,), edits, Outcome.ADDED, refs=(context.ref(id),))
     created = to_iso_seconds(created_of(change, context.now))
     value = {
@@ -458,7 +448,7 @@ def _import(change: Change, context: IssueContext) -> Plan:
     }
     if change.fields.get("status", "active") not in CURRENT and "status" not in value:
         value |= {"status": "closed", "closed_at": value["updated_at"]}
-    edits = issues.put({}, _line(value, issues, context))
+    edits = issues.file.insert_raw(id, _line(value, issues, context))
     kept = importing.sidecar_values(
         change, value["labels"], [_as_link(e) for e in _dependencies(value)]
     )
@@ -514,22 +504,6 @@ def _becomes(status: str) -> str:
     return "active" if status in CURRENT else "retired"
 
 
-HANDLERS: Mapping[Act, plans.ActHandler] = MappingProxyType(
-    {
-        Act.EDIT: _edit,
-        Act.RETYPE: _edit,
-        Act.TAG: _tag,
-        Act.RETIRE: _retire,
-        Act.RESTORE: _restore,
-        Act.DELETE: _delete,
-        Act.LINK: _link,
-        Act.UNLINK: _link,
-        Act.MERGE: _merge,
-        Act.SUPERSEDE: _supersede,
-    }
-)
-
-
 # ---- the store -----------------------------------------------------------------------------------
 
 
@@ -542,8 +516,17 @@ class BeadsStore(TextFileStore):
     """The issues of one folder."""
 
     format = "beads"
-    acts = plans.ActionSupport(EDITABLE, _add, HANDLERS, lambda _: SHARD, {}, _import, _not_on)
+    acts = record_acts(
+        Issue,
+        KeptMemory,
+        add=_add,
+        add_imported=_import,
+        handlers={Act.TAG: _tag},
+        shard_of=lambda _: SHARD,
+        not_on=_not_on,
+    )
     context = IssueContext
+    last: LastRead[Issues]
     reads = ReadTime.IMPORTED
     reads_retired = True
 
@@ -571,15 +554,15 @@ class BeadsStore(TextFileStore):
             for successor in (
                 _targets(each.value, *_ENDS) if _status(each.value) == "superseded" else ()
             ):
-                ended.setdefault(successor, []).append(id_of(each.value))
+                ended.setdefault(successor, []).append(each.id)
         found = [self._memory(each, issues, ended) for each in issues.lines]
         reasons = [f"line {number} is no issue of Beads" for number in issues.faults]
         faults = listed_faults(path, reasons, "lines are no issues")
         return Reading(tuple(with_unique_ids(found)), tuple(faults))
 
-    def _memory(self, line: JsonLine, issues: Issues, ended: Mapping[str, list[str]]) -> Memory:
-        value, id = line.value, id_of(line.value)
-        place = Place(str(issues.path), line.line)
+    def _memory(self, line: NamedRecord, issues: Issues, ended: Mapping[str, list[str]]) -> Memory:
+        value, id = line.value, line.id
+        place = Place(str(issues.file.path), line.record.line)
         if value.get("_type") == MEMORY:
             extra = {k: v for k, v in value.items() if k not in ("_type", "key", "value")}
             return Memory(

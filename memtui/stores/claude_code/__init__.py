@@ -5,13 +5,17 @@ The package itself says where the files lie. A store is one of three kinds of fo
 * the folder of settings (`$CLAUDE_CONFIG_DIR`, else `~/.claude`): `projects/<slug>/memory/` of each
   project, `agent-memory/<agent>/` of each subagent, `CLAUDE.md`;
 * a project: `.claude/memory/`, `.claude/agent-memory/<agent>/`, `.claude/agent-memory-local/`,
-  `CLAUDE.md`, `AGENTS.md`;
+  `CLAUDE.md`;
 * a single memory folder, as `autoMemoryDirectory` names one.
 
-A slug is the project's path with every mark turned into a hyphen, so the path cannot be told from
-it. It is taken from the `cwd` of the transcripts beside it or from the keys of `.claude.json`, and
-only if it gives this slug; otherwise the slug itself is shown. (Source of the layout: formats page
-of Claude Code, read off real folders.)
+Topic files lie in a memory folder and in its folders (anthropics/claude-code#76868). A folder of it
+that has a MEMORY.md of its own, such as `team/`, is a memory folder too.
+
+A slug is the project's path with every mark turned into a hyphen (older builds keep `_`), so the
+path cannot be told from it, and two folders may share one. It is taken from the `cwd` of the
+transcripts beside it or from the keys of `.claude.json`, else from the folders that exist, and only
+if it gives this slug; otherwise the slug itself is shown. (Source of the layout: formats page of
+Claude Code, read off real folders.)
 """
 
 from __future__ import annotations
@@ -19,9 +23,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -29,15 +33,17 @@ from msgspec import Struct
 from memtui.stores.base import Unreadable
 from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.scanning import (
+    SKIPPED,
     Entry,
     folders_in,
     has_entry,
     is_markdown,
     list_folder,
-    markdown_names,
+    notes_below,
     read_object,
     read_place_facts,
     read_small,
+    restored_as,
 )
 from memtui.stores.values import members_of
 
@@ -48,7 +54,9 @@ INSTRUCTIONS = "instructions"
 """Key of the shard and entity of `CLAUDE.md` and the like."""
 
 IN_CONFIG = ("CLAUDE.md",)
-IN_PROJECT = ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md", "AGENTS.md")
+IN_PROJECT = ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md")
+ALSO_READ = "AGENTS.md"
+"""Read in a project that has none of these; it is of other programs too, and of their store."""
 RULES = ("rules", ".claude/rules")
 """Folders of further instructions, of settings and of a project."""
 
@@ -70,7 +78,6 @@ def detect(path: Path) -> Iterator[Candidate]:
     yield from filter(None, map(judge_memory_folder, (path, path / "memory")))
 
 
-_RESTORED = "memtui restored it here"
 CONFIG, PROJECT, MEMORY = "config", "project", "memory"
 """The kinds of folder, as the facts of a restored store have them."""
 
@@ -86,31 +93,31 @@ def _is_store(judged: Candidate | None) -> bool:
     return judged is not None and not judged.missing
 
 
-def _is_restored_as(kind: str, folder: Path) -> bool:
-    """Whether a bundle restored it from a folder of this kind, whatever its present name."""
-    return read_place_facts(folder).get("kind") == kind
-
-
 def judge_config(folder: Path) -> Candidate | None:
     """Whether it is a folder of settings that holds memories."""
-    if _is_restored_as(CONFIG, folder):
-        return Candidate(folder, _RESTORED)
+    if restored := restored_as(folder, CONFIG):
+        return restored
+    if is_of_qwen(folder):
+        return None
     if has_entry(folder / "projects", lambda entry: _has_markdown(Path(entry.path, "memory"))):
         return Candidate(folder, "projects/ with the memory/ of a project")
-    if folder.name != ".claude" or os.path.lexists(folder.parent / ".git"):
+    is_home = folder.parent == Path.home()  # what is there is given in every project
+    if folder.name != ".claude" or (os.path.lexists(folder.parent / ".git") and not is_home):
         return None
     found = "CLAUDE.md" if os.path.isfile(folder / "CLAUDE.md") else _agents_in(folder)
-    if not found or not os.path.isdir(folder / "projects"):
-        return None
-    return Candidate(folder, f"{found} beside projects/")
+    if found and os.path.isdir(folder / "projects"):
+        return Candidate(folder, f"{found} beside projects/")
+    if found and is_home:
+        return Candidate(folder, f"{found} in the home folder")
+    return None
 
 
 def judge_project(folder: Path) -> Candidate | None:
     """Whether it is a project with memories; the instructions of others are read as rules, unless a
     person asks for this format."""
     own = folder / ".claude"
-    if _is_restored_as(PROJECT, folder):
-        return Candidate(folder, _RESTORED)
+    if restored := restored_as(folder, PROJECT):
+        return restored
     if _is_store(judge_config(own)):
         return None
     found = "memory" if _has_markdown(own / "memory") else _agents_in(own)
@@ -120,6 +127,28 @@ def judge_project(folder: Path) -> Candidate | None:
     if not named or not os.path.lexists(folder / ".git"):
         return None
     return Candidate(folder, named, "notes in .claude/memory or of a subagent")
+
+
+QWEN = ".qwen"
+"""The folder of Qwen Code, which keeps the same layout."""
+OF_PROJECTS = (".agents", ".agent")
+"""Folders of a project whose `memory` is of agents that share it, see `stores.project_memory`."""
+
+
+def is_of_qwen(folder: Path) -> bool:
+    """Whether a folder with `projects` is Qwen Code's: by its usual name, else by `chats`, where
+    only Qwen Code keeps transcripts."""
+    if folder.name in (QWEN, ".claude"):
+        return folder.name == QWEN
+    return has_entry(folder / "projects", lambda each: os.path.isdir(f"{each.path}/chats"))
+
+
+def _is_of_others(folder: Path) -> bool:
+    """Whether a folder of notes lies where another program keeps its own in this layout."""
+    if QWEN in folder.parts[-4:-1] or folder.parent.name in OF_PROJECTS:
+        return True
+    is_in_projects = folder.parent.parent.name == "projects"
+    return is_in_projects and is_of_qwen(folder.parents[2])
 
 
 def _agents_in(folder: Path) -> str:
@@ -139,8 +168,10 @@ def _has_markdown(folder: Path) -> bool:
 def judge_memory_folder(folder: Path) -> Candidate | None:
     """Whether it is a memory folder: where one lies, or an index of files beside it."""
     index = folder / INDEX
-    if _is_restored_as(MEMORY, folder):
-        return Candidate(folder, _RESTORED)
+    if restored := restored_as(folder, MEMORY):
+        return restored
+    if _is_of_others(folder):
+        return None
     if folder.name == "memory" and folder.parent.parent.name == "projects":
         found = "notes where Claude Code keeps those of a project"
         return Candidate(folder, found) if _has_markdown(folder) else None
@@ -190,6 +221,8 @@ class MemoryFolder(Struct, frozen=True):
     empty for a single folder."""
     name: str
     """The slug or the name of the agent."""
+    part: str = ""
+    """The name of the folder, where it lies in a memory folder and has an index of its own."""
 
     @property
     def prefix(self) -> str:
@@ -199,19 +232,61 @@ class MemoryFolder(Struct, frozen=True):
     @property
     def transcripts(self) -> Path:
         """The folder of the transcripts of its project."""
-        return self.path.parent
+        return self.path.parents[1 if self.part else 0]
 
 
 def memory_folders(root: Path, faults: list[Unreadable]) -> Iterator[MemoryFolder]:
     """The memory folders of a store, by name; folders that cannot be listed go to `faults`."""
+    yield from with_parts(_memory_folders(root, faults))
+
+
+def with_parts(folders: Iterable[MemoryFolder]) -> Iterator[MemoryFolder]:
+    """The folders, each with those in it that have an index of their own."""
+    for folder in folders:
+        yield folder
+        for name in _parts_of(folder.path):
+            key = f"{folder.prefix}{name}"
+            yield MemoryFolder(key, folder.path / name, folder.kind, folder.name, name)
+
+
+def _parts_of(folder: Path) -> list[str]:
+    """Names of the folders in a memory folder that have an index of their own."""
+    entries, _ = list_folder(folder)
+    return [
+        entry.name
+        for entry in entries
+        if entry.name not in SKIPPED
+        and entry.is_dir(follow_symlinks=False)
+        and os.path.isfile(os.path.join(entry.path, INDEX))
+    ]
+
+
+_BASE = re.compile(
+    r"(?:projects/[^/]+/memory|\.claude/memory|(?:\.claude/)?agent-memory(?:-local)?/[^/]+)(?=/)"
+)
+
+
+def folder_key(path: str, file: str) -> str:
+    """The key of the memory folder that a topic file or an index is in.
+
+    Args:
+        path: relative to the root, with slashes.
+        file: absolute.
+    """
+    found = _BASE.match(path)
+    base = found[0] if found else ""
+    first, slash, _ = path[len(base) :].lstrip("/").partition("/")
+    part = f"{base}/{first}" if base else first
+    has_index = slash and os.path.isfile(f"{file.removesuffix(path)}{part}/{INDEX}")
+    return part if has_index else base or "."
+
+
+def _memory_folders(root: Path, faults: list[Unreadable]) -> Iterator[MemoryFolder]:
     if _is_store(judge_memory_folder(root)) and not _is_store(judge_config(root)):
         yield MemoryFolder(".", root, "", root.parent.name)
         return
-    projects = root / "projects"
-    if os.path.isdir(projects):
-        for name, path in _folders(projects, root, faults):
-            if os.path.isdir(path / "memory"):
-                yield MemoryFolder(f"projects/{name}/memory", path / "memory", "project", name)
+    if os.path.isdir(root / "projects"):
+        yield from project_folders(root, faults)
     base = "" if _has_settings(root) else ".claude/"
     if base and os.path.isdir(root / ".claude" / "memory"):
         yield MemoryFolder(".claude/memory", root / ".claude" / "memory", "own", root.name)
@@ -221,10 +296,16 @@ def memory_folders(root: Path, faults: list[Unreadable]) -> Iterator[MemoryFolde
                 yield MemoryFolder(f"{base}{agents}/{name}", path, "agent", name)
 
 
+def project_folders(root: Path, faults: list[Unreadable]) -> Iterator[MemoryFolder]:
+    """The memory folder of each project below a folder of settings."""
+    for name, path in _folders(root / "projects", root, faults):
+        if os.path.isdir(path / "memory"):
+            yield MemoryFolder(f"projects/{name}/memory", path / "memory", "project", name)
+
+
 def _has_settings(root: Path) -> bool:
-    return (
-        root.name == ".claude" or os.path.isdir(root / "projects") or _is_restored_as(CONFIG, root)
-    )
+    is_placed = root.name == ".claude" or os.path.isdir(root / "projects")
+    return is_placed or restored_as(root, CONFIG) is not None
 
 
 def _folders(folder: Path, root: Path, faults: list[Unreadable]) -> Iterator[tuple[str, Path]]:
@@ -236,8 +317,9 @@ def _folders(folder: Path, root: Path, faults: list[Unreadable]) -> Iterator[tup
 
 
 def markdown_files(folder: Path, faults: list[Unreadable]) -> list[str]:
-    """The Markdown files directly in a folder: the index first, then by name."""
-    names = markdown_names(folder, faults)
+    """The Markdown files of a memory folder: the index first, then by folder and name."""
+    parts = {*_parts_of(folder)}
+    names = [n for n in notes_below(folder, faults) if n.partition("/")[0] not in parts]
     return [str(folder / name) for name in sorted(names, key=lambda name: name != INDEX)]
 
 
@@ -249,33 +331,47 @@ def instruction_names(root: Path, folders: list[MemoryFolder]) -> list[str]:
     names = [n for n in (IN_CONFIG if in_config else IN_PROJECT) if os.path.lexists(root / n)]
     rules = RULES[0] if in_config else RULES[1]
     if os.path.isdir(root / rules):
-        found = markdown_files(root / rules, [])
-        names += [f"{rules}/{os.path.basename(file)}" for file in found]
+        names += [f"{rules}/{name}" for name in notes_below(root / rules, [])]
     return names
 
 
 # ---- the path of a project ----------------------------------------------------------------------
 
-MAX_TRANSCRIPTS = 5
+MAX_TRANSCRIPTS = 20
 MAX_READ = 64 << 10
 """Transcripts that are looked into for the project's path, and bytes of each."""
 _CWD = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
+_HOME = re.compile(r"-(?:home|Users)-[^-]+(?=-)|-root(?=-)")
+"""The home folder at the beginning of a slug."""
+MAX_CANDIDATES = 1_000
+"""Folders that are looked at to find those that give a slug."""
+
+
+def slug_of(path: str) -> str:
+    """The slug of a path, or of a slug as older builds made it, which kept `_`."""
+    return _NOT_IN_SLUG.sub("-", path)
 
 
 class ProjectPaths:
     """The paths of projects by slug, each found once."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._found: dict[str, str] = {}
-        self._known: dict[str, str] | None = None
+    def __init__(self, root: Path, chats: str = "") -> None:
+        """`chats`: the folder of the transcripts in that of the project."""
+        self._root, self._chats = root, chats
+        self._found: dict[str, tuple[str, ...]] = {}
+        self._known: list[str] | None = None
+
+    def all_of(self, slug: str) -> tuple[str, ...]:
+        """The absolute paths of the projects with this slug, that of the newest session first; ()
+        if nothing tells one."""
+        if slug not in self._found:
+            told = self._from_transcripts(slug) or self._from_settings(slug)
+            self._found[slug] = tuple(told or self._from_folders(slug))
+        return self._found[slug]
 
     def of(self, slug: str) -> str:
         """The absolute path of the project with this slug; "" if nothing tells it."""
-        if slug not in self._found:
-            folder = self._from_transcripts(slug) or self._from_settings().get(slug, "")
-            self._found[slug] = folder
-        return self._found[slug]
+        return next(iter(self.all_of(slug)), "")
 
     def recorded(self, slug: str) -> str:
         """The same, or the path that a restored store had where it was exported."""
@@ -291,35 +387,94 @@ class ProjectPaths:
         if not path:
             return self._former("entities", slug) or slug
         home = f"{self._root.parent}/"
-        return path.removeprefix(home).strip("/") or slug
+        return path.removeprefix(home).replace("\\", "/").strip("/") or slug
 
     def short(self, entity: str) -> str:
-        """The last part of a project's path; with the one before where two projects share it."""
+        """The last part of a project's path; with the one before where two projects share it. Of a
+        slug, what follows the home folder."""
         known = {self.entity(slug) for slug in self._found} | {entity}
-        last = entity.rpartition("/")[2]
-        alike = [each for each in known if each.rpartition("/")[2] == last]
+        last = _last_part(entity)
+        alike = [each for each in known if _last_part(each) == last]
         return last if len(alike) == 1 else "/".join(entity.split("/")[-2:])
 
-    def _from_transcripts(self, slug: str) -> str:
-        folder = self._root / "projects" / slug
+    def _from_transcripts(self, slug: str) -> list[str]:
+        folder = self._root / "projects" / slug / self._chats
         files = [e for e in list_folder(folder)[0] if e.name.endswith(".jsonl")]
+        found: dict[str, None] = {}
         for entry in sorted(files, key=_time, reverse=True)[:MAX_TRANSCRIPTS]:
-            for written in _CWD.findall(_beginning(entry.path)):
+            for written in dict.fromkeys(_CWD.findall(_beginning(entry.path))):
                 with suppress(ValueError):
-                    found = _project_of(json.loads(written), slug)
-                    if found:
-                        return found
-        return ""
+                    if path := _project_of(json.loads(written), slug):
+                        found[path] = None
+        return list(found)
 
-    def _from_settings(self) -> dict[str, str]:
+    def _from_settings(self, slug: str) -> list[str]:
         if self._known is None:
             files = [self._root / ".claude.json"]
             if self._root.name == ".claude":
                 files.append(self._root.parent / ".claude.json")
             tables = [read_object(file, MAX_SETTINGS_BYTES).get("projects") for file in files]
-            keys = [key for table in tables if isinstance(table, dict) for key in table]
-            self._known = {_NOT_IN_SLUG.sub("-", key): key for key in keys}
-        return self._known
+            self._known = [key for table in tables if isinstance(table, dict) for key in table]
+        return [key for key in self._known if _project_of(key, slug) == key]
+
+    def _from_folders(self, slug: str) -> list[str]:
+        """The one folder that exists and gives this slug, below `/` or in the home folder of the
+        settings, wherever that was."""
+        slug = slug_of(slug)
+        found = _folders_of(Path("/"), slug)
+        if not found and (home := _HOME.match(slug)):
+            found = _folders_of(self._root.parent, slug[home.end() :])
+        return found if len(found) == 1 else []
+
+
+def _last_part(entity: str) -> str:
+    return (
+        _HOME.sub("", entity, count=1).lstrip("-") or entity
+        if entity[:1] == "-"
+        else (entity.rpartition("/")[2])
+    )
+
+
+def _folders_of(top: Path, slug: str) -> list[str]:
+    """The folders below `top` whose path from there gives this slug."""
+    waiting, found, looked_at = [(top, slug)], list[str](), 0
+    while waiting and looked_at < MAX_CANDIDATES:
+        folder, rest = waiting.pop()
+        looked_at += 1
+        for entry in list_folder(folder)[0]:
+            part = slug_of(f"/{entry.name}")
+            if rest == part and _is_folder(entry):
+                found.append(entry.path)
+            elif rest.startswith(f"{part}-") and _is_folder(entry):
+                waiting.append((Path(entry.path), rest[len(part) :]))
+    return found
+
+
+def _is_folder(entry: Entry) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def main_worktree(path: str) -> str:
+    """The folder of the repository that a folder is a further worktree of; "" if it is none.
+
+    git writes `gitdir: <repository>/.git/worktrees/<name>` into the file `.git` of a worktree. One
+    that is gone is known by its place, where Claude Code and others make them.
+    """
+    written = read_small(Path(path, ".git"), MAX_READ) if os.path.isfile(f"{path}/.git") else ""
+    repository, mark, _ = (
+        written.strip().removeprefix("gitdir:").strip().partition("/.git/worktrees/")
+    )
+    if mark:
+        return os.path.normpath(os.path.join(path, repository))
+    if not os.path.exists(path):
+        for place in ("/.claude/worktrees/", "/.worktrees/"):
+            repository, mark, _ = path.partition(place)
+            if mark and os.path.isdir(repository):
+                return repository
+    return ""
 
 
 def _time(entry: Entry) -> float:
@@ -344,15 +499,25 @@ def _beginning(path: str) -> bytes:
 
 
 def _project_of(cwd: object, slug: str) -> str:
-    """The folder above `cwd`, or itself, that gives this slug; "" if none does."""
-    if not isinstance(cwd, str) or not cwd.startswith("/") or not cwd.isprintable():
+    """The folder above `cwd`, or itself, that gives this slug; "" if none does.
+
+    A path of Windows gives it in either case, as its drive is written in both.
+    """
+    if not isinstance(cwd, str) or not cwd.isprintable():
         return ""
-    path = cwd.rstrip("/")
-    while path:
-        if _NOT_IN_SLUG.sub("-", path) == slug:
-            return path
-        path = path.rpartition("/")[0]
+    is_windows = bool(_DRIVE.match(cwd))
+    if not is_windows and not cwd.startswith("/"):
+        return ""
+    path = PureWindowsPath(cwd) if is_windows else PurePosixPath(cwd)
+    wanted = slug_of(slug)
+    for each in (path, *path.parents):
+        given = slug_of(str(each))
+        if given == wanted or (is_windows and given.lower() == wanted.lower()):
+            return str(each)[0].upper() + str(each)[1:]
     return ""
+
+
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
 FORMAT = Format(
@@ -361,8 +526,7 @@ FORMAT = Format(
     product=Product("Claude Code", "CC", 4),
     places=("$CLAUDE_CONFIG_DIR", "~/.claude"),
     detect=detect,
-    claims=(*IN_PROJECT, f"{RULES[1]}/*"),
-    load=f"{__name__}.store",
+    claims=(*IN_PROJECT, *(f"{rules}/*" for rules in RULES)),
     configured=configured_folders,
     fallback=lambda path: path if judge_project(path) else None,
 )

@@ -5,16 +5,25 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
-from memtui.errors import Conflict, RefError, Refused
+from memtui.errors import AmbiguousPlace, Conflict, RefError, Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores import listed_acts, plans
-from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder, records, rules
+from memtui.stores.claude_code import (
+    INDEX,
+    INSTRUCTIONS,
+    SUFFIX,
+    MemoryFolder,
+    folder_key,
+    records,
+    rules,
+)
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     CONVERTED,
@@ -43,9 +52,13 @@ from memtui.stores.markdown.items import SECTION
 from memtui.stores.values import changed_values, content_of, to_iso_seconds, word_of
 
 DEFAULT_TYPE = "project"
+MAX_NAMED = 10
+"""Projects that are named where one must be chosen."""
 LONGEST_HOOK = 120
 """Characters of the first line that are put into the index."""
 
+_NOTE = re.compile(r"\((?=status: |created: )(status: \w+)?(, )?(created: [-\d:.TZ+]+)?\)")
+"""The line with which `convert` ends a text."""
 _MARKUP = re.compile(r"[*_`#>]+|\[\[|\]\]")
 
 
@@ -108,8 +121,10 @@ def plan_files(
 
 
 def _first_line(content: str, title: str) -> str:
-    """The first line that is not the title, without markup."""
+    """The first line that is neither the title nor what a copy notes, without markup."""
     for line in content.split("\n"):
+        if _NOTE.fullmatch(line.strip()):
+            continue
         text = " ".join(_MARKUP.sub("", line).split())
         text = "".join(letter for letter in text if letter.isprintable())
         if text and text != title:
@@ -119,19 +134,18 @@ def _first_line(content: str, title: str) -> str:
 
 def has_newer_topics(folder: MemoryFolder, context: records.ClaudeContext) -> bool:
     """Whether the folder's topic files have the newer frontmatter; a new folder gets that."""
+    if context.store.has_older_topics:
+        return False
     kinds = [
         memory.extra.get("frontmatter")
         for memory in context.view.memories(context.label)
-        if memory.id.startswith(folder.prefix) and "/" not in memory.id[len(folder.prefix) :]
+        if memory.id.startswith(folder.prefix)
     ]
     return "newer" in kinds or "older" not in kinds
 
 
 # ---- importing -----------------------------------------------------------------------------------
 
-
-UNTOLD_TITLE = "its title is not in its text"
-"""The value of that key where it would be lost if the topic files have the newer frontmatter."""
 
 _TYPE_OF = {
     "preference": "user",
@@ -190,13 +204,13 @@ def _line_edits(
     if folder is None or not name:
         return ()
     index = context.open_list(folder.key)
-    if any(records.linked_file(item) == name for item in index.items):
+    if any(records.names_file(item, name) for item in index.items):
         return ()
     return index.edit(index.insert(_section(change, index), index.fit(line)))
 
 
 def _folder_of(path: str, context: records.ClaudeContext) -> MemoryFolder | None:
-    key = posixpath.dirname(path) or "."
+    key = context.store.folder_key(path, str(context.root / path))
     return next((folder for folder in context.folders.values() if folder.key == key), None)
 
 
@@ -219,11 +233,17 @@ def _section(change: Change, index: ListFile) -> str:
 
 
 def _plan_converted(change: Change, context: records.ClaudeContext) -> Plan:
-    """The project of the same name, else the first memory folder."""
+    """The project of the same name, else the only one. Raises Refused, AmbiguousPlace."""
     if not context.folders:
         raise Refused("there is no memory folder yet", where=str(context.root))
-    entity = str(change.fields.get("entity") or "")
-    folder = context.folders.get(entity) or next(iter(context.folders.values()))
+    folders, entity = context.folders, str(change.fields.get("entity") or "")
+    if entity not in folders and len(folders) > 1:
+        raise AmbiguousPlace(
+            f"{len(folders)} projects could take it",
+            where=str(context.root),
+            do=f"name one with --entity: {', '.join(list(folders)[:MAX_NAMED])}",
+        )
+    folder = folders.get(entity) or next(iter(folders.values()))
     name = posixpath.basename(str(change.fields["id"]))
     if os.path.lexists(folder.path / name):
         ref = context.ref(f"{folder.prefix}{name}")
@@ -238,8 +258,6 @@ def _plan_converted(change: Change, context: records.ClaudeContext) -> Plan:
     lost_names: tuple[str, ...] = (
         () if entity in ("", *context.folders) else ("entity (there is no such project)",)
     )
-    if extra_in(change)[CONVERTED] == UNTOLD_TITLE and has_newer_topics(folder, context):
-        lost_names += ("title (stands in the index)",)
     return replace(plan, edits=(*plan.edits, *entry), lost=lost_names)
 
 
@@ -263,7 +281,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         "entity": memory.entity,
         "tags": memory.tags,
         "pinned": memory.pinned,
-        "extra": {CONVERTED: True if memory.title in content else UNTOLD_TITLE},
+        "extra": {CONVERTED: True},
     }
     changes = (
         (memory.type.lower() not in ("", type), f"type (becomes {type})"),
@@ -310,6 +328,9 @@ def _edit(change: Change, memory: Memory, context: records.ClaudeContext) -> Pla
     line_edits: tuple[Edit, ...] = ()
     if "title" in changed and records.INDEX_LINES in memory.extra:
         line_edits = _edit_line(memory, changed["title"], context)
+        if context.store.is_index_generated:
+            name, _, hook = checked_title(changed["title"], memory.ref).partition(" — ")
+            page = page.with_field("name", name).with_field("description", hook or name)
     elif "title" in changed:
         page = _with_title(page, changed["title"])
     if "type" in changed:
@@ -337,8 +358,8 @@ def _with_title(page: OpenDocument, value: object) -> OpenDocument:
 
 def _lines_of(memory: Memory, index: ListFile) -> list[ListedText]:
     """The lines of the index that name a topic file, as they are now."""
-    name = posixpath.basename(memory.id)
-    return [item for item in index.items if records.linked_file(item) == name]
+    name = memory.id.removeprefix(f"{index.key}/")
+    return [item for item in index.items if records.names_file(item, name)]
 
 
 def _edit_line(memory: Memory, value: object, context: records.ClaudeContext) -> tuple[Edit, ...]:
@@ -347,7 +368,10 @@ def _edit_line(memory: Memory, value: object, context: records.ClaudeContext) ->
     lines = _lines_of(memory, index)
     if not lines or lines[0].text != memory.extra[records.INDEX_LINES][0]:
         raise Conflict("another program changed its line", where=str(index.path), yours=title)
-    return index.edit(index.replace(lines[0], rules.with_line_title(lines[0].text, title)))
+    line = rules.with_line_title(lines[0].text, title)
+    if rules.index_link(line).title != title:
+        raise Refused("a line of the index cannot hold this title", do="leave out [ and ]")
+    return index.edit(index.replace(lines[0], line))
 
 
 def _delete(change: Change, memory: Memory, context: records.ClaudeContext) -> Plan:
@@ -385,11 +409,15 @@ def _imported(memory: Memory, context: records.ClaudeContext) -> tuple[str, ...]
     return tuple(found)
 
 
-def _shard_of(memory: Memory) -> str:
-    """The key of the shard that holds a memory."""
-    if memory.entity == INSTRUCTIONS:
-        return INSTRUCTIONS
-    return posixpath.dirname(memory.id.partition("#")[0]) or "."
+def shards_by(key_of: Callable[[str, str], str]) -> Callable[[Memory], str]:
+    """The key of the shard that holds a memory, by `ClaudeCodeStore.folder_key`."""
+
+    def shard_of(memory: Memory) -> str:
+        is_instruction = memory.entity == INSTRUCTIONS
+        path = memory.id.partition("#")[0]
+        return INSTRUCTIONS if is_instruction else key_of(path, memory.origin.file)
+
+    return shard_of
 
 
 _EDITED = "it is edited in place; memtui's log keeps the former text"
@@ -401,10 +429,10 @@ ACTS = plans.ActionSupport(
     handlers={Act.EDIT: _edit, Act.RETYPE: _edit, Act.DELETE: _delete},
     unsupported={
         Act.SUPERSEDE: _EDITED,
-        Act.RETIRE: "Claude Code reads every file that is there: delete it",
+        Act.RETIRE: "a file that is there is read: delete it",
         Act.RESTORE: "this format has no retired state",
         Act.MERGE: "edit one of them and delete the others",
     },
-    shard_of=_shard_of,
+    shard_of=shards_by(folder_key),
     not_on=_not_on,
 )

@@ -4,7 +4,7 @@ What the format has no word for is derived by these rules:
 
 * importance: high for what is loaded at every start of a session (items of MEMORY.md above the
   cut, instruction files), medium for topic files that the index names, low for what it does not
-  name and for items below the cut.
+  name and for items below the cut; medium for items where no limit is known.
 * updated: `modified` of the frontmatter, else the file's time of change (`extra.updated_from`).
 * entity: the project's path from the home folder, `agents/<name>`, or `instructions`.
 * title of a topic file: what its line in the index says, title and hook; without a line its `name`,
@@ -20,12 +20,13 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memtui.model import FILE_TIME, FILE_TIME_KEY, Link, Memory, Place
-from memtui.stores.base import Unreadable
+from memtui.stores.base import UNITS, Unreadable
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder, rules
 from memtui.stores.listed_texts import ListContext, ListedText, text_key
 from memtui.stores.markdown.documents import (
@@ -36,9 +37,9 @@ from memtui.stores.markdown.documents import (
     parse_document,
 )
 from memtui.stores.markdown.items import SECTION, MarkdownList
-from memtui.stores.scanning import IS_EMPTY, read_texts, time_of_change
+from memtui.stores.scanning import read_texts, time_of_change
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.values import from_iso, memory_name
+from memtui.stores.values import from_local_iso, memory_name
 
 if TYPE_CHECKING:
     from memtui.stores.claude_code.store import ClaudeCodeStore
@@ -49,6 +50,8 @@ INDEXES = "indexes"
 """Relation of such a line to the file."""
 INDEX_LINES = "index_lines"
 """Key of `extra`: the texts of the lines that name a topic file; `also` has their places."""
+LOADED = "loaded_at_start"
+"""Key of `extra`: whether a session is given it when it starts."""
 IMPORTS = "imports"
 """Relation of an instruction file to one that it imports."""
 
@@ -89,50 +92,67 @@ class FolderRecords(Struct, frozen=True):
     index: IndexFile | None
     topics: list[MarkdownFile]
     unreadable: list[Unreadable]
+    is_limited: bool
+    """Whether it is known how much of the index a session loads."""
 
 
 def read_folder(
-    folder: MemoryFolder, files: tuple[str, ...], entity: str, root: Path, sidecar: Sidecar
+    folder: MemoryFolder,
+    files: tuple[str, ...],
+    entity: str,
+    root: Path,
+    sidecar: Sidecar,
+    is_limited: bool,
 ) -> FolderRecords:
-    """Read the files of one memory folder."""
+    """Read the files of one memory folder; `is_limited` as in `FolderRecords`."""
     index, topics = None, []
     faults: list[Unreadable] = []
     for path, text in read_texts(files, root, faults):
-        if path.name == INDEX and not text:
-            faults.append(Unreadable(str(path), IS_EMPTY))
-        elif path.name == INDEX:
+        if path == folder.path / INDEX:
             index = IndexFile(folder.key, path, text, sidecar)
         else:
-            id = f"{folder.prefix}{path.name}"
+            name = os.path.relpath(path, folder.path).replace(os.sep, "/")
+            id = f"{folder.prefix}{name}"
             topics.append(parse_document(id, str(path), text, time_of_change(path)))
-    return FolderRecords(folder, entity, index, topics, faults)
+    return FolderRecords(folder, entity, index, topics, faults, is_limited)
 
 
 def folder_memories(records: FolderRecords, label: str) -> Iterator[Memory]:
     """The memories of one folder: the items of the index, then the topic files."""
     index = records.index
-    part = rules.LoadedPart(0, 0, None)
+    part: rules.LoadedPart | None = None
     lines: dict[str, list[ListedText]] = {}
     has_lines = False
+    named: set[str | None] = set()
     if index is not None:
-        part = rules.loaded_part(index.document.head + index.document.body)
-        topics = {document.path for document in records.topics}
+        if records.is_limited:
+            part = rules.loaded_part(index.document.head + index.document.body)
+        topics = {_composed(document.path): document.path for document in records.topics}
         for item in index.items:
             file = linked_file(item)
             has_lines |= bool(file)
-            id = f"{records.folder.prefix}{file}"
-            if id in topics:
+            id = topics.get(_composed(f"{records.folder.prefix}{file}"))
+            if id is not None:
                 lines.setdefault(id, []).append(item)
             else:
+                for name in rules.named_files(item.text):
+                    named.add(topics.get(_composed(f"{records.folder.prefix}{name}")))
                 yield _item_memory(item, index, records, part, label)
     names = _names(records.topics, records.folder)
     for document in records.topics:
         memory = _topic_memory(document, records, names, label)
         if index is not None and document.path in lines:
             memory = _with_lines(memory, lines[document.path], index, part)
+        elif document.path in named:
+            memory = replace(memory, importance="medium", extra={**memory.extra, "indexed": True})
         elif has_lines:
             memory = replace(memory, extra={**memory.extra, "indexed": False})
         yield memory
+
+
+def _composed(name: str) -> str:
+    """A name in one form: macOS keeps decomposed letters where people type composed ones."""
+    return normalize("NFC", name)
 
 
 def linked_file(item: ListedText) -> str:
@@ -140,24 +160,40 @@ def linked_file(item: ListedText) -> str:
     return rules.index_link(item.text).file if item.native.is_bullet else ""
 
 
-def _loading(item: ListedText, part: rules.LoadedPart) -> tuple[bool, dict[str, Any]]:
-    """Whether an item is loaded at the start of a session, and what `extra` says of it."""
-    extra: dict[str, Any] = {"load_limit": _limit_of(part)}
-    if part.cut_line is not None:
+def names_file(item: ListedText, file: str) -> bool:
+    """Whether a line of the index names this file, in either form of its letters."""
+    return _composed(linked_file(item)) == _composed(file)
+
+
+def _loading(item: ListedText, part: rules.LoadedPart | None) -> dict[str, Any]:
+    """What `extra` says of the limit and of the heading of an item."""
+    extra: dict[str, Any] = {} if part is None else {"load_limit": _limit_of(part)}
+    if part is not None and part.cut_line is not None:
         extra["cut_line"] = part.cut_line
-    if item.group:
-        extra[SECTION] = item.group
-    return part.cut_line is None or item.line < part.cut_line, extra
+    return extra | ({SECTION: item.group} if item.group else {})
+
+
+def _is_loaded(item: ListedText, part: rules.LoadedPart | None, key: str) -> dict[str, bool]:
+    """Under `key`, whether an item is loaded at the start of a session; empty if not known."""
+    if part is None:
+        return {}
+    return {key: part.cut_line is None or item.line < part.cut_line}
 
 
 def _item_memory(
-    item: ListedText, index: IndexFile, records: FolderRecords, part: rules.LoadedPart, label: str
+    item: ListedText,
+    index: IndexFile,
+    records: FolderRecords,
+    part: rules.LoadedPart | None,
+    label: str,
 ) -> Memory:
     file = linked_file(item)
-    loaded, extra = _loading(item, part)
-    extra |= {"loaded_at_start": loaded, FILE_TIME_KEY: FILE_TIME}
+    if file and os.path.lexists(records.folder.path / file):
+        file = ""  # it is there, and no memory of this folder
+    extra = _loading(item, part) | _is_loaded(item, part, LOADED) | {FILE_TIME_KEY: FILE_TIME}
     if file:
         extra["missing_file"] = file
+    importance = {True: "high", False: "low", None: "medium"}[extra.get(LOADED)]
     return Memory(
         **memory_name(label, item.id),
         kind="note" if file or not item.native.is_bullet else "fact",
@@ -166,7 +202,7 @@ def _item_memory(
         content=item.text,
         entity=records.entity,
         updated=index.document.changed,
-        importance="high" if loaded else "low",
+        importance=importance,
         links=(Link(INDEXES, f"{records.folder.prefix}{file}"),) if file else (),
         origin=Place(index.document.file, item.line),
         extra=extra,
@@ -174,11 +210,12 @@ def _item_memory(
 
 
 def _with_lines(
-    memory: Memory, lines: list[ListedText], index: IndexFile, part: rules.LoadedPart
+    memory: Memory, lines: list[ListedText], index: IndexFile, part: rules.LoadedPart | None
 ) -> Memory:
     """A topic file with the lines of the index that name it."""
-    loaded, extra = _loading(lines[0], part)
-    extra |= {"indexed": True, INDEX_LINES: [item.text for item in lines], "line_loaded": loaded}
+    extra = _loading(lines[0], part)
+    extra |= {"indexed": True, INDEX_LINES: [item.text for item in lines]}
+    extra |= _is_loaded(lines[0], part, "line_loaded")
     if memory.extra.get("frontmatter"):
         extra["name"] = memory.title
     return replace(
@@ -192,9 +229,8 @@ def _with_lines(
 
 def _limit_of(loaded: rules.LoadedPart) -> str:
     """How much of the limit is used, in words."""
-    used = (
-        f"{loaded.lines} of {rules.LOADED_LINES} lines, {loaded.size} of {rules.LOADED_BYTES} bytes"
-    )
+    used = f"{loaded.lines} of {rules.LOADED_LINES} lines, "
+    used += f"{loaded.size:,} of {rules.LOADED_UNITS:,} {UNITS}"
     return used if loaded.cut_line is None else f"{used}: cut at line {loaded.cut_line}"
 
 
@@ -203,7 +239,7 @@ def _names(topics: list[MarkdownFile], folder: MemoryFolder) -> dict[str, str]:
     found: dict[str, str] = {}
     for document in topics:
         stem = document.path.removeprefix(folder.prefix).removesuffix(SUFFIX)
-        for name in (_name(document), stem):
+        for name in (_name(document), stem, stem.rpartition("/")[2]):
             if name:
                 found.setdefault(name, document.path)
     return found
@@ -223,7 +259,7 @@ def _topic_memory(
     front = document.frontmatter
     found = outline(document.body)
     file = document.path.removeprefix(records.folder.prefix)
-    modified = from_iso(rules.topic_field(front, "modified"))
+    modified = from_local_iso(rules.topic_field(front, "modified"))
     extra = document.extra
     extra.pop("name", None)
     if front:
@@ -267,7 +303,7 @@ def instruction_memory(
     """An instruction file. `imports` are relations and ids, `outside` the paths out of the store
     that it imports, `missing` those where no file is."""
     found = outline(document.body)
-    extra = document.extra | {"loaded_at_start": True, FILE_TIME_KEY: FILE_TIME}
+    extra = document.extra | {LOADED: True, FILE_TIME_KEY: FILE_TIME}
     if outside:
         extra["imports_outside"] = outside
     if missing:

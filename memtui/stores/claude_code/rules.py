@@ -1,8 +1,9 @@
 """Rules of Claude Code: what is loaded at the start of a session, topic files, imports.
 
-* The first 200 lines or 25,000 bytes of MEMORY.md are loaded, whichever ends first; frontmatter and
-  HTML comments are stripped before (formats page; anthropics/claude-code#82056 measured the bytes
-  as between 24,955 and 25,074).
+* The first 200 lines or 25,000 UTF-16 units of MEMORY.md are loaded, whichever ends first, in whole
+  lines; frontmatter, HTML comments and blanks around the text are stripped before (Claude Code
+  2.1.237 and later; anthropics/claude-code#82056 measured the number, and that it is no number of
+  bytes).
 * An instruction file names others with `@path`, outside code, five files deep at most
   (code.claude.com, "Manage Claude's memory").
 """
@@ -10,7 +11,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import dropwhile
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -19,11 +21,12 @@ from msgspec import Struct
 from memtui.errors import Refused
 from memtui.files.frontmatter import parse_block, set_field, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
+from memtui.stores.base import count_units
 from memtui.stores.format import UpkeepRules
 from memtui.stores.values import members_of
 
 LOADED_LINES = 200
-LOADED_BYTES = 25_000
+LOADED_UNITS = 25_000
 
 TYPES = ("user", "feedback", "project", "reference")
 """The types that Claude gives its topic files."""
@@ -37,7 +40,7 @@ class LoadedPart(Struct, frozen=True):
     lines: int
     """Lines that count."""
     size: int
-    """Bytes that count."""
+    """UTF-16 units that count, with the line feed of each line."""
     cut_line: int | None
     """1-based number, in the file, of the first line that is not loaded whole; None: all are."""
 
@@ -51,30 +54,31 @@ def loaded_part(text: str) -> LoadedPart:
     cut: int | None = None
     for number, line in counted_lines(text):
         lines += 1
-        size += len(line.encode("utf-8", "surrogatepass")) + 1
-        if cut is None and (lines > LOADED_LINES or size > LOADED_BYTES):
+        size += count_units(line) + 1
+        if cut is None and (lines > LOADED_LINES or size - 1 > LOADED_UNITS):
             cut = number
     return LoadedPart(lines, size, cut)
 
 
-def counted_lines(text: str) -> Iterator[tuple[int, str]]:
+def counted_lines(text: str) -> list[tuple[int, str]]:
     """The lines that count, without comments, each with its 1-based number in the file."""
     start = split(text).body_start
-    if start >= len(text):
-        return
     body = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), text[start:])
     raw = text[start:].split("\n")
     first = 1 + text.count("\n", 0, start)
-    for number, line in enumerate(body.removesuffix("\n").split("\n"), first):
-        if line or not raw[number - first]:  # else it is a line of a comment
-            yield number, line
+    lines = enumerate(body.rstrip().split("\n"), first)
+    is_begun = dropwhile(lambda each: not each[1].strip(), lines)
+    # an empty line that was not empty is one of a comment
+    return [(number, line) for number, line in is_begun if line or not raw[number - first]]
 
 
 # ---- index lines --------------------------------------------------------------------------------
 
 _INDEX_LINK = re.compile(
-    r"(\**\[)([^\]\n]*)(\]\(<?)([^()<>\s]+\.md)(>?\)\**)(?:([ \t]*(?:[—–:]|--?)[ \t]*)([^\n]*))?"
+    r"((?:\[[ xX]\][ \t]+)?\**\[)([^\]\n]*)(\]\(<?)((?:(?<=<)[^<>\n]+|[^()<>\s]+)\.md)(>?\)\**)"
+    r"(?:([ \t]*(?:[—–:]|--?)[ \t]*)([^\n]*))?"
 )
+_NAMED = re.compile(r"\(<([^<>\n]+\.md)>\)|`([^`\n]+\.md)`|([^\s()<>`|\[\]*\"',;:]+\.md)(?![\w.])")
 _DASH = " — "
 
 
@@ -93,6 +97,13 @@ def index_link(text: str) -> IndexLink:
         return IndexLink()
     title = _DASH.join(filter(None, (found[2].strip(), (found[7] or "").strip())))
     return IndexLink(title, unquote(found[4]).removeprefix("./"))
+
+
+def named_files(text: str) -> list[str]:
+    """Every Markdown file that a text of the index names: by a link, in a table, in backticks, or
+    by its bare name."""
+    found = ("".join(groups) for groups in _NAMED.findall(text))
+    return list(dict.fromkeys(unquote(name).removeprefix("./") for name in found))
 
 
 def with_line_title(text: str, title: str) -> str:

@@ -9,35 +9,43 @@ When a session starts, Claude Code loads instruction files and the head of MEMOR
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
 from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, file_stamp, read_bytes
+from memtui.files.reading import (
+    file_stamp,
+    read_text_file,
+)
 from memtui.model import PROJECT_PATH, Memory
 from memtui.stores.base import (
+    NO_LIMIT,
     LoadedEntry,
     LoadedText,
     LoadLimit,
     Reading,
     ReadTime,
+    Remark,
     Shard,
     StoreView,
     Unreadable,
     loaded_whole,
 )
 from memtui.stores.claude_code import (
+    ALSO_READ,
     INDEX,
     INSTRUCTIONS,
     MemoryFolder,
     ProjectPaths,
     editing,
+    folder_key,
     instruction_names,
     kind_of,
+    main_worktree,
     markdown_files,
     memory_folders,
     rules,
@@ -58,6 +66,18 @@ from memtui.stores.scanning import FoundShard, LastRead, read_texts, time_of_cha
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
+SHARED_BY, WORKTREE_OF = "shared_by", "worktree_of"
+"""Keys of `extra`: the folders that share the store, the repository of a worktree."""
+PART = " · "
+"""In the entity of a folder with an index of its own, before its name."""
+
+
+MEMORY_LIMIT = LoadLimit(
+    lines=rules.LOADED_LINES,
+    units=rules.LOADED_UNITS,
+    source="Claude Code: 200 lines or 25,000 UTF-16 units of MEMORY.md, whichever comes first",
+)
+
 
 class ClaudeCodeStore(MarkdownListStore):
     """One folder of settings, one project, or one memory folder."""
@@ -66,10 +86,20 @@ class ClaudeCodeStore(MarkdownListStore):
     acts = editing.ACTS
     context = ClaudeContext
     rescans = True  # a file may have come to a folder, or an import to a file
+    limit: ClassVar[LoadLimit | None] = MEMORY_LIMIT
+    """How much of an index a session loads; None where that is not known."""
+    chats: ClassVar[str] = ""
+    """The folder of a project's transcripts, beside its memory folder."""
+    has_older_topics: ClassVar[bool] = False
+    """Whether new topic files have their type at the top, whatever the others have."""
+    has_worktrees: ClassVar[bool] = False
+    """Whether each worktree of a repository has a memory of its own."""
+    is_index_generated: ClassVar[bool] = False
+    """Whether the program writes the lines of the index again from name and description."""
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
-        self._paths = ProjectPaths(root)
+        self._paths = ProjectPaths(root, self.chats)
         self._folders: dict[str, MemoryFolder] = {}
         """The memory folders of the last scan by the key of their shard: to read one, the others
         are not listed again."""
@@ -79,19 +109,38 @@ class ClaudeCodeStore(MarkdownListStore):
         """Copy the path and rule settings of `other` (used for partial copies)."""
         self._paths = other._paths
 
+    def memory_folders(self, faults: list[Unreadable]) -> Iterator[MemoryFolder]:
+        """The memory folders by name; folders that cannot be listed go to `faults`."""
+        return memory_folders(self.root, faults)
+
+    def instruction_names(self, folders: list[MemoryFolder]) -> list[str]:
+        """The instruction files that are read at every start, relative to the root."""
+        return instruction_names(self.root, folders)
+
+    def folder_key(self, path: str, file: str) -> str:
+        """The key of the memory folder of a file: its path from the root, and the absolute one."""
+        return folder_key(path, file)
+
     def entity_folders(self) -> dict[str, MemoryFolder]:
         """The memory folder of each entity."""
-        return {self._entity(each): each for each in memory_folders(self.root, [])}
+        return {self.entity_of(each): each for each in self.memory_folders([])}
 
     def list_files(self, faults: list[Unreadable]) -> list[str]:
-        return [folder.key for folder in memory_folders(self.root, faults)]
+        return [folder.key for folder in self.memory_folders(faults)]
 
     def file_of(self, key: str) -> Path:
         return self.root / ("" if key == "." else key) / INDEX
 
     def owns_shard(self, key: str) -> bool:
         """Its shards are folders; files are instructions, which another store reads."""
-        return os.path.basename(key) in (INSTRUCTIONS, "memory", ".") or "agent-memory" in key
+        return (
+            os.path.basename(key) in (INSTRUCTIONS, "memory", ".")
+            or "agent-memory" in key
+            or os.path.dirname(key).endswith("/memory")
+        )
+
+    def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
+        return False  # an index without a line is one that nothing was written to yet
 
     def parse(self, key: str, path: Path, text: str | None, sidecar: Sidecar) -> IndexFile:
         return IndexFile(key, path, text, sidecar, "# Memory")
@@ -99,10 +148,9 @@ class ClaudeCodeStore(MarkdownListStore):
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """A shard for the instructions, then one for each memory folder with files."""
         faults: list[Unreadable] = []
-        folders = list(memory_folders(self.root, faults))
+        folders = list(self.memory_folders(faults))
         self._folders = {folder.key: folder for folder in folders}
-        instructions = self._instructions(folders)
-        if instructions:
+        if instructions := self._instructions(folders):
             yield FoundShard(INSTRUCTIONS, tuple(str(self.root / name) for name in instructions))
         for folder in folders:
             files = markdown_files(folder.path, faults)
@@ -116,35 +164,124 @@ class ClaudeCodeStore(MarkdownListStore):
             return self._read_instructions(shard)
         folder = self._folders.get(shard.key)
         if folder is None:  # read without a scan, or found by one that ran since
-            folder = next((f for f in memory_folders(self.root, []) if f.key == shard.key), None)
+            folder = next((f for f in self.memory_folders([]) if f.key == shard.key), None)
         if folder is None or not os.path.isdir(folder.path):
             missing = (Unreadable(name, "its folder is gone", gone=True) for name in shard.files)
             return Reading((), tuple(missing))
-        records = read_folder(folder, shard.files, self._entity(folder), self.root, sidecar)
+        entity, is_limited = self.entity_of(folder), self.limit is not None
+        records = read_folder(folder, shard.files, entity, self.root, sidecar, is_limited)
         memories = tuple(folder_memories(records, self.label))
-        if folder.kind == "project" and (path := self._paths.recorded(folder.name)):
-            told = {PROJECT_PATH: path}
+        if folder.kind == "project" and (told := self._about(folder.name)):
             memories = tuple(replace(each, extra={**each.extra, **told}) for each in memories)
         return Reading(memories, tuple(records.unreadable))
+
+    def _about(self, slug: str) -> dict[str, Any]:
+        """What `extra` of every memory says of its project."""
+        paths, path = self._paths.all_of(slug), self._paths.recorded(slug)
+        told: dict[str, Any] = {PROJECT_PATH: path} if path.startswith("/") else {}
+        told |= {SHARED_BY: list(paths)} if len(paths) > 1 else {}
+        return told | ({WORKTREE_OF: main} if (main := self._main_worktree(slug)) else {})
+
+    def _main_worktree(self, slug: str) -> str:
+        """The repository whose store Claude Code loads instead of that of its worktree."""
+        path = "" if self.has_worktrees else self._paths.of(slug)
+        return main_worktree(path) if path else ""
+
+    def remarks(self) -> Sequence[Remark]:
+        """Stores that two folders share, and stores of worktrees, which no session loads."""
+        found = list[Remark]()
+        for folder in self.memory_folders([]):
+            paths = self._paths.all_of(folder.name) if folder.kind == "project" else ()
+            if folder.part or not paths:
+                continue
+            if len(paths) > 1:
+                listed = f"{len(paths)} folders share this store: {', '.join(paths)}"
+                found.append(Remark(str(folder.path), listed))
+            elif main := self._main_worktree(folder.name):
+                why = f"no session loads it any more: {paths[0]} is a worktree of {main}, "
+                why += "whose store is loaded; copy its memories there"
+                found.append(Remark(str(folder.path), why))
+        return found
 
     def read_time(self, path: str) -> ReadTime:
         """Instruction files and MEMORY.md are loaded when a session starts, and a running one keeps
         them; topic files are read on demand (formats page of Claude Code, layout and limit)."""
-        folder, _, name = path.rpartition("/")
-        in_folder = any(each.key == (folder or ".") for each in memory_folders(self.root, []))
-        is_topic = in_folder and name != INDEX and path not in instruction_names(self.root, [])
+        key, name = self.folder_key(path, str(self.root / path)), path.rpartition("/")[2]
+        in_folder = any(each.key == key for each in self.memory_folders([]))
+        is_topic = in_folder and name != INDEX and path not in self.instruction_names([])
         return ReadTime.OPENED if is_topic else ReadTime.NEXT_SESSION
 
     def as_loaded(self, path: str, text: str) -> LoadedText | None:
         """The head of a MEMORY.md."""
         is_index = path.rpartition("/")[2] == INDEX
-        return _index_text("", path, text, ()) if is_index else None
+        return self._index_text("", path, text, ()) if is_index and self.limit else None
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The instruction files, and MEMORY.md of this entity or of every folder."""
-        folders = [(self._entity(each), each) for each in memory_folders(self.root, [])]
         memories = list(view.memories(self.label))
-        return tuple(loaded_texts(self.root, folders, memories, entity))
+        return tuple(self._loaded_texts(memories, entity)) if self.limit else ()
+
+    def _loaded_texts(self, memories: Sequence[Memory], entity: str) -> Iterator[LoadedText]:
+        """The texts in the order in which they are loaded.
+
+        Args:
+            memories: of the store, as they were last read.
+            entity: of the session; empty: the index of every folder.
+        """
+        for memory in memories:
+            if memory.entity == INSTRUCTIONS:
+                note = "instruction files and their imports are read whole at every start"
+                yield loaded_whole(memory, note)
+        for folder in self.memory_folders([]):
+            name = self.loaded_by(folder)
+            if folder.kind == "project" and self._main_worktree(folder.name):
+                continue
+            if entity in ("", name) or not name:
+                try:
+                    text = read_text_file(folder.path / INDEX, self.root)
+                except UnreadableFile:
+                    continue
+                yield self._index_text(name, str(folder.path / INDEX), text, memories)
+
+    def loaded_by(self, folder: MemoryFolder) -> str:
+        """The entity whose sessions load the index of a folder; "": every session."""
+        return self.entity_of(folder)
+
+    def _index_text(
+        self, entity: str, file: str, text: str, memories: Sequence[Memory]
+    ) -> LoadedText:
+        """The index without frontmatter and comments, with the place of each item in it."""
+        offsets: dict[int, int] = {}
+        parts: list[str] = []
+        size = 0
+        for number, line in rules.counted_lines(text):
+            offsets[number] = size
+            parts.append(f"{line}\n")
+            size += len(line) + 1
+        counted = "".join(parts)
+        if not text.endswith("\n"):
+            counted = counted.removesuffix("\n")
+        entries = []
+        for memory in memories:
+            lines = zip(memory.also, memory.extra.get(INDEX_LINES, ()), strict=False)
+            for place, written in ((memory.origin, memory.content), *lines):
+                first = place.line or 0
+                if place.file == file and first in offsets:
+                    end = offsets.get(first + written.count("\n") + 1, len(counted))
+                    entries.append(LoadedEntry(memory.ref, offsets[first], min(end, len(counted))))
+        entries.sort(key=lambda entry: entry.start)
+        title = f"{entity}: {INDEX}" if entity else INDEX
+        note = "frontmatter and comments do not count; the rest is not loaded"
+        return LoadedText(
+            title,
+            counted,
+            file,
+            limit=self.limit or NO_LIMIT,
+            entries=tuple(entries),
+            note=note,
+            lines=tuple(offsets),
+            entity=entity,
+        )
 
     def place_facts(self) -> Mapping[str, Any]:
         """Which kind of folder it is, and the projects, which the transcripts beside them tell."""
@@ -155,22 +292,30 @@ class ClaudeCodeStore(MarkdownListStore):
         paths = {slug: path for slug in entities if (path := self._paths.recorded(slug))}
         return {"kind": kind, "entities": entities, **({"paths": paths} if paths else {})}
 
+    @property
+    def projects(self) -> Mapping[str, tuple[str, ...]]:
+        return dict.fromkeys(self.entity_folders(), ())
+
     def entities(self) -> dict[str, str]:
         """The entity of each project by its slug."""
-        folders = memory_folders(self.root, [])
-        return {each.name: self._entity(each) for each in folders if each.kind == "project"}
+        folders = self.memory_folders([])
+        own = (each for each in folders if each.kind == "project" and not each.part)
+        return {each.name: self.entity_of(each) for each in own}
 
     def entity_levels(self, entity: str) -> tuple[str, ...]:
         """A project by the last part of its path; the path of an agent."""
         if entity.startswith(("agents/", "agents-local/")):
             return tuple(entity.split("/"))
-        return (self._paths.short(entity),)
+        whole, divider, part = entity.partition(PART)
+        return (self._paths.short(whole), part) if divider else (self._paths.short(entity),)
 
-    def _entity(self, folder: MemoryFolder) -> str:
+    def entity_of(self, folder: MemoryFolder) -> str:
+        if folder.part:
+            return f"{self.entity_of(replace(folder, part=''))}{PART}{folder.part}"
         if folder.kind == "project":
             return self._paths.entity(folder.name)
         if folder.kind == "agent":
-            local = "-local" if folder.key.split("/")[-2].endswith("-local") else ""
+            local = "-local" if "agent-memory-local/" in folder.key else ""
             return f"agents{local}/{folder.name}"
         return "memory"
 
@@ -178,7 +323,7 @@ class ClaudeCodeStore(MarkdownListStore):
 
     def _instructions(self, folders: list[MemoryFolder]) -> list[str]:
         """The instruction files and what they import inside the store, relative to the root."""
-        names = instruction_names(self.root, folders)
+        names = self.instruction_names(folders)
         return rules.follow_imports(
             names, lambda name: self._split(name, self._imports_of(name))[0]
         )
@@ -189,7 +334,7 @@ class ClaudeCodeStore(MarkdownListStore):
 
         def read() -> list[str]:
             try:
-                return rules.imports_in(decode(read_bytes(path, self.root)))
+                return rules.imports_in(read_text_file(path, self.root))
             except UnreadableFile:
                 return []
 
@@ -205,7 +350,9 @@ class ClaudeCodeStore(MarkdownListStore):
             relative = os.path.relpath(path, self.root)
             if not os.path.isfile(path):
                 missing.append(written)
-            elif relative.startswith("..") or path.endswith((".jsonl", ".json")):
+            elif relative == ALSO_READ or (
+                relative.startswith("..") or path.endswith((".jsonl", ".json"))
+            ):
                 outside.append(written)
             else:
                 inside.append(relative.replace(os.sep, "/"))
@@ -221,72 +368,6 @@ class ClaudeCodeStore(MarkdownListStore):
             pairs = [(IMPORTS, id) for id in inside]
             memories.append(instruction_memory(document, pairs, self.label, outside, missing))
         return Reading(tuple(memories), tuple(faults))
-
-
-MEMORY_LIMIT = LoadLimit(
-    lines=rules.LOADED_LINES,
-    bytes=rules.LOADED_BYTES,
-    source="Claude Code: 200 lines or 25,000 bytes of MEMORY.md, whichever comes first",
-)
-
-
-def loaded_texts(
-    root: Path, folders: Iterable[tuple[str, MemoryFolder]], memories: Sequence[Memory], entity: str
-) -> Iterator[LoadedText]:
-    """The texts in the order in which they are loaded.
-
-    Args:
-        root: of the store.
-        folders: entity and memory folder.
-        memories: of the store, as they were last read.
-        entity: of the session; empty: the index of every folder.
-    """
-    for memory in memories:
-        if memory.entity == INSTRUCTIONS:
-            note = "instruction files and their imports are read whole at every start"
-            yield loaded_whole(memory, note)
-    for name, folder in folders:
-        if entity in ("", name):
-            try:
-                text = decode(read_bytes(folder.path / INDEX, root))
-            except UnreadableFile:
-                continue
-            yield _index_text(name, str(folder.path / INDEX), text, memories)
-
-
-def _index_text(entity: str, file: str, text: str, memories: Sequence[Memory]) -> LoadedText:
-    """The index without frontmatter and comments, with the place of each item in it."""
-    offsets: dict[int, int] = {}
-    parts: list[str] = []
-    size = 0
-    for number, line in rules.counted_lines(text):
-        offsets[number] = size
-        parts.append(f"{line}\n")
-        size += len(line) + 1
-    counted = "".join(parts)
-    if not text.endswith("\n"):
-        counted = counted.removesuffix("\n")
-    entries = []
-    for memory in memories:
-        lines = zip(memory.also, memory.extra.get(INDEX_LINES, ()), strict=False)
-        for place, written in ((memory.origin, memory.content), *lines):
-            first = place.line or 0
-            if place.file == file and first in offsets:
-                end = offsets.get(first + written.count("\n") + 1, len(counted))
-                entries.append(LoadedEntry(memory.ref, offsets[first], min(end, len(counted))))
-    entries.sort(key=lambda entry: entry.start)
-    title = f"{entity}: {INDEX}"
-    note = "frontmatter and comments do not count; the rest is not loaded"
-    return LoadedText(
-        title,
-        counted,
-        file,
-        limit=MEMORY_LIMIT,
-        entries=tuple(entries),
-        note=note,
-        lines=tuple(offsets),
-        entity=entity,
-    )
 
 
 SUPPORT = FormatSupport(

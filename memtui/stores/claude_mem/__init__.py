@@ -49,7 +49,6 @@ FORMAT = Format(
     product=Product("claude-mem", "CM", 1),
     places=("$CLAUDE_MEM_DATA_DIR", f"~/{FOLDER}"),
     detect=detect,
-    load=f"{__name__}.store",
     configured=configured,
     is_database=True,
 )

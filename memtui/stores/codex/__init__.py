@@ -12,7 +12,7 @@ from pathlib import Path
 
 from memtui.stores.base import Unreadable
 from memtui.stores.format import Candidate, Detection, Format, Product
-from memtui.stores.scanning import folders_in, markdown_names
+from memtui.stores.scanning import folders_in, has_entry, is_markdown, markdown_names
 
 SUMMARY, MEMORY = "memory_summary.md", "MEMORY.md"
 RAW = "raw_memories.md"
@@ -20,6 +20,7 @@ ROLLOUTS = "rollout_summaries"
 SKILLS = "skills"
 NOTES = "extensions/ad_hoc/notes"
 SUFFIX = ".md"
+FOLDER = "memories"
 
 
 @Detection
@@ -27,11 +28,13 @@ def detect(path: Path) -> Iterator[Candidate]:
     """The folder of memories that this path is, or directly holds: one with the summary and one of
     the files that belong to it."""
     names = (MEMORY, RAW, ROLLOUTS, NOTES)
-    for folder in (path, path / "memories", path / ".codex" / "memories"):
+    for folder in (path, path / FOLDER, path / ".codex" / FOLDER):
         if os.path.isfile(folder / SUMMARY):
             beside = next((name for name in names if os.path.lexists(folder / name)), "")
             found = f"{SUMMARY} and {beside}" if beside else SUMMARY
             yield Candidate(folder, found, "" if beside else " or ".join(names))
+        elif folder.name == FOLDER and has_entry(folder, is_markdown):
+            yield Candidate(folder, "notes", SUMMARY, is_unread=True)
 
 
 def memory_files(root: Path, faults: list[Unreadable]) -> Iterator[str]:
@@ -62,5 +65,4 @@ FORMAT = Format(
     product=Product("Codex", "CX", 0),
     places=("$CODEX_HOME", "~/.codex"),
     detect=detect,
-    load=f"{__name__}.store",
 )

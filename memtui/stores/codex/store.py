@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,19 @@ from msgspec.structs import replace
 from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp
-from memtui.model import CURRENT, FILE_TIME, FILE_TIME_KEY, Link, Memory, Place
-from memtui.stores.base import LoadedText, Reading, ReadTime, StoreView, Unreadable
-from memtui.stores.codex import MEMORY, NOTES, ROLLOUTS, SUFFIX, SUMMARY, is_note, memory_files
+from memtui.model import CURRENT, FILE_TIME, FILE_TIME_KEY, PENDING_KEY, Link, Memory, Place
+from memtui.stores.base import LoadedText, Reading, ReadTime, Remark, StoreView, Unreadable
+from memtui.stores.codex import (
+    MEMORY,
+    NOTES,
+    RAW,
+    ROLLOUTS,
+    SKILLS,
+    SUFFIX,
+    SUMMARY,
+    is_note,
+    memory_files,
+)
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import (
@@ -47,9 +58,10 @@ from memtui.stores.listed_texts import shard_of
 from memtui.stores.markdown import document_store, documents
 from memtui.stores.markdown.items import SECTION, MarkdownList
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, PlanContext, plan_duplicate, plan_one
-from memtui.stores.scanning import FoundShard, planned_text, time_of_change
+from memtui.stores.scanning import FoundShard, planned_text, time_of_change, unread_notes
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.values import content_of, from_iso, memory_name, tag_words, word_of
+from memtui.stores.values import content_of, from_iso, memory_name, word_of
+from memtui.text import one_line
 
 FIRST_LINE = "v1"
 """First line of memory_summary.md; without it Codex does not put the summary into the prompt."""
@@ -67,6 +79,19 @@ _TYPES = {
 MAX_HEAD_LINES = 12
 
 
+_PART = re.compile(r"^## (?:Task (\d+)\b)?.*$", re.MULTILINE)
+_ROLLOUT = re.compile(rf"({ROLLOUTS}/[\w.:-]+\.md)(?:.*?\bthread_id=([\w-]+))?")
+_OF_TASKS = re.compile(r"\[Tasks? ([^\]\n]{1,60})\]")
+
+
+class Task(Struct, frozen=True):
+    """A task of a group."""
+
+    number: str
+    rollouts: Mapping[str, str]
+    """Path of a rollout summary -> the id of its thread, empty where the line has none."""
+
+
 class TaskGroup(Struct, frozen=True):
     """A part of MEMORY.md, and where it begins."""
 
@@ -74,6 +99,22 @@ class TaskGroup(Struct, frozen=True):
     name: str
     scope: str = ""
     applies_to: str = ""
+    parts: tuple[tuple[int, Task | None], ...] = ()
+    """Where each of its parts begins, and the task that it is; None: one about all tasks."""
+
+    def tasks_of(self, start: int, text: str) -> list[Task]:
+        """The tasks that an item is from: that below which it stands, or those that it names; of a
+        group with one task, that one."""
+        own = [task for at, task in self.parts if at <= start][-1:]
+        if own and own[0] is not None:
+            return [own[0]]
+        tasks = [task for _, task in self.parts if task is not None]
+        if len(tasks) == 1:
+            return tasks
+        named = {
+            number for words in _OF_TASKS.findall(text) for number in re.findall(r"\d+", words)
+        }
+        return [task for task in tasks if task.number in named]
 
     @property
     def cwd(self) -> str:
@@ -89,8 +130,16 @@ def task_groups(text: str) -> list[TaskGroup]:
         group_text = text[match.end() : after.start() if after else len(text)]
         head_fields: dict[str, str] = dict(_HEAD_LINE.findall(group_text))
         scope, applies_to = (head_fields.get(key, "") for key in ("scope", "applies_to"))
-        groups.append(TaskGroup(match.start(), match[1].strip(" \t"), scope, applies_to))
+        parts = tuple(_parts(group_text, match.end()))
+        groups.append(TaskGroup(match.start(), match[1].strip(" \t"), scope, applies_to, parts))
     return groups
+
+
+def _parts(text: str, start: int) -> Iterator[tuple[int, Task | None]]:
+    heads = list(_PART.finditer(text))
+    for head, after in zip_longest(heads, heads[1:]):
+        rollouts = dict(_ROLLOUT.findall(text[head.end() : after.start() if after else len(text)]))
+        yield start + head.start(), Task(head[1], rollouts) if head[1] else None
 
 
 def type_of(section: str) -> str:
@@ -116,23 +165,39 @@ def asking_note(memory: Memory, new_text: str | None) -> str:
     quoted = "\n".join(f"> {line}".rstrip() for line in memory.content.strip().split("\n"))
     if new_text is None:
         return f"Forget this memory. It stands in {place}:\n\n{quoted}\n"
-    return (
-        f"Change this memory. It stands in {place}:\n\n{quoted}\n\nIt should say:\n\n{new_text}\n"
-    )
+    return f"Change this memory. It stands in {place}:\n\n{quoted}\n\n{_NEW_TEXT}\n\n{new_text}\n"
+
+
+def asked_text(note: str) -> str:
+    """What a note asks Codex to remember in place of a memory, or to forget, as one line; "" if it
+    asks for neither."""
+    if note.startswith("Change this memory."):
+        return one_line(note.partition(f"\n{_NEW_TEXT}\n")[2].strip())
+    if note.startswith("Forget this memory."):
+        quoted = (line[2:] for line in note.split("\n") if line.startswith("> "))
+        return f"Forget: {one_line(' '.join(quoted))}"
+    return ""
 
 
 # ---- memories ------------------------------------------------------------------------------------
 
 
 PENDING = "pending until Codex consolidates"
+BEING = {"superseded": f"being replaced, {PENDING}", "retired": f"being forgotten, {PENDING}"}
+"""What Codex is asked to do with a memory, by the status that memtui shows it with."""
+ASKED = "asked, not yet done"
+_NEW_TEXT = "It should say:"
+"""Before the new text, in a note that asks for a change."""
 STATUS = "status"
 """Key of a sidecar entry: retired or superseded, by a note."""
-_ROLLOUT = re.compile(rf"({ROLLOUTS}/[\w.:-]+\.md)")
 _TIME = re.compile(r"(\d{4}-\d{2}-\d{2})(?:T(\d{2})[-:](\d{2})[-:](\d{2}))?")
 
 
-def item_memories(parsed: MarkdownList, label: str) -> Iterator[Memory]:
-    """The memories of MEMORY.md or of memory_summary.md."""
+def item_memories(
+    parsed: MarkdownList, label: str, thread_of: Callable[[str], str]
+) -> Iterator[Memory]:
+    """The memories of MEMORY.md or of memory_summary.md; `thread_of` gives the id of the thread
+    that a rollout summary was made from."""
     groups = task_groups(parsed.document.body) if parsed.key == MEMORY else []
     is_summary = parsed.key == SUMMARY
     for item in parsed.items:
@@ -146,7 +211,10 @@ def item_memories(parsed: MarkdownList, label: str) -> Iterator[Memory]:
         extra |= {SECTION: item.group} if item.group else {}
         extra |= _about(group) if group is not None else {}
         extra |= {"loaded_at_start": True} if is_summary else {}
-        rollouts = dict.fromkeys(_ROLLOUT.findall(item.text))
+        rollouts = dict(_ROLLOUT.findall(item.text))
+        for task in group.tasks_of(item.start, item.text) if group is not None else ():
+            rollouts |= task.rollouts
+        threads = dict.fromkeys(id or thread_of(path) for path, id in rollouts.items())
         memory = Memory(
             **memory_name(label, item.id),
             kind="fact",
@@ -156,6 +224,7 @@ def item_memories(parsed: MarkdownList, label: str) -> Iterator[Memory]:
             updated=parsed.document.changed,
             importance="high" if is_summary else "medium",
             links=tuple(Link("drawn_from", path) for path in rollouts),
+            source=", ".join(f"thread {thread}" for thread in threads if thread),
             origin=Place(str(parsed.path), item.line),
             extra=extra,
         )
@@ -185,10 +254,12 @@ def file_memory(
         **head,
     }
     if is_note and pending:
-        extra["pending"] = PENDING
+        extra[PENDING_KEY] = PENDING
     thread = head.get("thread_id", "")
     name = document.path.rpartition("/")[2]
     title = documents.outline(document.body).title
+    if is_note and (asked := asked_text(document.body)):
+        title = f"{asked} ({ASKED})" if pending else asked
     updated = from_iso(head.get("updated_at"))
     if updated is None:
         extra[FILE_TIME_KEY] = FILE_TIME
@@ -221,9 +292,9 @@ def _time_in(name: str) -> datetime | None:
 def _with_request(memory: Memory, sidecar: Sidecar) -> Memory:
     """Return the memory with the status that a note has asked for."""
     status = sidecar.entry(memory.id).get(STATUS)
-    if status not in ("retired", "superseded"):
+    if status not in BEING:
         return memory
-    return replace(memory, status=status, extra={**memory.extra, "pending": PENDING})
+    return replace(memory, status=status, extra={**memory.extra, PENDING_KEY: BEING[status]})
 
 
 # ---- acts ----------------------------------------------------------------------------------------
@@ -250,12 +321,13 @@ def _not_on(act: Act, memory: Memory) -> str:
     return "" if memory.status in CURRENT else f"a note about it is {PENDING}"
 
 
-def new_note(text: str, about: str, context: PlanContext) -> tuple[str, Edit]:
-    """The id and the edit of a new note. Raises Refused."""
+def new_note(text: str, about: str, new_id: str, context: PlanContext) -> tuple[str, Edit]:
+    """The id and the edit of a new note, `new_id` if it is free. Raises Refused."""
     stamp = context.now.strftime("%Y-%m-%dT%H-%M-%S")
     slug = document_store.file_stem(about)[:LONGEST_SLUG].strip("-_") or "note"
-    for number in range(1, 1000):
-        path = f"{NOTES}/{stamp}-{slug}{'' if number == 1 else f'-{number}'}{SUFFIX}"
+    numbers = ("", *(f"-{number}" for number in range(2, 1000)))
+    names = [f"{NOTES}/{stamp}-{slug}{number}{SUFFIX}" for number in numbers]
+    for path in (new_id, *names) if is_note(new_id) else names:
         if context.ref(path) not in context.planned_refs and not (context.root / path).exists():
             return path, text_edit(str(document_store.new_file(context.root, path)), None, text)
     raise Refused("there are too many notes of this name", where=slug)
@@ -267,7 +339,7 @@ def _add(change: Change, context: PlanContext) -> Plan:
     entity = word_of(change, "entity", "ad_hoc")
     if entity != "ad_hoc":
         text = f"{text.rstrip()}\n\nThis is about {entity}.\n"
-    id, edit = new_note(text, title or text, context)
+    id, edit = new_note(text, title or text, change.new_id, context)
     return Plan((change,), (edit,), Outcome.ADDED, f"A note: {PENDING}", (context.ref(id),))
 
 
@@ -282,13 +354,12 @@ def _request(change: Change, memory: Memory, context: PlanContext) -> Plan:
     supersedes = change.act is Act.SUPERSEDE
     new_text = content_of(change) if supersedes else None
     about = f"{'change' if supersedes else 'forget'} {memory.headline}"
-    id, note = new_note(asking_note(memory, new_text), about, context)
-    tags = {"tags": tag_words(change.fields["tags"])} if change.fields.get("tags") else {}
+    id, note = new_note(asking_note(memory, new_text), about, change.new_id, context)
     values: dict[str, Any] = {STATUS: "superseded" if supersedes else "retired", _NOTE_KEY: [id]}
     edits: tuple[Edit, ...] = (
         note,
         *context.sidecar_entry(memory).set(**values, superseded_by=[id] if supersedes else None),
-        *context.entry_edits(id, id, supersedes=[memory.id] if supersedes else None, **tags),
+        *context.entry_edits(id, id, supersedes=[memory.id] if supersedes else None),
     )
     refs = (context.ref(id), memory.ref)
     outcome = Outcome.SUPERSEDED if supersedes else Outcome.DONE
@@ -299,16 +370,18 @@ def _restore(change: Change, memory: Memory, context: PlanContext) -> Plan:
     """Restore a memory; the note that asked for the change is removed, if still there."""
     entry = context.sidecar.entry(memory.id)
     edits: list[Edit] = []
-    refs = [memory.ref]
+    refs, is_pinned = [memory.ref], memory.pinned
     for id in entry.get(_NOTE_KEY, ()):
         path = context.root / str(id)
         if is_note(str(id)) and path.parent == context.root / NOTES and path.exists():
             before = planned_text(path, context.root, context.view)
             edits.append(text_edit(str(path), before, None))
-            edits += context.entry_edits(str(id), str(id), supersedes=None)
+            is_pinned = is_pinned or bool(context.sidecar.entry(str(id)).get("pinned"))
+            beside = dict.fromkeys(("supersedes", "pinned", "tags"))
+            edits += context.entry_edits(str(id), str(id), **beside)
             refs.append(context.ref(id))
     edits += context.sidecar_entry(memory).set(
-        **{STATUS: None, _NOTE_KEY: None, "superseded_by": None}
+        **{STATUS: None, _NOTE_KEY: None, "superseded_by": None, "pinned": is_pinned}
     )
     return Plan((change,), tuple(edits), Outcome.DONE, "", tuple(refs))
 
@@ -384,13 +457,23 @@ class CodexStore(TextFileStore):
             yield FoundShard(path, (file,), mark)
         yield from faults
 
+    def remarks(self) -> Sequence[Remark]:
+        """Notes that lie among its files and that Codex does not read."""
+        own = {RAW, *memory_files(self.root, [])}
+        return unread_notes(
+            self.root, lambda path: path in own or path.startswith(("extensions/", f"{SKILLS}/"))
+        )
+
     def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
         if key in (SUMMARY, MEMORY):
             parsed = MarkdownList(key, path, text, sidecar)
-            return Reading(tuple(item_memories(parsed, self.label)))
+            return Reading(tuple(item_memories(parsed, self.label, cache(self._thread_of))))
         document = documents.parse_document(key, str(path), text, time_of_change(path))
         pending = self._is_pending(path)
         return Reading((file_memory(document, sidecar, self.label, pending=pending),))
+
+    def _thread_of(self, rollout: str) -> str:
+        return head_lines(self.text_of(rollout) or "").get("thread_id", "")
 
     def _is_pending(self, note: Path) -> bool:
         try:

@@ -36,7 +36,6 @@ FORMAT = Format(
     product=Product("ConPort", "CP", 3),
     places=(),
     detect=detect,
-    load=f"{__name__}.store",
     nearby=(".", FOLDER),
     is_database=True,
 )

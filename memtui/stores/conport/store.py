@@ -68,6 +68,8 @@ LINKS = "context_links"
 HISTORY = {name: f"{name}_history" for name in CONTEXTS}
 DONE, OPEN = "DONE", "TODO"
 """Statuses of progress (models.py, `ProgressEntry`)."""
+_FORMER = "former_status"
+"""Key of a sidecar entry: the status that progress had before it was retired."""
 EDITABLE = frozenset({"content", "title", "tags"})
 _NAMES = {
     DECISIONS: "id timestamp summary rationale implementation_details tags",
@@ -353,9 +355,16 @@ def _tag(change: Change, memory: Memory, context: RowContext) -> Plan | None:
 
 
 def _set_status(change: Change, memory: Memory, context: RowContext) -> Plan:
+    """Plan that progress is done, or has the status again that it had before."""
     row, is_end = context.current(memory), change.act is Act.RETIRE
-    edits = context.put(PROGRESS, row, {"status": DONE if is_end else OPEN})
-    return plans.plan_one(change, memory, (*edits, *_dated(edits, memory, context)), ends=is_end)
+    before = context.sidecar.entry(memory.id).get(_FORMER)
+    status = DONE if is_end else before if isinstance(before, str) else OPEN
+    former = row["status"] if is_end and row["status"] != OPEN else None
+    beside = context.sidecar_entry(memory).set(
+        **{_FORMER: former, "updated": to_iso_seconds(context.now)}
+    )
+    edits = context.put(PROGRESS, row, {"status": status})
+    return plans.plan_one(change, memory, (*edits, *beside), ends=is_end)
 
 
 def _delete(change: Change, memory: Memory, context: RowContext) -> Plan:

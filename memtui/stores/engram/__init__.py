@@ -71,7 +71,6 @@ FORMAT = Format(
     product=Product("Engram", "EN", 6),
     places=("$ENGRAM_DATA_DIR", "~/.engram"),
     detect=detect,
-    load=f"{__name__}.store",
     nearby=(".", ".engram"),
     is_database=True,
     document=ExchangeDocument(

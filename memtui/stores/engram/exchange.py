@@ -33,7 +33,7 @@ from memtui.changes import Edit, Outcome, Plan, row_edit
 from memtui.errors import BundleError, Refused
 from memtui.model import Memory
 from memtui.stores.base import Store
-from memtui.stores.engram import NAME, database_file, rules
+from memtui.stores.engram import DATABASE, NAME, database_file, rules
 from memtui.stores.engram.records import PROMPT as PROMPT_PREFIX
 from memtui.stores.engram.records import SESSION as SESSION_PREFIX
 from memtui.stores.engram.records import (
@@ -54,7 +54,6 @@ from memtui.stores.engram.rows import (
 from memtui.stores.engram.schema import Schema, column_names, inspect
 from memtui.stores.format import ExportedDocument, ExportRequest, IncomingStore
 from memtui.stores.sqlite.connection import read_or_raise
-from memtui.stores.sqlite.rebuild import lines_of
 from memtui.stores.sqlite.rows import is_valid_text, text
 from memtui.text import number
 
@@ -304,8 +303,8 @@ _V3_COLUMNS = (
 """Columns of v3: made where the export has a value for one. v3 itself adds what is missing."""
 
 
-def database_lines(rows: Mapping[str, Sequence[Row]]) -> list[str]:
-    """The database of these rows as lines (see `rebuild`).
+def encode_database(rows: Mapping[str, Sequence[Row]]) -> bytes:
+    """The database of these rows as the bytes of its file.
 
     Raises sqlite3.Error for rows that go into no table.
     """
@@ -325,8 +324,7 @@ def database_lines(rows: Mapping[str, Sequence[Row]]) -> list[str]:
             )
         for row in {row["sync_id"]: row for row in reversed(rows["prompt_tombstones"])}.values():
             insert_row(connection, schema, "prompt_tombstones", row)
-        connection.row_factory = None
-        return list(lines_of(connection))
+        return connection.serialize()
 
 
 def _replacing(relation: Row) -> Any:
@@ -413,12 +411,14 @@ def read(document: Mapping[str, Any]) -> IncomingStore:
         memories.append(observation(home, row, touching.get(text(row.get("sync_id")), ()), ()))
     memories += [prompt(home, row) for row in _numbered(rows["prompts"])]
     memories += [session(home, row) for row in rows["sessions"] if text(row.get("summary"))]
-    return IncomingStore(NAME, NAME, memories, whole=True, rows=partial(_database, rows))
+    return IncomingStore(
+        NAME, NAME, memories, whole=True, files={DATABASE: partial(_database, rows)}
+    )
 
 
-def _database(rows: Mapping[str, Sequence[Row]]) -> list[str]:
+def _database(rows: Mapping[str, Sequence[Row]]) -> bytes:
     try:
-        return database_lines(rows)
+        return encode_database(rows)
     except sqlite3.Error as error:
         raise BundleError(f"its rows make no database ({error})") from error
 

@@ -303,13 +303,15 @@ class Planner(ImportPlanner, frozen=True):
         plan, sync_id = self._successor(change, memory)
         own = str(memory.extra["sync_id"])
         relation = self._new_relation(sync_id, own, {"relation": "supersedes"})
+        values = {"pinned": 1}, {"pinned": 0}
+        unpinned = (self._observation(memory, *values),) if memory.pinned else ()
         warnings = plan.warnings
         key = memory.extra.get("topic_key")
         if key:
             warnings += (f"agents that save under {key} still overwrite the old one",)
         return Plan(
             (change,),
-            (*plan.edits, relation),
+            (*plan.edits, relation, *unpinned),
             Outcome.SUPERSEDED,
             reason=f"a new observation supersedes {memory.ref}",
             refs=(*plan.refs, memory.ref),
@@ -349,7 +351,7 @@ class Planner(ImportPlanner, frozen=True):
         at = rules.Address(
             text(memory.extra.get("project")), text(memory.extra.get("scope")) or "project", ""
         )
-        columns = {"type": memory.type, **fields}
+        columns = {"type": memory.type, "pinned": memory.pinned, **fields}
         plan = self._insert_new(
             change, self._new_columns(columns, content, title, at), _warnings(fields)
         )

@@ -50,6 +50,7 @@ Row = Mapping[str, Any]
 
 def apply(
     path: Path,
+    root: Path,
     edits: Sequence[Edit],
     recorder: WriteRecorder,
     clock: Callable[[], datetime],
@@ -66,7 +67,7 @@ def apply(
             raise Refused(f"nothing can be written: {schema.refusal}", where=str(path))
         return _Writer(connection, schema, SyncLog(connection, schema, timestamp(clock())))
 
-    return write_rows(path, edits, tuple(beside), recorder, (TABLES, KNOWN_TRIGGERS), writer)
+    return write_rows(path, root, edits, tuple(beside), recorder, (TABLES, KNOWN_TRIGGERS), writer)
 
 
 def _with_counted(edit: Edit, old: Row, new: Row) -> Edit:

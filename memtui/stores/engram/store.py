@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -117,8 +116,8 @@ class EngramStore(WritableDatabase):
     @property
     def read_only(self) -> str:
         """Why nothing can be written: the schema is unknown, or the files may not be changed."""
-        if not os.access(self.file, os.W_OK) or not os.access(self.file.parent, os.W_OK):
-            return "the database or its folder is not writable for you"
+        if why := self.explain_closed():
+            return why
         try:
             return self.rows.schema().refusal
         except sqlite3.Error as error:
@@ -235,7 +234,7 @@ class EngramStore(WritableDatabase):
         beside = [edit for edit in edits if edit.kind is not Kind.ROW]
         if not rows:
             return super().apply(beside, recorder)
-        written = apply(self.file, rows, recorder, self.now, beside)
+        written = apply(self.file, self.root, rows, recorder, self.now, beside)
         refs = {
             f"{self.label}:{number_of(planned)}": f"{self.label}:{number_of(edit)}"
             for planned, edit in zip(rows, written, strict=True)

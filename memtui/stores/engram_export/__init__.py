@@ -44,6 +44,5 @@ FORMAT = Format(
     product=Product("Engram export", "EX", 6),
     places=(),
     detect=detect,
-    load=f"{__name__}.store",
     nearby=(".", FOLDER),
 )

@@ -140,5 +140,4 @@ FORMAT = Format(
     places=("~/.gemini",),
     detect=detect,
     claims=(GLOBAL,),
-    load=f"{__name__}.store",
 )

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from memtui.changes import TEXTS, Act, Change, Edit, Outcome, Plan, text_edit
-from memtui.errors import Conflict, Refused, UnreadableFile
-from memtui.files.reading import decode, file_stamp, read_bytes
+from memtui.errors import Refused, UnreadableFile
+from memtui.files.reading import (
+    file_stamp,
+    read_text_file,
+)
 from memtui.model import FILE_TIME, FILE_TIME_KEY, PROJECT_PATH, Memory, Place
-from memtui.stores import listed_acts, listed_texts
 from memtui.stores.base import LoadedText, Reading, ReadTime, StoreView, Unreadable
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.gemini import (
@@ -40,10 +41,10 @@ from memtui.stores.importing import CONVERTED
 from memtui.stores.listed_acts import convert_with_entity, list_acts
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile, text_key
 from memtui.stores.markdown.items import SECTION, MarkdownList, MarkdownListStore, parse_items
-from memtui.stores.plans import SIDECAR_ACTS, plan_one
+from memtui.stores.proposed_files import ProposedFiles
 from memtui.stores.scanning import planned_text, time_of_change
-from memtui.stores.sidecar import Sidecar, is_kept, kept_value
-from memtui.stores.values import check_unchanged, memory_name
+from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import memory_name
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NOTHING = "/dev/null"
@@ -190,7 +191,7 @@ def _first_id(patches: list[FilePatch], path: str, root: Path) -> str:
     for each in patches:
         target = target_of(each.new, path, root) if each.new else ""
         try:
-            known = decode(read_bytes(root / target, root)) if target else ""
+            known = read_text_file(root / target, root) if target else ""
         except UnreadableFile:
             known = ""
         texts = {item.text for item in parse_items(known)}
@@ -203,35 +204,12 @@ def _first_id(patches: list[FilePatch], path: str, root: Path) -> str:
 # ---- acts ----------------------------------------------------------------------------------------
 
 
-def _is_proposal(memory: Memory) -> bool:
-    return memory.type == PROPOSED and PROPOSED in memory.extra
-
-
-def _not_on(act: Act, memory: Memory) -> str:
-    if _is_proposal(memory):
-        if act in SIDECAR_ACTS:
-            return ""
-        if is_kept(memory):
-            return "" if act in (Act.RESTORE, Act.DELETE) else "it is declined: restore it first"
-        decides = act in (Act.ACCEPT, Act.DECLINE)
-        return "" if decides else "it is a proposed patch: accept or decline it"
-    if act in (Act.ACCEPT, Act.DECLINE):
-        return "it is no proposal"
-    return listed_texts.not_on(act, memory)
-
-
-def _patch_text(memory: Memory, context: ListContext) -> str:
-    path = Path(memory.origin.file)
-    text = planned_text(path, context.root, context.view)
-    if text is None:
-        raise Conflict("the patch is gone", where=str(path))
-    check_unchanged(memory, text, str(path), None)
-    return text
+PATCHES = ProposedFiles(PROPOSED, lambda memory: memory.content)
 
 
 def _accept(change: Change, memory: Memory, context: ListContext) -> Plan:
     """Apply the whole patch exactly, and remove it from the inbox."""
-    text = _patch_text(memory, context)
+    text = PATCHES.read(memory, context)
     edits: list[Edit] = []
     refs: dict[str, None] = {memory.ref: None}
     for each in parse_patch(text):
@@ -255,28 +233,6 @@ def _accept(change: Change, memory: Memory, context: ListContext) -> Plan:
     return Plan((change,), tuple(edits), Outcome.DONE, "Applies the patch", tuple(refs))
 
 
-def _decline(change: Change, memory: Memory, context: ListContext) -> Plan:
-    """Remove the patch from the inbox; the sidecar stores it."""
-    text = _patch_text(memory, context)
-    former = replace(memory, status="retired", pinned=False)
-    edits: tuple[Edit, ...] = (text_edit(memory.origin.file, text, None),)
-    edits += context.sidecar_entry(memory).set(kept=kept_value(former))
-    plan = plan_one(change, memory, edits)
-    return replace(plan, supersedes=(memory.ref,), reason="removed from the inbox, kept by memtui")
-
-
-def _restore(change: Change, memory: Memory, context: ListContext) -> Plan:
-    if not _is_proposal(memory):
-        return listed_acts.plan_restore(change, memory, context)
-    edits: tuple[Edit, ...] = (text_edit(memory.origin.file, None, memory.content),)
-    return plan_one(change, memory, edits + context.sidecar_entry(memory).set(kept=None))
-
-
-def _shard_of(memory: Memory) -> str:
-    path = str(memory.extra.get(PROPOSED))
-    return path if _is_proposal(memory) else listed_texts.shard_of(memory)
-
-
 def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to a bullet of GEMINI.md, which begins with its entity."""
     extra = {CONVERTED: True, SECTION: ADDED}
@@ -289,9 +245,9 @@ class GeminiStore(MarkdownListStore):
     format = "gemini"
     acts = list_acts(
         {Act.RETYPE: "an item has no type"},
-        {Act.RESTORE: _restore, Act.ACCEPT: _accept, Act.DECLINE: _decline},
-        shard_of=_shard_of,
-        not_on=_not_on,
+        {Act.RESTORE: PATCHES.restore, Act.ACCEPT: _accept, Act.DECLINE: PATCHES.decline},
+        shard_of=PATCHES.shard_of,
+        not_on=PATCHES.not_on,
     )
     rescans = True  # the name of a patch depends on what is there already
 
@@ -307,6 +263,11 @@ class GeminiStore(MarkdownListStore):
     def entity_levels(self, entity: str) -> tuple[str, ...]:
         """The name of the project's folder, where Gemini says which one it is."""
         return (posixpath.basename(project_root(self.root, entity)) or entity,)
+
+    @property
+    def projects(self) -> Mapping[str, tuple[str, ...]]:
+        notes = filter(is_note, memory_files(self.root, []))
+        return dict.fromkeys(["global", *map(entity_of, notes)], ())
 
     def place_new(self, change: Change, context: ListContext) -> tuple[str, str]:  # noqa: ARG002
         """GEMINI.md (`global`), as Gemini itself does, or MEMORY.md of a project."""

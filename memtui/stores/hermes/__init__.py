@@ -80,6 +80,5 @@ FORMAT = Format(
     places=("$HERMES_HOME", "~/.hermes"),
     detect=detect,
     nearby=(".", "hermes/*", "profiles/*", ".hermes/profiles/*"),
-    load=f"{__name__}.store",
     configured=profile_folders,
 )

@@ -8,7 +8,7 @@ tools/memory_tool.py: `_read_file` (entries, with universal newlines), `load_fro
 
 from __future__ import annotations
 
-import re
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,25 +16,28 @@ from types import MappingProxyType
 from typing import Any
 
 from memtui.changes import Act, Kind
+from memtui.errors import Refused
 from memtui.files.frontmatter import BadYaml, read_yaml
 from memtui.files.reading import file_stamp
 from memtui.files.text_items import DELIMITER, entries_in, entry_spans, insert_entry, remove_entry
 from memtui.model import Memory
 from memtui.stores import listed_acts, listed_texts
-from memtui.stores.base import LoadedBlock, LoadedText, ReadTime, StoreView, Unreadable
+from memtui.stores.base import (
+    LoadedBlock,
+    LoadedText,
+    Reading,
+    ReadTime,
+    Remark,
+    StoreView,
+    Unreadable,
+)
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
-from memtui.stores.hermes import CONFIG, MEMORY, NAMES, USER, memory_folder
+from memtui.stores.hermes import CONFIG, MEMORY, NAMES, USER, memory_folder, pending
+from memtui.stores.hermes.pending import LINE_ENDS, why_refused, with_line_feeds
 from memtui.stores.listed_texts import ListedText, ListFile
-from memtui.stores.scanning import CachedFile
+from memtui.stores.scanning import CachedFile, FoundShard, list_folder, unread_notes
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import members_of, whole_number
-
-_LINE_ENDS = re.compile(r"\r\n|\r|\n")
-
-
-def with_line_feeds(text: str) -> str:
-    """The text as a program reads it that takes a carriage return for a line feed."""
-    return _LINE_ENDS.sub("\n", text)
 
 
 class EntryFile(ListFile):
@@ -51,7 +54,7 @@ class EntryFile(ListFile):
 
     def parse(self, text: str) -> Iterator[ListedText]:
         for start, end in entry_spans(text):
-            line = 1 + len(_LINE_ENDS.findall(text, 0, start))
+            line = 1 + len(LINE_ENDS.findall(text, 0, start))
             yield ListedText(text[start:end], start, end, line)
 
     def without(self, text: str, place: int) -> str:
@@ -78,14 +81,8 @@ def parse_limits(text: str) -> Mapping[str, int]:
     return {name: whole_number(values.get(key), usual) for name, (key, usual) in LIMITS.items()}
 
 
-def why_refused(text: str, limit: int) -> str:
-    """Why Hermes would refuse to replace or remove an entry of this file; "" if it would not."""
-    entries = list(map(with_line_feeds, entries_in(text)))
-    longest = max(map(len, entries), default=0)
-    if longest > limit:
-        return f"Hermes refuses to write it: an entry of {longest:,} characters, limit {limit:,}"
-    if with_line_feeds(text).strip() != DELIMITER.join(entries):
-        return "Hermes refuses to write it: it is not a clean list of entries"
+def why_not_loaded(text: str) -> str:
+    """Why Hermes cannot load this file; "" if it can."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -98,8 +95,16 @@ class HermesStore(listed_texts.ListStore):
 
     format = "hermes"
     has_no_times = True
-    acts = listed_acts.list_acts({Act.RETYPE: "an entry has no type"})
-    reads = ReadTime.NEXT_SESSION  # a running session holds a frozen copy
+    acts = listed_acts.list_acts(
+        {Act.RETYPE: "an entry has no type"},
+        {
+            Act.RESTORE: pending.WRITES.restore,
+            Act.ACCEPT: pending.accept,
+            Act.DECLINE: pending.WRITES.decline,
+        },
+        shard_of=pending.WRITES.shard_of,
+        not_on=pending.WRITES.not_on,
+    )
     rescans = True  # the limits are part of the stamp
     syntax = EntryFile
     files = MappingProxyType({"memory": MEMORY, "user": USER})
@@ -108,6 +113,34 @@ class HermesStore(listed_texts.ListStore):
     def __init__(self, root: Path, label: str, **more: Any) -> None:
         super().__init__(root, label, **more)
         self._config = CachedFile(root / CONFIG, root, parse_limits, parse_limits(""))
+
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
+        """The two files, then the writes that wait."""
+        yield from super().find_shards()
+        folder = self.root / pending.FOLDER
+        if os.path.isdir(folder):
+            entries, faults = list_folder(folder)
+            yield from faults
+            for entry in entries:
+                if entry.name.endswith(pending.SUFFIX) and entry.name[0] != ".":
+                    mark = file_stamp([entry.path, *map(self.file_of, NAMES)])
+                    yield FoundShard(f"{pending.FOLDER}/{entry.name}", (entry.path,), mark)
+
+    def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
+        if not key.startswith(pending.FOLDER):
+            return super().read_text(key, path, text, sidecar)
+        try:
+            found = pending.pending_memory(key, path, text, self.label, self._text_of)
+            return Reading((found,))
+        except Refused as error:
+            return Reading((), (Unreadable(str(path), f"it cannot be offered: {error}"),))
+
+    def _text_of(self, key: str) -> str:
+        return self.text_of(os.path.relpath(self.file_of(key), self.root)) or ""
+
+    def read_time(self, path: str) -> ReadTime:
+        """A running session holds a frozen copy; what waits is answered by `/memory pending`."""
+        return ReadTime.INBOX if path.startswith(pending.FOLDER) else ReadTime.NEXT_SESSION
 
     def file_of(self, key: str) -> Path:
         return memory_folder(self.root) / key
@@ -127,9 +160,18 @@ class HermesStore(listed_texts.ListStore):
         return super().describe(file, item) | {"extra": extra, **more}
 
     def faults(self, file: ListFile) -> Iterator[Unreadable]:
-        assert isinstance(file, EntryFile)
-        if why := why_refused(file.before or "", file.limit):
+        if why := why_not_loaded(file.before or ""):
             yield Unreadable(str(file.path), why)
+
+    def remarks(self) -> Sequence[Remark]:
+        """Files that Hermes would refuse to write, and notes beside them that it does not read."""
+        found = list[Remark]()
+        for file in self.readable_files():
+            assert isinstance(file, EntryFile)
+            if why := why_refused(file.before or "", file.limit):
+                found.append(Remark(str(file.path), why))
+        folder = memory_folder(self.root)
+        return found + (unread_notes(folder, NAMES.__contains__) if folder != self.root else [])
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The two blocks of the prompt; what Hermes leaves out as a threat is not known here."""

@@ -8,23 +8,32 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
 
 from msgspec import Struct
 
-from memtui.files.frontmatter import parse_block, split
+from memtui.files.frontmatter import parse_or_fault, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
-from memtui.model import CHANGE_KEYS, Place
-from memtui.stores.values import MemoryName, from_iso, memory_name
+from memtui.model import CHANGE_KEYS, FRONTMATTER_FAULT, LOCAL_TIMES, Place
+from memtui.stores.values import (
+    MemoryName,
+    from_iso,
+    from_local_iso,
+    is_without_zone,
+    members_of,
+    memory_name,
+)
 
 MAX_HEADINGS = 200
 MAX_LINKS = 200
 """The most of one document that are kept."""
 
-_FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
+"""Blocks of code."""
+_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _INLINE_CODE = re.compile(r"`[^`\n]*`")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(\S[^\n]*)", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(\S[^\n]{0,200})\r?\n(=+|-{2,})[ \t]*\r?$", re.MULTILINE)
@@ -46,10 +55,21 @@ class Outline(Struct, frozen=True):
         return self.headings[0].lstrip("#").strip() if self.headings else ""
 
 
+def numbered_lines(text: str) -> Iterator[tuple[int, str, bool]]:
+    """The lines of a Markdown text but for the fences of code, each with its 0-based number, and
+    whether it is in a block of code."""
+    is_code = False
+    for number, line in enumerate(text.split("\n")):
+        if ("```" in line or "~~~" in line) and _FENCE.match(line):
+            is_code = not is_code
+        else:
+            yield number, line, is_code
+
+
 def outline(text: str) -> Outline:
     """Headings and links of a Markdown text, in the order they come."""
     if "```" in text or "~~~" in text:
-        text = _FENCED.sub("", text)
+        text = FENCED.sub("", text)
     found = [(match.start(), match[1], match[2]) for match in _HEADING.finditer(text)]
     if "\n==" in text or "\n--" in text:
         found += [
@@ -101,6 +121,11 @@ _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
 _DATE = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 
 
+def frontmatter_field(front: Mapping[str, Any], name: str) -> object:
+    """A field of the frontmatter, or of its block `metadata`, where Claude Code has some."""
+    return members_of(front.get("metadata")).get(name, front.get(name))
+
+
 class MarkdownFile(Struct, frozen=True):
     """One file, parsed."""
 
@@ -121,6 +146,8 @@ class MarkdownFile(Struct, frozen=True):
     """All lines end in CRLF; `body` has plain line feeds."""
     has_bom: bool = False
     """The file begins with a byte order mark."""
+    fault: str = ""
+    """What is wrong with the frontmatter, with its line; "" if nothing is."""
 
     def text_of(self, body: str) -> str:
         """The file's whole text with another body: same head and line ends."""
@@ -138,9 +165,14 @@ class MarkdownFile(Struct, frozen=True):
 
     @property
     def byte_form(self) -> dict[str, Any]:
-        """Line ends and byte order mark, if they are not the usual ones."""
+        """What is not the usual: line ends, a byte order mark, frontmatter that is no valid YAML,
+        times of it that name no zone and are taken for local ones."""
         form: dict[str, Any] = {"line_endings": "crlf"} if self.crlf else {}
-        return form | ({"byte_order_mark": True} if self.has_bom else {})
+        form |= {"byte_order_mark": True} if self.has_bom else {}
+        form |= {FRONTMATTER_FAULT: self.fault} if self.fault else {}
+        named = (*CREATED_KEYS, *UPDATED_KEYS)
+        local = [key for key in named if is_without_zone(frontmatter_field(self.frontmatter, key))]
+        return form | ({LOCAL_TIMES: local} if local else {})
 
     @property
     def name(self) -> str:
@@ -151,7 +183,7 @@ class MarkdownFile(Struct, frozen=True):
 
     def time(self, keys: Iterable[str]) -> tuple[datetime | None, str]:
         """The first of these frontmatter keys that holds a time, and which one it is."""
-        times = ((from_iso(self.frontmatter.get(key)), key) for key in keys)
+        times = ((from_local_iso(self.frontmatter.get(key)), key) for key in keys)
         return next((found for found in times if found[0]), (None, ""))
 
 
@@ -179,13 +211,15 @@ def parse_document(
     pairs = text.count("\r\n")
     crlf = 0 < pairs == text.count("\n") == text.count("\r")
     body = text[start:]
+    front, fault = ({}, "") if whole or cut.front is None else parse_or_fault(cut.front)
     return MarkdownFile(
         path=path,
         file=file,
         head=text[:start],
         body=body.replace("\r\n", "\n") if crlf else body,
         line=1 + text.count("\n", 0, start),
-        frontmatter={} if whole or cut.front is None else parse_block(cut.front),
+        frontmatter=front,
+        fault=fault,
         changed=changed,
         crlf=crlf,
         has_bom=marked,

@@ -50,7 +50,10 @@ from memtui.stores.sidecar import Sidecar, is_kept
 _BULLET = re.compile(r"( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _BREAK = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$")
+_CONFLICT_MARK = re.compile(r"(?:<{7}|>{7})(?: |$)")
+"""A line that a merge left; it is an item of its own, whatever stands around it."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_BEGINNINGS = (_BULLET, _HEADING, _BREAK, _FENCE, _CONFLICT_MARK)
 _COMMENT, _COMMENT_END = "<!--", "-->"
 
 
@@ -191,7 +194,7 @@ def _after_bullet(lines: Sequence[tuple[int, str]], at: int) -> int:
 def _begins_another(line: str) -> bool:
     return (
         not line.strip()
-        or any(pattern.match(line) for pattern in (_BULLET, _HEADING, _BREAK, _FENCE))
+        or any(pattern.match(line) for pattern in _BEGINNINGS)
         or line.lstrip().startswith(_COMMENT)
     )
 

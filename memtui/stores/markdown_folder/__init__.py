@@ -278,7 +278,6 @@ FORMAT = Format(
     places=("~/.serena/memories", "$BASIC_MEMORY_HOME", "~/basic-memory"),
     detect=detect,
     claims=("[!.]*.md",),
-    load=f"{__name__}.store",
     nearby=(".", *_PLACES),
     configured=configured_folders,
     fallback=plain_folder,

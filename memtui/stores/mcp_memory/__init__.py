@@ -128,6 +128,5 @@ FORMAT = Format(
     product=Product("MCP memory", "MC", 2),
     places=("$MEMORY_FILE_PATH", "~/memory.jsonl", "~/.mcp/memory.jsonl"),
     detect=detect,
-    load=f"{__name__}.store",
     configured=configured_files,
 )

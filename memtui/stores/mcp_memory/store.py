@@ -8,7 +8,6 @@ a digest of entity and observation.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -247,10 +246,7 @@ class McpMemoryStore(listed_texts.ListStore):
     @property
     def read_only(self) -> str:
         """Why nothing can be written; the server writes by renaming, so the folder counts too."""
-        file = graph_file(self.root)
-        if os.path.exists(file) and not os.access(file, os.W_OK):
-            return "the file is read-only for this user"
-        return explain_read_only(file.parent)
+        return explain_read_only(graph_file(self.root).parent)
 
     def place_new(self, change: Change, context: ListContext) -> tuple[str, str]:  # noqa: ARG002
         entity = str(change.fields.get("entity") or "").strip()

@@ -2,7 +2,8 @@
 
 `history.db` lies in `~/.mem0` or `$MEM0_DIR` (mem0/configs/base.py, mem0ai 2.0.18). The memories
 themselves are in a vector store. A local Qdrant keeps each collection in
-`<path>/collection/<name>/storage.sqlite` (qdrant_client/local/persistence.py).
+`<path>/collection/<name>/storage.sqlite` (qdrant_client/local/persistence.py), as pickles that
+memtui counts and does not read.
 """
 
 from __future__ import annotations
@@ -51,7 +52,6 @@ FORMAT = Format(
     product=Product("mem0", "M0", 5),
     places=("$MEM0_DIR", "~/.mem0"),
     detect=detect,
-    load=f"{__name__}.store",
     configured=collections,
     is_database=True,
 )

@@ -1,23 +1,23 @@
 """The tables of mem0 (mem0/memory/storage.py, mem0ai 2.0.18) and of a local Qdrant.
 
 Each row of `history` is a version of a memory: `event` is ADD, UPDATE or DELETE. The latest row of
-a memory is current, or deleted; it supersedes the one before. A point of Qdrant is a memory as mem0
-searches it, with its owner (`user_id`, `agent_id`, `run_id`) as entity (mem0/memory/main.py:
-`data`, `hash`, `created_at`, `updated_at` in the payload). Nothing is written: a memory is a vector
-too, which only mem0 can compute.
+a memory is current, or deleted; it supersedes the one before. A point of a local Qdrant is a Python
+pickle (qdrant_client/local/persistence.py), which is counted and not read: loading one runs what it
+names, and a small one may unfold to any size. Nothing is written: a memory is a vector too, which
+only mem0 can compute.
 """
 
 from __future__ import annotations
 
-import io
-import json
-import pickle
-from collections.abc import Iterator, Mapping
+import sqlite3
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from memtui.stores.base import Remark
 from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.mem0 import HISTORY, STORAGE
+from memtui.stores.sqlite.connection import run_read
 from memtui.stores.sqlite.rows import text
 from memtui.stores.sqlite.tables import (
     Rows,
@@ -27,14 +27,13 @@ from memtui.stores.sqlite.tables import (
     existing_file,
     holds_tables,
 )
-from memtui.stores.values import from_iso, text_of
+from memtui.stores.values import from_iso
+from memtui.text import counted
 
 NEEDED = {
     HISTORY: {"history": "id memory_id old_memory new_memory event created_at"},
     STORAGE: {"points": "id point"},
 }
-_OWNERS = (("user_id", "users"), ("agent_id", "agents"), ("run_id", "runs"))
-_SHOWN = frozenset({"data", "created_at", "updated_at"})
 
 
 def is_mem0(file: Path) -> bool:
@@ -66,34 +65,6 @@ def _version(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _unpacked(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The row with the point's own id; its key is a pickle of it."""
-    id, payload = point(row["point"])
-    yield {"id": id or text(row["id"]), "payload": payload}
-
-
-def _point(row: Mapping[str, Any]) -> dict[str, Any]:
-    found = row["payload"]
-    owner = next((f"{kind}/{found[key]}" for key, kind in _OWNERS if found.get(key)), "")
-    return {
-        "content": text_of(found.get("data") or found.get("memory")),
-        "entity": owner,
-        "created": from_iso(found.get("created_at")),
-        "updated": from_iso(found.get("updated_at")) or from_iso(found.get("created_at")),
-        "source": text_of(found.get("run_id")),
-        "extra": _as_json({key: value for key, value in found.items() if key not in _SHOWN}),
-    }
-
-
-def _as_json(values: dict[str, Any]) -> Any:
-    return json.loads(json.dumps(values, default=str))
-
-
-def _has_text(row: Mapping[str, Any]) -> bool:
-    found = row["payload"]
-    return bool(text_of(found.get("data") or found.get("memory")).strip())
-
-
 TABLES = (
     Table(
         "history",
@@ -104,7 +75,6 @@ TABLES = (
         relate=_relate,
         more=_version,
     ),
-    Table("points", "points/", "fact", {}, {}, expand=_unpacked, more=_point, is_shown=_has_text),
 )
 
 
@@ -114,6 +84,22 @@ class Mem0(TableStore):
     format = "mem0"
     tables = TABLES
     why_read_only = "a memory here is a vector too, which only mem0 can compute"
+
+    def marks(self, connection: sqlite3.Connection) -> dict[str, str]:
+        return {} if self.file.name == STORAGE else super().marks(connection)
+
+    def remarks(self) -> Sequence[Remark]:
+        """How many points of a local Qdrant are not read."""
+        if self.file.name != STORAGE:
+            return ()
+        try:
+            (number,) = run_read(
+                self.file, lambda each: each.execute("SELECT count(*) FROM points").fetchone()
+            )
+        except sqlite3.Error:
+            return ()
+        found = f"{counted(number, 'point')} of a local Qdrant"
+        return (Remark(str(self.file), f"{found}: Python pickles, which memtui does not read"),)
 
 
 def open_store(root: Path, label: str) -> Mem0:
@@ -128,51 +114,3 @@ def _database(root: Path) -> Path:
 SUPPORT = FormatSupport(
     open_store, transfer=TransferSupport(), database=database_support(HISTORY, _database)
 )
-
-
-# ---- pickled points ------------------------------------------------------------------------------
-
-# Read the points of a local Qdrant, which are pickled, without running anything that they name.
-#
-# `qdrant_client.local.persistence` stores `pickle.dumps(point)`. A pickle names classes and
-# functions that are called while it is loaded, so only the classes of a point are allowed, and
-# each of them is replaced by a plain object that keeps what it is given.
-
-
-_MODELS = "qdrant_client.http.models.models"
-_ALLOWED = frozenset(
-    {
-        *((_MODELS, name) for name in ("PointStruct", "SparseVector", "Record")),
-        ("qdrant_client.conversions.common_types", "PointStruct"),
-    }
-)
-
-
-class _Plain:
-    """Stands for a class of Qdrant's: keeps its state, does nothing."""
-
-    def __setstate__(self, state: Any) -> None:
-        values = state.get("__dict__") if isinstance(state, Mapping) else None
-        self.values = values if isinstance(values, Mapping) else {}
-
-
-class _Reader(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _ALLOWED:
-            raise pickle.UnpicklingError(f"a point does not hold a {module}.{name}")
-        return _Plain
-
-    def persistent_load(self, pid: Any) -> Any:  # noqa: ARG002
-        raise pickle.UnpicklingError("a point does not refer to anything outside")
-
-
-def point(data: object) -> tuple[str, dict[str, Any]]:
-    """The id and the payload of a pickled point; ("", {}) if it is not one. Never raises."""
-    if not isinstance(data, bytes):
-        return "", {}
-    try:
-        found = _Reader(io.BytesIO(data)).load()
-        id, values = found.values["id"], found.values["payload"]
-        return str(id), {str(key): value for key, value in values.items()}
-    except Exception:  # a hostile pickle may raise anything
-        return "", {}

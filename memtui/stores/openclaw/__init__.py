@@ -1,7 +1,8 @@
 """OpenClaw (before: Clawdbot, Moltbot): the workspace of an agent.
 
-`MEMORY.md` (or `memory.md`) is curated, `memory/YYYY-MM-DD[-slug].md` are daily logs, and some
-files tell the agent who it is; hidden folders are the program's own. (Source: formats page.)
+`MEMORY.md` and `memory.md` are curated, `memory/YYYY-MM-DD[-slug].md` are daily logs, everything
+else in `memory/` and its folders are notes, and some files tell the agent who it is; hidden folders
+are the program's own. (Source: formats page; docs/concepts/memory.md of OpenClaw.)
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from memtui.stores.base import Unreadable
 from memtui.stores.format import Candidate, Detection, Format, Product
-from memtui.stores.scanning import has_entry, list_folder, markdown_names
+from memtui.stores.scanning import has_entry, list_folder, notes_below
 
 MEMORY_NAMES = ("MEMORY.md", "memory.md")
 FOLDER = "memory"
@@ -21,7 +22,7 @@ NOTES = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "HEARTBEA
 """Files that tell the agent who it is, in the order of a session, which is not given the last."""
 _MARKS = {"SOUL.md", "IDENTITY.md", "HEARTBEAT.md"}
 _OTHER_PROGRAMS = ("ABOUT.md", "gptme.toml", "entities", "memory/entities")
-_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-.+)?\.md")
+_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[-_].+)?\.md")
 
 
 @Detection
@@ -57,20 +58,33 @@ def agent_workspaces(_folder: Path, home: Path, variables: Mapping[str, str]) ->
             yield Path(entry.path)
 
 
-def memory_name(root: Path) -> str:
-    """The name of the curated file, which need not exist."""
-    return next((n for n in MEMORY_NAMES if os.path.lexists(root / n)), MEMORY_NAMES[0])
+def memory_names(root: Path) -> list[str]:
+    """The names of the curated files that exist; of the first where there is none.
+
+    Both are read, and are one file where the disk does not tell the case of letters.
+    """
+    names = [name for name in MEMORY_NAMES if os.path.lexists(root / name)]
+    files = {_file_id(root / name): name for name in reversed(names or MEMORY_NAMES[:1])}
+    return [*reversed(files.values())]
+
+
+def _file_id(path: Path) -> object:
+    try:
+        status = path.stat()
+    except OSError:
+        return path
+    return status.st_dev, status.st_ino
 
 
 def daily_files(root: Path, faults: list[Unreadable]) -> list[str]:
-    """Paths of the Markdown files directly in `memory/`, relative to the root, by name."""
-    names = markdown_names(root / FOLDER, faults) if os.path.lexists(root / FOLDER) else ()
+    """Paths of the Markdown files in `memory/` and its folders, relative to the root."""
+    names = notes_below(root / FOLDER, faults) if os.path.lexists(root / FOLDER) else ()
     return [f"{FOLDER}/{name}" for name in names]
 
 
 def day_of(path: str) -> str:
     """The date in the name of a daily log; "" for another file."""
-    found = _DAY.fullmatch(path.removeprefix(f"{FOLDER}/"))
+    found = _DAY.fullmatch(path.rpartition("/")[2])
     return found[1] if found else ""
 
 
@@ -81,6 +95,5 @@ FORMAT = Format(
     places=("$OPENCLAW_WORKSPACE_DIR", "~/.openclaw/workspace", "~/clawd"),
     detect=detect,
     claims=NOTES,
-    load=f"{__name__}.store",
     configured=agent_workspaces,
 )

@@ -29,7 +29,7 @@ from memtui.stores.markdown.items import (
     plan_any_edit,
     plan_any_import,
 )
-from memtui.stores.openclaw import FOLDER, NOTES, day_of
+from memtui.stores.openclaw import FOLDER, MEMORY_NAMES, NOTES, day_of
 from memtui.stores.scanning import SUFFIX
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso
@@ -44,7 +44,8 @@ _PROMOTED = re.compile(rf"\[score={_NUMBER} recalls=(\d+) avg={_NUMBER} source=(
 def _is_given(path: str, now: datetime) -> bool:
     """Whether a session that starts now is given the file, as no log of an earlier day is."""
     days = [(now - timedelta(days=back)).date().isoformat() for back in (0, 1)]
-    return not path.startswith(f"{FOLDER}/") or day_of(path) in days
+    is_log = path.startswith(f"{FOLDER}/")
+    return not is_log or (path.count("/") == 1 and day_of(path) in days)
 
 
 def entity_of(path: str, section: str) -> str:
@@ -80,10 +81,11 @@ class OpenClawStore(MarkdownListStore):
     )
 
     def owns_shard(self, key: str) -> bool:
-        return key in (openclaw.memory_name(self.root), *NOTES) or key.startswith(f"{FOLDER}/")
+        return key in (*MEMORY_NAMES, *NOTES) or key.startswith(f"{FOLDER}/")
 
     def list_files(self, faults: list[Unreadable]) -> list[str]:
-        names = [openclaw.memory_name(self.root), *openclaw.daily_files(self.root, faults), *NOTES]
+        logs = openclaw.daily_files(self.root, faults)
+        names = [*openclaw.memory_names(self.root), *logs, *NOTES]
         return [name for name in names if os.path.lexists(self.root / name)]
 
     def parse(self, key: str, path: Path, text: str | None, sidecar: Sidecar) -> MarkdownList:
@@ -95,7 +97,7 @@ class OpenClawStore(MarkdownListStore):
         entity = str(change.fields.get("entity") or CURATED).strip("/ ")
         head, _, rest = entity.partition("/")
         if head == CURATED:
-            path = openclaw.memory_name(self.root)
+            path = openclaw.memory_names(self.root)[0]
             groups = (each.group for each in self.open_list(path, context.view).items)
             known = {entity_of(path, group): group for group in groups}
             return path, known.get(entity, rest)
@@ -114,8 +116,8 @@ class OpenClawStore(MarkdownListStore):
         return "event" if key.startswith(f"{FOLDER}/") else "fact"
 
     def may_hold(self, path: str, item: str) -> bool:  # noqa: ARG002
-        is_daily = path.startswith(f"{FOLDER}/") and path.endswith(SUFFIX) and path.count("/") == 1
-        return is_daily or path == openclaw.memory_name(self.root)
+        is_daily = path.startswith(f"{FOLDER}/") and path.endswith(SUFFIX) and "/." not in path
+        return is_daily or path in openclaw.memory_names(self.root)
 
     def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:
         found = super().describe(file, item) | {"entity": entity_of(file.key, item.group)}
@@ -149,7 +151,7 @@ class OpenClawStore(MarkdownListStore):
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The bootstrap files up to their cap, then the logs of yesterday and today."""
         texts, logs = list[LoadedText](), openclaw.daily_files(self.root, [])
-        for path in (*NOTES[:-1], openclaw.memory_name(self.root), *logs):
+        for path in (*NOTES[:-1], *openclaw.memory_names(self.root), *logs):
             if _is_given(path, now):
                 note = "a log of today or yesterday" if path in logs else "a bootstrap file"
                 texts += self.loaded_file(path, view, note)

@@ -10,15 +10,29 @@ place reads itself (`Format.claims`). When each program reads its files is said 
   with each request
 * goose: block.github.io/goose/docs/category/guides, "loaded once at session start"
 * Junie: jetbrains.com/help/junie/customize-guidelines.html, "to every task it works on"
+* Qwen Code: QwenLM/qwen-code, docs/users/features/memory.md and rules.md, "at session start"
+* Warp: docs.warp.dev/agents/capabilities/rules, AGENTS.md unless there is a WARP.md beside it
+* Zed: zed.dev/docs/ai/rules, "inserted at the beginning of each agent interaction", the first that
+  is there of .rules, .cursorrules, .windsurfrules, .clinerules, Copilot's, AGENTS.md
+* Replit Agent: docs.replit.com/features/project-setup/replit-dot-md
+* Augment: docs.augmentcode.com/cli/rules; Amazon Q: its page on project rules; Continue:
+  docs.continue.dev/customize/deep-dives/rules; Antigravity: its page on rules (.agent, since
+  version 2 .agents); Trae: agentconfig.ing/files/trae-rules, which cites Trae's; aider:
+  aider.chat/docs/usage/conventions.html
 * the others: Claude Code's page on memory; Gemini CLI's on GEMINI.md; docs.github.com, *Adding
   repository custom instructions*; docs.windsurf.com, *Memories & Rules*; kiro.dev, *Steering*;
   Spec Kit's templates/commands/plan.md; docs.openhands.dev, *Microagents*; agents.md
+
+AGENTS.md is read by other programs depending on what lies beside it: Codex reads AGENTS.override.md
+instead in the same folder (openai/codex), and Claude Code reads it in a project without a CLAUDE.md
+(2.1.277 and later; agentsmd/agents.md#244). Files that are links to one file are that one file,
+read by the programs of all its names.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
@@ -57,9 +71,10 @@ SOURCES = (
         "AGENTS.md",
         (
             *("Codex", "Cursor", "GitHub Copilot", "Windsurf", "Jules", "Junie", "Roo Code"),
-            *("Cline", "Zed", "opencode", "Amp", "goose"),
+            *("Cline", "Zed", "opencode", "Amp", "goose", "Qwen Code", "Augment", "Warp"),
         ),
     ),
+    Source("AGENTS.override.md", ("Codex",)),
     Source("CLAUDE.md", ("Claude Code",)),
     Source(".claude/CLAUDE.md", ("Claude Code",)),
     Source("CLAUDE.local.md", ("Claude Code",)),
@@ -83,12 +98,77 @@ SOURCES = (
     # plan and analyze of Spec Kit open it for each of their runs
     Source(".specify/memory/constitution.md", ("Spec Kit",), ReadTime.OPENED),
     Source(".openhands/microagents/", ("OpenHands",)),
+    Source("QWEN.md", ("Qwen Code",)),
+    Source(".qwen/QWEN.local.md", ("Qwen Code",)),
+    Source(".qwen/rules/", ("Qwen Code",)),
+    Source("WARP.md", ("Warp",), _REQUEST),
+    Source(".rules", ("Zed",), _REQUEST),
+    Source("replit.md", ("Replit Agent",), _REQUEST),
+    Source(".trae/rules/", ("Trae",), _REQUEST),
+    Source(".augment/rules/", ("Augment",), _REQUEST, (".md", ".mdx")),
+    Source(".augment-guidelines", ("Augment",), _REQUEST),
+    Source(".amazonq/rules/", ("Amazon Q",), _REQUEST),
+    Source(".continue/rules/", ("Continue",), _REQUEST),
+    Source(".agents/rules/", ("Antigravity",), _REQUEST),
+    Source(".agent/rules/", ("Antigravity",), _REQUEST),
+    # "aider --read CONVENTIONS.md", or `read` in .aider.conf.yml
+    Source("CONVENTIONS.md", ("aider",)),
 )
 
 
 IMPORTER = "Claude Code"
 IMPORTED = Source("", (IMPORTER,))
 """What an instruction file of Claude Code imports."""
+
+
+SHARED, OVERRIDE = "AGENTS.md", "AGENTS.override.md"
+_OF_ZED = (
+    *(".rules", ".cursorrules", ".windsurfrules", ".clinerules"),
+    ".github/copilot-instructions.md",
+)
+INSTEAD = {OVERRIDE: "Codex", "WARP.md": "Warp"} | dict.fromkeys(_OF_ZED, "Zed")
+"""File -> the program that reads it instead of AGENTS.md beside it."""
+OF_CODEX = ".codex"
+"""Name of the home folder of Codex, whose AGENTS.md is given to Codex alone."""
+OF_CLAUDE = ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md")
+
+
+def claude_files(root: Path) -> Iterator[Path]:
+    """The files of which each keeps Claude Code from reading AGENTS.md: in the folder or above.
+
+    What the person wrote for all projects, in the folder of Claude Code's settings, is none of a
+    project.
+    """
+    for folder in (root, *root.parents):
+        own = folder / ".claude"
+        is_config = os.path.isdir(own / "projects")
+        yield from (folder / name for name in OF_CLAUDE if not (is_config and name == OF_CLAUDE[1]))
+
+
+def readers_of(root: Path, path: str) -> tuple[str, ...]:
+    """The programs that are given a file of a project, by what else lies there."""
+    readers = source_of(path).readers
+    if path in (SHARED, OVERRIDE) and _is_home_of_codex(root):
+        readers = ("Codex",)
+    elif path == SHARED and not any(map(os.path.lexists, claude_files(root))):
+        readers = (*readers, IMPORTER)
+    if path == SHARED:
+        taken = {program for name, program in INSTEAD.items() if os.path.isfile(root / name)}
+        readers = tuple(name for name in readers if name not in taken)
+    return readers
+
+
+def _is_home_of_codex(root: Path) -> bool:
+    return root.name == OF_CODEX or os.environ.get("CODEX_HOME") == str(root)
+
+
+def names_of_files(root: Path, paths: Sequence[str]) -> Mapping[str, list[str]]:
+    """The files among these, each with all of its names here: links to one file are one file."""
+    by_file: dict[str, list[str]] = {}
+    for path in paths:
+        by_file.setdefault(os.path.realpath(root / path), []).append(path)
+    lists = by_file.values()
+    return {min(each, key=lambda name: os.path.islink(root / name)): each for each in lists}
 
 
 def source_of(path: str) -> Source:
@@ -185,8 +265,7 @@ FORMAT = Format(
     name="project-instructions",
     title="Instructions: AGENTS.md, CLAUDE.md, rules of Cursor, Copilot, Windsurf and others",
     product=Product("Instructions", "IN", 7),
-    places=(),
+    places=("$CODEX_HOME", f"~/{OF_CODEX}", "~/.qwen"),
     detect=detect,
-    load=f"{__name__}.store",
     is_whole=False,
 )

@@ -18,6 +18,7 @@ from typing import Any
 
 from memtui.changes import Act, Change, Plan
 from memtui.errors import Refused
+from memtui.files.reading import file_stamp
 from memtui.model import CURRENT, READ_BY, SCOPE, Memory
 from memtui.stores import listed_acts
 from memtui.stores.base import LoadedText, LoadLimit, ReadTime, StoreView, Unreadable
@@ -37,9 +38,12 @@ from memtui.stores.project_instructions import (
     claims_of,
     instruction_files,
     is_claimed,
+    names_of_files,
+    readers_of,
     source_of,
 )
 from memtui.stores.scanning import LastRead, is_link_into, read_small
+from memtui.stores.sidecar import Sidecar
 
 DEFAULT = "AGENTS.md"
 RULE, PROSE = "rule", "section"
@@ -50,15 +54,16 @@ def scope_of(front: Mapping[str, Any]) -> str:
     """When a program is given a file, by its frontmatter.
 
     Cursor: `alwaysApply`, `globs`, `description`. Copilot: `applyTo`. Windsurf: `trigger`, `globs`.
-    Kiro: `inclusion`, `fileMatchPattern`. Claude Code and Cline: `paths`. OpenHands: `triggers`.
+    Kiro: `inclusion`, `fileMatchPattern`. Claude Code, Qwen Code and Cline: `paths`. OpenHands:
+    `triggers`. Augment: `type`. Continue, Trae: as Cursor.
     """
     patterns = [
         pattern
         for key in ("globs", "applyTo", "fileMatchPattern", "paths")
         for pattern in words_of(front.get(key))
     ]
-    mode = str(front.get("trigger") or front.get("inclusion") or "").lower()
-    if front.get("alwaysApply") is True or mode in ("always", "always_on"):
+    mode = str(front.get("trigger") or front.get("inclusion") or front.get("type") or "").lower()
+    if front.get("alwaysApply") is True or mode in ("always", "always_on", "always_apply"):
         return ALWAYS
     if mode == "manual":
         return BY_HAND
@@ -66,7 +71,7 @@ def scope_of(front: Mapping[str, Any]) -> str:
         return f"prompts with {', '.join(words)}"
     if patterns and not {"**", "**/*", "*"} & {*patterns}:
         return f"files {', '.join(patterns)}"
-    if mode in ("auto", "model_decision") or front.get("alwaysApply") is False:
+    if mode in ("auto", "model_decision", "agent_requested") or front.get("alwaysApply") is False:
         about = str(front.get("description") or "").strip()
         if patterns or mode or about:
             return f"the agent decides: {about}" if about else "the agent decides"
@@ -78,6 +83,8 @@ class InstructionFile(MarkdownList):
     """One file; prose is one text from one heading or bullet to the next."""
 
     has_whole_prose = True
+    readers: Sequence[str] = ()
+    """The programs that are given it."""
 
     def insert(self, group: str, new_text: str, type: str = "") -> str:
         """As any list does, but a section as prose where it stays one text of its own."""
@@ -110,8 +117,25 @@ class InstructionStore(MarkdownListStore):
         self._imports: dict[str, LastRead[list[str]]] = {}
 
     def list_files(self, faults: list[Unreadable]) -> list[str]:
+        return list(self._readers(faults))
+
+    def _readers(self, faults: list[Unreadable]) -> dict[str, list[str]]:
+        """The files that exist, each with the programs that are given it."""
         files = instruction_files(self.root, self._claimed(), faults)
-        return [*files, *self._imported(files)]
+        imported = self._imported(files)
+        by_file = dict[str, list[str]]()
+        for path, names in names_of_files(self.root, [*files, *imported]).items():
+            readers = [each for name in names for each in readers_of(self.root, name)]
+            by_file[path] = list(dict.fromkeys([*readers, *[IMPORTER][: path in imported]]))
+        return by_file
+
+    def readers(self, path: str) -> list[str]:
+        """The programs that are given a file, which need not exist."""
+        return self._readers([]).get(path) or list(readers_of(self.root, path))
+
+    def mark_of(self, key: str) -> str:
+        """A file is read again when others come or go that decide who reads it."""
+        return f"{file_stamp([self.file_of(key)])} {','.join(self.readers(key))}"
 
     def _claimed(self) -> tuple[str, ...]:
         """Patterns of the files that other stores at this root read."""
@@ -120,9 +144,8 @@ class InstructionStore(MarkdownListStore):
 
     def _imported(self, files: Sequence[str]) -> list[str]:
         """The files of the project that those of Claude Code import, as it follows them."""
-        of_claude = [name for name in files if IMPORTER in source_of(name).readers]
-        found = follow_imports(of_claude, self._imports_of, known=files)
-        return found[len(of_claude) :]
+        of_claude = [name for name in files if IMPORTER in readers_of(self.root, name)]
+        return follow_imports(of_claude, self._imports_of)[len(of_claude) :]
 
     def _imports_of(self, name: str) -> list[str]:
         """The Markdown files in the project that a file imports and that are there."""
@@ -138,6 +161,11 @@ class InstructionStore(MarkdownListStore):
             for each in self._imports.setdefault(name, LastRead()).get([path], read)
             if os.path.isfile(self.root / each) and is_link_into(self.root / each, self.root)
         ]
+
+    def parse(self, key: str, path: Path, text: str | None, sidecar: Sidecar) -> InstructionFile:
+        file = InstructionFile(key, path, text, sidecar)
+        file.readers = self.readers(key)
+        return file
 
     def owns_shard(self, key: str) -> bool:
         return source_of(key) is not IMPORTED and not is_claimed(key, self._claimed())
@@ -162,12 +190,12 @@ class InstructionStore(MarkdownListStore):
         return path in self.list_files([]) or source_of(path) is not IMPORTED
 
     def describe(self, file: ListFile, item: ListedText) -> dict[str, Any]:
-        assert isinstance(file, MarkdownList)
+        assert isinstance(file, InstructionFile)
         found = super().describe(file, item) | {"entity": file.key}
         front = file.document.frontmatter
         scope = scope_of(front)
         extra = found["extra"] | file.document.extra | {SCOPE: scope}
-        extra[READ_BY] = list(source_of(file.key).readers)
+        extra[READ_BY] = file.readers
         is_rule = item.native.is_bullet
         found |= {"extra": extra, "type": RULE if is_rule else PROSE}
         if not is_rule:
@@ -183,7 +211,7 @@ class InstructionStore(MarkdownListStore):
         """The program that reads a file, or each of several."""
         if not path:
             return ""
-        first, *others = source_of(path).readers
+        first, *others = self.readers(path)
         if not others:
             return first
         return f"each of {first}, {others[0]} and {len(others) - 1} others"
@@ -201,10 +229,9 @@ class InstructionStore(MarkdownListStore):
         """The files that are given for everything, each to its own programs."""
         scopes = {m.entity: m.extra.get(SCOPE) for m in view.memories(self.label)}
         texts = list[LoadedText]()
-        for path in self.list_files([]):
+        for path, readers in self._readers([]).items():
             if scopes.get(path) == ALWAYS:
-                readers = ", ".join(source_of(path).readers)
-                texts += self.loaded_file(path, view, f"given to {readers}")
+                texts += self.loaded_file(path, view, f"given to {', '.join(readers)}")
         return texts
 
 

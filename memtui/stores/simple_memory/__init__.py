@@ -46,6 +46,5 @@ FORMAT = Format(
     product=Product("Simple Memory", "SM", 5),
     places=(),
     detect=detect,
-    load=f"{__name__}.store",
     nearby=(".", "simple-memory"),
 )

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from memtui.changes import Change, Edit, Outcome, Plan
+from memtui.changes import Change, Outcome, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores import importing, plans
@@ -28,13 +28,15 @@ from memtui.stores.simple_memory.records import (
     RECORD_KIND_OF,
     SCHEMA,
     SCHEMA_KINDS,
-    RecordContext,
     RecordKind,
     importance_of,
     parse_schema_kind,
     tags_of,
 )
-from memtui.stores.values import RATING_OF, content_of, created_of, tag_words
+from memtui.stores.values import RATING_OF, content_of, created_of
+
+if TYPE_CHECKING:
+    from memtui.stores.simple_memory.store import RecordContext
 
 # ---- adding --------------------------------------------------------------------------------------
 
@@ -57,9 +59,9 @@ def plan_add(change: Change, context: RecordContext) -> Plan:
     else:
         kind = EPISODES if change.fields.get("title") else FACTS
     value = _new_value(kind, change, context)
-    record = {"id": _new_id(kind, content_of(change), context), **value}
+    record = {"id": _new_id(kind, change, context), **value}
     record |= _links(change, record)
-    entry = {"rating": _rating(kind, record, change), "tags": importing.texts_in(change, "tags")}
+    entry = {"rating": rating_of(kind, record, change), "tags": importing.texts_in(change, "tags")}
     return _plan_added(change, context, kind, record, entry)
 
 
@@ -76,36 +78,18 @@ def _plan_added(
     return Plan((change,), edits, Outcome.ADDED, f"Added {kind.noun}, {id}", (context.ref(id),))
 
 
-def plan_supersede(change: Change, memory: Memory, context: RecordContext) -> Plan:
-    """Plan a SUPERSEDE: a successor is added, and the old memory is no longer current."""
-    old = context.target(memory)
-    kind, text = old.record_kind, content_of(change)
-    id = _new_id(kind, text, context)
+def successor_value(
+    kind: RecordKind, old: Mapping[str, Any], text: str, change: Change, context: RecordContext
+) -> dict[str, Any]:
+    """The record that takes another's place with this text. Raises Refused."""
     dropped = {"hits", "pinned", "importance"}
-    successor = {key: item for key, item in old.value.items() if key not in dropped}
+    value = {key: item for key, item in old.items() if key not in dropped}
     if kind is SCHEMA:
-        successor |= {"text": text, "status": CONFIRMED, "version": 1}
+        value |= {"text": text, "status": CONFIRMED, "version": 1}
     else:
         today = context.now.date().isoformat()
-        successor |= {**_fact_words(text), "time": today, "source_ids": [], "confidence": CERTAIN}
-    successor["id"] = id
-    native = (*tags_of(kind, old.value), *tags_of(kind, successor))
-    tags = tag_words(change.fields.get("tags", memory.tags))
-    edits: list[Edit] = [
-        *old.file.insert(successor, INDENT),
-        *context.record_entry_edits(
-            id,
-            supersedes=[memory.id],
-            rating=_rating(kind, successor, change),
-            tags=[tag for tag in tags if tag not in native],
-        ),
-    ]
-    if kind is SCHEMA:
-        edits += [*old.put(status=OUTDATED), *old.entry.set(superseded_by=[id])]
-    else:
-        edits += old.entry.set(**{KEPT_STATUS: "superseded", "superseded_by": [id]})
-    reason = f"Added {kind.noun}, {id}, in place of {memory.id}"
-    return plans.plan_successor(change, memory, context.ref(id), tuple(edits), reason)
+        value |= {**_fact_words(text), "time": today, "source_ids": [], "confidence": CERTAIN}
+    return {**value, "id": _new_id(kind, change, context)}
 
 
 def _new_value(
@@ -129,8 +113,10 @@ def _new_value(
             **place,
         }
     if kind is EPISODES:
-        # Without a zone, as the white paper writes the start of an episode, and read as UTC.
-        start = created_at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
+        # The local time without a zone, as the white paper writes the start of an episode.
+        local = created_at.astimezone().replace(tzinfo=None)
+        is_day = created_at.astimezone(UTC).time() == time.min
+        start = created_at.date().isoformat() if is_day else local.isoformat(timespec="seconds")
         title = str(fields.get("title") or text.strip().partition("\n")[0])
         new = {"title": title, "summary": text, "start": start, "end": start}
         return {**new, "participants": [], "facts": [], **place}
@@ -152,14 +138,14 @@ def _fact_words(text: str) -> dict[str, str]:
     return dict(zip(("s", "p", "o"), words, strict=True))
 
 
-def _rating(kind: RecordKind, record: Mapping[str, Any], change: Change) -> int | None:
+def rating_of(kind: RecordKind, record: Mapping[str, Any], change: Change) -> int | None:
     requested = change.fields.get("importance")
     if not requested or requested == importance_of(kind, record, None):
         return None
     return RATING_OF.get(str(requested))
 
 
-def _new_id(kind: RecordKind, text: str, context: RecordContext) -> str:
+def _new_id(kind: RecordKind, change: Change, context: RecordContext) -> str:
     """An id that the store neither has nor names, dangling references included.
 
     It follows from the text and the time, not from what is there, so that several new memories can
@@ -171,7 +157,9 @@ def _new_id(kind: RecordKind, text: str, context: RecordContext) -> str:
         for name in (memory.id, *(link.target for link in memory.links))
     }
     used |= {ref.removeprefix(f"{context.label}:") for ref in context.planned_refs}
-    seed = f"{text}\0{context.now.isoformat()}".encode("utf-8", "surrogatepass")
+    if change.new_id and change.new_id not in used:
+        return change.new_id
+    seed = f"{content_of(change)}\0{context.now.isoformat()}".encode("utf-8", "surrogatepass")
     number = int.from_bytes(hashlib.blake2b(seed, digest_size=16).digest(), "big")
     ids = (kind.id_of(number, length) for length in range(ID_DIGITS, 33))
     return next(id for id in ids if id not in used)
@@ -212,7 +200,7 @@ def plan_import(change: Change, context: RecordContext) -> Plan:
     entry |= {
         "pinned": None,
         "links": None,
-        "rating": entry["rating"] or _rating(kind, record, change),
+        "rating": entry["rating"] or rating_of(kind, record, change),
         KEPT_STATUS: former_status if kind is not SCHEMA and status in _GONE else None,
     }
     return _plan_added(change, context, kind, record, entry)

@@ -6,7 +6,7 @@ What the format has no word for is derived by these rules:
   summary; of a schema item its text.
 * type: the kind of a schema item (value, preference, policy, goal). Facts and episodes have none.
 * entity: `domain/topic`.
-* created: a fact's time, an episode's start (written without a zone; taken as UTC, the raw text
+* created: a fact's time, an episode's start (written without a zone; taken as local, the raw text
   stays in `extra`). A schema item has no time at all.
 * status of a schema item: proposed -> proposed, confirmed -> active, outdated -> retired; any
   other word is active and stays in `extra`. Facts and episodes have none: memtui's sidecar may
@@ -25,23 +25,21 @@ import os
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memtui.changes import Edit
-from memtui.errors import Conflict, Refused, UnreadableFile
+from memtui.errors import Refused, UnreadableFile
 from memtui.model import IMPORTANCES, Link, Memory, Place
 from memtui.stores.base import Reading, Unreadable
-from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_json, read_or_new
-from memtui.stores.plans import PlanContext, SidecarEntry
+from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_json
 from memtui.stores.scanning import as_unreadable
 from memtui.stores.sidecar import Sidecar, is_kept
 from memtui.stores.simple_memory import EPISODES_FILE, FACTS_FILE, SCHEMA_FILE
 from memtui.stores.values import (
     UNADDRESSABLE,
-    from_iso,
+    from_local_iso,
     importance_of_rating,
     is_number,
     list_of,
@@ -52,9 +50,6 @@ from memtui.stores.values import (
     texts_of,
     with_unique_ids,
 )
-
-if TYPE_CHECKING:
-    from memtui.stores.simple_memory.store import SimpleMemoryStore
 
 SHARD = "memory"
 """Key of the only shard."""
@@ -114,63 +109,6 @@ class RecordFile(Struct, frozen=True):
     file: JsonFile
     by_id: Mapping[str, NamedRecord]
     """The first record of each id."""
-
-
-class RecordTarget(Struct, frozen=True):
-    """One record in its file, read to plan a change."""
-
-    memory: Memory
-    record_kind: RecordKind
-    file: JsonFile
-    named: NamedRecord
-    entry: SidecarEntry
-
-    @property
-    def raw(self) -> str:
-        return self.named.record.raw
-
-    @property
-    def value(self) -> Mapping[str, Any]:
-        return self.named.value
-
-    def put(self, **values: Any) -> tuple[Edit, ...]:
-        """The edit that sets these keys and changes no other byte of the record."""
-        return self.file.put(self.named, values)
-
-    def removal(self) -> Edit:
-        return self.file.edit(self.named, None)
-
-
-class RecordContext(PlanContext):
-    """The context of planning a change in one Simple Memory."""
-
-    store: SimpleMemoryStore
-
-    def target(self, memory: Memory) -> RecordTarget:
-        """Find the record of a memory. Raises Refused, or Conflict when it is gone."""
-        if why := why_fixed(memory):
-            raise Refused(why, where=memory.ref)
-        record_kind = RECORD_KIND_OF[memory.kind]
-        opened = self.open(record_kind)
-        named = opened.by_id.get(memory.id)
-        if named is None:
-            raise Conflict("another program removed this record", where=str(opened.file.path))
-        return RecordTarget(memory, record_kind, opened.file, named, self.sidecar_entry(memory))
-
-    def open(self, record_kind: RecordKind) -> RecordFile:
-        """Read one file as it is now. Raises Refused if it cannot be read."""
-        path = self.root / record_kind.file
-
-        def read() -> RecordFile:
-            file = read_or_new(path, self.root)
-            found, _ = named_records(file, record_kind.file)
-            return RecordFile(file, {named.id: named for named in reversed(found)})
-
-        return self.store.last.get([path], read)
-
-    def record_entry_edits(self, id: str, **values: Any) -> tuple[Edit, ...]:
-        """The edit that sets these keys of a record's sidecar entry; none if they are set."""
-        return self.entry_edits(id, SHARD, **values)
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -236,7 +174,7 @@ def content_in(record_kind: RecordKind, value: Mapping[str, Any]) -> str:
 
 
 def created(record_kind: RecordKind, value: Mapping[str, Any]) -> datetime | None:
-    return from_iso(value.get("start" if record_kind is EPISODES else "time"))
+    return from_local_iso(value.get("start" if record_kind is EPISODES else "time"))
 
 
 def importance_of(record_kind: RecordKind, value: Mapping[str, Any], rating: object) -> str:

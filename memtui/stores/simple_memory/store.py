@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memtui.changes import Act, Change, Edit, Plan
@@ -24,24 +24,39 @@ from memtui.stores import plans
 from memtui.stores.base import Reading, ReadTime, Shard
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import FormatSupport, TransferSupport, UpkeepRules
+from memtui.stores.json_file import named_records, read_or_new
+from memtui.stores.record_acts import (
+    FieldMembers,
+    Members,
+    RecordTarget,
+    Successor,
+    member,
+    plan_retire,
+    record_acts,
+)
 from memtui.stores.scanning import FoundShard, LastRead
 from memtui.stores.sidecar import Sidecar, is_kept, kept_value
 from memtui.stores.simple_memory import records
-from memtui.stores.simple_memory.adding import convert, plan_add, plan_import, plan_supersede
+from memtui.stores.simple_memory.adding import (
+    INDENT,
+    convert,
+    plan_add,
+    plan_import,
+    rating_of,
+    successor_value,
+)
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
     EPISODES,
     FACTS,
-    KEPT_STATUS,
     LISTS,
     OUTDATED,
     RECORD_KIND_OF,
     RECORD_KINDS,
     SCHEMA,
     SHARD,
-    RecordContext,
     RecordFile,
-    RecordTarget,
+    RecordKind,
     content_in,
     parse_schema_kind,
     tags_of,
@@ -50,184 +65,262 @@ from memtui.stores.simple_memory.records import (
 from memtui.stores.values import (
     RATING_OF,
     changed_values,
-    check_unchanged,
     checked_importance,
     content_of,
     is_number,
     list_of,
     memory_name,
+    tag_words,
     text_of,
     whole_number,
 )
 
-# ---- editing -------------------------------------------------------------------------------------
+# ---- changing ------------------------------------------------------------------------------------
 
-EDITABLE = frozenset({"content", "title", "type", "importance", "entity", "tags", "confidence"})
 SHARE_OF = {"high": 0.9, "medium": 0.5, "low": 0.1}
 """What is written in a record whose `importance` is a share of 1."""
 
 
-class _Draft(Struct):
-    """The values that an edit writes, collected field by field."""
+def _entity_members(record: RecordTarget, value: object) -> Members:
+    if not isinstance(value, str) or not value.strip("/ \n"):
+        raise Refused("the entity is a domain and a topic", do="for example: health/sleep")
+    domain, _, topic = value.strip("/").partition("/")
+    names = {"domain": domain, "topic": topic}
+    return {key: name for key, name in names.items() if name or key in record.value}
 
-    target: RecordTarget
+
+def _confidence_member(_: object, value: object) -> Members:
+    if not is_number(value) or not 0 <= value <= 1:
+        raise Refused("the confidence is a number from 0 to 1")
+    return {"confidence": value}
+
+
+class Record(RecordTarget):
+    """One record of a file."""
+
+    gone = "another program removed this record"
     context: RecordContext
-    members: dict[str, Any] = field(default_factory=dict)
-    """Keys of the record."""
-    entry: dict[str, Any] = field(default_factory=dict)
-    """Keys of the memory's sidecar entry."""
-    more: tuple[Edit, ...] = ()
 
-    def fill(self, change: Change) -> tuple[Edit, ...]:
-        """The edits of all fields that change. Raises Refused or Conflict."""
-        for name, value in changed_values(change, self.target.memory, EDITABLE).items():
-            getattr(self, name)(content_of(change) if name == "content" else value)
-        edits = (*self.target.put(**self.members), *self.target.entry.set(**self.entry))
-        return (*edits, *self.more)
+    def __init__(self, memory: Memory, change: Change, context: RecordContext) -> None:
+        if why := why_fixed(memory):
+            raise Refused(why, where=memory.ref)
+        self.record_kind = RECORD_KIND_OF[memory.kind]
+        opened = context.open(self.record_kind)
+        super().__init__(memory, change, context, opened.file, opened.by_id.get(memory.id))
+        self.native_tags = tags_of(self.record_kind, self.value)
+        self.rating: int | None = None
+        """What stands beside a record that has no importance of its own."""
 
-    def content(self, text: str) -> None:
-        kind, value = self.target.record_kind, self.target.value
-        now = content_in(kind, value)
-        check_unchanged(self.target.memory, now, str(self.target.file.path), text)
-        self.members[kind.text_key] = self._object(text) if kind is FACTS else text
-        if kind is SCHEMA:
-            version = whole_number(value.get("version"), 1)
-            self.members["version"] = version + 1
-            memory = self.target.memory
-            name = memory_name(memory.store, f"{memory.id}@v{version}")
-            ends: dict[str, Any] = {"status": "superseded", "superseded_by": (memory.id,)}
-            former = replace(memory, **name, pinned=False, **ends)
-            self.entry["supersedes"] = [former.id]
-            self.more = self.context.record_entry_edits(former.id, kept=kept_value(former))
+    @property
+    def text(self) -> str:
+        return content_in(self.record_kind, self.value)
 
-    def _object(self, text: str) -> object:
-        """Take the object of a fact from its edited line; a number stays a number."""
-        value = self.target.value
-        head = f"{text_of(value.get('s'))} {text_of(value.get('p'))} "
+    def _importance(self, value: object) -> Members:
+        word = checked_importance(value)
+        if not has_member(self.named.record.raw, "importance"):
+            self.rating = RATING_OF[word]
+            return {}
+        old = self.value["importance"]
+        is_share = isinstance(old, float) or (isinstance(old, int) and old in (0, 1))
+        scale: Mapping[str, object] = SHARE_OF if is_share else RATING_OF
+        return {"importance": word if isinstance(old, str) else scale[word]}
+
+    fields: Mapping[str, FieldMembers] = MappingProxyType(
+        {
+            "importance": _importance,
+            "entity": _entity_members,
+            "confidence": _confidence_member,
+        }
+    )
+
+    def change_edits(
+        self, changed: Mapping[str, Any], members: Members = MappingProxyType({})
+    ) -> tuple[Edit, ...]:
+        new = tag_words(changed.get("tags", self.native_tags))
+        if missing := [tag for tag in self.native_tags if tag not in new]:
+            raise Refused(f"the record itself says {missing[0]!r}: that tag stays")
+        return super().change_edits(changed, members)
+
+    def write(self, members: Members, beside: Mapping[str, Any]) -> tuple[Edit, ...]:
+        is_rated = self.rating is not None or "importance" in members
+        rating = {"rating": self.rating} if is_rated else {}
+        return super().write(members, {**beside, **rating})
+
+    def link(self, relation: str, id: str) -> Members | None:
+        """In the record's own lists; None where it has no such list."""
+        if not relation or not id:
+            raise Refused("a link needs a relation and a memory to lead to", where=self.change.ref)
+        key, item = self._listed(relation, id)
+        old = self.value.get(key)
+        if not isinstance(old, list):
+            return None
+        is_there = any(_is_same_link(known, item) for known in old)
+        return {} if is_there else {key: [*old, item]}
+
+    def unlink(self, relation: str, id: str) -> Members | None:
+        key, item = self._listed(relation, id)
+        old = list_of(self.value.get(key))
+        left = [known for known in old if not _is_same_link(known, item)]
+        return {key: left} if len(left) < len(old) else None
+
+    def _listed(self, relation: str, id: str) -> tuple[str, object]:
+        if (relation, self.record_kind) in (("evidence", SCHEMA), ("fact", EPISODES)):
+            return LISTS[relation], id
+        return "links", {"rel": relation, "to": id}
+
+    def successor(self) -> Successor:
+        kind, text = self.record_kind, content_of(self.change)
+        value = successor_value(kind, self.value, text, self.change, self.context)
+        edits = (
+            *self.file.insert(value, INDENT),
+            *self.context.record_entry_edits(
+                value["id"],
+                supersedes=[self.memory.id],
+                rating=rating_of(kind, value, self.change),
+            ),
+        )
+        reason = f"Added {kind.noun}, {value['id']}, in place of {self.memory.id}"
+        return Successor(value["id"], edits, reason)
+
+
+class Fact(Record):
+    """A fact, which is edited as one line."""
+
+    def _object(self, text: str) -> Members:
+        """Take the object from the edited line; a number stays a number."""
+        head = f"{text_of(self.value.get('s'))} {text_of(self.value.get('p'))} "
         words = text.removeprefix(head).strip()
         if not text.startswith(head) or not words:
             raise Refused(
                 "subject and predicate of a fact stay as they are",
-                where=self.target.memory.ref,
+                where=self.memory.ref,
                 do="change only what follows them, or add another fact",
             )
-        for number in (int, float) if is_number(value.get("o")) else ():
+        for number in (int, float) if is_number(self.value.get("o")) else ():
             try:
-                return number(words)
+                return {"o": number(words)}
             except ValueError:
                 continue
-        return words
+        return {"o": words}
 
-    def title(self, value: object) -> None:
-        if self.target.record_kind is not EPISODES:
-            raise Refused("only an episode has a title", where=self.target.memory.ref)
-        if not isinstance(value, str) or not value.strip():
-            raise Refused("a title must say something", where=self.target.memory.ref)
-        self.members["title"] = value
+    fields = MappingProxyType({**Record.fields, "content": _object})
 
-    def type(self, value: object) -> None:
-        if self.target.record_kind is not SCHEMA:
-            raise Refused("only a schema item has a type", where=self.target.memory.ref)
-        self.members["kind"] = parse_schema_kind(value)
-
-    def importance(self, value: object) -> None:
-        word = checked_importance(value)
-        if not has_member(self.target.raw, "importance"):
-            self.entry["rating"] = RATING_OF[word]
-            return
-        old = self.target.value["importance"]
-        is_share = isinstance(old, float) or (isinstance(old, int) and old in (0, 1))
-        scale: Mapping[str, object] = SHARE_OF if is_share else RATING_OF
-        self.members["importance"] = word if isinstance(old, str) else scale[word]
-        self.entry["rating"] = None
-
-    def entity(self, value: object) -> None:
-        if not isinstance(value, str) or not value.strip("/ \n"):
-            raise Refused("the entity is a domain and a topic", do="for example: health/sleep")
-        domain, _, topic = value.strip("/").partition("/")
-        for key, name in (("domain", domain), ("topic", topic)):
-            if name or key in self.target.value:
-                self.members[key] = name
-
-    def tags(self, value: object) -> None:
-        tags = [str(tag) for tag in value] if isinstance(value, list | tuple) else []
-        native = tags_of(self.target.record_kind, self.target.value)
-        if missing := [tag for tag in native if tag not in tags]:
-            raise Refused(f"the record itself says {missing[0]!r}: that tag stays")
-        self.entry["tags"] = [tag for tag in tags if tag.strip() and tag not in native]
-
-    def confidence(self, value: object) -> None:
-        if not is_number(value) or not 0 <= value <= 1:
-            raise Refused("the confidence is a number from 0 to 1", where=self.target.memory.ref)
-        self.members["confidence"] = value
-
-
-def _edit(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
-    return _Draft(context.target(memory), context).fill(change)
-
-
-def _accept(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
-    """Confirm a proposed schema item, with new text if given."""
-    return _Draft(context.target(memory), context, {"status": CONFIRMED}).fill(change)
-
-
-# ---- status, pins, links, merging ----------------------------------------------------------------
-
-
-def _retire(_change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
-    """A schema item becomes outdated; a fact or an episode is retired in the sidecar."""
-    target = context.target(memory)
-    if target.record_kind is SCHEMA:
-        return target.put(status=OUTDATED)
-    return target.entry.set(**{KEPT_STATUS: "retired"})
-
-
-def _restore(_change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
-    """Make a schema item confirmed again, a fact or an episode as its file has it."""
-    target = context.target(memory)
-    lineage = target.entry.set(**{KEPT_STATUS: None, "superseded_by": None})
-    if target.record_kind is SCHEMA and memory.status not in ("active", "proposed"):
-        return (*target.put(status=CONFIRMED), *lineage)
-    return lineage
-
-
-def _pin(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
-    """Plan PIN and UNPIN, in the record's own `pinned` where it has one."""
-    target = context.target(memory)
-    pinned = change.act is Act.PIN
-    if has_member(target.raw, "pinned"):
-        return (*target.put(pinned=pinned), *target.entry.set(pinned=None))
-    return target.entry.set(pinned=True if pinned else None)
-
-
-def _merge(change: Change, memory: Memory, context: RecordContext) -> Plan:
-    remaining = context.target(memory)
-    others = [context.target(other) for other in context.others(change, memory)]
-    if any(target.record_kind is not FACTS for target in (remaining, *others)):
-        raise Refused("only facts can be merged", where=memory.ref)
-    merged = [record.memory for record in others]
-    values = _merged_values(remaining.value, [record.value for record in others])
-    supersedes = dict.fromkeys([*memory.supersedes, *(other.id for other in merged)])
-    edits = [*remaining.put(**values), *remaining.entry.set(supersedes=list(supersedes))]
-    warnings = []
-    for record in others:
-        former = replace(
-            record.memory, status="superseded", superseded_by=(memory.id,), pinned=False
+    def take_over(self, others: Sequence[Fact]) -> tuple[Edit, ...]:
+        values = _merged_values(self.value, [other.value for other in others])
+        ids = dict.fromkeys([*self.memory.supersedes, *(other.memory.id for other in others)])
+        for other in others:
+            if any(other.value.get(key) != self.value.get(key) for key in ("s", "p", "o")):
+                self.warnings.append(
+                    f"{other.memory.id} does not say the same as {self.memory.id}: "
+                    "its text is only kept beside"
+                )
+        return (
+            *self.put(values),
+            *self.entry.set(supersedes=list(ids)),
+            *_moved_references({other.memory.id for other in others}, self),
         )
-        kept = kept_value(former, [{"file": record.record_kind.file, "raw": record.raw}])
-        entry = record.entry.set(kept=kept, superseded_by=[memory.id], pinned=None)
-        edits += [record.removal(), *entry]
-        if any(record.value.get(key) != remaining.value.get(key) for key in ("s", "p", "o")):
-            warnings.append(
-                f"{record.memory.id} does not say the same as {memory.id}: "
-                "its text is only kept beside"
-            )
-    edits += _moved_references({one.id for one in merged}, memory, context)
-    return plans.plan_merge(change, memory, merged, tuple(edits), tuple(warnings))
+
+    def end(self, status: str, by: str = "") -> tuple[Edit, ...]:
+        """Keep it where it is, with its status beside it; one that is merged goes."""
+        if self.change.act is not Act.MERGE:
+            return super().end(status, by)
+        former = replace(self.memory, status=status, superseded_by=(by,), pinned=False)
+        kept = kept_value(former, [{"file": self.record_kind.file, "raw": self.named.record.raw}])
+        entry = self.entry.set(kept=kept, superseded_by=[by], pinned=None)
+        return (*self.remove(), *entry)
 
 
-def _moved_references(gone: set[str], memory: Memory, context: RecordContext) -> Iterator[Edit]:
+class Episode(Record):
+    """What happened."""
+
+    def _title(self, value: object) -> Members:
+        if not isinstance(value, str) or not value.strip():
+            raise Refused("a title must say something", where=self.memory.ref)
+        return {"title": value}
+
+    fields = MappingProxyType({**Record.fields, "content": member("summary"), "title": _title})
+
+
+class SchemaItem(Record):
+    """A rule, which has a status and a version."""
+
+    fields = MappingProxyType(
+        {
+            **Record.fields,
+            "content": lambda item, text: {"text": text, "version": item.version + 1},
+            "type": lambda _, word: {"kind": parse_schema_kind(word)},
+        }
+    )
+
+    @property
+    def version(self) -> int:
+        return whole_number(self.value.get("version"), 1)
+
+    def write(self, members: Members, beside: Mapping[str, Any]) -> tuple[Edit, ...]:
+        if "text" not in members:
+            return super().write(members, beside)
+        memory = self.memory
+        name = memory_name(memory.store, f"{memory.id}@v{self.version}")
+        ends: dict[str, Any] = {"status": "superseded", "superseded_by": (memory.id,)}
+        former = replace(memory, **name, pinned=False, **ends)
+        kept = self.context.record_entry_edits(former.id, kept=kept_value(former))
+        return (*super().write(members, {**beside, "supersedes": [former.id]}), *kept)
+
+    def end(self, status: str, by: str = "") -> tuple[Edit, ...]:  # noqa: ARG002
+        return (*self.put({"status": OUTDATED}), *self.entry.set(**self.succeeded_by(by)))
+
+    def resume(self) -> tuple[Edit, ...]:
+        is_past = self.memory.status not in ("active", "proposed")
+        return (*(self.put({"status": CONFIRMED}) if is_past else ()), *super().resume())
+
+
+TARGETS = {FACTS: Fact, EPISODES: Episode, SCHEMA: SchemaItem}
+
+
+class RecordContext(plans.PlanContext):
+    """The context of planning a change in one Simple Memory."""
+
+    store: SimpleMemoryStore
+
+    def target(self, memory: Memory, change: Change) -> Record:
+        return TARGETS[RECORD_KIND_OF[memory.kind]](memory, change, self)
+
+    def open(self, record_kind: RecordKind) -> RecordFile:
+        """Read one file as it is now. Raises Refused if it cannot be read."""
+        path = self.root / record_kind.file
+
+        def read() -> RecordFile:
+            file = read_or_new(path, self.root)
+            found, _ = named_records(file, record_kind.file)
+            return RecordFile(file, {named.id: named for named in reversed(found)})
+
+        return self.store.last.get([path], read)
+
+    def record_entry_edits(self, id: str, **values: Any) -> tuple[Edit, ...]:
+        """The edit that sets these keys of a record's sidecar entry; none if they are set."""
+        return self.entry_edits(id, SHARD, **values)
+
+
+def _accept(change: Change, memory: Memory, context: RecordContext) -> Plan:
+    """Confirm a proposed schema item, with new text if given."""
+    target = context.target(memory, change)
+    changed = changed_values(change, memory, {*target.fields, "tags"})
+    return plans.plan_one(change, memory, target.change_edits(changed, {"status": CONFIRMED}))
+
+
+def _pin(change: Change, memory: Memory, context: RecordContext) -> Plan:
+    """Plan PIN and UNPIN, in the record's own `pinned` where it has one."""
+    target, pinned = context.target(memory, change), change.act is Act.PIN
+    if has_member(target.named.record.raw, "pinned"):
+        edits = target.write({"pinned": pinned}, {"pinned": None})
+    else:
+        edits = target.write({}, {"pinned": True if pinned else None})
+    return plans.plan_one(change, memory, edits)
+
+
+def _moved_references(gone: set[str], stays: Fact) -> Iterator[Edit]:
     """The edits of records that name a fact which goes: they name this one instead."""
+    memory, context = stays.memory, stays.context
 
     def moved(item: object) -> object:
         if isinstance(item, dict) and item.get("to") in gone:
@@ -238,13 +331,12 @@ def _moved_references(gone: set[str], memory: Memory, context: RecordContext) ->
         if other.id in gone or other.id == memory.id or is_kept(other):
             continue
         if any(link.target in gone for link in other.links):
-            target = context.target(other)
+            target, values = context.target(other, stays.change), dict[str, Any]()
             for key in (*LISTS.values(), "links"):
                 items = list_of(target.value.get(key))
                 new = list(map(moved, items))
-                new = [item for index, item in enumerate(new) if item not in new[:index]]
-                if new != items:
-                    yield from target.put(**{key: new})
+                values[key] = [item for index, item in enumerate(new) if item not in new[:index]]
+            yield from target.put({k: v for k, v in values.items() if v != target.value.get(k)})
 
 
 def _merged_values(
@@ -253,10 +345,15 @@ def _merged_values(
     """The keys of the remaining fact that change because the others add to them."""
     values: dict[str, Any] = {}
     every = [target, *others]
+    own = {value.get("id") for value in every}
     for key in ("source_ids", "links"):
         items = [item for value in every for item in list_of(value.get(key))]
-        distinct = [item for index, item in enumerate(items) if item not in items[:index]]
-        if distinct and distinct != target.get(key):
+        distinct = [
+            item
+            for index, item in enumerate(items)
+            if item not in items[:index] and not (isinstance(item, dict) and item.get("to") in own)
+        ]
+        if distinct != list_of(target.get(key)):
             values[key] = distinct
     hits = [whole_number(value.get("hits")) for value in every]
     if sum(hits) != hits[0]:
@@ -269,36 +366,10 @@ def _merged_values(
     return values
 
 
-def _link(change: Change, memory: Memory, context: RecordContext) -> Plan | None:
-    """Plan LINK and UNLINK in the record's own lists, or beside it where it has no such list."""
-    target = context.target(memory)
-    relation, other = plans.requested_link(change, memory)
-    if not relation or not other:
-        raise Refused("a link needs a relation and a memory to lead to", where=change.ref)
-    key, item = "links", {"rel": relation, "to": other}
-    if (relation, target.record_kind) in (("evidence", SCHEMA), ("fact", EPISODES)):
-        key, item = LISTS[relation], other  # type: ignore[assignment]
-    old = target.value.get(key)
-    left = [known for known in list_of(old) if not _is_same_link(known, item)]
-    is_there = len(left) < len(list_of(old))
-    if not isinstance(old, list) or (change.act is Act.UNLINK and not is_there):
-        return None
-    if change.act is Act.LINK:
-        return plans.plan_one(change, memory, () if is_there else target.put(**{key: [*old, item]}))
-    ended = plans.ended_link_edits(change, context.sidecar_entry(memory), context.now)
-    return plans.plan_one(change, memory, (*target.put(**{key: left}), *ended))
-
-
 def _is_same_link(known: object, item: object) -> bool:
     if isinstance(known, dict) and isinstance(item, dict):
         return (known.get("rel"), known.get("to")) == (item["rel"], item["to"])
     return known == item
-
-
-def _delete(change: Change, memory: Memory, context: RecordContext) -> Plan:
-    target = context.target(memory)
-    warnings = plans.dangling_warnings(memory, context.view.memories(context.label))
-    return plans.plan_one(change, memory, (target.removal(), *target.entry.removal()), warnings)
 
 
 # ---- the store -----------------------------------------------------------------------------------
@@ -322,33 +393,15 @@ def _not_on(act: Act, memory: Memory) -> str:
     return ""
 
 
-def _act_on_record(
-    make_edits: Callable[[Change, Memory, RecordContext], tuple[Edit, ...]], *, ends: bool = False
-) -> plans.ActHandler:
-    """Make an act's handler of a function that gives the edits of one record."""
-    return lambda change, memory, context: plans.plan_one(
-        change, memory, make_edits(change, memory, context), ends=ends
-    )
-
-
-ACTS = plans.ActionSupport(
-    editable=EDITABLE,
+ACTS = record_acts(
+    *TARGETS.values(),
     add=plan_add,
     add_imported=plan_import,
     handlers={
-        Act.EDIT: _act_on_record(_edit),
-        Act.RETYPE: _act_on_record(_edit),
-        Act.RETIRE: _act_on_record(_retire, ends=True),
-        Act.RESTORE: _act_on_record(_restore),
-        Act.ACCEPT: _act_on_record(_accept),
-        Act.DECLINE: _act_on_record(_retire, ends=True),
-        Act.PIN: _act_on_record(_pin),
-        Act.UNPIN: _act_on_record(_pin),
-        Act.LINK: _link,
-        Act.UNLINK: _link,
-        Act.SUPERSEDE: plan_supersede,
-        Act.MERGE: _merge,
-        Act.DELETE: _delete,
+        Act.ACCEPT: _accept,
+        Act.DECLINE: plan_retire,
+        Act.PIN: _pin,
+        Act.UNPIN: _pin,
     },
     shard_of=lambda _: SHARD,
     not_on=_not_on,

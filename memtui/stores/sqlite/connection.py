@@ -41,8 +41,8 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
-from memtui.errors import Refused, SaveError, StoreError
-from memtui.files.reading import decode
+from memtui.errors import Refused, SaveError, StoreError, UnreadableFile
+from memtui.files.reading import decode, open_regular, path_within, real_path
 from memtui.files.save_hooks import failpoint
 
 BUSY_SECONDS = 5.0
@@ -50,8 +50,6 @@ BUSY_SECONDS = 5.0
 database that keeps changing to be still."""
 BUSY_ROUNDS = 4
 """How often a whole transaction is begun again after that."""
-EXCLUSIVE_WAIT_MS = 1000
-"""How long to wait for other programs to let go of a database that shall be taken away."""
 READ_LIMIT_SECONDS = 20.0
 """A single read that takes longer than this is stopped: a hostile file may never end."""
 MAX_VALUE_BYTES = 8 << 20
@@ -172,6 +170,24 @@ def copy_database(path: Path, target: Path) -> None:
         run_read(path, lambda connection: connection.backup(copy))
 
 
+def read_compact(path: Path) -> bytes:
+    """The database, with what is in its log and without deleted rows, as the bytes of one file.
+
+    Raises StoreError: it is locked or damaged.
+    """
+    with tempfile.TemporaryDirectory(prefix="memtui-copy-") as folder:
+        copy, compact = Path(folder, "copy"), Path(folder, "compact")
+        try:
+            copy_database(path, copy)
+            with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+                if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                    raise sqlite3.DatabaseError("database disk image is malformed")
+                connection.execute("VACUUM INTO ?", (str(compact),))
+        except sqlite3.Error as error:
+            raise StoreError(f"SQLite: {describe_error(error)}", where=str(path)) from error
+        return compact.read_bytes()
+
+
 def _is_in_use(path: Path, stamps: FileStamps) -> bool:
     """Whether the log holds something and has an index, without which it is not in use."""
     database, wal, _, shm = stamps
@@ -251,15 +267,19 @@ def _copied(real: str) -> sqlite3.Connection:
 
 
 @contextmanager
-def transaction(path: Path, triggers: Collection[str] = ()) -> Iterator[sqlite3.Connection]:
+def transaction(
+    path: Path, root: Path, triggers: Collection[str] = ()
+) -> Iterator[sqlite3.Connection]:
     """Run one BEGIN IMMEDIATE transaction, which `commit` ends; else it is rolled back.
 
-    `triggers`: names of those that may keep a full-text index; any other makes the write fail.
+    `root`: of the store, in whose folder the database must lie. `triggers`: names of those that may
+    keep a full-text index; any other makes the write fail.
     Waits for other writers as the programs do. Raises SaveError when the database stays locked.
     The journal mode, the page size and the schema are left as they are, and a `-wal` that was
     there stays the same file: Engram v3 stops when it is replaced.
     """
     failpoint("begin")
+    path = path_within(path, root)
     with (
         _database_lock(path),
         _preserved_wal(path),
@@ -269,10 +289,19 @@ def transaction(path: Path, triggers: Collection[str] = ()) -> Iterator[sqlite3.
         failpoint("lock")
         _begin(connection, path)
         try:
+            _refuse_moved(connection, path)
             yield connection
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+
+
+def _refuse_moved(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise Refused where what was opened is no longer at this (resolved) path."""
+    opened = connection.execute("PRAGMA database_list").fetchone()["file"]
+    if str(real_path(path)) != str(path) or not os.path.samefile(opened, path):
+        why = "it, or a folder of it, has just become a symbolic link"
+        raise Refused(why, where=str(path), do="nothing was saved")
 
 
 def commit(connection: sqlite3.Connection) -> None:
@@ -284,32 +313,6 @@ def commit(connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-
-
-@contextmanager
-def exclusive_access(path: Path) -> Iterator[sqlite3.Connection]:
-    """Hold a connection while no other program has one; nothing is written. Raises Refused if
-    another has one, sqlite3.Error.
-
-    In exclusive mode SQLite takes the lock that every connection to a database in WAL mode shares.
-    """
-    with _database_lock(path), closing(_connect(path, _WRITE)) as connection:
-        connection.execute(f"PRAGMA busy_timeout = {EXCLUSIVE_WAIT_MS}")
-        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        try:
-            connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            if not is_busy(error):
-                raise
-            raise Refused(
-                "another program has the database open; nothing was removed",
-                where=str(path),
-                do="quit that program and try again",
-            ) from error
-        try:
-            yield connection
-        finally:
-            connection.execute("ROLLBACK")
 
 
 @contextmanager
@@ -359,7 +362,11 @@ def _connect(path: Path, query: str, triggers: Collection[str] = ()) -> sqlite3.
     database = file_stamps(path)[0]
     if query != _IN_PLACE_ALONE and database and database[2] < SMALLEST_DATABASE:
         raise sqlite3.DatabaseError("the file is shorter than any database")
-    uri = "file:" + quote(os.fsencode(os.path.realpath(path))) + "?" + query
+    real = os.path.realpath(path)
+    for name in (f"{real}-journal", f"{real}-wal"):
+        if os.path.exists(name) and not os.path.isfile(name):  # SQLite would wait for a pipe
+            raise sqlite3.DatabaseError(f"{os.path.basename(name)} is not a file")
+    uri = "file:" + quote(os.fsencode(real)) + "?" + query
     connection = sqlite3.connect(
         uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
     )
@@ -459,9 +466,10 @@ def has_frames(log: Path) -> bool:
     `-wal`, so it may be opened and closed.)
     """
     try:
-        with open(log, "rb") as file:
+        descriptor, _ = open_regular(log)
+        with os.fdopen(descriptor, "rb") as file:
             raw = file.read(_WAL_HEADER.size + 1)
-    except OSError:
+    except (OSError, UnreadableFile):
         return True
     if len(raw) <= _WAL_HEADER.size:
         return False

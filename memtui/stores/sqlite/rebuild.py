@@ -1,8 +1,5 @@
-"""Dump a database as lines of JSON, and build a new database from such lines.
-
-A copy of the file would miss what is in the `-wal` and would differ with every free page. The rows
-say all: the schema as its SQL, then each table's rows in the order of their numbers. Equal contents
-give equal lines. A full-text table whose text lies in another table is built anew from that.
+"""Build a database of the rows in a bundle of version 1: lines of JSON with the schema as its SQL,
+then the rows of each table.
 
 The lines may come from a stranger. Nothing but CREATE statements of tables, indexes, views,
 triggers and FTS5 tables is run, under an authorizer that refuses everything else.
@@ -16,15 +13,13 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memtui.errors import BundleError, Refused, SaveError
-from memtui.stores.sqlite.connection import exclusive_access, read_or_raise, result_code
-from memtui.stores.sqlite.rows import encode, is_valid_text
+from memtui.errors import BundleError, SaveError
+from memtui.stores.sqlite.connection import result_code
 
-_SETTINGS = ("application_id", "encoding", "page_size", "user_version")
 _KINDS = ("table", "virtual", "view", "index", "trigger")
 """In the order in which they are made."""
 _SEQUENCE = "sqlite_sequence"
@@ -37,107 +32,12 @@ _CREATED_FIRST = "_fts_update_insert"
 Row = dict[str, Any]
 
 
-def dump(file: Path) -> list[str]:
-    """Dump the whole database as lines. Raises StoreError."""
-    return read_or_raise(file, lambda connection: list(lines_of(connection)))
-
-
-@contextlib.contextmanager
-def alone_with(file: Path, rows: Sequence[str]) -> Iterator[None]:
-    """Hold an exclusive lock while the database is removed. Raises Refused if it holds other rows
-    than these or another program has it open; SaveError."""
-    try:
-        with exclusive_access(file) as connection:
-            if list(lines_of(connection)) != list(rows):
-                raise Refused(
-                    "it has been written into since it was made; nothing was removed",
-                    where=str(file),
-                    do="undo what came later first, or delete it yourself",
-                )
-            yield
-    except sqlite3.Error as error:
-        raise SaveError(f"SQLite: {error}", where=str(file)) from error
-
-
-def lines_of(connection: sqlite3.Connection) -> Iterator[str]:
-    """Dump the whole database as lines, by a connection that gives plain tuples."""
-    settings = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _SETTINGS}
-    yield _json({"database": settings})
-    parts = _schema(connection)
-    for kind in _KINDS:
-        for name, sql in parts[kind]:
-            yield _json({"kind": kind, "name": name, "sql": sql})
-    tables = [name for name, _ in parts["table"]]
-    tables += [name for name, sql in parts["virtual"] if not _is_index_of_another(sql)]
-    named = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (_SEQUENCE,))
-    if named.fetchone() is not None:
-        tables.append(_SEQUENCE)
-    for table in tables:
-        yield from _table(connection, table)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
-
-
-def _schema(connection: sqlite3.Connection) -> dict[str, list[tuple[str, str]]]:
-    """Name and SQL of everything created in the database, by kind and name."""
-    found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _KINDS}
-    rows = connection.execute(
-        "SELECT m.type, m.name, m.sql FROM sqlite_master m"
-        " WHERE m.sql IS NOT NULL AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY m.name"
-    ).fetchall()
-    shadows = {
-        str(row[0])
-        for row in connection.execute("SELECT name FROM pragma_table_list WHERE type = 'shadow'")
-    }
-    for kind, name, sql in rows:
-        if name in shadows:
-            continue
-        virtual = kind == "table" and sql.upper().startswith("CREATE VIRTUAL TABLE")
-        found["virtual" if virtual else kind].append((name, sql))
-    return found
-
-
 def _is_index_of_another(sql: str) -> bool:
     return "content=" in "".join(sql.lower().split())
 
 
-def _table(connection: sqlite3.Connection, table: str) -> Iterator[str]:
-    """One line that names the columns, then one for each row."""
-    columns = [
-        str(row[1])
-        for row in connection.execute(f"PRAGMA table_xinfo({_quoted(table)})")
-        if row[6] == 0
-    ]
-    listed = ", ".join(map(_quoted, columns))
-    try:
-        rows = connection.execute(f"SELECT rowid, {listed} FROM {_quoted(table)} ORDER BY rowid")
-        named = ["rowid", *columns]
-    except sqlite3.OperationalError:  # a table WITHOUT ROWID is ordered by its key
-        rows = connection.execute(f"SELECT {listed} FROM {_quoted(table)}")
-        named = columns
-    yield _json({"table": table, "columns": named})
-    for row in rows:
-        yield _json([_value(value) for value in row])
-
-
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _value(value: object) -> object:
-    """A value as JSON; bytes, text that is not UTF-8 and infinite numbers as tagged objects."""
-    if isinstance(value, bytes):
-        return {"blob": base64.b64encode(value).decode("ascii")}
-    if isinstance(value, str) and not is_valid_text(value):
-        return {"text": base64.b64encode(encode(value)).decode("ascii")}
-    if isinstance(value, float) and value - value != 0:
-        return {"number": repr(value)}
-    return value
-
-
-# ---- building -----------------------------------------------------------------------------------
 
 
 _OF_THE_DISK = frozenset(

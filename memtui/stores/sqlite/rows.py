@@ -8,6 +8,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from memtui.changes import Edit, invert_edits
@@ -160,7 +161,7 @@ def describe_columns(columns: Row | None, edit: Edit, row: Row | None) -> str | 
 
 
 @contextmanager
-def saved_beside(edits: tuple[Edit, ...], recorder: WriteRecorder) -> Iterator[None]:
+def saved_beside(edits: tuple[Edit, ...], recorder: WriteRecorder, root: Path) -> Iterator[None]:
     """Save these edits of files, and take them back if the block raises an exception."""
     if not edits:
         yield
@@ -168,11 +169,11 @@ def saved_beside(edits: tuple[Edit, ...], recorder: WriteRecorder) -> Iterator[N
     from memtui.files import save_transaction
 
     try:
-        save_transaction.commit(edits, recorder)
+        save_transaction.commit(edits, recorder, root=root)
         yield
     except BaseException as error:
         try:
-            save_transaction.commit(invert_edits(edits), recorder)
+            save_transaction.commit(invert_edits(edits), recorder, root=root)
         except Conflict:
             raise error from None  # they are not in the file: `commit` had taken them back
         except MemtuiError as failure:

@@ -23,10 +23,10 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec import field as option
 
-from memtui.errors import MemtuiError, StoreError
+from memtui.errors import StoreError
 from memtui.model import Memory, Place
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
-from memtui.stores.format import WHOLE, DatabaseSupport, FindStatuses, rows_digest
+from memtui.stores.format import DatabaseSupport, FindStatuses
 from memtui.stores.sqlite.connection import (
     SMALLEST_DATABASE,
     FileStamps,
@@ -35,9 +35,10 @@ from memtui.stores.sqlite.connection import (
     file_stamps,
     is_over_limit,
     is_settled,
+    read_compact,
     run_read,
 )
-from memtui.stores.sqlite.rebuild import alone_with, dump, rebuild
+from memtui.stores.sqlite.rebuild import rebuild
 from memtui.stores.sqlite.rows import remaining_columns, text
 from memtui.stores.values import from_iso, join_sections, memory_name, parse_json, texts_of
 
@@ -331,25 +332,14 @@ def database_support(
     Args:
         name: Of the file.
         find: Where it lies below a root.
-        row_digest: As in `DatabaseSupport`, of single rows.
+        row_digest: As in `DatabaseSupport`.
         find_statuses: As in `DatabaseSupport`.
     """
 
-    def digest_of(row: str) -> str | None:
-        if not row.endswith(WHOLE):
-            return row_digest(row)
-        file = Path(row.removesuffix(WHOLE))
-        try:
-            return rows_digest(dump(file)) if file.exists() else ""
-        except MemtuiError:
-            return None
+    def read(root: Path) -> bytes:
+        return read_compact(find(root))
 
-    def dump_store(root: Path) -> list[str]:
-        return dump(find(root))
-
-    return DatabaseSupport(
-        name, dump_store, rebuild, digest_of, find_statuses, alone_with, copy_database
-    )
+    return DatabaseSupport(name, read, rebuild, row_digest, find_statuses, copy_database)
 
 
 def existing_file(file: Path) -> Path:

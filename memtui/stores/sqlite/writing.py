@@ -9,7 +9,6 @@ every row needs, is read only, because a change might have to be entered there t
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -20,6 +19,7 @@ from msgspec import Struct
 
 from memtui.changes import Edit, Kind, row_edit
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError
+from memtui.files.permissions import has_write_permission
 from memtui.files.save_hooks import failpoint
 from memtui.model import Memory
 from memtui.stores.base import Reading, Shard, Unreadable, WriteRecorder, Written
@@ -154,6 +154,13 @@ class WritableDatabase(FileStore):
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
         return self.rows.read(shard)
 
+    def explain_closed(self) -> str:
+        """Return why neither the database nor a log beside it can be written; empty if they can."""
+        if closed := explain_read_only(self.file.parent):
+            return closed
+        is_open = has_write_permission(self.file)
+        return "" if is_open else "the database has no write permission"
+
 
 class WritableTables(WritableDatabase):
     """One database whose rows are read by a `TableStore` and written here."""
@@ -172,10 +179,8 @@ class WritableTables(WritableDatabase):
     @property
     def read_only(self) -> str:
         """Why nothing can be written: permissions, or a schema that memtui does not know."""
-        if closed := explain_read_only(self.file.parent):
+        if closed := self.explain_closed():
             return closed
-        if not os.access(self.file, os.W_OK):
-            return "the database is read-only for this user"
         files = (self.file, f"{self.file}-wal")
         try:
             return self._unknown.get(files, lambda: run_read(self.file, self.why_unknown))
@@ -245,7 +250,7 @@ class WritableTables(WritableDatabase):
             return _Writer(connection)
 
         every = frozenset[str]().union(*self.triggers.values())
-        write_rows(self.file, rows, beside, recorder, (self.known, every), writer)
+        write_rows(self.file, self.root, rows, beside, recorder, (self.known, every), writer)
         return None
 
 
@@ -261,6 +266,7 @@ class RowWriter(Protocol):
 
 def write_rows(
     file: Path,
+    root: Path,
     edits: Sequence[Edit],
     beside: tuple[Edit, ...],
     recorder: WriteRecorder,
@@ -274,6 +280,7 @@ def write_rows(
     database while thousands of marks are synced to disk.)
 
     Args:
+        root: of the store, whose folder the database must lie in, whatever links lead there.
         beside: edits of files, which are saved inside the transaction, before it is committed; they
             are taken back if it cannot be.
         recorder: is called before the commit and after it.
@@ -284,6 +291,9 @@ def write_rows(
 
     Raises Conflict, Refused or SaveError.
     """
+    if not has_write_permission(file):
+        what, do = "the database has no write permission", "chmod u+w gives it"
+        raise Refused(what, where=str(file), do=do)
     tables, triggers = known
     for edit in edits:
         if edit.table not in tables or Path(edit.path) != file:
@@ -291,7 +301,7 @@ def write_rows(
         for columns in (edit.before, edit.after):
             _check_texts(columns or {})
     try:
-        with transaction(file, triggers) as connection:
+        with transaction(file, root, triggers) as connection:
             writer, written = writer_of(connection), []
             mark: tuple[Edit, str] | None = None
             for edit in edits:
@@ -303,7 +313,7 @@ def write_rows(
             first, before = mark or (edits[0], row_digest(writer.row(edits[0])))
             name = row_name(first)
             recorder.intend(name, before, row_digest(writer.row(first)))
-            with saved_beside(beside, recorder):
+            with saved_beside(beside, recorder, root):
                 commit(connection)
             failpoint("done")
             recorder.done(name)

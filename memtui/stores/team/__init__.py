@@ -6,8 +6,6 @@ from pathlib import Path
 
 from memtui.stores.format import Format, Product
 
-SCHEME = "postgres:"
-
 
 def detect(path: Path) -> Path | None:  # noqa: ARG001
     """None: nothing on disk is a store of a team."""

@@ -18,7 +18,9 @@ from msgspec.structs import replace
 
 from memtui import toml_file
 from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, read_bytes
+from memtui.files.reading import (
+    read_text_file,
+)
 from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.values import list_of, members_of, parse_json, texts_of
 
@@ -35,7 +37,7 @@ CORE = ("ABOUT.md", "SOUL.md", "GOALS.md", "TASKS.md", "ARCHITECTURE.md", "WORKF
 def prompt_files(root: Path) -> tuple[str, ...]:
     """Paths of the documents that are put into every prompt; they need not exist."""
     try:
-        values = toml_file.parse(decode(read_bytes(root / PROMPT_FILE, root)))
+        values = toml_file.parse(read_text_file(root / PROMPT_FILE, root))
     except (UnreadableFile, toml_file.BadToml):
         return CORE
     files = texts_of(members_of(values.get("prompt")).get("files"))
@@ -146,6 +148,5 @@ FORMAT = Format(
     places=(),
     detect=detect,
     claims=("[!.]*.md",),
-    load=f"{__name__}.store",
     nearby=(".", "workspace"),
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -17,14 +18,14 @@ from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.library.planning import count_memories
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
-from memtui.tui import actions, appearance, change_worker
-from memtui.tui.change_worker import ChangeWorker, Preview
+from memtui.tui import actions, appearance, previews
+from memtui.tui.previews import Preview
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
-    from memtui.journal import JournalAction
     from memtui.library import Library
     from memtui.library.planning import Planned
+    from memtui.library.restoring import NotRestored
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.jobs import Job
     from memtui.tui.screens.browse import BrowseScreen
@@ -39,19 +40,17 @@ class Selection:
 
     def __init__(self, screen: BrowseScreen) -> None:
         self._screen = screen
-        self.subject: Memory | None = None
-        """What acts are about while a screen lies over the list; None: what the list says."""
 
     def current(self) -> Memory | None:
         """Return the memory in the detail: under the cursor, or reached by a reference."""
-        return self.subject or self._screen.detail.memory
+        return self._screen.detail.memory
 
     def reader(self) -> Callable[..., list[Memory]]:
         """Return what reads the marked memories, else the current one, as they are marked now.
 
         Reading thousands takes long, so it is done in a job; it takes `report` and `cancelled`.
         """
-        marked = frozenset[int]() if self.subject else frozenset(self._screen.memories.marked)
+        marked = frozenset(self._screen.memories.marked)
         current, read_marked = self.current(), self._screen.worker.reader(marked)
 
         def read(report: Report = silent, cancelled: IsCancelled = never) -> list[Memory]:
@@ -95,7 +94,7 @@ class Selection:
     def some(self, *, only_current: bool = False) -> list[Memory]:
         """Return the first memories, for a quick check: 100,000 may be marked."""
         marked = self._screen.memories.marked
-        if only_current or self.subject or not marked:
+        if only_current or not marked:
             current = self.current()
             return [current] if current is not None else []
         return self._screen.worker.read_rows(islice(marked, MAX_CHECKED))
@@ -148,23 +147,48 @@ HEADLINE_CELLS = 50
 class ChangeActions:
     """Retire, restore, delete, pin, accept, decline, review: on one memory or all marked ones."""
 
-    def __init__(self, screen: BrowseScreen, writer: ChangeWorker) -> None:
-        self.screen = screen
-        self.writer = writer
+    def __init__(self, screen: BrowseScreen) -> None:
+        self.screen, self.acts = screen, screen.acts
         self.selection = Selection(screen)
 
     def handlers(self) -> ActionHandlers:
         plain = ("retire", "restore", "delete", "pin", "review", "decline")
-        return {action_id: partial(self.do, action_id) for action_id in plain}
+        found = {action_id: partial(self.do, action_id) for action_id in plain}
+        return {**found, "replace": self.replace_words}
 
-    def do(self, action_id: str) -> None:
+    async def replace_words(self) -> None:
+        """Replace a word or value in the marked memories, in the text of each, after a preview."""
+        from memtui.tui.dialogs.prompts import PromptDialog
+        from memtui.upkeep.claims import changes_of_words
+
+        read = self.selection.reader()
+        old = await self.acts.show(
+            PromptDialog("Replace", placeholder="Word or value", accept="next")
+        )
+        if not old:
+            return
+        new = await self.acts.show(
+            PromptDialog(f"Replace {text.one_line(old)} by", placeholder="", accept="preview")
+        )
+        if not new:
+            return
+
+        def look(library: Library, job: Job) -> Preview:
+            can = lambda act, memory: not library.refusal(act, memory)  # noqa: E731
+            changes = list(changes_of_words(read(), old, new, can))
+            if not changes:
+                raise Refused(f"no memory that can be changed has {text.one_line(old)}")
+            return previews.preview(library, changes, job)
+
+        found = await self.acts.library(look)
+        if await self.confirm(found, (), "replace"):
+            await self.apply(found.planned)
+
+    async def do(self, action_id: str) -> None:
         """Plan the act for every memory that allows it; confirm before something is deleted."""
         read = self.selection.reader()
-        self.writer.plan(
-            lambda *_: self._possible(action_id, read()),
-            lambda found: self.plan(*found),
-            lambda error: self.screen.app.report_refusal(str(error)),
-        )
+        changes, notes = await self.acts.library(lambda *_: self._possible(action_id, read()))
+        await self.make(changes, notes)
 
     def _possible(
         self, action_id: str, memories: Sequence[Memory]
@@ -184,36 +208,37 @@ class ChangeActions:
         changes = [
             Change(act, memory.store, memory.ref) for act, memory in zip(acts, able, strict=True)
         ]
-        return changes, change_worker.describe_left_out(reasons)
+        return changes, previews.describe_left_out(reasons)
 
-    def plan(self, changes: Sequence[Change], notes: Sequence[OutcomeLine] = ()) -> None:
+    async def make(self, changes: Sequence[Change], notes: Sequence[OutcomeLine] = ()) -> None:
         """Plan these changes and write them, after a confirmation where one is needed."""
 
-        def planned(ways: tuple[Preview, Preview | None]) -> None:
-            found, other = ways
-            confirm = actions.for_act(changes[0].act).confirm
-            must_ask = (
-                bool(confirm)
-                or len(changes) > 1
-                or bool(found.planned.supersedes)
-                or any(change.act in DESTRUCTIVE for change in changes)
-            )
-            self.carry_out(found, notes, must_ask, confirm or "apply", other=other)
-
         def look(library: Library, job: Job) -> tuple[Preview, Preview | None]:
-            found = change_worker.preview(library, changes, job)
+            found = previews.preview(library, changes, job)
             return found, _deleting(found.planned, library, job)
 
-        def failed(error: MemtuiError) -> None:
-            is_delete = all(change.act is Act.DELETE and not change.force for change in changes)
-            if is_delete and isinstance(error, Refused):
-                self._offer_force(changes, error)
-            else:
-                self.failed(error)
+        try:
+            found, other = await self.acts.library(look)
+        except Refused as error:
+            if any(change.act is not Act.DELETE or change.force for change in changes):
+                raise
+            await self._force(changes, error)
+            return
+        confirm = actions.for_act(changes[0].act).confirm
+        must_ask = (
+            bool(confirm)
+            or len(changes) > 1
+            or bool(found.planned.supersedes)
+            or any(change.act in DESTRUCTIVE for change in changes)
+        )
+        if not found.planned.has_edits:
+            raise Refused(found.planned.reason or "nothing would change")
+        if other is not None:
+            await self._hide_or_delete(found, other, notes)
+        elif not must_ask or await self.confirm(found, notes, confirm or "apply"):
+            await self.apply(found.planned)
 
-        self.writer.plan(look, planned, failed)
-
-    def _offer_force(self, changes: Sequence[Change], refused: Refused) -> None:
+    async def _force(self, changes: Sequence[Change], refused: Refused) -> None:
         """Offer a forced delete, showing why the store refused, if one can be planned."""
         forced = [replace(change, force=True) for change in changes]
         better = refused.do.removesuffix(", or force")
@@ -221,85 +246,88 @@ class ChangeActions:
             OutcomeLine(f"{refused.what}.", Tone.BAD, "force:"),
             *([OutcomeLine(better, Tone.QUIET, "better:")] if better else []),
         ]
-        self.writer.plan(
-            lambda library, job: change_worker.preview(library, forced, job),
-            lambda found: self.carry_out(found, notes, True, "delete by force"),
-            lambda _: self.failed(refused),
-        )
+        try:
+            found = await self.acts.library(
+                lambda library, job: previews.preview(library, forced, job)
+            )
+        except MemtuiError:
+            raise refused from None
+        if await self.confirm(found, notes, "delete by force"):
+            await self.apply(found.planned)
 
-    def restore_text(self, memory: Memory, former: Memory, confirmed: Callable[[], object]) -> None:
-        """Restore an earlier text of a memory, or of its lineage, after a preview.
-
-        `confirmed` is called before it is written.
-        """
-        self.writer.plan(
-            lambda library, _: change_worker.preview_of(
-                library.plan_restore_text(memory, former), library
-            ),
-            lambda found: self.carry_out(found, (), True, "restore", confirmed),
-            self.failed,
-        )
-
-    def carry_out(
-        self,
-        found: Preview,
-        notes: Sequence[OutcomeLine],
-        ask: bool,
-        yes: str,
-        confirmed: Callable[[], object] = lambda: None,
-        *,
-        other: Preview | None = None,
+    async def _hide_or_delete(
+        self, hiding: Preview, deleting: Preview, notes: Sequence[OutcomeLine]
     ) -> None:
-        """Apply a plan; with `ask`, show its diff and confirm first, then call `confirmed`.
-
-        `other`: the plan that deletes what this one only hides. Both are offered, first the one
-        that was chosen the last time.
-        """
+        """Offer both ways to be rid of a memory, first the one that was chosen the last time."""
         from memtui.tui.dialogs.diff import DiffScreen, Way
 
-        app, planned = self.screen.app, found.planned
-        if not planned.has_edits:
-            app.report_refusal(planned.reason or "nothing would change")
-        elif other is not None:
-            summary, away = self._summary(found, notes), self._summary(other, notes)
-            way = Way(away, other.lines, "delete there")
-            first = 1 + RETIRING.index(app.settings.retire)
-            title = planned.title.replace(str(Act.HIDE), str(Act.RETIRE), 1)
-            dialog = DiffScreen(
-                title, summary, found.lines, yes="hide here", others=[way], first=first
+        app = self.screen.app
+        away = Way(self._summary(deleting, notes), deleting.lines, "delete there")
+        first = 1 + RETIRING.index(app.settings.retire)
+        title = hiding.planned.title.replace(str(Act.HIDE), str(Act.RETIRE), 1)
+        summary = self._summary(hiding, notes)
+        dialog = DiffScreen(
+            title, summary, hiding.lines, yes="hide here", others=[away], first=first
+        )
+        if (number := await self.acts.show(dialog)) is not None:
+            app.remember_retiring(RETIRING[number - 1])
+            await self.apply((hiding, deleting)[number - 1].planned)
+
+    async def confirm_former_text(self, memory: Memory, former: Memory) -> Planned | None:
+        """Show what giving a memory, or its lineage, an earlier text would write; return it if the
+        person confirms."""
+        found = await self.acts.library(
+            lambda library, _: previews.preview_of(
+                library.plan_restore_text(memory, former), library
             )
+        )
+        if not found.planned.has_edits:
+            raise Refused(found.planned.reason or "nothing would change")
+        return found.planned if await self.confirm(found, (), "restore") else None
 
-            def chosen(number: int) -> None:
-                app.remember_retiring(RETIRING[number - 1])
-                self.apply((found, other)[number - 1].planned)
+    async def confirm_past(self, at: datetime, refs: Collection[str] | None) -> Planned | None:
+        """Show what giving back memories as they were at a time would write, all that are gone if
+        `refs` is None; return it if the person confirms."""
 
-            app.ask(dialog, chosen)
-        elif ask:
-            dialog = DiffScreen(planned.title, self._summary(found, notes), found.lines, yes=yes)
+        def look(library: Library, job: Job) -> tuple[Preview, Sequence[NotRestored]]:
+            from memtui.library.past_library import library_at
+            from memtui.library.restoring import plan_restore
 
-            def answered(_: int) -> None:
-                confirmed()
-                self.apply(planned)
+            past = library_at(library, at, job.is_cancelled, with_asked=False)
+            found = plan_restore(
+                library, past, refs, only_deleted=refs is None, cancelled=job.is_cancelled
+            )
+            if not found.planned.has_edits:
+                raise Refused(found.refused[0].reason if found.refused else "nothing would change")
+            return previews.preview_of(found.planned, library, job), found.refused
 
-            app.ask(dialog, answered)
-        else:
-            self.apply(planned)
+        found, refused = await self.acts.library(look)
+        notes: list[OutcomeLine] = []
+        if refused:
+            words = f"{text.counted(len(refused), 'memory')}: {refused[0].reason}"
+            notes.append(OutcomeLine(words, Tone.BAD, "left out:"))
+        return found.planned if await self.confirm(found, notes, "restore") else None
+
+    async def confirm(self, found: Preview, notes: Sequence[OutcomeLine], yes: str) -> bool:
+        """Show the diff of a plan; return whether it is to be written."""
+        from memtui.tui.dialogs.diff import DiffScreen
+
+        summary = self._summary(found, notes)
+        dialog = DiffScreen(found.planned.title, summary, found.lines, yes=yes)
+        return await self.acts.show(dialog) is not None
 
     def _summary(self, found: Preview, notes: Sequence[OutcomeLine]) -> Sequence[OutcomeLine]:
         planned, find = found.planned, self.screen.worker.find_memory
-        summary = (*change_worker.describe_plan(planned, find), *notes)
+        summary = (*previews.describe_plan(planned, find), *notes)
         if len(planned.plans) > 1 and not planned.supersedes:
-            summary = (*summary, *change_worker.describe_targets(planned, find))
+            summary = (*summary, *previews.describe_targets(planned, find))
         return summary
 
-    def apply(self, planned: Planned) -> None:
+    async def apply(self, planned: Planned) -> None:
         """Write a plan, report it in a toast and clear the marks."""
         words = self._done_words(planned)
-
-        def done(action: JournalAction) -> None:
-            self.report_written(planned.with_written_refs(action.refs), words)
-
-        self.writer.apply(planned, done, self.failed)
+        action = await self.acts.apply(planned)
+        self.report_written(planned.with_written_refs(action.refs), words)
 
     def report_written(self, planned: Planned, words: str = "") -> None:
         """Report a finished write in a toast and move the cursor to what it created.
@@ -317,6 +345,9 @@ class ChangeActions:
     def _done_words(self, planned: Planned) -> str:
         """Return the toast of a change: `Retired: Alice lives in Porto`, `Retired 3 memories`."""
         changes = planned.changes
+        if not changes:  # of files as a whole
+            act, _, what = planned.title.partition(" ")
+            return f"{actions.done_word(Act(act))} {what}"
         acts = list(dict.fromkeys(change.act for change in changes))
         word = actions.done_word(acts[0]) if len(acts) == 1 else "Changed"
         if (count := count_memories(changes)) != 1:
@@ -330,7 +361,9 @@ class ChangeActions:
         """Report why nothing was changed, and refresh what another program changed."""
         from memtui.tui.dialogs.diff import THEIRS, ConflictScreen
 
-        if isinstance(error, Conflict) and (error.base, error.theirs) != (None, None):
+        if isinstance(error, Refused) and not isinstance(error, Conflict):
+            self.screen.app.report_refusal(str(error))
+        elif isinstance(error, Conflict) and (error.base, error.theirs) != (None, None):
             self.screen.worker.refresh()
             choices = ((THEIRS, "keep the version on disk"),)
             self.screen.app.push_screen(ConflictScreen(error, choices=choices))
@@ -348,7 +381,7 @@ def _deleting(planned: Planned, library: Library, job: Job) -> Preview | None:
         for change in plan.changes
     ]
     try:
-        return change_worker.preview(library, changes, job)
+        return previews.preview(library, changes, job)
     except Refused:
         return None
 
@@ -358,7 +391,7 @@ class WritingController:
 
     def __init__(self, changes: ChangeActions) -> None:
         self._changes = changes
-        self._screen, self._writer = changes.screen, changes.writer
+        self._screen, self._acts = changes.screen, changes.acts
         self._selection = changes.selection
 
 

@@ -1,39 +1,37 @@
-"""Opens the context screen, builds its packs and carries out what its keys ask for."""
+"""Opens the context screen, builds its packs in jobs, and copies and saves them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from memtui import text
+from memtui.progress import Cancelled
 from memtui.tui.controllers.viewing import copy_text
 
 if TYPE_CHECKING:
-    from memtui.context import Pack, PackEntry, Recipe
+    from memtui.context import Pack, Recipe
+    from memtui.library import Library, SearchResult
+    from memtui.library.store_names import StoreNames
+    from memtui.model import Memory
+    from memtui.query import Query
+    from memtui.stores.base import Store
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.context_packs import BuiltPack, PackRequest
-    from memtui.tui.controllers.changes import Selection
     from memtui.tui.jobs import Failed, Job
     from memtui.tui.screens.browse import BrowseScreen
 
 
 ANY_STORE = ("typed", "prime")
-"""Recipes that suit every store."""
+"""Recipes with a task that suit every store."""
 
 
 class ContextActions:
     """What the context screen needs of the library and the browse screen."""
 
-    def __init__(
-        self, screen: BrowseScreen, selection: Selection, refusal: Callable[[str], str]
-    ) -> None:
+    def __init__(self, screen: BrowseScreen) -> None:
         self._screen = screen
-        self._selection = selection
-        self._refusal = refusal
-        self._last: PackRequest | None = None
-        """What was asked for when the screen was left."""
+        self._last = ("", "")
+        """Recipe and task when the screen was left."""
         self._job: Job | None = None
 
     def handlers(self) -> ActionHandlers:
@@ -41,117 +39,77 @@ class ContextActions:
 
     def open(self) -> None:
         """Show what programs load by themselves, or what they give for the words of the search."""
-        from memtui.context import list_recipes, read_settings
-        from memtui.tui.context_packs import PackRequest
-        from memtui.tui.dialogs.context import LOADED, PackScreen
+        from memtui.context import read_recipes
+        from memtui.tui.dialogs.context import PackScreen
 
         screen = self._screen
-        settings = screen.app.settings
-        self._settings = read_settings(
-            settings.recipe_constants, settings.recipes, settings.salience_types
-        )
-        recipes = self._offered_recipes(list_recipes(self._settings))
-        request = self._last
-        found = {recipe.name: recipe for recipe in recipes}
-        if request is None or request.recipe not in found:
-            words = screen.view.text.strip()
-            own = (recipe.name for recipe in recipes if self._is_of_program(recipe))
-            by_task = (name for name in own if found[name].takes == "task")
-            request = PackRequest(next(by_task, ANY_STORE[-1]) if words else LOADED, words)
-        dialog = PackScreen(self, recipes, request)
+        every = sorted(read_recipes(screen.app.settings.recipes).values(), key=self._rank)
+        self._recipes = recipes = {recipe.name: recipe for recipe in every}
+        by_task = [recipe.name for recipe in every if recipe.takes == "task"]
+        recipe, task = self._last
+        if recipe not in recipes:
+            recipe, task = "", screen.view.text.strip()
+        dialog = PackScreen(self, recipes, by_task[0], recipe, task)
 
         def closed(ref: str | None) -> None:
-            self._last = replace(dialog.request, other="")
-            self._selection.subject = None
+            self._last = dialog.recipe, dialog.words
             self.stop()
             if ref:
                 screen.go_to_memory(ref)
-            screen.update_keys()
 
         screen.app.push_screen(dialog, closed)
 
-    def _offered_recipes(self, recipes: Sequence[Recipe]) -> list[Recipe]:
-        """The recipes of the programs whose stores are open, those for every store and a person's
-        own; first what each program loads by itself."""
-
+    def _rank(self, recipe: Recipe) -> int:
+        """Order recipes: what programs load, those of the programs whose stores are open, those for
+        every store, a person's own, and the rest."""
         from memtui.tui.dialogs.context import LOADED
 
-        def rank(recipe: Recipe) -> int:
-            is_yours = recipe.source == "yours"
-            groups = (recipe.name == LOADED, self._is_of_program(recipe), recipe.name in ANY_STORE)
-            return (*groups, is_yours, True).index(True)
-
-        return sorted((recipe for recipe in recipes if rank(recipe) < 4), key=rank)
-
-    def _is_of_program(self, recipe: Recipe) -> bool:
-        """Whether the recipe comes from the program of an open store."""
         library = self._screen.worker.library
         source = recipe.source.casefold().replace(" ", "-")
-        return library is not None and any(store.format in source for store in library.stores)
-
-    # Building
+        is_own = library is not None and any(store.format in source for store in library.stores)
+        groups = (recipe.name == LOADED, is_own, recipe.name in ANY_STORE)
+        return (*groups, recipe.source == "yours", True).index(True)
 
     def build(
-        self,
-        request: PackRequest,
-        former: BuiltPack | None,
-        done: Callable[[BuiltPack], object],
-        failed: Failed,
+        self, recipe: str, words: str, done: Callable[[tuple[Pack, int]], object], failed: Failed
     ) -> None:
-        """Build a pack in a job, in place of one that is being built."""
-        from memtui.tui.context_packs import build_requested
+        """Build a pack in a job, in place of one that is being built; `words`: task or project.
 
-        past = self._screen.worker.past
-        settings, now = self._settings, (past.at if past else self._screen.now()).astimezone()
-        self._job = self._screen.worker.run(
-            "context",
-            lambda library, job: build_requested(library, job, request, former, settings, now),
-            done,
-            failed,
-            only_reads=True,
-        )
+        `done` gets the pack and the revision of the stores that it was built from.
+        """
+        from memtui.context import draft_pack, task_query
 
-    def as_of(self) -> str:
-        """Return the time as of which the library is shown; empty for the present."""
-        past = self._screen.worker.past
-        return text.date(past.at) if past is not None else ""
+        past, chosen = self._screen.worker.past, self._recipes[recipe]
+        now = (past.at if past else self._screen.now()).astimezone()
+
+        def work(library: Library, job: Job) -> tuple[Pack, int]:
+            revision = library.searched.revision
+            if library.queried:
+                library = library.hold(task_query(words), cancelled=job.is_cancelled)
+            source = _CancellableSource(library, job.is_cancelled)
+            draft = draft_pack(chosen, words, source, now, remarks=library.unheld)
+            return draft.pack(), revision
+
+        self._job = self._screen.worker.run("context", work, done, failed, only_reads=True)
 
     def stop(self) -> None:
         """Stop the job."""
         if self._job is not None:
             self._job.stop()
 
-    def is_stale(self, built: BuiltPack) -> bool:
-        """Whether the stores have changed since a pack was built."""
+    def as_of(self) -> str:
+        """Return the time as of which the library is shown; empty for the present."""
+        past = self._screen.worker.past
+        return text.date(past.at) if past is not None else ""
+
+    def is_stale(self, revision: int) -> bool:
+        """Whether the stores have changed since this revision."""
         library = self._screen.worker.library
-        return library is not None and library.searched.revision != built.revision
-
-    # Changes
-
-    def choose(self, entry: PackEntry | None) -> None:
-        """Make the memory of this entry the target of changes."""
-        self._selection.subject = self._screen.worker.find_memory(entry.ref if entry else "")
-
-    def refusal(self, action_id: str) -> str:
-        """Return why the chosen memory cannot be changed; empty if it can."""
-        if (past := self._screen.worker.past) is not None:
-            return past.refused
-        if self._selection.subject is None and action_id not in ("undo", "redo"):
-            return "this memory is not there any more"
-        return self._refusal(action_id)
-
-    # Out of the program
+        return library is not None and library.searched.revision != revision
 
     def copy(self, pack: Pack, *, exact: bool) -> None:
         """Copy the text of a pack."""
-        copy_text(
-            self._screen.app,
-            pack.text,
-            "the pack",
-            exact=exact,
-            masks=not exact,
-            exact_id="pack.copy.exact",
-        )
+        copy_text(self._screen.app, pack.text, "the pack", exact=exact, masks=not exact)
 
     def save(self, pack: Pack) -> None:
         """Ask for a file and write the pack to it as Markdown, hidden characters made visible."""
@@ -163,3 +121,35 @@ class ContextActions:
         hint = "The exact text, then why each entry is in and what is left out."
         writers = {".md": lambda: text.escaped(format_markdown(pack))}
         ask_file(screen.app, "Save as Markdown", name, writers, hint)
+
+
+class _CancellableSource:
+    """A library whose searches raise once the job is stopped."""
+
+    def __init__(self, library: Library, is_cancelled: Callable[[], bool]) -> None:
+        self._library, self._is_cancelled = library, is_cancelled
+
+    @property
+    def stores(self) -> Sequence[Store]:
+        return self._library.stores
+
+    @property
+    def names(self) -> StoreNames:
+        return self._library.names
+
+    def _go_on(self) -> Library:
+        if self._is_cancelled():
+            raise Cancelled("stopped; nothing was built")
+        return self._library
+
+    def find_loaded(self, query: Query) -> SearchResult:
+        return self._go_on().find_loaded(query, self._is_cancelled)
+
+    def get(self, ref: str) -> Memory:
+        return self._go_on().get(ref)
+
+    def resolve(self, text: str) -> Memory:
+        return self._go_on().resolve(text)
+
+    def memories(self, store: str) -> Iterable[Memory]:
+        return self._go_on().memories(store)

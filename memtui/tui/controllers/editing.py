@@ -1,4 +1,4 @@
-"""Creates the controllers that write; they share one `ChangeWorker`.
+"""Creates the controllers that write, as the browse screen sees them.
 
 Unsaved drafts of an earlier session are announced at the start and reopened in their forms.
 """
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.files import drafts
 from memtui.tui.change_forms import UNCHANGED
-from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.context import ContextActions
 from memtui.tui.controllers.forms import FormActions
 from memtui.tui.controllers.recovery import JournalActions, RepairActions
-from memtui.tui.controllers.review import ReviewActions
 from memtui.tui.controllers.transfer import TransferActions
+from memtui.tui.dialogs.prompts import replacing_question
+from memtui.tui.review import ReviewScan
 from memtui.tui.view_state import Choice
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memtui.tui.screens.browse import BrowseScreen
 
 
-_TRANSFER = frozenset({"export", "import", "copy.to", "compare.stores"})
+_TRANSFER = frozenset({"export", "import", "copy.to"})
 _JOURNAL = frozenset({"undo", "redo", "log", "again"})
 
 
@@ -37,15 +37,17 @@ class EditingControllers:
     """The controllers that write, as the browse screen sees them."""
 
     def __init__(self, screen: BrowseScreen) -> None:
-        writer = ChangeWorker(screen.worker, screen.search_again, self._note_change)
         self._screen = screen
-        self.changes = ChangeActions(screen, writer)
+        screen.acts.on_written = self._note_change
+        screen.acts.question = replacing_question
+        self.changes = ChangeActions(screen)
+        screen.acts.failed = self.changes.failed
         self.selection = self.changes.selection
         self.forms = FormActions(self.changes)
         self.drafts = DraftActions(self.changes, self.forms)
         self.journal = JournalActions(self.changes, self._note_reversed)
         self.transfer = TransferActions(self.changes)
-        self.review = ReviewActions(self.changes, self.journal)
+        self.review = ReviewScan(self.changes, self.journal)
         self._controllers = (
             self.changes,
             self.forms,
@@ -54,12 +56,12 @@ class EditingControllers:
             self.transfer,
             RepairActions(self.changes),
             self.review,
-            ContextActions(screen, self.selection, self.refusal),
+            ContextActions(screen),
         )
 
     def handlers(self) -> ActionHandlers:
         """Action id -> what does it."""
-        handlers: dict[str, Callable[[], None]] = {}
+        handlers: dict[str, Callable[[], object]] = {}
         for controller in self._controllers:
             handlers.update(controller.handlers())
         return handlers
@@ -136,26 +138,21 @@ class DraftActions(WritingController):
     def _age(self, draft: FormDraft) -> str:
         return text.ago(datetime.fromtimestamp(draft.time, UTC), self._screen.now())
 
-    def _open(self) -> None:
-        if not self._find_drafts():
-            self._screen.update_keys()
+    async def _open(self) -> None:
+        """Open a draft again; ask which where there are several."""
+        self._find_drafts()
+        number: str | None = "0" if self._drafts else None
+        if len(self._drafts) > 1:
+            choices = [
+                Choice(str(number), _describe_draft(draft), note=self._age(draft))
+                for number, (_, draft) in enumerate(self._drafts)
+            ]
+            number = await self._acts.pick("Unsaved drafts", choices, accept="open")
+        if number is None:
             return
-        if len(self._drafts) == 1:
-            self._resume(self._drafts[0])
-            return
-        choices = [
-            Choice(str(number), _describe_draft(draft), note=self._age(draft))
-            for number, (_, draft) in enumerate(self._drafts)
-        ]
-        resume = lambda number: self._resume(self._drafts[int(number)])  # noqa: E731
-        self._screen.app.pick("Unsaved drafts", choices, resume, accept="open")
-
-    def _resume(self, found: tuple[Path, FormDraft]) -> None:
-        path, draft = found
-        self._drafts.remove(found)
-        self._screen.update_keys()
+        path, draft = self._drafts.pop(int(number))
         if (file := drafts.claim(path)) is not None:
-            self._forms.resume(file, draft)
+            await self._forms.resume(file, draft)
 
 
 def _describe_draft(draft: FormDraft) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,10 +10,8 @@ from msgspec.structs import replace
 
 from memtui import query as queries
 from memtui import text
-from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES
 from memtui.tui import appearance
-from memtui.tui.actions import OFFER_KEYS
 from memtui.tui.layout import Pane
 from memtui.tui.view_state import OPPOSITES, ORDER_WORDS, ORDERS, Choice, ViewState
 
@@ -48,7 +46,6 @@ class FilterActions:
             "filter.recency": self._pick_recency,
             "filter.saved": self._pick_saved,
             "filter.clear": self._clear,
-            **{f"relax.{n}": partial(self._relax, n) for n, _ in enumerate(OFFER_KEYS, 1)},
             "order": self._order,
             "order.then": self._order_then,
         }
@@ -67,11 +64,7 @@ class FilterActions:
             ViewState(queries.format_query(replace(typed, sort=None, then=()))),
         )
 
-    def _relax(self, number: int) -> None:
-        """Drop what this line of the list without matches names."""
-        self._screen.set_view(self._screen.status_text.offers[number - 1])
-
-    def _order(self) -> None:
+    async def _order(self) -> None:
         """Choose the order; the one that is in use is marked."""
         screen = self._screen
         screen.settle()
@@ -80,13 +73,10 @@ class FilterActions:
         ways = {**usual, **{str(sort): ORDER_WORDS[sort] for sort in ORDERS}}
         now = str(view.chips.sort or "")
         choices = [Choice(way, words, chosen=way == now) for way, words in ways.items()]
-        screen.app.pick(
-            "Order",
-            choices,
-            lambda way: screen.set_view(view.ordered(queries.Sort(way) if way else None)),
-        )
+        if (way := await screen.acts.pick("Order", choices)) is not None:
+            screen.set_view(view.ordered(queries.Sort(way) if way else None))
 
-    def _order_then(self) -> None:
+    async def _order_then(self) -> None:
         """Choose a further key of the order, for memories that are equal by those before."""
         screen = self._screen
         screen.settle()
@@ -96,13 +86,11 @@ class FilterActions:
         used |= {way for pair in OPPOSITES.items() if used & {*pair} for way in pair}
         left = [sort for sort in ORDER_WORDS if sort not in used]
         choices = [Choice(str(sort), ORDER_WORDS[sort]) for sort in left]
-        screen.app.pick(
-            f"Order: {ORDER_WORDS[first]}, then",
-            choices,
-            lambda sort: screen.set_view(view.ordered_then(first, queries.Sort(sort))),
-        )
+        then = await screen.acts.pick(f"Order: {ORDER_WORDS[first]}, then", choices)
+        if then is not None:
+            screen.set_view(view.ordered_then(first, queries.Sort(then)))
 
-    def _pick(self, field: str) -> None:
+    async def _pick(self, field: str) -> None:
         from memtui.tui.dialogs.picker import Picker
 
         screen = self._screen
@@ -110,11 +98,10 @@ class FilterActions:
         chosen = queries.filter_values(screen.view.chips, field)
         counts: Mapping[str, int] = getattr(screen.counted.facets, field) if screen.counted else {}
         picker = Picker(f"Filter by {field}", _choices(field, counts, chosen))
-        screen.app.ask(
-            picker, lambda values: screen.set_view(screen.view.with_values(field, values))
-        )
+        if (values := await screen.acts.show(picker)) is not None:
+            screen.set_view(screen.view.with_values(field, values))
 
-    def _pick_recency(self) -> None:
+    async def _pick_recency(self) -> None:
         from memtui.tui.dialogs.picker import Picker
 
         screen = self._screen
@@ -129,118 +116,95 @@ class FilterActions:
             return screen.view.between(moment, None)
 
         picker = Picker("Filter by recency", choices, several=False)
-        screen.app.ask(picker, lambda values: screen.set_view(filtered(values[0])))
         counted = {span: filtered(span).query(screen.now()) for span in spans}
         screen.worker.count(counted, picker.if_open(picker.set_counts))
+        if values := await screen.acts.show(picker):
+            screen.set_view(filtered(values[0]))
 
-    def _pick_saved(self, under: str = "") -> None:
-        """Open the saved filters; `under`: the one under the cursor, else the one in use."""
+    async def _pick_saved(self) -> None:
+        """Open the saved filters, until one is applied or saved; the cursor is on the one in use,
+        or on the one that was changed last."""
         from memtui.tui.dialogs.picker import SavedFilterPicker
 
-        screen = self._screen
+        screen, under = self._screen, ""
         screen.settle()
         current = queries.format_query(screen.view.whole_query(screen.now()))
-        saved = screen.app.read_saved()
-        choices = [
-            Choice(name, name, note=query, chosen=query == current) for name, query in saved.items()
-        ]
-        if current and current not in saved.values():
-            choices.append(Choice("", "Save current filter…", note=current, sign="+"))
-
-        def done(values: tuple[str, ...]) -> None:
+        keys = screen.app.press(("filter.saved", "to save it"))
+        empty = f"No saved filters. Search or filter first. {keys}".rstrip()
+        while True:
+            saved = screen.app.read_saved()
+            choices = [
+                Choice(name, name, note=query, chosen=query == current)
+                for name, query in saved.items()
+            ]
+            if current and current not in saved.values():
+                choices.append(Choice("", "Save current filter…", note=current, sign="+"))
+            at = list(saved).index(under) if under in saved else 0
+            picker = SavedFilterPicker("Saved filters", choices, empty=empty, at=at)
+            values = await screen.acts.show(picker)
             if not values:
                 return
             name, *act = values
             if act == ["rename"]:
-                self._rename(name)
+                under = await self._rename(name)
             elif act == ["delete"]:
-                self._delete(name)
+                under = await self._delete(name)
             elif name:
                 screen.set_view(ViewState(saved[name]).settled(screen.now()))
+                return
             else:
-                self._save(current)
+                await self._save(current)
+                return
 
-        keys = screen.app.press(("filter.saved", "to save it"))
-        empty = f"No saved filters. Search or filter first. {keys}".rstrip()
-        at = list(saved).index(under) if under in saved else 0
-        screen.app.ask(SavedFilterPicker("Saved filters", choices, empty=empty, at=at), done)
-
-    def _change_saved(self, change: Callable[[], None], under: str) -> None:
-        """Rename or delete a filter; then show the filters again, with the cursor on one."""
-        try:
-            change()
-        except MemtuiError as error:
-            self._screen.app.report_error(error)
-        else:
-            self._pick_saved(under)
-
-    def _delete(self, name: str) -> None:
-        """Delete a filter, after a question."""
+    async def _delete(self, name: str) -> str:
+        """Delete a filter, after a question; return the one to stand on then."""
         app = self._screen.app
         names = list(app.saved)
         at = names.index(name)
-        following = (names[at + 1 :] or names[at - 1 :])[0]
+        if not await self._confirm("delete", name):
+            return name
+        app.remove_filter(name)
+        return (names[at + 1 :] or names[at - 1 :])[0]
 
-        def answered(reply: str | None) -> None:
-            if reply is None:
-                self._pick_saved(name)
-            else:
-                self._change_saved(lambda: app.remove_filter(name), following)
-
-        self._ask("delete", name, answered)
-
-    def _ask(self, verb: str, name: str, answered: Callable[[str | None], None]) -> None:
+    async def _confirm(self, verb: str, name: str) -> bool:
         """Ask before a saved filter is lost, which no undo brings back."""
         from memtui.tui.dialogs.prompts import ConfirmDialog
         from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
-        app = self._screen.app
+        screen = self._screen
         title = f"{verb.capitalize()} saved filter “{text.cut_line(name, LONGEST_TITLE)}”?"
-        body = (OutcomeLine(text.one_line(app.saved[name]), Tone.QUIET),)
-        app.push_screen(ConfirmDialog(title, body, {"y": verb}), answered)
+        body = (OutcomeLine(text.one_line(screen.app.saved[name]), Tone.QUIET),)
+        return await screen.acts.show(ConfirmDialog(title, body, {"y": verb})) is not None
 
-    def _rename(self, name: str) -> None:
-        """Ask for another name of a filter."""
+    async def _rename(self, name: str) -> str:
+        """Ask for another name of a filter; return the one that it has then."""
         from memtui.tui.dialogs.prompts import PromptDialog
 
         app = self._screen.app
         query = app.saved[name]
+        new = await self._screen.acts.show(PromptDialog("Rename filter", hint=query, value=name))
+        if not new or new == name:
+            return name
+        if new in app.read_saved():
+            # Once the filters are open again, which clears what was said before.
+            app.call_after_refresh(app.report_refusal, f'there is a filter "{new}" already')
+            return name
+        app.save_filter(new, query)
+        app.remove_filter(name)
+        return new
 
-        def rename(new: str) -> None:
-            app.save_filter(new, query)
-            app.remove_filter(name)
-
-        def named(new: str | None) -> None:
-            if not new or new == name:
-                self._pick_saved(name)
-            elif new in app.read_saved():
-                app.report_refusal(f'there is a filter "{new}" already')
-            else:
-                self._change_saved(lambda: rename(new), new)
-
-        app.push_screen(PromptDialog("Rename filter", hint=query, value=name), named)
-
-    def _save(self, current: str) -> None:
+    async def _save(self, current: str) -> None:
         """Save a filter under a name that is asked for."""
         from memtui.tui.dialogs.prompts import PromptDialog
 
         app = self._screen.app
-
-        def save(name: str) -> None:
-            try:
-                app.save_filter(name, current)
-            except MemtuiError as error:
-                app.report_error(error)
-            else:
-                app.notify(f'Saved filter "{name}".', timeout=3)
-
-        def named(name: str) -> None:
-            if app.read_saved().get(name, current) == current:
-                save(name)
-            else:
-                self._ask("replace", name, lambda reply: save(name) if reply else None)
-
-        app.ask(PromptDialog("Save filter", hint=current), named)
+        name = await self._screen.acts.show(PromptDialog("Save filter", hint=current))
+        if name is None:
+            return
+        is_new = app.read_saved().get(name, current) == current
+        if is_new or await self._confirm("replace", name):
+            app.save_filter(name, current)
+            app.notify(f'Saved filter "{name}".', timeout=3)
 
 
 _ORDERED: Mapping[str, tuple[Sequence[str], Mapping[str, str]]] = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,13 +15,12 @@ from memtui.changes import Act, Change
 from memtui.errors import MemtuiError, RefError, Refused, SaveError
 from memtui.files import drafts
 from memtui.files.drafts import DraftFile, EditorDraft, FormDraft
-from memtui.journal import JournalAction
 from memtui.library import Library, planning
 from memtui.library.planning import Planned
 from memtui.library.snapshot import Snapshot
 from memtui.model import Memory
 from memtui.stores.base import WritableStore
-from memtui.tui import change_forms, change_worker, terminal
+from memtui.tui import change_forms, previews, terminal
 from memtui.tui.actions import BY_ID, ActionHandlers
 from memtui.tui.change_forms import (
     Form,
@@ -31,7 +29,6 @@ from memtui.tui.change_forms import (
     resumed,
     superseded_meanwhile,
 )
-from memtui.tui.change_worker import Preview
 from memtui.tui.controllers.changes import WritingController, of_one_store
 from memtui.tui.jobs import Job
 from memtui.tui.library_worker import ALL
@@ -48,7 +45,6 @@ MAX_KNOWN = 500
 """Values of a field that are offered while typing."""
 MAX_KEEPERS = 5
 """Memories of a merge that can be the one that is kept: a merge is planned for each."""
-NEVER = datetime.min.replace(tzinfo=UTC)
 _RECORDS = ("fact", "episode", "schema")
 """Kinds that a person may choose between when adding to a store that holds several."""
 
@@ -70,7 +66,7 @@ class FormActions(WritingController):
 
     # Forms
 
-    def _open(self, action_id: str) -> None:
+    async def _open(self, action_id: str) -> None:
         """Open the form of an action, about the marked memories or the one that is shown."""
         action, marked = BY_ID[action_id], len(self._screen.memories.marked)
         act, read = action.act, self._selection.reader()
@@ -78,9 +74,8 @@ class FormActions(WritingController):
         current = self._selection.current()
         if act is None or (is_single and current is None):
             return
-
         if act is Act.MERGE:
-            self._writer.plan(partial(self._merges, read), self._ask_merge, self._refused)
+            await self._merge(read)
             return
 
         def look(library: Library, _: Job) -> Form:
@@ -94,49 +89,50 @@ class FormActions(WritingController):
             form = self._make(act, library, library.store(memories[0].store), memories)
             return replace(form, left_out=left_out)
 
-        self._writer.plan(look, self._show, self._refused)
+        await self._fill_in(await self._acts.library(look))
+
+    async def _merge(self, read: Callable[[], list[Memory]]) -> None:
+        """Let the person choose which of the memories is kept, or write the text."""
+        from memtui.tui.dialogs.diff import EDIT, MergeScreen
+
+        ways = await self._acts.library(partial(self._merges, read))
+        answer = await self._acts.show(MergeScreen(ways))
+        if answer is None:
+            return
+        what, number = answer
+        if what == EDIT:
+            await self._fill_in(change_forms.merge(ways[number].memories))
+        else:
+            await self._changes.apply(ways[number].preview.planned)
 
     def _merges(
         self, read: Callable[[], list[Memory]], library: Library, job: Job
     ) -> list[MergeWay]:
-        """Plan the merges that keep each of the memories, first the newest. Raises Refused."""
+        """Plan the merges that keep each of the memories, the one with the best text first.
+
+        Raises Refused.
+        """
         from memtui.tui.dialogs.diff import MergeWay
+        from memtui.upkeep.similar_memories import best_text_first
 
         memories = read()
         able, reasons = self._selection.able("merge", memories)
         if why := of_one_store(memories) or next(iter(reasons), ""):
             raise Refused(why)
-        able.sort(key=lambda one: one.when or NEVER, reverse=True)
-        ways: list[MergeWay] = []
+        able = best_text_first(able)
+        ways, refused = list[MergeWay](), list[Refused]()
         for kept in able[:MAX_KEEPERS]:
             order = [kept, *(other for other in able if other is not kept)]
             try:
-                found = change_worker.preview(library, merge_changes(order, kept.content), job)
-            except Refused:
-                if kept is able[-1] and not ways:
-                    raise
+                found = previews.preview(library, merge_changes(order, kept.content), job)
+            except Refused as error:
+                refused.append(error)
                 continue
             find = self._screen.worker.find_memory
-            ways.append(MergeWay(order, found, change_worker.describe_plan(found.planned, find)))
+            ways.append(MergeWay(order, found, previews.describe_plan(found.planned, find)))
+        if not ways:
+            raise refused[0]
         return ways
-
-    def _ask_merge(self, ways: list[MergeWay]) -> None:
-        from memtui.tui.dialogs.diff import EDIT, MergeScreen
-
-        def answered(answer: tuple[str, int]) -> None:
-            what, number = answer
-            if what == EDIT:
-                self._show(change_forms.merge(ways[number].memories))
-            else:
-                self._changes.apply(ways[number].preview.planned)
-
-        self._screen.app.ask(MergeScreen(ways), answered)
-
-    def _refused(self, error: MemtuiError) -> None:
-        if isinstance(error, Refused):
-            self._screen.app.report_refusal(str(error))
-        else:
-            self._changes.failed(error)
 
     def _make(
         self, act: Act, library: Library, store: WritableStore, memories: Sequence[Memory]
@@ -169,7 +165,7 @@ class FormActions(WritingController):
             return change_forms.edit(memory, store, known)
         return change_forms.one_field(act, memories, known)
 
-    def _show(
+    async def _fill_in(
         self,
         form: Form,
         *,
@@ -177,33 +173,40 @@ class FormActions(WritingController):
         draft: EditorDraft | None = None,
         file: DraftFile | None = None,
         before: Snapshot | None = None,
+        has_merged: bool = False,
+        notice: str = "",
     ) -> None:
+        """Show a form until it is saved or left, and say what was saved; `notice`: said over it."""
         from memtui.tui.dialogs.edit_form import FormScreen
 
         state = self._screen.app.launch.state
         if file is None and state is not None:
             file = drafts.new_form_draft(state)
-
-        def left(saved: Planned | FormDraft | None) -> None:
-            self._form = None
-            if isinstance(saved, FormDraft):
-                self.resume(file, saved)
-            elif saved is not None:
-                self._changes.report_written(saved)
-                if draft is not None:
-                    draft.discard()
-            elif draft is not None:
-                self._screen.app.notify(f"The unsaved draft is kept in {draft.path}", timeout=10)
-
-        self._form = FormScreen(form, self._writer, changed=changed, file=file, before=before)
-        self._screen.app.push_screen(self._form, left)
+        self._form = FormScreen(
+            form,
+            changed=changed,
+            file=file,
+            before=before,
+            has_merged=has_merged,
+            notice=notice,
+        )
+        saved = await self._acts.show(self._form)
+        self._form = None
+        if isinstance(saved, FormDraft):
+            await self.resume(file, saved)
+        elif saved is not None:
+            self._changes.report_written(saved)
+            if draft is not None:
+                draft.discard()
+        elif draft is not None:
+            self._screen.app.notify(f"The unsaved draft is kept in {draft.path}", timeout=10)
 
     def note_change(self) -> None:
         """Tell the form that is open that the memories changed."""
         if self._form is not None and self._form.is_open and self._form.is_mounted:
             self._form.note_change()
 
-    def resume(self, file: DraftFile | None, draft: FormDraft) -> None:
+    async def resume(self, file: DraftFile | None, draft: FormDraft) -> None:
         """Open the form of a draft again, that of a new memory if the draft's is gone; `file` stays
         its file."""
         library = self._screen.worker.library
@@ -222,10 +225,14 @@ class FormActions(WritingController):
             return
         values = draft.values if memories else {**draft.before, **draft.values}
 
-        self._writer.plan(
-            lambda library, _: self._make(draft.act, library, store, memories),
-            lambda form: self._show(resumed(form, values, draft.before), changed=True, file=file),
-            self._refused,
+        form = await self._acts.library(
+            lambda library, _: self._make(draft.act, library, store, memories)
+        )
+        await self._fill_in(
+            resumed(form, values, draft.before),
+            changed=True,
+            file=file,
+            has_merged=draft.has_merged,
         )
 
     def _known(self, library: Library, store: str) -> KnownValues:
@@ -238,7 +245,7 @@ class FormActions(WritingController):
             "kind": _by_frequency(facets.kind),
         }
 
-    def _new(self) -> None:
+    async def _new(self) -> None:
         """Add a memory; ask for its store where several can be written."""
         from memtui.library.store_catalog import path_from_home
 
@@ -246,26 +253,24 @@ class FormActions(WritingController):
         if library is None:
             return
         stores = {store.label: store for store in library.stores if not store.read_only}
-        if len(stores) == 1:
-            self._new_in(next(iter(stores.values())), memory)
-            return
+        label: str | None = next(iter(stores))
         current = memory.store if memory else ""
-        choices = [
-            Choice(
-                label,
-                library.names.of(label),
-                chosen=label == current,
-                note=path_from_home(store.root),
-            )
-            for label, store in stores.items()
-        ]
-        self._screen.app.pick(
-            "New memory in",
-            choices,
-            lambda label: self._new_in(stores[label], memory if label == current else None),
-        )
+        if len(stores) > 1:
+            choices = [
+                Choice(
+                    label,
+                    library.names.of(label),
+                    chosen=label == current,
+                    note=path_from_home(store.root),
+                )
+                for label, store in stores.items()
+            ]
+            label = await self._acts.pick("New memory in", choices)
+            memory = memory if label == current else None
+        if label is not None:
+            await self._new_in(stores[label], memory)
 
-    def _new_in(self, store: WritableStore, memory: Memory | None) -> None:
+    async def _new_in(self, store: WritableStore, memory: Memory | None) -> None:
         chosen = self._screen.entity_controller.chosen_entity()
         entity = chosen or (memory.entity if memory else "")
         types = queries.filter_values(self._screen.view.query(self._screen.now()), "type")
@@ -284,26 +289,22 @@ class FormActions(WritingController):
                     start["entity"] = ""
             return change_forms.add(store, values, start, kinds=kinds)
 
-        self._writer.plan(look, self._show, self._refused)
+        await self._fill_in(await self._acts.library(look))
 
     # Links
 
-    def _link(self) -> None:
+    async def _link(self) -> None:
         from memtui.tui.dialogs.link import LinkScreen
 
         memory = self._selection.current()
-        if memory is None:
-            return
-
-        def chosen(link: tuple[str, str]) -> None:
+        if memory is not None and (link := await self._acts.show(LinkScreen(memory))) is not None:
             fields = dict(zip(("relation", "target"), link, strict=True))
-            self._changes.plan([Change(Act.LINK, memory.store, memory.ref, fields)])
-
-        self._screen.app.ask(LinkScreen(memory), chosen)
+            change = Change(Act.LINK, memory.store, memory.ref, fields)
+            await self._changes.make([change])
 
     # $EDITOR
 
-    def _edit_outside(self) -> None:
+    async def _edit_outside(self) -> None:
         """Edit a text in the user's editor, then plan it like any other edit."""
         memory, state = self._selection.current(), self._screen.app.launch.state
         library = self._screen.worker.library
@@ -319,63 +320,45 @@ class FormActions(WritingController):
         status = terminal.run_editor(app, str(draft.path))
         if status is None:
             draft.discard()
-        else:
-            self._use_editor_result(memory, before, draft, status)
-
-    def _use_editor_result(
-        self, memory: Memory, before: Snapshot, draft: EditorDraft, status: int
-    ) -> None:
+            return
         try:
             content = draft.read_result()
         except SaveError as error:
-            self._screen.app.notify(str(error), severity="warning")
+            app.notify(str(error), severity="warning")
             return
         if content is None:
             draft.discard()
-            self._screen.app.notify("No changes.", timeout=2)
-        elif status:
-            self._screen.app.notify(
-                f"The editor ended with status {status}; look before you save.",
-                severity="warning",
-            )
-            self._reopen(memory, before, draft, content)
-        else:
-            self._save(memory, before, draft, content)
-
-    def _save(self, memory: Memory, before: Snapshot, draft: EditorDraft, content: str) -> None:
-        def look(library: Library, job: Job) -> Preview:
-            library.refresh_files([memory.origin.file])
-            now = library.follow(memory, before)
-            changes = [Change(Act.EDIT, now.store, now.ref, {"content": content})]
-            who = library.others(now.ref)
-            conflict = changed_underneath(memory, now, {"content": content}, who)
-            if conflict is not None:
-                raise conflict
-            if why := superseded_meanwhile(memory, now):
-                raise Refused(why)
-            return change_worker.preview(library, changes, job)
-
-        def planned(found: Preview) -> None:
-            def done(action: JournalAction) -> None:
-                draft.discard()
-                self._changes.report_written(found.planned.with_written_refs(action.refs))
-
-            self._writer.apply(found.planned, done, failed)
-
-        def failed(error: MemtuiError) -> None:
-            self._screen.app.notify(f"Not saved: {error}", severity="error", timeout=8)
-            self._reopen(memory, before, draft, content)
-
-        self._writer.plan(look, planned, failed)
-
-    def _reopen(self, memory: Memory, before: Snapshot, draft: EditorDraft, content: str) -> None:
-        """Put the text of a failed edit into the form; the draft is kept until it is saved."""
-        library = self._screen.worker.library
-        if library is None:
+            app.notify("No changes.", timeout=2)
             return
-        store = library.store(memory.store)
-        form = change_forms.edit(memory, store, {}, content=content)
-        self._show(form, changed=True, draft=draft, before=before)
+        notice = f"The editor ended with status {status}; look before you save."
+        if not status:
+            try:
+                planned = await self._acts.library(partial(_plan_text, memory, before, content))
+                action = await self._acts.apply(planned)
+            except MemtuiError as error:
+                notice = f"Not saved: {error}"
+            else:
+                draft.discard()
+                self._changes.report_written(planned.with_written_refs(action.refs))
+                return
+        # Into the form; the draft is kept until it is saved.
+        form = change_forms.edit(memory, library.store(memory.store), {}, content=content)
+        await self._fill_in(form, changed=True, draft=draft, before=before, notice=notice)
+
+
+def _plan_text(
+    memory: Memory, before: Snapshot, content: str, library: Library, job: Job
+) -> Planned:
+    """Plan a text that was edited outside. Raises Conflict, Refused and what planning raises."""
+    library.refresh_files([memory.origin.file])
+    now = library.follow(memory, before)
+    conflict = changed_underneath(memory, now, {"content": content}, library.others(now.ref))
+    if conflict is not None:
+        raise conflict
+    if why := superseded_meanwhile(memory, now):
+        raise Refused(why)
+    change = Change(Act.EDIT, now.store, now.ref, {"content": content})
+    return library.plan([change], "", job.report, job.is_cancelled)
 
 
 def _possible_importance(library: Library, store: WritableStore, entity: str) -> str:
@@ -387,7 +370,7 @@ def _possible_importance(library: Library, store: WritableStore, entity: str) ->
     refusals = []
     for importance in ("medium", "high"):
         change = Change(Act.ADD, store.label, "", fields | {"importance": importance})
-        if not (why := change_worker.why_impossible(library, change)):
+        if not (why := previews.why_impossible(library, change)):
             return importance
         refusals.append(why)
     raise Refused(refusals[0])

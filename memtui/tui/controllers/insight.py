@@ -14,7 +14,6 @@ from memtui.tui.view_state import Choice
 if TYPE_CHECKING:
     from memtui.errors import MemtuiError
     from memtui.library import Library, SearchResult
-    from memtui.library.finding import SimilarMemories
     from memtui.query import TimeCondition
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.dialogs.why import Hit
@@ -48,22 +47,22 @@ class InsightActions:
             "similar": self._similar,
         }
 
-    def _graph(self) -> None:
+    async def _graph(self) -> None:
         """Show the links of the memory under the cursor, or of the entity in the entity pane."""
         from memtui.insight.links import Node, NodeKind
-        from memtui.tui.dialogs.graph import GraphScreen
+        from memtui.tui.dialogs.link_tree import LinkTreeScreen
 
-        screen, library = self._screen, self._screen.worker.library
-        memory = screen.detail.memory
-        if library is None or memory is None:
+        screen, memory = self._screen, self._screen.detail.memory
+        if memory is None:
             return
         start = Node(NodeKind.MEMORY, memory.ref)
         if screen.pane is Pane.ENTITIES and screen.entities.entity:
-            start = Node(NodeKind.ENTITY, screen.entities.entity)
-        graph = GraphScreen(start, library, screen.worker.past_time)
-        screen.app.ask(graph, screen.go_to_memory)
+            start, memory = Node(NodeKind.ENTITY, screen.entities.entity), None
+        tree = LinkTreeScreen(start, memory, screen.worker.past_time)
+        if (ref := await screen.acts.show(tree)) is not None:
+            screen.go_to_memory(ref)
 
-    def _compare(self) -> None:
+    async def _compare(self) -> None:
         """Show what changed since the last session, or in the last days."""
         from memtui.tui.dialogs.comparison import ComparedTimes, ComparisonScreen
 
@@ -76,8 +75,12 @@ class InsightActions:
         else:
             since = now - timedelta(days=DEFAULT_DAYS)
             span = ComparedTimes(since, name=f"last {DEFAULT_DAYS} days")
-        comparison = ComparisonScreen(span, filter_query)
-        screen.app.ask(comparison, screen.go_to_memory)
+        confirm = None if screen.refusal("log") else screen.editing.changes.confirm_past
+        chosen = await screen.acts.show(ComparisonScreen(span, filter_query, confirm))
+        if isinstance(chosen, str):
+            screen.go_to_memory(chosen)
+        elif chosen is not None:
+            await screen.editing.changes.apply(chosen)
 
     # As of a time
 
@@ -128,7 +131,7 @@ class InsightActions:
 
     # Relevance
 
-    def _why(self) -> None:
+    async def _why(self) -> None:
         """Explain the score of the hit under the cursor beside that of the next one."""
         from memtui.tui.dialogs.why import WhyScreen
 
@@ -137,43 +140,33 @@ class InsightActions:
         if found is None or not 0 <= position < len(found.slots):
             return
         positions = range(position, min(position + 2, len(found.slots)))
-
-        def explained(hits: list[Hit]) -> None:
-            after = hits[1] if len(hits) > 1 else None
-            screen.app.push_screen(WhyScreen(hits[0], after, found.total))
-
-        screen.worker.run(
-            "why",
+        first, *others = await screen.acts.library(
             lambda library, _: [_explain_hit(library, found, at) for at in positions],
-            explained,
-            holds_keys=True,
+            group="why",
             only_reads=True,
         )
+        screen.app.push_screen(WhyScreen(first, others[0] if others else None, found.total))
 
-    def _similar(self) -> None:
+    async def _similar(self) -> None:
         """List the memories that are like the one that is shown."""
         screen, memory = self._screen, self._screen.detail.memory
         if memory is None:
             return
-
-        def show(found: SimilarMemories) -> None:
-            several = len({found.rows[slot].store for slot in found.slots}) > 1
-            choices = []
-            for slot, score in zip(found.slots, found.scores, strict=True):
-                each = found.rows[slot]
-                note = " · ".join(filter(None, (each.store if several else "", each.entity)))
-                choices.append(Choice(each.ref, each.headline, round(100 * score), note=note))
-            title, empty = _SIMILAR_TITLES[found.how], "No similar memories."
-            screen.app.pick(title, choices, screen.go_to_memory, empty=empty, accept="open")
-
-        screen.worker.run(
-            "similar",
+        found = await screen.acts.library(
             lambda library, _: library.similar(memory.ref, MAX_SIMILAR),
-            show,
-            lambda error: screen.app.notify(str(error), severity="warning"),
-            holds_keys=True,
+            group="similar",
             only_reads=True,
         )
+        several = len({found.rows[slot].store for slot in found.slots}) > 1
+        choices = []
+        for slot, score in zip(found.slots, found.scores, strict=True):
+            each = found.rows[slot]
+            note = " · ".join(filter(None, (each.store if several else "", each.entity)))
+            choices.append(Choice(each.ref, each.headline, round(100 * score), note=note))
+        title, empty = _SIMILAR_TITLES[found.how], "No similar memories."
+        ref = await screen.acts.pick(title, choices, empty=empty, accept="open")
+        if ref is not None:
+            screen.go_to_memory(ref)
 
 
 def _explain_hit(library: Library, found: SearchResult, position: int) -> Hit:

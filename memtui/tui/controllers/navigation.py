@@ -7,14 +7,13 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from memtui.errors import MemtuiError
-from memtui.model import Memory
+from memtui.errors import ConfigError, MemtuiError
+from memtui.model import Memory, Place
 from memtui.query import Query, TimeCondition
 from memtui.tui import terminal
 from memtui.tui.view_state import window_of
 
 if TYPE_CHECKING:
-    from memtui.insight.versions import VersionHistory
     from memtui.library import Library
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.jobs import Job
@@ -62,45 +61,43 @@ class NavigationActions:
             self.jumps.visit(memory.ref, screen.view, screen.memories.cursor, is_typing=is_typing)
         self._show_trail()
 
-    def follow(self, ref: str) -> None:
+    async def follow(self, ref: str) -> None:
         """Show the memory with this ref in the detail; the list stays where it is."""
-        before, memory = self._screen.detail.memory, self._find(ref)
-        if before is not None and memory is not None and memory.ref != before.ref:
+        before, memory = self._screen.detail.memory, await self._get(ref)
+        if memory is not None and before is not None and memory.ref != before.ref:
             self.jumps.follow(ref, before.headline[:200])
             self._show_trail()
             self._screen.detail_controller.show(memory)
-            self._screen.update_keys()
 
-    def _jump(self, step: int) -> None:
+    async def _jump(self, step: int) -> None:
         """Go back or forward; memories that are gone are left out."""
-        memories = self._screen.memories
+        screen = self._screen
         while (jump := self.jumps.go(step)) is not None:
             self._show_trail()
-            under = memories.memory
-            if jump.trail or (under is not None and under.ref == jump.ref):
-                if self._show(jump.ref):
-                    break
-            elif memories.go_to(jump.ref) or self._show(jump.ref):
-                break
-        self._screen.update_keys()
+            under = screen.memories.memory
+            is_elsewhere = bool(jump.trail) or (under is not None and under.ref == jump.ref)
+            if not is_elsewhere and screen.go_to(jump.ref):
+                return
+            if (memory := await self._get(jump.ref)) is not None:
+                screen.detail_controller.show(memory)
+                return
+        self._show_trail()
 
     def _show_trail(self) -> None:
         jump = self.jumps.current
         self._screen.detail.set_trail(jump.trail if jump else ())
 
-    def _show(self, ref: str) -> bool:
-        memory = self._find(ref)
-        if memory is not None:
-            self._screen.detail_controller.show(memory)
-        return memory is not None
-
-    def _find(self, ref: str) -> Memory | None:
-        """The memory with this ref; None, and a toast that says why, if there is none."""
-        library = self._screen.worker.library
+    async def _get(self, ref: str) -> Memory | None:
+        """Return the memory with this ref; if there is none, a toast says why."""
+        screen = self._screen
+        if (memory := screen.worker.find_memory(ref)) is not None:
+            return memory
         try:
-            return library.get(ref) if library is not None else None
+            return await screen.acts.library(
+                lambda library, _: library.get(ref), group="follow", only_reads=True
+            )
         except MemtuiError as error:
-            self._screen.app.notify(str(error), severity="warning")
+            screen.app.notify(str(error), severity="warning")
             return None
 
     def _next_fresh(self) -> None:
@@ -125,6 +122,7 @@ class NavigationActions:
         def show(slots: frozenset[int]) -> None:
             screen.memories.fresh |= slots
             screen.memories.redraw()
+            screen.status_text.show_news()
             screen.update_keys()
 
         screen.worker.run("fresh", find, show, only_reads=True)
@@ -143,27 +141,26 @@ class NavigationActions:
         if memory is not None:
             terminal.page_text(self._screen.app, memory.full_text)
 
-    def _history(self) -> None:
+    async def _history(self) -> None:
         from memtui.tui.dialogs.history import HistoryScreen
 
         screen, memory = self._screen, self._screen.detail.memory
         if memory is None:
             return
-
-        def show(found: VersionHistory) -> None:
-            restore = None
-            if not screen.refusal("edit"):
-                restore = partial(screen.editing.changes.restore_text, memory)
-            screen.app.ask(HistoryScreen(found, restore), self.follow)
-
-        screen.worker.run(
-            "history",
+        found = await screen.acts.library(
             lambda library, job: library.history(memory, job.is_cancelled),
-            show,
+            group="history",
             present=True,
-            holds_keys=True,
             only_reads=True,
         )
+        confirm = None
+        if not screen.refusal("edit"):
+            confirm = partial(screen.editing.changes.confirm_former_text, memory)
+        chosen = await screen.acts.show(HistoryScreen(found, confirm))
+        if isinstance(chosen, str):
+            await self.follow(chosen)
+        elif chosen is not None:
+            await screen.editing.changes.apply(chosen)
 
     def _suspend(self) -> None:
         if self._screen.worker.is_writing:
@@ -186,20 +183,44 @@ class NavigationActions:
     def _help(self) -> None:
         from memtui.tui.dialogs.help import HelpScreen
 
-        screen = self._screen
-        screen.app.push_screen(HelpScreen(screen.pane, screen.app.key_overrides))
+        screen, library = self._screen, self._screen.worker.library
+        names = {} if library is None else library.names.by_label
+        badges = dict.fromkeys((one.product.badge, one.product.name) for one in names.values())
+        screen.app.push_screen(HelpScreen(screen.pane, screen.app.key_overrides, badges))
 
-    def _theme(self) -> None:
+    async def _theme(self) -> None:
         from memtui.tui.dialogs.picker import ThemePicker
 
         app = self._screen.app
-        dialog = ThemePicker(app.theme, app.colours.choices())
-        app.ask(dialog, lambda chosen: app.keep_theme(chosen[0]))
+        if chosen := await self._screen.acts.show(ThemePicker(app.theme, app.themes)):
+            app.keep_theme(chosen[0])
 
     def _settings(self) -> None:
-        from memtui.tui.dialogs.settings import SettingsScreen
+        """Open config.toml in the editor; what is saved there is used at once."""
+        from memtui.config import SCHEMA, make_file
 
-        self._screen.app.push_screen(SettingsScreen())
+        app = self._screen.app
+        path = app.launch.config_file
+        if path is None:
+            app.report_refusal("there is no settings file in this session")
+            return
+        try:
+            make_file(path)
+        except ConfigError as error:
+            app.report_error(error)
+            return
+        before = app.settings
+        terminal.open_source(app, Place(str(path), 1))
+        faults = [str(problem) for problem in app.reload_settings()]
+        late = [
+            one.key
+            for one in SCHEMA
+            if one.at_start and getattr(before, one.field) != getattr(app.settings, one.field)
+        ]
+        if late:
+            faults.append(f"From the next start: {', '.join(late)}.")
+        for fault in faults:
+            app.notify(fault, title="Settings", severity="warning", timeout=12)
 
 
 MAX_JUMPS = 200

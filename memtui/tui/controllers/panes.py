@@ -83,8 +83,6 @@ class PaneActions:
 
     def _escape(self) -> None:
         screen = self._screen
-        if screen.stop_planning():
-            return
         if screen.is_typing:
             screen.focus_pane(screen.pane)
         elif screen.memories.is_marking:
@@ -100,8 +98,6 @@ class PaneActions:
             screen.memories.unmark()
         elif screen.view.text:
             screen.set_text("")
-        elif screen.legend.display:
-            screen.legend.show(())
         else:
             screen.insight.leave_past()
 
@@ -109,7 +105,9 @@ class PaneActions:
         screen = self._screen
         match screen.pane:
             case Pane.MEMORIES:
-                if screen.memories.memory is not None:
+                if screen.status_text.offers:
+                    screen.set_view(screen.status_text.offers[screen.memories.offer])
+                elif screen.memories.memory is not None:
                     screen.focus_pane(Pane.DETAIL)
             case Pane.ENTITIES:
                 screen.focus_pane(Pane.MEMORIES)
@@ -148,16 +146,17 @@ class DetailController:
         screen.detail.why_none = screen.memories.why_none
         changed = memory is not screen.detail.memory
         words = screen.found.words if screen.found else ()
-        if memory is not None and memory.store not in screen.detail.roots:
+        has_other_keys = changed or words != screen.detail.words
+        if memory is not None and memory.store not in screen.detail.stores:
             library = screen.worker.library
             stores = library.snapshot.stores if library else ()
-            screen.detail.roots = {store.label: store.root for store in stores}
+            screen.detail.stores = {store.label: store for store in stores}
         is_run = now - self._moved < RUN_SECONDS
         screen.detail.show(memory, words, later=changed and is_run)
+        if has_other_keys and not (is_run and changed):
+            screen.update_keys()
         if not changed:
             return
-        if not is_run:
-            screen.update_keys()
         self._moved = now
         if not self.waits:
             self._check_after(REST_SECONDS)

@@ -10,10 +10,9 @@ from memtui.errors import MemtuiError, NotConnected
 from memtui.tui.view_state import window_of
 
 if TYPE_CHECKING:
-    from memtui.library import Library, SearchResult
+    from memtui.library import SearchResult
     from memtui.library.result_window import ResultWindow, Run
     from memtui.stores.queryable import Position
-    from memtui.tui.jobs import Job
     from memtui.tui.screens.browse import BrowseScreen
 
 MAX_MARKED = 10_000
@@ -72,6 +71,8 @@ class QueriedActions:
                 self._ask()
 
         def failed(_: MemtuiError) -> None:
+            if self._wanted < 0 and window is self.window:
+                self._wanted = number
             self.show_connections()
             self._screen.set_timer(RETRY_SECONDS, self._ask)
 
@@ -104,22 +105,17 @@ class QueriedActions:
 
     # Marking
 
-    def mark_all(self) -> None:
+    async def mark_all(self) -> None:
         """Mark all memories of the list, or unmark all."""
         screen, window = self._screen, self.window
-        if window is None or screen.memories.marked:
+        if window is None or screen.memories.has_all_marked:
             screen.memories.mark_all()
             return
         query = screen.query_of(screen.view)
 
-        def read(library: Library, job: Job) -> list[int]:
-            return library.slots_of(query, MAX_MARKED, job.is_cancelled)
-
-        screen.worker.run(
-            "mark",
-            read,
-            screen.memories.mark,
-            lambda error: screen.app.report_refusal(str(error)),
-            holds_keys=True,
+        slots = await screen.acts.library(
+            lambda library, job: library.slots_of(query, MAX_MARKED, job.is_cancelled),
+            group="mark",
             only_reads=True,
         )
+        screen.memories.mark(slots)

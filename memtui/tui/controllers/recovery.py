@@ -15,9 +15,10 @@ from memtui.library.broken_files import BrokenFile
 from memtui.model import Place
 from memtui.progress import Report
 from memtui.tui import actions, terminal
-from memtui.tui.change_worker import Preview, describe_effects, preview_of
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.jobs import Job
+from memtui.tui.previews import describe_effects, preview_of
+from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +39,7 @@ LOOK_SHARE = 0.01
 """Share of the processor that the checks take: one after a change of thousands of files is long."""
 LONGEST_PAUSE = 60.0
 """Seconds between two checks then."""
+_LEFT = "Nothing is written: it stays as another program wrote it, and is not offered again."
 MAX_LOGGED = 500
 """Actions in the log screen."""
 
@@ -89,47 +91,41 @@ class JournalActions(WritingController):
 
     def reverse(self, action_id: str, number: int | None = None) -> None:
         """Undo the last change, redo the last undone one, or either for that with this number."""
-        is_undo, app = action_id == "undo", self._screen.app
+        self._acts.start(self._reverse(action_id, number))
 
-        def done(action: JournalAction) -> None:
-            word, title = actions.BY_ID[action_id].done, quoted(action.title)
-            effects = "".join(f"\n{effect}" for effect in action.effects)
-            app.report(f"{word}: {title}{effects}", "redo" if is_undo else "undo")
-            self._on_reversed(action)
+    async def _reverse(self, action_id: str, number: int | None) -> None:
+        is_undo = action_id == "undo"
 
         def work(library: Library, report: Report) -> JournalAction:
             reverse = library.undo if is_undo else library.redo
             return reverse(number, report=report)
 
-        self._writer.write(work, done, self._changes.failed)
+        action = await self._acts.write(work)
+        word, title = actions.BY_ID[action_id].done, quoted(action.title)
+        effects = "".join(f"\n{effect}" for effect in action.effects)
+        self._screen.app.report(f"{word}: {title}{effects}", "redo" if is_undo else "undo")
+        self._on_reversed(action)
 
     # The log
 
-    def _log(self) -> None:
-        self._screen.worker.run(
-            "log",
-            lambda library, _: library.log(MAX_LOGGED, void=False),
-            self._show_log,
-            self._changes.failed,
-            holds_keys=True,
-        )
-
-    def _show_log(self, changes: list[JournalAction]) -> None:
+    async def _log(self) -> None:
         from memtui.tui.dialogs.log import LogScreen
 
         library = self._screen.worker.library
+        changes = await self._acts.library(
+            lambda library, _: library.log(MAX_LOGGED, void=False), group="log"
+        )
         if library is None:
             return
-
-        def chosen(answer: tuple[str, str]) -> None:
-            what, value = answer
-            if what == "go":
-                self._screen.go_to_memory(value)
-            else:
-                self.reverse(what, int(value))
-
         lost = {each.action.id for each in self.overwritten}
-        self._screen.app.ask(LogScreen(changes, library, lost), chosen)
+        answer = await self._acts.show(LogScreen(changes, library, lost))
+        if answer is None:
+            return
+        what, value = answer
+        if what == "go":
+            self._screen.go_to_memory(value)
+        else:
+            await self._reverse(what, int(value))
 
     # Changes that agents reverted
 
@@ -216,19 +212,30 @@ class JournalActions(WritingController):
                 timeout=15,
             )
 
-    def _reapply(self) -> None:
-        """Apply reverted edits again, as a new change."""
+    async def _reapply(self) -> None:
+        """Show what applying reverted edits again would write; then do it, or leave them for
+        good."""
         from memtui.library.reverted_edits import plan_reapply
+        from memtui.tui.dialogs.diff import DiffScreen, Way
 
-        planned = plan_reapply(self.overwritten)
-
-        def done(_: JournalAction) -> None:
-            self.overwritten = ()
+        reverted = self.overwritten
+        planned = plan_reapply(reverted)
+        found = await self._acts.library(lambda library, _: preview_of(planned, library))
+        what = "; ".join(dict.fromkeys(each.description for each in reverted))
+        summary = [OutcomeLine(what, Tone.WARNING), *describe_effects(found.planned.plans)]
+        way = Way([OutcomeLine(_LEFT)], (), "leave it")
+        dialog = DiffScreen(planned.title, summary, found.lines, yes="reapply", others=[way])
+        number = await self._acts.show(dialog)
+        if number is None:
+            return
+        if number == 1:
+            await self._acts.apply(planned)
             what = text.cut_line(planned.title.removeprefix("again: "), HEADLINE_CELLS)
             self._screen.app.report(f"{actions.BY_ID['again'].done}: {what}")
-            self._screen.update_keys()
-
-        self._writer.apply(planned, done, self._changes.failed)
+        else:
+            await self._acts.library(lambda library, _: library.decline_reapplying(reverted))
+            self._screen.app.notify("Left as it is.")
+        self.overwritten = ()
 
 
 class RepairActions(WritingController):
@@ -242,10 +249,11 @@ class RepairActions(WritingController):
 
         library = self._screen.worker.library
         if library is not None:
+            start = self._acts.start
             acts: dict[str, Callable[[Fault], None]] = {
-                "show": partial(self._inspect, self._show_broken),
+                "show": lambda fault: start(self._show(fault)),
                 "edit": self._edit,
-                "restore": partial(self._inspect, self._restore),
+                "restore": lambda fault: start(self._restore(fault)),
                 "reveal": lambda fault: terminal.open_folder(self._screen.app, fault.path),
             }
             screen = UnreadableScreen(lambda: library.snapshot.stores, acts, self._has_copy)
@@ -264,50 +272,42 @@ class RepairActions(WritingController):
         terminal.open_source(self._screen.app, Place(str(path), max(1, line)))
         self._screen.worker.refresh()
 
-    def _inspect(self, then: Callable[[WritableStore, BrokenFile], None], fault: Fault) -> None:
+    async def _inspect(self, fault: Fault) -> tuple[WritableStore, BrokenFile]:
         library, state = self._screen.worker.library, self._screen.app.launch.state
         assert library is not None, "it has said which files are unreadable"
         store = library.store(fault.store.label)
-        self._screen.worker.run(
-            "unreadable",
+        broken = await self._acts.library(
             lambda *_: broken_files.inspect_file(store, fault.item.file, fault.item.reason, state),
-            partial(then, store),
-            self._changes.failed,
-            holds_keys=True,
+            group="unreadable",
         )
+        return store, broken
 
-    def _show_broken(self, store: WritableStore, broken: BrokenFile) -> None:
+    async def _show(self, fault: Fault) -> None:
         from memtui.tui.dialogs.unreadable import BrokenScreen
 
-        def answered(act: str) -> None:
-            if act == "edit":
-                self._open_source(broken.path, broken.line)
-            else:
-                self._restore(store, broken)
+        _, broken = await self._inspect(fault)
+        answer = await self._acts.show(BrokenScreen(broken))
+        if answer == "edit":
+            self._open_source(broken.path, broken.line)
+        elif answer is not None:
+            await self._restore(fault)
 
-        self._screen.app.ask(BrokenScreen(broken), answered)
-
-    def _restore(self, store: WritableStore, broken: BrokenFile) -> None:
+    async def _restore(self, fault: Fault) -> None:
+        """Show what restoring the last good copy of a file would write, then do it."""
         from memtui.tui.dialogs.diff import DiffScreen
 
+        store, broken = await self._inspect(fault)
         state = self._screen.app.launch.state
         if state is None:
             return
-
-        def done(_: JournalAction) -> None:
+        path = str(broken.path)
+        found = await self._acts.library(
+            lambda *_: preview_of(broken_files.plan_restore_copy(store, path, state))
+        )
+        effects = describe_effects(found.planned.plans)
+        dialog = DiffScreen(found.planned.title, effects, found.lines, yes="restore")
+        if await self._acts.show(dialog) is not None:
+            await self._acts.apply(found.planned)
             undo = self._screen.app.hint("undo")
             self._screen.app.notify(f"Restored {broken.path.name}{undo}", timeout=4)
             self._screen.worker.refresh()
-
-        def planned(found: Preview) -> None:
-            effects = describe_effects(found.planned.plans)
-            dialog = DiffScreen(found.planned.title, effects, found.lines, yes="restore")
-            write = partial(self._writer.apply, found.planned, done, self._changes.failed)
-            self._screen.app.ask(dialog, lambda _: write())
-
-        path = str(broken.path)
-        self._writer.plan(
-            lambda *_: preview_of(broken_files.plan_restore_copy(store, path, state)),
-            planned,
-            self._changes.failed,
-        )

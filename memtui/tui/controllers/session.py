@@ -1,8 +1,8 @@
-"""What a session leaves to the next: its view and focus, bookmarks and searches."""
+"""What a session leaves to the next: its view and focus, and searches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -30,8 +30,8 @@ class SessionState:
         self._launch = launch
         self._key = session.key_for(launch.roots)
         self.last = Session()
-        self._unsaved = Session()
-        """Bookmarks and searches that are not on disk."""
+        self._unsaved: tuple[str, ...] = ()
+        """Searches that are not on disk."""
         if launch.state is not None and launch.loaded.settings.restore:
             self.last = session.load(launch.state, self._key)
 
@@ -64,38 +64,18 @@ class SessionState:
         screen.recent_commands = self.last.commands
         screen.search_bar.line.history = list(self.last.searches)
 
-    @property
-    def bookmarks(self) -> Mapping[str, str]:
-        """Letter -> ref of its memory; also those that another memtui has set since the start."""
-        saved = session.load(self._launch.state, self._key) if self._launch.state else Session()
-        return {**saved.bookmarks, **self._unsaved.bookmarks}
-
-    def set_bookmark(
-        self, letter: str, ref: str, jobs: JobRunner, done: Callable[[], object]
-    ) -> None:
-        """Set a bookmark, and save it in a job; `done` is called once it is on disk."""
-        bookmarks = {**self._unsaved.bookmarks, letter: ref}
-        self._unsaved = self._unsaved._replace(bookmarks=bookmarks)
-        self._save(jobs, done)
-
     def add_search(self, search: str, jobs: JobRunner) -> None:
         """Add a search to the history, and save it in a job."""
-        searches = (*self._unsaved.searches, search)
-        self._unsaved = self._unsaved._replace(searches=searches)
-        self._save(jobs, lambda: None)
-
-    def _save(self, jobs: JobRunner, done: Callable[[], object]) -> None:
-        unsaved = self._unsaved
+        unsaved = self._unsaved = (*self._unsaved, search)
 
         def ended(is_saved: bool) -> None:
-            if is_saved and self._unsaved is unsaved:  # nothing was set meanwhile
-                self._unsaved = Session()
-            done()
+            if is_saved and self._unsaved is unsaved:  # nothing was added meanwhile
+                self._unsaved = ()
 
         jobs.start("session", lambda _: self._update(), ended, replaces=False)
 
     def _update(self, ended: Session | None = None) -> bool:
-        """Save what was set since, into the session on disk or, at its end, into this one.
+        """Save the searches since, into the session on disk or, at its end, into this one.
 
         False when it could not be written.
         """
@@ -103,12 +83,9 @@ class SessionState:
             return True
 
         def merge(saved: Session) -> Session:
-            unsaved = self._unsaved  # as it is now: of two jobs each writes what both have set
-            older = (search for search in saved.searches if search not in unsaved.searches)
-            return (ended or saved)._replace(
-                bookmarks={**saved.bookmarks, **unsaved.bookmarks},
-                searches=(*older, *dict.fromkeys(unsaved.searches)),
-            )
+            unsaved = self._unsaved  # as it is now: of two jobs each writes what both have added
+            older = (search for search in saved.searches if search not in unsaved)
+            return (ended or saved)._replace(searches=(*older, *dict.fromkeys(unsaved)))
 
         return session.update(self._launch.state, self._key, merge)
 
@@ -132,7 +109,7 @@ class SessionState:
             seen=now.isoformat(),
         )
         is_saved = self._update(ended)
-        self._unsaved = Session() if is_saved else self._unsaved
+        self._unsaved = () if is_saved else self._unsaved
         return is_saved
 
 

@@ -102,7 +102,7 @@ class StoreActions:
         self._find(dialog)
 
     def ask_for_path(self) -> None:
-        """Ask for a path, and open the stores there as `memtui PATH` does."""
+        """Ask for a path, and open the stores there beside those that are open."""
         from memtui.library.store_catalog import look_up_path
         from memtui.tui.dialogs.stores import PathDialog
 
@@ -115,8 +115,10 @@ class StoreActions:
             jobs.start("path", lambda _: look_up_path(typed), dialog.if_open(show), only_reads=True)
 
         def chosen(path: str | None) -> None:
+            library = self._screen.worker.library
+            opened = [str(store.root) for store in library.stores] if library else []
             if path:
-                app.restart(path)
+                app.restart(*opened, path)
 
         dialog = PathDialog(look)
         app.push_screen(dialog, chosen)
@@ -154,16 +156,17 @@ class StoreActions:
             app.notify("A change is being written; try again.", severity="warning")
             return
 
-        def work(_: Job) -> list[KnownStore]:
+        def choose(*_: object) -> list[KnownStore]:
             known = catalog.known()
             catalog.choose(known, keys)
             return [store for store in known if store.key in keys]
 
-        def done(chosen: list[KnownStore]) -> None:
+        async def reopen() -> None:
             from memtui.library.store_catalog import KnownStore
 
+            chosen = await self._screen.acts.library(choose, group="stores-choose")
             opened = [KnownStore(s.root, s.format).key for s in library.stores] if library else []
             if sorted(opened) != sorted(keys):
                 app.reopen(lambda: catalog.open(chosen))
 
-        self._screen.worker.start("stores-choose", work, done, holds_keys=True)
+        self._screen.acts.start(reopen())

@@ -103,7 +103,7 @@ class TranscriptActions:
 
         screen = self._screen
         memory = screen.worker.find_memory(ref)
-        if screen.memories.go_to(ref) or memory is None:
+        if screen.go_to(ref) or memory is None:
             return
         if memory.status in CURRENT:
             screen.set_view(ViewState(""))

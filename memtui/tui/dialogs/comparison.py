@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from rich.segment import Segment
@@ -23,15 +24,18 @@ from memtui.insight.comparison import (
 )
 from memtui.library import Library
 from memtui.library.time_views import compare_times
-from memtui.query import Query, TimeCondition
+from memtui.query import Query
 from memtui.tui.appearance import Palette, wrapped
-from memtui.tui.dialogs.dialog import PageDialog
+from memtui.tui.dialogs.dialog import Key, PageDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.jobs import Job
 from memtui.tui.view_state import Choice
 from memtui.tui.widgets.diff_view import draw_text_diff
 from memtui.tui.widgets.text_window import RowList, TextWindow
+
+if TYPE_CHECKING:
+    from memtui.library.planning import Planned
 
 SIGNS = {
     DifferenceKind.ADDED: "+",
@@ -123,26 +127,34 @@ def describe(each: Difference, store: str, palette: Palette, width: int) -> list
     return lines
 
 
-class ComparisonScreen(PageDialog[str]):
-    """Dismissed with the ref of the memory to open."""
+Confirm = Callable[[datetime, Collection[str] | None], Awaitable["Planned | None"]]
+"""Shows what giving back memories as they were at a time would write; all that are gone if none are
+named. Returns it if the person confirms."""
+
+
+class ComparisonScreen(PageDialog["str | Planned"]):
+    """Dismissed with the ref of the memory to open, or with what is to be written."""
 
     WIDE_FROM, STACKED_FROM = 110, 18
     AUTO_FOCUS = "DifferenceList"
     BINDINGS = [
-        ("escape,q,N", "dismiss"),
-        ("enter", "open", "open"),
-        ("t", "since", "since"),
-        ("u", "until", "until"),
-        ("f", "kinds", "kinds"),
-        ("x", "save", "save"),
+        ("escape,q", "dismiss"),
         Binding("right,l", "scroll_beside(1)", "scroll text", key_display="←→"),
         ("left,h", "scroll_beside(-1)"),
     ]
 
-    def __init__(self, span: ComparedTimes, filter_query: Query | None) -> None:
-        """`filter_query`: what the memories that are compared must pass; None: nothing."""
+    def __init__(
+        self, span: ComparedTimes, filter_query: Query | None, confirm: Confirm | None
+    ) -> None:
+        """Make the screen.
+
+        Args:
+            span: The times.
+            filter_query: What the memories that are compared must pass; None: nothing.
+            confirm: None where nothing can be written.
+        """
         super().__init__()
-        self._span, self._filter = span, filter_query
+        self._span, self._filter, self._confirm = span, filter_query, confirm
         self.found: Sequence[Difference] = ()
         self._kinds: frozenset[str] = frozenset()
         """Kinds that are shown; all if empty."""
@@ -219,57 +231,74 @@ class ComparisonScreen(PageDialog[str]):
         self.update_keys()
 
     def labels(self) -> Mapping[str, object]:
-        each = self._list.current
-        some = dict.fromkeys(("kinds", "save", "scroll_beside(1)"), self.found)
-        return {"open": each is not None and each.after is not None, **some}
+        return {**super().labels(), "scroll_beside(1)": bool(self.found)}
 
     # Keys
 
     @on(DifferenceList.Opened)
-    def action_open(self) -> None:
+    def _open(self) -> None:
         each = self._list.current
         if each is not None and each.after is not None:
             self.dismiss(each.memory.ref)
 
-    def action_since(self) -> None:
-        def chosen(time: TimeCondition) -> None:
+    def _opens(self) -> bool:
+        each = self._list.current
+        return each is not None and each.after is not None
+
+    def _was_other(self) -> bool:
+        each = self._list.current
+        return self._confirm is not None and each is not None and each.before is not None
+
+    def _has_gone(self) -> bool:
+        return self._confirm is not None and any(each.after is None for each in self.found)
+
+    async def _restore(self, *, all_gone: bool = False) -> None:
+        each, confirm = self._list.current, self._confirm
+        if each is not None and confirm is not None:
+            planned = await confirm(self._span.since, None if all_gone else {each.memory.ref})
+            if planned is not None:
+                self.dismiss(planned)
+
+    async def _ask_since(self) -> None:
+        prompt = TimePrompt("Changes since", start=True, accept="compare")
+        if (time := await self.acts.show(prompt)) is not None:
             self._span = ComparedTimes(time.time, self._span.until)
             self._ask()
 
-        prompt = TimePrompt("Changes since", start=True, accept="compare")
-        self.app.ask(prompt, chosen)
-
-    def action_until(self) -> None:
-        def chosen(time: TimeCondition) -> None:
+    async def _ask_until(self) -> None:
+        prompt = TimePrompt("Changes until", empty="empty: now", accept="compare")
+        if (time := await self.acts.show(prompt)) is not None:
             until = time.time if time.text else None
             self._span = ComparedTimes(self._span.since, until, self._span.name)
             self._ask()
 
-        prompt = TimePrompt("Changes until", empty="empty: now", accept="compare")
-        self.app.ask(prompt, chosen)
-
-    def action_kinds(self) -> None:
+    async def _choose_kinds(self) -> None:
         counts = Counter(each.kind for each in self.found)
         choices = [
             Choice(kind, kind, number=counts[kind], chosen=kind in self._kinds)
             for kind in DifferenceKind
             if counts[kind]
         ]
-
-        def chosen(kinds: tuple[str, ...]) -> None:
+        if (kinds := await self.acts.show(Picker("Kinds of change", choices))) is not None:
             self._kinds = frozenset(kinds)
             self._show()
 
-        if choices:
-            self.app.ask(Picker("Kinds of change", choices), chosen)
+    def _save(self) -> None:
+        span, shown = self._span, self._shown
+        until = span.until or self.app.now()
+        name = f"changes-{until.date().isoformat()}.md"
+        writers = {".md": lambda: to_markdown(shown, span.since, until)}
+        ask_file(self.app, "Save as Markdown", name, writers)
 
-    def action_save(self) -> None:
-        if self.found:
-            span, shown = self._span, self._shown
-            until = span.until or self.app.now()
-            name = f"changes-{until.date().isoformat()}.md"
-            writers = {".md": lambda: to_markdown(shown, span.since, until)}
-            ask_file(self.app, "Save as Markdown", name, writers)
+    KEYS = (
+        Key("enter", "open", _open, _opens),
+        Key("t", "since", _ask_since),
+        Key("u", "until", _ask_until),
+        Key("r", "restore", _restore, _was_other),
+        Key("R", "restore all gone", lambda self: self._restore(all_gone=True), _has_gone),
+        Key("f", "kinds", _choose_kinds, lambda self: self.found),
+        Key("x", "save", _save, lambda self: self.found),
+    )
 
 
 def _with_stores(

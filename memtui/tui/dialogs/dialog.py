@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from rich.segment import Segment
 from textual import on
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
+from textual.binding import Binding
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.events import DescendantFocus
@@ -21,6 +23,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from memtui import text
+from memtui.errors import MemtuiError
 from memtui.tui import key_bindings
 from memtui.tui.appearance import Palette
 from memtui.tui.widgets.line_api import SelectingScreen
@@ -29,13 +32,17 @@ from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, TextWindow, drawn
 
 if TYPE_CHECKING:
+    from memtui.tui.act_runner import ActRunner
     from memtui.tui.app import MemtuiApp
     from memtui.tui.library_worker import LibraryWorker
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
+STYLE_SHEET = Path(__file__).parent / "dialogs.tcss"
 WIDTH_SHARE, HEIGHT_SHARE = 94, 90
 """Percent of the screen that a dialog takes at most, as in dialogs.tcss."""
+FOOTER_KEYS = 7
+"""Keys that the last line names at most, beside escape."""
 MIN_WIDTH = 36
 BORDER_COLUMNS = 4
 """Borders and padding of a box."""
@@ -48,14 +55,55 @@ SMALL_WIDTH, SMALL_HEIGHT = 90, 26
 """Below either of them a dialog fills the whole screen."""
 
 
+class Key(NamedTuple):
+    """A key of a dialog, declared once: its binding, its place in the footer, and what it does."""
+
+    keys: str
+    """Textual key names, separated by commas."""
+    label: str
+    """In the footer; empty: not shown there."""
+    run: Callable[[Any], object]
+    """Called with the dialog; a coroutine is run as an act."""
+    when: Callable[[Any], object] = lambda _: True
+    """Called with the dialog: whether the key does something now; a text is its label then."""
+
+
 class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     """A modal screen, dismissed once; keys of the browse screen do not reach through."""
 
     BINDINGS = [("ctrl+c", "app.simulate_key('escape')"), ("escape", "dismiss")]
+    KEYS: ClassVar[tuple[Key, ...]] = ()
     app: MemtuiApp
     _is_answered = False
     _filled_for = Size(0, 0)
     """Size of the terminal that `fill` was called for."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        if keys := cls.__dict__.get("KEYS"):
+            bindings = [
+                Binding(key.keys, f"key({number})", key.label, show=bool(key.label))
+                for number, key in enumerate(keys)
+            ]
+            cls.BINDINGS = [*bindings, *cls.__dict__.get("BINDINGS", ())]
+        super().__init_subclass__(**options)
+
+    def action_key(self, number: int) -> None:
+        """Do what this one of the `KEYS` does, if it does something now."""
+        key = self.KEYS[number]
+        if not key.when(self):
+            return
+        try:
+            act = key.run(self)
+        except MemtuiError as error:
+            self.acts.failed(error)
+        else:
+            if isinstance(act, Coroutine):
+                self.acts.start(act)
+
+    @property
+    def acts(self) -> ActRunner:
+        """Runs what a key does until it is done."""
+        return self.app.browse.acts
 
     @property
     def worker(self) -> LibraryWorker:
@@ -80,7 +128,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
             above.dismiss(None)
         return super().dismiss(result)
 
-    def if_open(self, tell: Callable[[Answer], None]) -> Callable[[Answer], None]:
+    def if_open(self, tell: Callable[[Answer], object]) -> Callable[[Answer], None]:
         """Wrap a callback of a job so that it does nothing once the dialog is closed.
 
         A job that is quicker than the dialog is answered once that has its widgets.
@@ -160,7 +208,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
 
     def labels(self) -> Mapping[str, object]:
         """Action -> whether its key is shown now; or its label, where its binding has another."""
-        return {}
+        return {f"key({at})": key.label and key.when(self) for at, key in enumerate(self.KEYS)}
 
     def keys(self) -> list[tuple[str, str]]:
         """The keys that work now, and their labels: the bindings that have a description."""
@@ -176,7 +224,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
 
     def update_keys(self) -> None:
         """Name the keys that work now in the last line."""
-        keys = [(key, label, "") for key, label in self.keys()]
+        keys = [(key, label, "") for key, label in self.keys()[:FOOTER_KEYS]]
         self.query_one(KeyLine).show(keys, [("esc", self.leave, "")])
 
     @on(DescendantFocus)
@@ -208,7 +256,7 @@ def labelled_row(label: str, widget: Widget, note: str = "") -> Horizontal:
 class FittingDialog(Dialog[Result]):
     """A box with a title and keys, which fills small screens; opening it clears the toasts."""
 
-    CSS_PATH = "dialogs.tcss"
+    CSS_PATH = STYLE_SHEET
     box_classes = ""
     """Style classes of the box."""
     heading = ""
@@ -219,10 +267,14 @@ class FittingDialog(Dialog[Result]):
     def compose(self) -> ComposeResult:
         with Vertical(classes=f"box {self.box_classes}") as box:
             box.border_title = Content(text.one_line(self.heading))
-            if self.summary:
+            if self.has_summary():
                 yield OutcomeLines()
             yield from self.content()
             yield KeyLine(id="dialog-keys")
+
+    def has_summary(self) -> bool:
+        """Whether there are lines above the content, or there may be later."""
+        return bool(self.summary)
 
     @abstractmethod
     def content(self) -> ComposeResult:
@@ -281,7 +333,7 @@ class PageDialog(Dialog[Result]):
     `STACKED_FROM` rows the first is alone.
     """
 
-    CSS_PATH = "dialogs.tcss"
+    CSS_PATH = STYLE_SHEET
     WIDE_FROM: ClassVar[int]
     STACKED_FROM: ClassVar[int]
     leave = "back"

@@ -14,9 +14,9 @@ from memtui import text
 from memtui.errors import Conflict
 from memtui.model import Memory
 from memtui.tui.appearance import Palette
-from memtui.tui.change_worker import Preview
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
 from memtui.tui.diff_lines import DiffLine, count_lines
+from memtui.tui.previews import Preview
 from memtui.tui.widgets.diff_view import DiffView, draw_diff, draw_text_diff, join_columns
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
@@ -61,6 +61,9 @@ class DiffScreen(FittingDialog[int]):
         self._ways, self._at = [Way(summary, diff, yes), *others], first - 1
         self.summary = self._ways[self._at].summary
 
+    def has_summary(self) -> bool:
+        return any(way.summary for way in self._ways)
+
     def content(self) -> ComposeResult:
         yield DiffView(self._ways[self._at].diff)
 
@@ -74,9 +77,10 @@ class DiffScreen(FittingDialog[int]):
         self._count()
 
     def _count(self) -> None:
-        files, added, removed = count_lines(self._ways[self._at].diff)
+        diff = self._ways[self._at].diff
+        files, added, removed = count_lines(diff)
         places = f"{text.counted(files, 'change')}  +{text.number(added)} -{text.number(removed)}"
-        self.query_one(".box").border_subtitle = Content(places)
+        self.query_one(".box").border_subtitle = Content(places if diff else "")
 
     def action_swap(self) -> None:
         """Show the next way."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 
@@ -27,13 +27,13 @@ from memtui.library.planning import Planned
 from memtui.library.snapshot import Snapshot
 from memtui.model import Memory
 from memtui.progress import Progress, Report
-from memtui.tui import change_forms, change_worker
+from memtui.tui import change_forms, previews
 from memtui.tui.change_forms import LABELS, Form, FormField, Kind, value_of
-from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.diff import BOTH, CONFLICT_CHOICES, MINE, THEIRS, ConflictScreen, DiffScreen
 from memtui.tui.dialogs.prompts import DISCARD, discard_question
-from memtui.tui.jobs import Failed, Job
+from memtui.tui.jobs import Job
+from memtui.tui.previews import Preview, preview, preview_possible
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
@@ -75,21 +75,24 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
     def __init__(
         self,
         form: Form,
-        writer: ChangeWorker,
         *,
         changed: bool = False,
         file: DraftFile | None = None,
         before: Snapshot | None = None,
+        has_merged: bool = False,
+        notice: str = "",
     ) -> None:
         """`file`: the draft file that unsaved input is kept in, for when the program ends;
-        `before`: the memories when the form's one was read, those of now by default.
+        `before`: the memories when the form's one was read, those of now by default; `has_merged`:
+        the text may mark both versions of a conflict; `notice`: why it is opened.
         """
         super().__init__()
+        self._notice = notice
         has_prose = any(field.kind is Kind.PROSE for field in form.fields)
         self.heading, self.box_classes = form.title, f"form {'full' if has_prose else 'wide'}"
         if form.act in _IN_STORE and len(form.about) < 2:
             self.heading = f"{form.title} in {self.app.store_name(form.store)}"
-        self._form, self._base, self._writer, self._file = form, form.base, writer, file
+        self._form, self._base, self._file = form, form.base, file
         library = self.worker.library
         self._before = before or (library.snapshot if library else None)
         self._is_gone = self._is_conflict = False
@@ -103,10 +106,10 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         self.is_previewing = False
         """The preview is not up to date."""
         self._saving = False
-        self._has_merged = False
+        self._has_merged = has_merged
         """Both versions of a conflict were put into the text."""
         self._planning: Job | None = None
-        """It can be stopped, the write after it not."""
+        """Of the preview."""
 
     # Widgets
 
@@ -136,6 +139,8 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             if widget.name == self._form.focus:
                 widget.focus()
         self._update_preview()
+        if self._notice:
+            self.call_after_refresh(self.app.notify, self._notice, severity="warning", timeout=8)
 
     def _inputs(self) -> list[TextInput | LineInput | ChoiceInput]:
         return [one for one in self.query() if isinstance(one, TextInput | LineInput | ChoiceInput)]
@@ -170,19 +175,13 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             (roots[memory.store], base.id if base and memory is form.base else memory.id)
             for memory in form.about
         )
-        return FormDraft(form.act, roots[form.store], about, self.values(), before)
+        root = roots[form.store]
+        return FormDraft(form.act, root, about, self.values(), before, self._has_merged)
 
     def keep_draft(self, *, last: bool = False) -> bool:
         if self._file is None or not self._initial:
             return False
-        draft = self._draft() if self.is_changed else None
-        if draft is None:
-            self._file.clear()
-            return False
-        self._file.save(draft)
-        if last:
-            self._file.release()
-        return True
+        return self._file.keep(self._draft() if self.is_changed else None, last=last)
 
     def _keep(self) -> None:
         try:
@@ -199,7 +198,13 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             return
         if not self._count_marks() and self._form.changes(self.values(), False):
             self.is_previewing = True
-            self._plan(False, self._previewed, self._failed)
+            self._planning = self.worker.run(
+                "draft",
+                partial(self._planned, self.values(), False),
+                self.if_open(self._previewed),
+                self.if_open(self._failed),
+                on_progress=self.if_open(self._progressed),
+            )
         else:
             self._drop_preview()
             self._previewed(None)
@@ -208,17 +213,6 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         """Ignore the answer of a job that still plans."""
         if self._planning is not None:
             self._planning.replace()
-
-    def _plan(self, force: bool, done: Callable[[Preview], None], failed: Failed) -> None:
-        """Plan the input in a job, in place of one that runs."""
-        self._planning = self.worker.run(
-            "draft",
-            partial(self._planned, self.values(), force),
-            self.if_open(done),
-            self.if_open(failed),
-            holds_keys=self._saving,
-            on_progress=self.if_open(self._progressed),
-        )
 
     def _planned(self, values: dict[str, str], force: bool, library: Library, job: Job) -> Preview:
         """Plan the current input, in a worker.
@@ -240,7 +234,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
 
     def _progressed(self, progress: Progress) -> None:
         if self.is_previewing or self._saving:
-            self.say(change_worker.describe_progress(progress))
+            self.say(previews.describe_progress(progress))
 
     def _previewed(self, found: Preview | None) -> None:
         if not self.query(OutcomeLines):  # it is not shown yet, or no longer
@@ -251,15 +245,15 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         if found is None:
             self.say(*self._meanwhile(), *[NO_CHANGES] * (not self._count_marks()))
         else:
-            files = change_worker.describe_files(found.planned, found.lines)
+            files = previews.describe_files(found.planned, found.lines)
             self.say(*self._describe(found), *files)
 
     def _describe(self, found: Preview) -> tuple[OutcomeLine, ...]:
-        lines = change_worker.describe_plan(found.planned, self.worker.find_memory)
+        lines = previews.describe_plan(found.planned, self.worker.find_memory)
         first = self._meanwhile()
         if self._form.as_possible:
-            first = change_worker.describe_count(found.planned, found.left_out)
-        return (*first, *change_worker.describe_left_out(self._form.left_out), *lines)
+            first = previews.describe_count(found.planned, found.left_out)
+        return (*first, *previews.describe_left_out(self._form.left_out), *lines)
 
     def _meanwhile(self) -> tuple[OutcomeLine, ...]:
         """Say that the memory has been superseded, retired or changed since the form was opened."""
@@ -313,7 +307,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             return
         self._is_conflict = isinstance(error, Conflict) and error.has_texts
         changed = OutcomeLine(f"{self._others} {UNRESOLVED}", Tone.WARNING, "!")
-        self.say(changed if self._is_conflict else change_worker.describe_failure(error))
+        self.say(changed if self._is_conflict else previews.describe_failure(error))
 
     @property
     def _stopped(self) -> bool:
@@ -354,7 +348,14 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
 
     # Saving
 
-    def action_save(self, force: bool = False) -> None:
+    def action_save(self) -> None:
+        self.acts.start(self._save())
+
+    def action_force(self) -> None:
+        if self._stopped:
+            self.acts.start(self._save(force=True))
+
+    async def _save(self, *, force: bool = False) -> None:
         """Plan with the current input, confirm destructive changes with a diff, then save."""
         if self._saving:
             return
@@ -372,7 +373,49 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             self._timer.stop()
             self._keep()
         self._saving, self.is_previewing = True, False
-        self._plan(force, self._to_save, self._not_saved)
+        try:
+            saved = await self._write(force)
+        except MemtuiError as error:
+            await self._not_saved(error)
+        else:
+            if saved is not None:
+                self._close(saved)
+        finally:
+            self._saving = False
+
+    async def _write(self, force: bool) -> Planned | None:
+        """Plan and write the input; None if there is nothing to write, or it was not confirmed."""
+        found = await self.acts.library(
+            partial(self._planned, self.values(), force),
+            group="draft",
+            on_progress=self.if_open(self._progressed),
+        )
+        planned = found.planned
+        if not planned.has_edits:
+            self._previewed(found)
+            word = str(planned.outcome) if planned.outcome in _STOPPED else "Not saved"
+            self.app.notify(f"{word}{KEPT}", severity="warning")
+            return None
+        acts = {change.act for change in planned.changes}
+        base, now = self._form.base, self._now()
+        many = len(planned.plans) > 1 or len(planned.refs) > 2
+        ended = base is not None and change_forms.superseded_meanwhile(base, now)
+        if planned.supersedes or acts & DESTRUCTIVE or many or ended:
+            targets = previews.describe_targets(planned, self.worker.find_memory)
+            summary = (*self._describe(found), *(targets if self._form.as_possible else ()))
+            dialog = DiffScreen(planned.title, summary, found.lines, yes=self._form.save)
+            if await self.acts.show(dialog) is None:
+                return None
+        self._drop_preview()
+
+        def apply(library: Library, report: Report) -> JournalAction:
+            action = library.apply(planned, report)
+            if self._file is not None:
+                self._file.discard()
+            return action
+
+        action = await self.acts.write(apply)
+        return planned.with_written_refs(action.refs)
 
     def _save_as_new(self, base: Memory) -> None:
         """Leave for the form of a new memory, which begins with the input."""
@@ -381,7 +424,7 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             self.app.notify(f"{self._others} {DELETED}.", severity="warning")
             return
         values = {name: value_of(base, name) for name in LABELS} | self.values()
-        self.dismiss(FormDraft(Act.ADD, draft.root, (), values, {}))
+        self.dismiss(FormDraft(Act.ADD, draft.root, (), values, {}, draft.has_merged))
 
     def _count_marks(self) -> int:
         """How many conflicts that are not solved are marked in the text."""
@@ -390,54 +433,14 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
         lines = [line for prose in self.query(TextInput) for line in prose.raw.split("\n")]
         return max(lines.count(mark) for mark in CONFLICT_MARKS[::2])
 
-    def action_force(self) -> None:
-        if self._stopped:
-            self.action_save(force=True)
-
-    def _to_save(self, found: Preview) -> None:
-        self._saving = False
-        planned = found.planned
-        if not planned.has_edits:
-            self._previewed(found)
-            word = str(planned.outcome) if planned.outcome in _STOPPED else "Not saved"
-            self.app.notify(f"{word}{KEPT}", severity="warning")
-            return
-        acts = {change.act for change in planned.changes}
-        base, now = self._form.base, self._now()
-        many = len(planned.plans) > 1 or len(planned.refs) > 2
-        ended = base is not None and change_forms.superseded_meanwhile(base, now)
-        if planned.supersedes or acts & DESTRUCTIVE or many or ended:
-            targets = change_worker.describe_targets(planned, self.worker.find_memory)
-            summary = (*self._describe(found), *(targets if self._form.as_possible else ()))
-            save = self._form.save
-            dialog = DiffScreen(planned.title, summary, found.lines, yes=save)
-            self.app.ask(dialog, lambda _: self._save(planned))
-        else:
-            self._save(planned)
-
-    def _save(self, planned: Planned) -> None:
-        self._saving = True
-        self._drop_preview()
-
-        def done(action: JournalAction) -> None:
-            self._close(planned.with_written_refs(action.refs))
-
-        def apply(library: Library, report: Report) -> JournalAction:
-            action = library.apply(planned, report)
-            if self._file is not None:
-                self._file.discard()
-            return action
-
-        self._writer.write(apply, self.if_open(done), self.if_open(self._not_saved))
-
-    def _not_saved(self, error: MemtuiError) -> None:
+    async def _not_saved(self, error: MemtuiError) -> None:
         """Show why it was not saved; the input stays."""
         is_deleted = self._base is not None and (
             (isinstance(error, RefError) and self._now() is None)
             or (isinstance(error, Conflict) and not error.has_texts)
         )
         if isinstance(error, Conflict) and not is_deleted:
-            self._ask_about(error)
+            await self._solve(error)
             return
         self._saving = False
         if is_deleted:
@@ -446,28 +449,14 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             self._failed(error)
         self.app.notify(f"Not saved{KEPT}", severity="error")
 
-    # Conflicts
-
-    def _ask_about(self, conflict: Conflict) -> None:
-        """Reload from disk, then open the conflict dialog."""
-
-        def seen(_: bool) -> None:
-            self._saving = False
-            # Both can be edited only where they are the text, and not other fields or a record.
-            is_text = any(prose.raw == conflict.yours for prose in self.query(TextInput))
-            choices = CONFLICT_CHOICES if is_text else CONFLICT_CHOICES[:-1]
-            dialog = ConflictScreen(conflict, choices=choices)
-            self.app.push_screen(dialog, partial(self._decided, conflict))
-
-        self.worker.run(
-            "draft",
-            lambda library, _: library.refresh(),
-            self.if_open(seen),
-            self.if_open(self._not_saved),
-            holds_keys=True,
-        )
-
-    def _decided(self, conflict: Conflict, choice: str | None) -> None:
+    async def _solve(self, conflict: Conflict) -> None:
+        """Reload from disk, then ask which version is kept."""
+        await self.acts.library(lambda library, _: library.refresh(), group="draft")
+        self._saving = False
+        # Both can be edited only where they are the text, and not other fields or a record.
+        is_text = any(prose.raw == conflict.yours for prose in self.query(TextInput))
+        choices = CONFLICT_CHOICES if is_text else CONFLICT_CHOICES[:-1]
+        choice = await self.acts.show(ConflictScreen(conflict, choices=choices))
         if choice is None:
             self._failed(conflict)
             return
@@ -477,19 +466,23 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             self.app.notify("Kept the version on disk, discarded yours.")
             self._close(None)
         elif choice == BOTH:
-            prose = self.query_one(TextInput)
-            texts = conflict.base, conflict.yours, conflict.theirs
-            merged, count = merge_marked(*(each or "" for each in texts))
-            prose.set_raw(merged)
-            prose.focus()
-            self._has_merged = True
-            if count:
-                prose.move_cursor((merged.split("\n").index(CONFLICT_MARKS[0]), 0))
-            else:
-                self.app.notify(MERGED)
-            self._update_preview()
+            self._merge(conflict)
         elif choice == MINE:
-            self.action_save()
+            await self._save()
+
+    def _merge(self, conflict: Conflict) -> None:
+        """Put both texts into the input, marked where they differ."""
+        prose = self.query_one(TextInput)
+        texts = conflict.base, conflict.yours, conflict.theirs
+        merged, count = merge_marked(*(each or "" for each in texts))
+        prose.set_raw(merged)
+        prose.focus()
+        self._has_merged = True
+        if count:
+            prose.move_cursor((merged.split("\n").index(CONFLICT_MARKS[0]), 0))
+        else:
+            self.app.notify(MERGED)
+        self._update_preview()
 
     # Moving and closing
 
@@ -506,18 +499,20 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             self.app.push_screen(DiffScreen(found.planned.title, (), found.lines))
 
     def action_cancel(self) -> None:
-        """Close; ask first if there are unsaved changes. While they are planned, stop that."""
+        """Close; ask first if there are unsaved changes."""
         if self._saving:
-            if self._planning is not None:
-                self._planning.stop()
             return
-        if not self.is_changed:
+        if self.is_changed:
+            self.acts.start(self._ask_to_discard())
+        else:
             self._close(None)
-            return
-        self.app.ask(
-            discard_question(self._form.save),
-            lambda reply: self._close(None) if reply == DISCARD else self.action_save(),
-        )
+
+    async def _ask_to_discard(self) -> None:
+        reply = await self.acts.show(discard_question(self._form.save))
+        if reply == DISCARD:
+            self._close(None)
+        elif reply is not None:
+            await self._save()
 
     def _close(self, saved: Planned | None) -> None:
         self._drop_preview()

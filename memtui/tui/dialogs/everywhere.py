@@ -113,9 +113,13 @@ class EverywhereScreen(PageDialog[str]):
         self._text.can_focus = False
         self._progress = ProgressLine()
         self._results = Results(())
+        self._fault = ""
+        """Why the last search found nothing; empty if it did not fail."""
         self._kept: dict[str, Holdings] = {}
         """What each program keeps here."""
         self._is_newest = False
+        self._is_entered = False
+        """The line is not being typed any more."""
         self._indexing: Job | None = None
         self._due: frozenset[str] | None = None
         """Files to look at after this update, all if empty; None: no other is due."""
@@ -255,13 +259,13 @@ class EverywhereScreen(PageDialog[str]):
 
     def _search(self) -> None:
         line, programs, newest = self.line, self._on, self._is_newest and bool(self.line.strip())
-        sessions, now = self._sessions, self.app.now()
+        sessions, now, typing = self._sessions, self.app.now(), not self._is_entered
         self._searched_at = monotonic()
 
         show = self.if_open(self._found)
 
         def search(library: Library, job: Job) -> Results:
-            query = parse_query(line, now=now, typing=True)
+            query = parse_query(line, now=now, typing=typing)
             if newest:
                 query = replace(query, sort=Sort.NEW)
             found = search_everywhere(library, query, programs, sessions, job.is_cancelled)
@@ -271,14 +275,15 @@ class EverywhereScreen(PageDialog[str]):
 
         def failed(error: MemtuiError) -> None:
             self._release_keys()
-            self._list.empty = text.one_line(str(error))
+            self._results, self._fault = Results(()), text.one_line(str(error))
+            self._show(stays=False)
 
         self.worker.run(
             "everywhere", search, self.if_open(self._found), self.if_open(failed), only_reads=True
         )
 
     def _found(self, results: Results) -> None:
-        self._results = results
+        self._results, self._fault = results, ""
         line, listed = self.query_one(EverywhereInput), self.app.browse.search_bar.line
         sessions = self._sessions.found.sessions
         line.vocabulary = listed.vocabulary
@@ -301,7 +306,7 @@ class EverywhereScreen(PageDialog[str]):
         self.update_keys()
 
     def _rows(self) -> list[Row]:
-        rows: list[Row] = []
+        rows: list[Row] = [Note(self._fault)] if self._fault else []
         for kind in ResultKind:
             found = [each for each in self._results.found if each.kind is kind]
             if not found:
@@ -344,7 +349,7 @@ class EverywhereScreen(PageDialog[str]):
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
-        self.line = event.value
+        self.line, self._is_entered = event.value, False
         self.update_keys()
         self._list.cursor = 0
         self._search()
@@ -352,6 +357,7 @@ class EverywhereScreen(PageDialog[str]):
     @on(Input.Submitted)
     def _entered(self) -> None:
         """Go to the results; the next keys are for those of the line as it is now."""
+        self._is_entered = True
         self._list.focus()
         self._release_keys()
         release = self.app.key_queue.hold()
@@ -551,7 +557,10 @@ class EverywhereScreen(PageDialog[str]):
             OutcomeLine(
                 "Lists and searches leave it out, and its words are removed from the index."
             ),
-            OutcomeLine("Its transcript is not changed.", Tone.QUIET),
+            OutcomeLine(
+                "Its transcript is not changed; `memtui sessions recall` takes this back.",
+                Tone.QUIET,
+            ),
         )
 
         def forget_it(_: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 
 from rich.segment import Segment
 from textual import on
@@ -20,7 +22,6 @@ from memtui.tui.actions import (
     EVERYWHERE,
     MOVING,
     SEARCH,
-    Action,
     works_here,
 )
 from memtui.tui.appearance import Palette
@@ -33,8 +34,6 @@ from memtui.tui.widgets.text_window import TextWindow
 KEYS_WIDTH, KEYS_WIDTH_NARROW = 16, 10
 NARROW = 70
 """Width below which the column of keys is narrower."""
-IDS_FROM = 80
-"""Width from which the ids of actions stand at the right; below it only a search shows them."""
 SYNTAX = (
     ("auth login", "both words rank first, then either"),
     ('"exact words"', "exactly this, with its punctuation"),
@@ -59,13 +58,13 @@ SYNTAX = (
 QUERY_PAGE = "search.md"
 MARKS = (
     ("◆ ◇ ·", "importance high, medium, low"),
-    (" ".join(appearance.STATUS_GLYPHS[value] for value in STATUSES[1:]), ", ".join(STATUSES[1:])),
-    (
-        f"{appearance.PINNED_GLYPH} {appearance.MARKED_GLYPH} {appearance.NEW_GLYPH}",
-        "pinned, marked, new since you last looked",
-    ),
-    (appearance.FINDING_GLYPH, "something about it waits in the review queue"),
-    ("·  ␛", "replaces a hidden or control character"),
+    *((appearance.STATUS_GLYPHS[value], value) for value in STATUSES[1:]),
+    (appearance.PINNED_GLYPH, "pinned"),
+    (appearance.MARKED_GLYPH, "marked"),
+    (appearance.NEW_GLYPH, "new since you last looked"),
+    (appearance.FINDING_GLYPH, "something about it waits in the review"),
+    ("~", "the time of its file"),
+    ("␛", "a hidden or control character"),
 )
 
 
@@ -80,14 +79,21 @@ class HelpScreen(TextDialog[None]):
         ("o", "open_page"),
     ]
 
-    def __init__(self, pane: Pane | str, keys: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        pane: Pane | str,
+        keys: Mapping[str, Sequence[str]],
+        badges: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        """`keys`: of every action; `badges`: of the programs whose stores are open, and their
+        names."""
         super().__init__()
         self.heading, self._pane = f"Help: {pane}", pane
-        self._keys = keys
+        self._keys, self._badges = keys, badges
         self._search_text = ""
 
     def content(self) -> ComposeResult:
-        yield FilterInput(placeholder="a key, a word, the id of an action", compact=True)
+        yield FilterInput(placeholder="a key or a word", compact=True)
         yield from super().content()
 
     def on_mount(self) -> None:
@@ -142,53 +148,53 @@ class HelpScreen(TextDialog[None]):
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         lines: list[list[Segment]] = []
         parts = text.fold(self._search_text).split()
-        has_ids = bool(parts) or width >= IDS_FROM
-        for heading, rows in self._groups():
+        for heading, rows in self._groups(width):
             found = [row for row in rows if all(part in text.fold(" ".join(row)) for part in parts)]
             if not found:
                 continue
             if lines:
                 lines.append([])
             lines.append([Segment(" "), Segment(heading, palette.heading)])
-            for left, right, name in found:
-                lines.extend(_row(left, right, name * has_ids, width, palette))
+            for left, right in found:
+                lines.extend(_row(left, right, width, palette))
         return lines or [[Segment(" no matches", palette.faint)]]
 
-    def _groups(self) -> Iterable[tuple[str, list[tuple[str, str, str]]]]:
-        yield f"In the {self._pane}", self._rows(a for a in ACTIONS if self._pane in a.scopes)
-        if self._pane is not Pane.TIMELINE:
-            yield "Moving", self._rows(a for a in ACTIONS if MOVING in a.scopes)
-        all_over = {ANYWHERE, EVERYWHERE}
-        yield "Everywhere", self._rows(a for a in ACTIONS if not all_over.isdisjoint(a.scopes))
-        typing = self._rows(a for a in ACTIONS if SEARCH in a.scopes)
-        page = [("o", "open the page about the whole query language", "")] * works_here("pager")
-        yield "In the search bar", [*typing, *((*row, "") for row in SYNTAX), *page]
-        yield "Symbols", [(left, right, "") for left, right in MARKS]
-
-    def _rows(self, listed_actions: Iterable[Action]) -> list[tuple[str, str, str]]:
-        return [
-            (key_bindings.show_keys(action, self._keys), action.tooltip, action.id)
-            for action in listed_actions
-            if works_here(action.id)
-        ]
+    def _groups(self, width: int) -> Iterable[tuple[str, Sequence[tuple[str, str]]]]:
+        badges = _pack("  ".join(f"{badge} {name}" for badge, name in self._badges), width - 2)
+        signs = _pack("  ".join(f"{sign} {words}" for sign, words in MARKS), width - 2)
+        yield "Signs", [(row, "") for row in (*badges, *signs) if row]
+        page = [("o", "open the page about the whole query language")] * works_here("pager")
+        scopes = {self._pane, ANYWHERE, EVERYWHERE, MOVING, SEARCH}
+        for group, actions in groupby(ACTIONS, attrgetter("group")):
+            rows = [
+                (key_bindings.show_keys(action, self._keys), action.tooltip)
+                for action in actions
+                if self._keys[action.id] and works_here(action.id)
+                if not scopes.isdisjoint(action.scopes)
+            ]
+            yield group, [*rows, *SYNTAX, *page] if group == "Search line" else rows
 
 
-def _row(left: str, right: str, name: str, width: int, palette: Palette) -> Iterable[list[Segment]]:
-    """Keys, what they do, and the action's id at the right, or below where there is no room."""
+def _row(left: str, right: str, width: int, palette: Palette) -> Iterable[list[Segment]]:
+    """Keys and what they do, or one text in the whole width."""
+    if not right:
+        yield [Segment(f" {left}", palette.text)]
+        return
     least = KEYS_WIDTH if width >= NARROW else KEYS_WIDTH_NARROW
     column = min(max(least, text.width(left) + 2), max(least, width // 2))
-    parts = text.wrap(right, max(8, width - column - 1))
-    gap = width - column - 1 - text.width(parts[0]) - len(name)
-    beside = bool(name) and len(parts) == 1 and gap >= 2
-    yield [
-        Segment(f" {text.pad(left, column)}", palette.key),
-        Segment(parts[0], palette.text),
-        *([Segment(" " * gap + name, palette.faint)] if beside else []),
-    ]
-    for part in parts[1:]:
+    first, *more = text.wrap(right, max(8, width - column - 1))
+    yield [Segment(f" {text.pad(left, column)}", palette.key), Segment(first, palette.text)]
+    for part in more:
         yield [Segment(" " * (column + 1) + part, palette.text)]
-    if name and not beside:
-        yield [Segment(" " * (column + 1) + text.cut(name, width - column - 1), palette.faint)]
+
+
+def _pack(words: str, room: int) -> list[str]:
+    """Fill rows of this many cells with the pieces of a line, which are two blanks apart."""
+    rows = [""]
+    for piece in (text.cut(each, max(1, room)) for each in words.split("  ")):
+        row = f"{rows[-1]}  {piece}".strip()
+        rows = [*rows[:-1], row] if text.width(row) <= room else [*rows, piece]
+    return rows
 
 
 MAX_RECENT = 20
@@ -206,7 +212,7 @@ def command_choices(
         Choice(
             action.id,
             action.tooltip,
-            note=action.id,
+            note=action.group,
             tail=key_bindings.show_keys(action, overrides),
         )
         for action in allowed

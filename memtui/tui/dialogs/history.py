@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
@@ -14,9 +15,12 @@ from memtui.insight.versions import TextVersion, VersionHistory, VersionOrigin
 from memtui.model import Memory
 from memtui.tui import appearance
 from memtui.tui.appearance import Palette
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog, Key
 from memtui.tui.widgets.diff_view import draw_text, draw_text_diff
 from memtui.tui.widgets.text_window import RowList
+
+if TYPE_CHECKING:
+    from memtui.library.planning import Planned
 
 LONGEST = 4_000
 """Characters of a version that are shown here."""
@@ -56,29 +60,24 @@ class VersionList(RowList[VersionLine]):
         return [(segment.text, segment.style or Style.null()) for segment in row[0]]
 
 
-class HistoryScreen(FittingDialog[str]):
-    """Dismissed with the ref of the chosen version."""
+class HistoryScreen(FittingDialog["str | Planned"]):
+    """Dismissed with the ref of the chosen version, or with what is to be written."""
 
     AUTO_FOCUS = "VersionList"
     box_classes = "tall"
     heading = "History, newest first"
     leave = "back"
-    BINDINGS = [
-        ("escape,q,H", "dismiss"),
-        ("enter", "choose", "open"),
-        ("r", "restore", "restore this text"),
-    ]
+    BINDINGS = [("escape,q,H", "dismiss")]
 
     def __init__(
         self,
         history: VersionHistory,
-        restore: Callable[[Memory, Callable[[], object]], None] | None = None,
+        confirm: Callable[[Memory], Awaitable[Planned | None]] | None,
     ) -> None:
-        """`restore`: gives the memory a former text again, once that is confirmed, and then calls
-        its second argument; None where its store cannot edit it."""
+        """`confirm`: shows what giving the memory this former text would write, and returns that if
+        the person confirms; None where its store cannot edit it."""
         super().__init__()
-        self._history = history
-        self._restore = restore
+        self._history, self._confirm = history, confirm
 
     def content(self) -> ComposeResult:
         yield VersionList()
@@ -88,24 +87,23 @@ class HistoryScreen(FittingDialog[str]):
         moves = [("↑↓", "version" if several else "scroll")][: several or self.is_cut]
         return [*moves, *super().keys()]
 
-    def labels(self) -> Mapping[str, object]:
-        return {"restore": self._former_version is not None}
-
     @property
     def _former_version(self) -> Memory | None:
         """Return the version under the cursor if it has another text, which can be restored."""
         number = self.query_one(VersionList).number
-        if self._restore is None or number < 0:
+        if self._confirm is None or number < 0:
             return None
         version = self._history.versions[-1 - number]
         own = self._history.lineage.memory
         texts = (version.memory.title, version.memory.content)
         return None if texts == (own.title, own.content) else version.memory
 
-    def action_restore(self) -> None:
-        former, restore = self._former_version, self._restore
-        if former is not None and restore is not None:
-            restore(former, self.dismiss)
+    async def _restore(self) -> None:
+        former, confirm = self._former_version, self._confirm
+        if former is not None and confirm is not None:
+            planned = await confirm(former)
+            if planned is not None:
+                self.dismiss(planned)
 
     def fill(self) -> None:
         """Lay out the versions; the cursor stays on its version, and begins on the memory's own."""
@@ -175,7 +173,12 @@ class HistoryScreen(FittingDialog[str]):
         return draw_text_diff(then, now, palette, width)
 
     @on(VersionList.Opened)
-    def action_choose(self) -> None:
+    def _choose(self) -> None:
         number = self.query_one(VersionList).number
         if number >= 0:
             self.dismiss(self._history.versions[-1 - number].memory.ref)
+
+    KEYS = (
+        Key("enter", "open", _choose),
+        Key("r", "restore this text", _restore, lambda self: self._former_version is not None),
+    )

@@ -18,10 +18,10 @@ from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.tui import change_worker
-from memtui.tui.change_worker import Preview, preview
+from memtui.tui import previews
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.jobs import Job
+from memtui.tui.previews import preview
 from memtui.tui.widgets.inputs import ChoiceInput, FilterInput, LineInput
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, Tone
 
@@ -146,13 +146,16 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
     def _failed(self, error: MemtuiError) -> None:
         self.searching = self._links_when_found = False
-        self.say(change_worker.describe_failure(error))
+        self.say(previews.describe_failure(error))
 
     def action_link(self) -> None:
         """Plan the link; close only if it can be made, so that the input is not lost."""
         if self.searching:
             self._links_when_found = True
-            return
+        else:
+            self.acts.start(self._link())
+
+    async def _link(self) -> None:
         target = self._list.current
         relation = self._relation.raw.strip().replace(" ", "_")
         if target is None:
@@ -162,19 +165,13 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         change = Change(
             Act.LINK, self._memory.store, self._memory.ref, {"relation": relation, "target": to}
         )
-        chosen = (relation, to)
-
-        def planned(found: Preview) -> None:
-            if found.planned.has_edits:
-                self.dismiss(chosen)
-            else:
-                reason = found.planned.reason or "no changes: already linked"
-                self.say(OutcomeLine(reason, Tone.WARNING))
-
-        self.worker.run(
-            "plan",
-            lambda library, job: preview(library, [change], job),
-            self.if_open(planned),
-            self.if_open(self._failed),
-            holds_keys=True,
-        )
+        try:
+            found = await self.acts.library(lambda library, job: preview(library, [change], job))
+        except MemtuiError as error:
+            self._failed(error)
+            return
+        if found.planned.has_edits:
+            self.dismiss((relation, to))
+        else:
+            reason = found.planned.reason or "no changes: already linked"
+            self.say(OutcomeLine(reason, Tone.WARNING))

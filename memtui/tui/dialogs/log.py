@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from rich.style import Style
 from textual import on
@@ -117,8 +118,15 @@ class LogScreen(FittingDialog[tuple[str, str]]):
     @on(ActionList.Moved)
     def _moved(self) -> None:
         action = self._list.current
-        self.query_one(DiffView).show(self._diff(action) if action else [])
         self.update_keys()
+        if action is None:
+            self.query_one(DiffView).show([])
+        else:
+            read, show = partial(self._read_diff, action), self.if_open(self._show_diff)
+            self.worker.start("log-diff", read, show, only_reads=True)
+
+    def _show_diff(self, lines: Sequence[DiffLine]) -> None:
+        self.query_one(DiffView).show(lines)
 
     def labels(self) -> Mapping[str, object]:
         action = self._list.current
@@ -128,12 +136,9 @@ class LogScreen(FittingDialog[tuple[str, str]]):
             **{f"reverse('{name}')": reversal == name for name in ("undo", "redo")},
         }
 
-    def _diff(self, action: JournalAction) -> list[DiffLine]:
-        try:
-            diffs = [diff for edit in action.edits for diff in edit_diffs(edit)]
-        except SaveError as error:
-            self.app.notify(str(error), severity="error", markup=False)
-            return []
+    def _read_diff(self, action: JournalAction, *_: object) -> Sequence[DiffLine]:
+        """Compute the diff of an action, in a job: that of thousands of files takes long."""
+        diffs = [diff for edit in action.edits for diff in edit_diffs(edit)]
         return diff_files(name_below(diffs, self._library))
 
     def action_go(self) -> None:
@@ -160,9 +165,13 @@ class LogScreen(FittingDialog[tuple[str, str]]):
     def action_diff(self) -> None:
         action = self._list.current
         if action:
-            summary = [OutcomeLine(action.note, Tone.WARNING)] if action.note else []
-            lines = self._diff(action)
-            self.app.push_screen(DiffScreen(action.title, summary, lines))
+            self.acts.start(self._open_diff(action))
+
+    async def _open_diff(self, action: JournalAction) -> None:
+        read = partial(self._read_diff, action)
+        lines = await self.acts.library(read, group="log-diff", only_reads=True)
+        summary = [OutcomeLine(action.note, Tone.WARNING)] if action.note else []
+        await self.acts.show(DiffScreen(action.title, summary, lines))
 
 
 def _reversal(action: JournalAction) -> str:

@@ -1,19 +1,18 @@
-"""Pickers: choose values from a list that filters as you type; themes; bookmarks."""
+"""Pickers: choose values from a list that filters as you type; themes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rich.segment import Segment
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Input, Static
 
 from memtui import text
-from memtui.tui.appearance import Palette, wrapped
-from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog, TextDialog
+from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog
+from memtui.tui.themes import Theme
 from memtui.tui.view_state import Choice
 from memtui.tui.widgets.inputs import ChoiceList, FilterInput
 
@@ -177,8 +176,11 @@ class ThemePicker(Picker):
 
     BINDINGS = [("escape,q,T", "cancel")]
 
-    def __init__(self, before: str, themes: Sequence[tuple[str, str]]) -> None:
-        choices = [Choice(name, name, note=about, chosen=name == before) for name, about in themes]
+    def __init__(self, before: str, themes: Mapping[str, Theme]) -> None:
+        choices = [
+            Choice(name, name, note=theme.about, chosen=name == before)
+            for name, theme in themes.items()
+        ]
         super().__init__("Theme", choices, several=False, accept="apply")
         self._before = before
 
@@ -190,50 +192,3 @@ class ThemePicker(Picker):
     def action_cancel(self) -> None:
         self.app.theme = self._before
         self.dismiss(None)
-
-
-MIN_COLUMNS, MAX_COLUMNS = 44, 90
-
-
-class BookmarkScreen(TextDialog[str]):
-    """Dismissed with the letter that was pressed."""
-
-    AUTO_FOCUS = ""
-    box_classes = "tall"
-    leave = "cancel"
-    BINDINGS = [
-        ("down", "move('move.down')"),
-        ("up", "move('move.up')"),
-    ]
-
-    def __init__(self, title: str, bookmarks: Mapping[str, str]) -> None:
-        """`bookmarks`: letter -> headline of its memory."""
-        super().__init__()
-        self.heading = title
-        self._bookmarks = [
-            (letter, text.cut_line(headline, MAX_COLUMNS))
-            for letter, headline in sorted(bookmarks.items())
-        ]
-
-    def keys(self) -> list[tuple[str, str]]:
-        return [("a–z", "choose a letter")]
-
-    def fill(self) -> None:
-        widest = max((text.width(words) + 4 for _, words in self._bookmarks), default=0)
-        self.fit(columns=min(MAX_COLUMNS, max(MIN_COLUMNS, widest)))
-        super().fill()
-
-    def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
-        if not self._bookmarks:
-            words = self.app.press(("bookmark.go", "and the letter to come back here"))
-            return wrapped(words, palette.dim, width)
-        return [
-            [Segment(f" {letter} ", palette.key), Segment(text.cut(words, width - 3), palette.text)]
-            for letter, words in self._bookmarks
-        ]
-
-    def on_key(self, event: events.Key) -> None:
-        letter = event.character or ""
-        if len(letter) == 1 and letter.isalnum():
-            event.stop()
-            self.dismiss(letter)

@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.errors import MemtuiError
+from memtui.files.permissions import Protected
 from memtui.files.staging import write_file
 from memtui.query import TimeCondition, parse_time, parse_time_end
 from memtui.tui.dialogs.dialog import FittingDialog, Result
@@ -74,6 +75,15 @@ def discard_question(other: str) -> ConfirmDialog:
     """Ask whether unsaved changes are discarded (`DISCARD`), or `s` does something `other`."""
     body = (OutcomeLine("You have unsaved changes."),)
     return ConfirmDialog("Discard changes?", body, {"y": DISCARD, "s": other}, "keep editing")
+
+
+def replacing_question(error: Protected) -> ConfirmDialog:
+    """Ask whether files without write permission are replaced or deleted; escape is no."""
+    name = text.file_name(error.where)
+    body = [OutcomeLine(f"{name}: {error.what}", Tone.WARNING), OutcomeLine(error.consequence)]
+    return ConfirmDialog(
+        "Write without permission?", [line for line in body if line.words], {"y": error.verb}
+    )
 
 
 class LineDialog(FittingDialog[Result]):

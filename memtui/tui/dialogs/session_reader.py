@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -163,7 +162,7 @@ class SessionReader(Dialog[str]):
         passage, self._passage = self._passage, None
         self._view.show_from(number)
         if passage is not None and passage.words:
-            self._search(passage.words, moves=False)
+            self.acts.start(self._search(passage.words, moves=False))
         self.update_keys()
 
     def _read_all(self, reading: Reading) -> None:
@@ -238,7 +237,7 @@ class SessionReader(Dialog[str]):
         if line.display:
             self._close_search()
         elif self._typed:
-            self._search((), moves=False)
+            self.acts.start(self._search((), moves=False))
         else:
             self.dismiss(None)
 
@@ -283,16 +282,18 @@ class SessionReader(Dialog[str]):
 
     def action_page(self) -> None:
         """Show the whole session in the pager."""
+        self.acts.start(self._page())
+
+    async def _page(self) -> None:
         entries = list(self._view.transcript.entries)
-        self.worker.start(
-            "session-page",
-            lambda _: "\n\n".join(
+        words = await self.acts.library(
+            lambda *_: "\n\n".join(
                 f"{_heading(each, self._agent)}\n{_whole(each)}" for each in entries
             ),
-            partial(page_text, self.app),
-            holds_keys=True,
+            group="session-page",
             only_reads=True,
         )
+        page_text(self.app, words)
 
     # Searching
 
@@ -316,16 +317,18 @@ class SessionReader(Dialog[str]):
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         self._close_search()
-        self._search((event.value.strip(),) if event.value.strip() else (), moves=True)
+        self.acts.start(
+            self._search((event.value.strip(),) if event.value.strip() else (), moves=True)
+        )
 
-    def _search(self, words: tuple[str, ...], *, moves: bool) -> None:
+    async def _search(self, words: tuple[str, ...], *, moves: bool) -> None:
         """Find the entries with these words in a job, and go to the next one if `moves`."""
         self._typed = " ".join(words)
         entries = list(self._view.transcript.entries)
         self._matches, self._match = [], -1
         self._view.highlight(words)
 
-        def find(job: Job) -> list[int]:
+        def find(_: object, job: Job) -> list[int]:
             found = []
             for number, entry in enumerate(entries):
                 if number % 500 == 0 and job.is_cancelled():
@@ -334,20 +337,13 @@ class SessionReader(Dialog[str]):
                     found.append(number)
             return found
 
-        def show(found: list[int]) -> None:
-            self._matches = found
-            at = self._view.at
+        if words:
+            found = await self.acts.library(find, group="session-find", only_reads=True)
+            self._matches, at = found, self._view.at
             self._match = found.index(at) if at in found else -1
             if moves:
                 self.action_match(1)
-            self._say_head()
-            self.update_keys()
-
-        if words:
-            self.worker.start(
-                "session-find", find, self.if_open(show), holds_keys=moves, only_reads=True
-            )
-        else:
+        if self.is_open:
             self._say_head()
             self.update_keys()
 

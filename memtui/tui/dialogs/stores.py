@@ -1,12 +1,11 @@
-"""Choose which stores are open; compare two stores and copy what only one has."""
+"""Choose which stores are open."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual import on
@@ -23,14 +22,10 @@ from memtui.library.store_catalog import (
     path_from_home,
     project_name,
 )
-from memtui.model import Memory
 from memtui.tui.appearance import wrapped
-from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.prompts import QUESTION_CELLS, LineDialog
-from memtui.tui.dialogs.transfer import copy_at_once, preview_copy
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, TextWindow, Tone
-from memtui.upkeep.similar_memories import StoreComparison
 
 PROGRAM_FROM = 60
 """Columns of a row that says the program and the age; below, the label and its folder need them."""
@@ -174,7 +169,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         yield Static("", id="store-path", classes="line", markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("demo", "open_path"):
+        if action == "demo":
             return self._is_empty
         return action not in ("accept", "toggle_store", "toggle_all") or not self._is_empty
 
@@ -328,185 +323,3 @@ class PathDialog(LineDialog[str]):
         typed, found = self._found or ("", None)
         if found is not None and typed.strip() == words and found.stores:
             self.dismiss(os.path.expanduser(words))
-
-
-# ---- comparison of two stores --------------------------------------------------------------------
-
-SHARE_CELLS = 6
-STORE_CELLS = 16
-STORE_FROM = 50
-"""Columns from which each line names its store; the headings and their order say it too."""
-LOSS_FROM = 16
-"""Rows of the screen from which what a copy would lose stands below the list."""
-
-
-class ComparedLine(Struct, frozen=True):
-    """A heading, or one memory with the passage that counts."""
-
-    words: str
-    memory: Memory | None = None
-    share: str = ""
-    """How similar a pair is; on its first line."""
-    is_pair: bool = False
-    """The other store has it too."""
-
-
-def comparison_lines(found: StoreComparison, name: Callable[[str], str]) -> list[ComparedLine]:
-    """Lay out the comparison; memories that only one store has come first, for copying.
-
-    `name` gives the name under which the store with a label is shown.
-    """
-    lines: list[ComparedLine] = []
-    if found.disagreeing:
-        lines.append(ComparedLine(f"they disagree ({text.number(len(found.disagreeing))})"))
-    for claim in found.disagreeing:
-        for memory, value in zip((claim.one, claim.other), claim.values, strict=True):
-            lines.append(ComparedLine(memory.headline, memory, text.cut_line(value, 5), True))
-    for label, alone in ((found.left, found.only_left), (found.right, found.only_right)):
-        lines.append(ComparedLine(f"only in {name(label)} ({text.number(len(alone))})"))
-        lines += [ComparedLine(one.headline, one) for one in alone]
-    lines.append(ComparedLine(f"in both ({text.number(len(found.shared))})"))
-    for each in found.shared:
-        lines.append(ComparedLine(each.left_passage, each.left, f"{each.score:.0%}", True))
-        lines.append(ComparedLine(each.right_passage, each.right, is_pair=True))
-    return lines
-
-
-class ComparisonList(RowList[ComparedLine]):
-    """The memories of a comparison below their headings."""
-
-    @property
-    def memory(self) -> Memory | None:
-        """The memory under the cursor."""
-        return self.current.memory if self.current else None
-
-    def selectable(self, index: int) -> bool:
-        return self.rows[index].memory is not None
-
-    def draw_row(self, row: ComparedLine, width: int) -> Sequence[tuple[str, Style]]:
-        palette, words = self.palette, text.one_line(row.words)
-        if row.memory is None:
-            return [(text.cut(words, width - 1), palette.heading)]
-        if not row.is_pair:  # the heading names the store
-            return [("  ", palette.text), (text.cut(words, max(1, width - 3)), palette.text)]
-        store = ""
-        if width >= STORE_FROM:
-            store = text.column(self.app.store_name(row.memory.store), STORE_CELLS) + "  "
-        room = max(1, width - SHARE_CELLS - text.width(store) - 1)
-        return [
-            (f"{row.share:>{SHARE_CELLS - 1}} ", palette.chosen),
-            (store, palette.faint),
-            (text.cut(words, room), palette.text),
-        ]
-
-
-class StoreComparisonScreen(FittingDialog[str]):
-    """Dismissed with the ref of the memory to go to, None on escape."""
-
-    AUTO_FOCUS = "ListWindow"
-    box_classes = "full"
-    leave = "back"
-    BINDINGS = [
-        ("escape,q", "dismiss"),
-        Binding("enter", "go", "go to", priority=True),
-        ("c", "copy", "copy over"),
-        ("e", "narrow", "this entity"),
-    ]
-
-    def __init__(self, labels: tuple[str, str], entity: str, writer: ChangeWorker) -> None:
-        """`entity`: what can be narrowed to, empty for nothing."""
-        super().__init__()
-        self.heading = " and ".join(map(self.app.store_name, labels))
-        self._labels, self._entity = labels, entity
-        self._writer = writer
-        self._is_narrowed = False
-
-    def content(self) -> ComposeResult:
-        yield ComparisonList()
-        yield Static("", id="comparison-copy", classes="line", markup=False)
-
-    def labels(self) -> Mapping[str, object]:
-        return {"narrow": self._entity and ("everything" if self._is_narrowed else True)}
-
-    def on_mount(self) -> None:
-        self._compare()
-
-    def fill(self) -> None:
-        self.query_one("#comparison-copy").display = self.app.size.height >= LOSS_FROM
-        self.show_loss()
-
-    def _compare(self) -> None:
-        self.update_keys()
-        box = self.query_one(".box")
-        about = f"about {text.one_line(self._entity)}" if self._is_narrowed else ""
-        box.border_subtitle = Content(about)
-        subject = self._entity if self._is_narrowed else ""
-        self.worker.run(
-            "compare",
-            lambda library, _: library.compare(*self._labels, subject),
-            self.if_open(self._show),
-            holds_keys=True,  # `c` copies a row of what is shown then
-        )
-
-    def _show(self, found: StoreComparison) -> None:
-        self.query_one(ComparisonList).show_rows(
-            comparison_lines(found, self.app.store_name),
-            same=lambda line: line.memory.ref if line.memory else line.words,
-        )
-        self.show_loss()
-
-    def _other(self, memory: Memory) -> str:
-        left, right = self._labels
-        return right if memory.store == left else left
-
-    @on(ComparisonList.Moved)
-    def show_loss(self) -> None:
-        """Show below the list what copying the memory under the cursor would lose."""
-        memory = self.query_one(ComparisonList).memory
-        line = self.query_one("#comparison-copy", Static)
-        line.update("")
-        if memory is None:
-            return
-
-        def tell(loss: str) -> None:
-            if self.query_one(ComparisonList).memory is memory:
-                target = self.app.store_name(self._other(memory))
-                words = f"copy to {text.one_line(target)}: {text.one_line(loss)}"
-                line.update(Content(words))
-
-        self.worker.run(
-            "preview of a copy",
-            lambda library, _: preview_copy(memory, self._other(memory), library),
-            self.if_open(tell),
-            self.if_open(lambda error: tell(f"not possible: {error.what}")),
-        )
-
-    def action_go(self) -> None:
-        memory = self.query_one(ComparisonList).memory
-        if memory is not None:
-            self.dismiss(memory.ref)
-
-    def action_copy(self) -> None:
-        memory = self.query_one(ComparisonList).memory
-        if memory is None:
-            return
-        if self.app.launch.state is None:
-            self.app.report_refusal("this session only reads")
-            return
-        target = self._other(memory)
-
-        def done(is_written: bool) -> None:
-            undo = self.app.hint("undo") if is_written else ""
-            outcome = "Copied 1 memory to" if is_written else "No changes: nothing to add in"
-            self.app.notify(f"{outcome} {text.one_line(self.app.store_name(target))}{undo}")
-            if self.is_open:
-                self._compare()
-
-        self._writer.write(
-            lambda library, _: copy_at_once(memory, target, library), done, self.app.report_error
-        )
-
-    def action_narrow(self) -> None:
-        if self._entity:
-            self._is_narrowed = not self._is_narrowed
-            self._compare()

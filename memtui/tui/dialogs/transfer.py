@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec import Struct
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -24,20 +25,19 @@ from memtui import text
 from memtui.bundle import exporting
 from memtui.bundle.bundle_reader import ImportDocument, describe_importable_files, read_document
 from memtui.bundle.import_plan import ImportPlan, plan_import
-from memtui.bundle.restoring import Restoration, plan_restore
+from memtui.bundle.restoring import Restoration, plan_restore, restore
 from memtui.changes import Act, Change
-from memtui.errors import BundleError, MemtuiError
+from memtui.errors import AmbiguousPlace, BundleError, MemtuiError
+from memtui.files.git_repository import find_repository
 from memtui.files.reading import read_bytes
 from memtui.files.staging import write_file
-from memtui.journal import JournalAction
 from memtui.library import Library
 from memtui.library.planning import Planned, planned_import
 from memtui.library.store_catalog import path_from_home
 from memtui.model import Memory
-from memtui.progress import IsCancelled, Progress, Report, never, silent
+from memtui.progress import IsCancelled, Progress, Report
 from memtui.stores.format import IncomingStore
-from memtui.tui import change_worker
-from memtui.tui.change_worker import ChangeWorker
+from memtui.tui import previews
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.prompts import write_after_asking
 from memtui.tui.jobs import Job
@@ -64,9 +64,8 @@ class TransferScreen(FittingDialog[bool]):
         ("pageup", "move('move.page_up')"),
     ]
 
-    def __init__(self, writer: ChangeWorker) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.writer = writer
         self.working = False
         """A job runs, and the fields wait for it."""
         self._job: Job | None = None
@@ -125,6 +124,17 @@ class TransferScreen(FittingDialog[bool]):
             on_progress=self.if_open(self._progress),
         )
 
+    async def write(
+        self, work: Callable[[Library, Report], object], *, to_stores: bool = True
+    ) -> bool:
+        """Write; return whether that was done, else the dialog says why not."""
+        try:
+            await self.acts.write(work, to_stores=to_stores)
+        except MemtuiError as error:
+            self.failed(error)
+            return False
+        return True
+
     def _progress(self, progress: Progress) -> None:
         if self.working:
             self.query_one(ProgressLine).show(progress.what, progress.done, progress.total)
@@ -140,10 +150,10 @@ class TransferScreen(FittingDialog[bool]):
         self.working, self._job = True, None
         self.update_keys()
 
-    def finish(self, words: str, timeout: float = 5) -> None:
+    def finish(self, words: str, timeout: float = 5, *, is_undoable: bool = True) -> None:
         """Say what was transferred, with the key that undoes it, and close."""
         self.working = False
-        self.app.notify(f"{words}{self.app.hint('undo')}", timeout=timeout)
+        self.app.notify(words + (self.app.hint("undo") if is_undoable else ""), timeout=timeout)
         self.dismiss(True)
 
     def failed(self, error: MemtuiError) -> None:
@@ -163,6 +173,18 @@ class TransferScreen(FittingDialog[bool]):
 
 
 ALL_STORES = "all stores, complete"
+LEAVE_OUT, IN_CLEAR = "left out", "written in clear"
+
+
+class _Preparation(Struct, frozen=True):
+    """What is known of an export before it is made."""
+
+    choice: tuple[str, str]
+    """Its form, and which memories."""
+    holders: int
+    """Memories with secrets, which the form would write in clear."""
+    losses: Sequence[str]
+    """What the form leaves out."""
 
 
 def typed_path(line: LineInput) -> Path:
@@ -178,7 +200,6 @@ class ExportScreen(TransferScreen):
 
     def __init__(
         self,
-        writer: ChangeWorker,
         groups: Sequence[tuple[str, ReadMemories | None]],
         day: str,
         *,
@@ -188,7 +209,7 @@ class ExportScreen(TransferScreen):
 
         `is_past`: the stores are shown as of a time, which no form that takes whole stores holds.
         """
-        super().__init__(writer)
+        super().__init__()
         self._groups = dict(groups)
         self._day = day
         self._what = ChoiceInput(list(self._groups), next(iter(self._groups)), name="what")
@@ -201,14 +222,24 @@ class ExportScreen(TransferScreen):
         self._form = ChoiceInput(list(self._forms), first, name="form")
         path = Path.cwd() / f"memtui-{day}{self._forms[first].ending}"
         self._file = LineInput(str(path), name="file")
-        self._losses: Sequence[str] = ()
-        """What the chosen form would leave out of the chosen memories, once it is known."""
+        self._secrets = ChoiceInput([LEAVE_OUT, IN_CLEAR], self._proposal(), name="secrets")
+        self._proposed = self._secrets.raw
+        """What becomes of memories with secrets, unless the person chooses the other."""
+        self._found: _Preparation | None = None
+        """What is known of the choice; None while it is looked at."""
+        self._is_wanted = False
+        """The person wants to export before that is known."""
 
     def fields(self) -> list[tuple[str, Widget]]:
-        return [("What", self._what), ("Format", self._form), ("File", self._file)]
+        return [
+            ("What", self._what),
+            ("Format", self._form),
+            ("File", self._file),
+            ("Secrets", self._secrets),
+        ]
 
     def on_mount(self) -> None:
-        self._find_losses()
+        self._prepare()
 
     @on(ChoiceInput.Changed)
     def _chosen(self) -> None:
@@ -219,32 +250,55 @@ class ExportScreen(TransferScreen):
         if ending:
             self._file.value = name.removesuffix(ending) + self._forms[self._form.raw].ending
             self._file.cursor_position = len(self._file.value)
-        self._find_losses()
+        if self._found is None or self._found.choice != (self._form.raw, self._what.raw):
+            self._prepare()
+        else:
+            self._update_notes()
 
-    def _find_losses(self) -> None:
-        """Prepare the export in a job, to say before what it leaves out; a bundle holds all."""
-        form, what = self._form.raw, self._what.raw
+    def _prepare(self) -> None:
+        """Look in a job at what the export leaves out, and which memories hold secrets."""
+        choice = form, what = self._form.raw, self._what.raw
         read = self._groups[what]
-        self._losses = ()
+        self._found, self._is_wanted = None, False
         self._update_notes()
 
-        def found(losses: Sequence[str]) -> None:
-            if (form, what) == (self._form.raw, self._what.raw):
-                self._losses = losses
+        def found(preparation: _Preparation) -> None:
+            if choice == (self._form.raw, self._what.raw):
+                self._found = preparation
                 self._update_notes()
+                if self._is_wanted and not preparation.holders:
+                    self.action_go()
 
-        def prepare(library: Library, job: Job) -> Sequence[str]:
+        def prepare(library: Library, job: Job) -> _Preparation:
             stopped = job.is_cancelled
             chosen = None if read is None else read(cancelled=stopped)
-            return exporting.export_memories(library, form, chosen, cancelled=stopped).notes
+            is_masked = self._forms[form].masks_secrets
+            holders = 0 if is_masked else len(exporting.find_secret_holders(library, chosen))
+            losses: Sequence[str] = ()
+            if form != "bundle":  # which holds all
+                made = exporting.export_memories(library, form, chosen, cancelled=stopped)
+                losses = made.notes
+            return _Preparation(choice, holders, losses)
 
-        if form != "bundle":
-            failed = self.if_open(lambda error: found([str(error)]))
-            run, done = self.worker.run, self.if_open(found)
-            run("losses", prepare, done, failed, only_reads=True)
+        def failed(error: MemtuiError) -> None:
+            found(_Preparation(choice, 0, [str(error)]))
+
+        run, done = self.worker.run, self.if_open(found)
+        run("losses", prepare, done, self.if_open(failed), only_reads=True)
+
+    def _work_tree(self) -> Path | None:
+        """The git work tree in which the file will lie; None if it lies in none."""
+        return find_repository(typed_path(self._file).absolute().parent)
+
+    def _proposal(self) -> str:
+        return IN_CLEAR if self._work_tree() is None else LEAVE_OUT
 
     @on(Input.Changed)
     def _typed(self) -> None:
+        if self._secrets.raw == self._proposed:
+            self._secrets.raw = self._proposal()
+            self._secrets.refresh()
+        self._proposed = self._proposal()
         self._update_notes()
 
     def _update_notes(self) -> None:
@@ -257,14 +311,38 @@ class ExportScreen(TransferScreen):
                 words += "; importing to a new folder restores identical files"
             lines.append(OutcomeLine(words, Tone.QUIET))
         library = self.worker.library
-        lines += [OutcomeLine(loss, Tone.WARNING, "!") for loss in self._losses]
+        losses = self._found.losses if self._found else ()
+        lines += self._describe_secrets()
+        lines += [OutcomeLine(loss, Tone.WARNING, "!") for loss in losses]
         unreadable = [library.unreadable(s.label) for s in library.stores] if library else []
-        if not self._losses and (count := sum(map(len, unreadable))):
+        if not losses and (count := sum(map(len, unreadable))):
             words = f"{text.counted(count, 'unreadable file')}, whose memories are left out"
             lines.append(OutcomeLine(words, Tone.WARNING, "!"))
         if typed_path(self._file).exists():
             lines.append(OutcomeLine("exists; you will be asked before overwriting", Tone.WARNING))
         self.say(*lines)
+
+    def _describe_secrets(self) -> list[OutcomeLine]:
+        """How many memories with secrets are left out, or go where; shows or hides the field."""
+        row, count = self._secrets.parent, self._found.holders if self._found else 0
+        if isinstance(row, Widget):
+            row.display = bool(count)
+        if not count:
+            return []
+        tree = self._work_tree()
+        where = f"in the git work tree {path_from_home(tree)}" if tree else ""
+        what = exporting.describe_secret_holders(count)
+        if self._secrets.raw == IN_CLEAR:
+            file = path_from_home(typed_path(self._file))
+            return [
+                OutcomeLine(f"{what} in clear in {file}{where and f', {where}'}", Tone.BAD, "!")
+            ]
+        why = where and f", because the file is {where}"
+        lines = [OutcomeLine(f"{what}: left out{why}", Tone.WARNING)]
+        if self._form.raw == "bundle" and self._groups[self._what.raw] is None:
+            words = "the bundle then holds memories, not the files of the stores"
+            lines.append(OutcomeLine(words, Tone.WARNING))
+        return lines
 
     def action_go(self) -> None:
         path = typed_path(self._file)
@@ -272,19 +350,26 @@ class ExportScreen(TransferScreen):
             return
         if not self._file.raw.strip() or path.is_dir():
             self.say(OutcomeLine("enter a file name", Tone.WARNING))
+        elif self._found is None:
+            self._is_wanted = True
         else:
             write_after_asking(self.app, path, partial(self._start, path))
 
     def _start(self, path: Path) -> None:
         form, read = self._form.raw, self._groups[self._what.raw]
+        leaves_out = self._secrets.raw == LEAVE_OUT and not self._forms[form].masks_secrets
 
         def export(
             library: Library, report: Report, stopped: IsCancelled
         ) -> tuple[exporting.Export, str]:
             chosen = None if read is None else read(report, stopped)
-            made = exporting.export_memories(library, form, chosen, report, stopped)
+            without = exporting.find_secret_holders(library, chosen) if leaves_out else ()
+            made = exporting.export_memories(
+                library, form, chosen, report, stopped, without=without
+            )
             write_file(path, made.pieces)
-            return made, "" if chosen is None else f" {text.counted(len(chosen), 'memory')}"
+            count = 0 if chosen is None else len(chosen) - len(without)
+            return made, "" if chosen is None else f" {text.counted(count, 'memory')}"
 
         self.work(export, partial(self._done, path))
 
@@ -308,6 +393,83 @@ NEW_FOLDER = "new folder"
 """The stores of the file are restored there with the same files; they are not opened."""
 
 
+AS_NAMED = "as each memory says"
+CHOOSE = "choose"
+
+
+class ProjectFields:
+    """The fields for the project of the target that gets the memories, and its branch.
+
+    They are shown once it is known that there are several.
+    """
+
+    def __init__(self) -> None:
+        self.project = ChoiceInput([AS_NAMED], AS_NAMED, name="project")
+        self.branch = ChoiceInput([CHOOSE], CHOOSE, name="branch")
+        self._projects: Mapping[str, Sequence[str]] = {}
+
+    @property
+    def rows(self) -> list[tuple[str, Widget]]:
+        return [("Project", self.project), ("Branch", self.branch)]
+
+    @property
+    def raw(self) -> tuple[str, str]:
+        return self.project.raw, self.branch.raw
+
+    @property
+    def entity(self) -> str | None:
+        """What is chosen, for `plan_import`; None: the branch is not chosen yet."""
+        if self.project.raw == AS_NAMED:
+            return ""
+        if not self._branches:
+            return self.project.raw
+        return None if self.branch.raw == CHOOSE else f"{self.project.raw}/{self.branch.raw}"
+
+    @property
+    def _branches(self) -> Sequence[str]:
+        return self._projects.get(self.project.raw, ())
+
+    def offer(self, projects: Mapping[str, Sequence[str]]) -> None:
+        """Show the projects of another target, or none."""
+        self._projects = projects
+        self.project.offer([AS_NAMED, *projects])
+        self.update()
+
+    def update(self) -> None:
+        """Offer the branches of the chosen project, and show what there is to choose."""
+        branches = self._branches
+        self.branch.offer(branches if len(branches) == 1 else [CHOOSE, *branches])
+        for field, is_shown in (
+            (self.project, len(self._projects) > 1),
+            (self.branch, bool(branches)),
+        ):
+            if isinstance(field.parent, Widget):
+                field.parent.display = is_shown
+
+
+MAX_PLACES = 5
+"""Projects that are listed with the number of memories that each gets."""
+
+
+def _describe_places(plan: ImportPlan, projects: Mapping[str, object]) -> list[OutcomeLine]:
+    """The projects that get the memories, the most frequent first."""
+    if not projects:
+        return []
+    only = next(iter(projects)) if len(projects) == 1 else ""
+    new = [item.change.fields for part in plan.imports for item in part.new]
+    found = Counter(only or str(fields.get("entity") or "") for fields in new)
+    lines = [
+        OutcomeLine(f"{text.counted(count, 'memory')} to {text.one_line(name)}", Tone.GOOD)
+        for name, count in found.most_common(MAX_PLACES)
+    ]
+    more = text.and_more(len(found) - MAX_PLACES).strip()
+    return [*lines, *([OutcomeLine(more, Tone.QUIET)] if more else [])]
+
+
+_CHOOSE_PROJECT = OutcomeLine("choose the project that gets them", Tone.WARNING)
+_CHOOSE_BRANCH = OutcomeLine("choose the branch that gets them", Tone.WARNING)
+
+
 def _describe_target(stores: Mapping[str, Path], label: str) -> list[OutcomeLine]:
     """Where the chosen store lies; nothing if none is chosen."""
     return [OutcomeLine(path_from_home(stores[label]), Tone.QUIET)] if label in stores else []
@@ -319,9 +481,9 @@ class ImportScreen(TransferScreen):
     heading = "Import"
     AUTO_FOCUS = "LineInput"
 
-    def __init__(self, writer: ChangeWorker, stores: Mapping[str, Path]) -> None:
+    def __init__(self, stores: Mapping[str, Path]) -> None:
         """`stores`: the folders of those that can be written, by label."""
-        super().__init__(writer)
+        super().__init__()
         self._stores = stores
         self._file = LineInput("", name="file", placeholder="file path")
         self._into = ChoiceInput(
@@ -331,15 +493,24 @@ class ImportScreen(TransferScreen):
             shown=self.app.store_name,
         )
         self._folder = LineInput("", name="folder", placeholder="path of a new or empty folder")
+        self._place = ProjectFields()
+        self._offered = self._into.raw
+        """The target whose projects can be chosen."""
         self._plan: ImportPlan | Restoration | None = None
 
     def fields(self) -> list[tuple[str, Widget]]:
-        return [("File", self._file), ("Into", self._into), ("Folder", self._folder)]
+        return [
+            ("File", self._file),
+            ("Into", self._into),
+            *self._place.rows,
+            ("Folder", self._folder),
+        ]
 
     def labels(self) -> Mapping[str, object]:
         return {**super().labels(), "go": "preview" if self._plan is None else "import"}
 
     def on_mount(self) -> None:
+        self._place.update()
         self._show_folder()
         self._advise()
 
@@ -353,6 +524,10 @@ class ImportScreen(TransferScreen):
     def _changed(self) -> None:
         """Discard the plan, which was for another file or target."""
         self._show_folder()
+        if self._into.raw != self._offered:
+            self._offered = self._into.raw
+            self._place.offer({})
+        self._place.update()
         if self._plan is not None:
             self._plan = None
             self.update_keys()
@@ -370,7 +545,7 @@ class ImportScreen(TransferScreen):
         if self.working:
             return
         if self._plan is not None:
-            self._import(self._plan)
+            self.acts.start(self._import(self._plan))
             return
         path = typed_path(self._file)
         into = "" if self._into.raw == ORIGINAL_STORES else self._into.raw
@@ -378,10 +553,14 @@ class ImportScreen(TransferScreen):
         if place is not None and not self._folder.raw.strip():
             self.say(OutcomeLine("enter a new or empty folder", Tone.WARNING))
             return
+        entity = self._place.entity
+        if entity is None:
+            self.say(_CHOOSE_BRANCH)
+            return
 
         def plan(
             library: Library, report: Report, stopped: IsCancelled
-        ) -> ImportPlan | Restoration:
+        ) -> tuple[ImportPlan | Restoration | None, Mapping[str, Sequence[str]]]:
             try:
                 report(Progress("reading the file"))
                 document = read_document(path)
@@ -389,24 +568,39 @@ class ImportScreen(TransferScreen):
                 reason = error.strerror or "it cannot be read"
                 raise BundleError(reason, where=str(path)) from error
             if place is not None:
-                return plan_restore(document, place, stopped)
-            return plan_import(document, library, into, report, stopped)
+                return plan_restore(document, place, stopped), {}
+            projects = library.store(into).projects if into else {}
+            try:
+                found = plan_import(document, library, into, report, stopped, entity=entity)
+            except AmbiguousPlace:
+                return None, projects
+            return found, projects
 
         self.work(plan, partial(self._planned, self._inputs))
 
     @property
     def _inputs(self) -> tuple[str, ...]:
-        return self._file.raw, self._into.raw, self._folder.raw
+        return self._file.raw, self._into.raw, self._folder.raw, *self._place.raw
 
-    def _planned(self, inputs: tuple[str, ...], plan: ImportPlan | Restoration) -> None:
+    def _planned(
+        self,
+        inputs: tuple[str, ...],
+        found: tuple[ImportPlan | Restoration | None, Mapping[str, Sequence[str]]],
+    ) -> None:
         if inputs != self._inputs:  # they were changed while the file was being read
             return
+        plan, projects = found
+        self._place.offer(projects)
         self._plan = plan
+        if plan is None:
+            self.say(_CHOOSE_PROJECT)
+            self.update_keys()
+            return
         if isinstance(plan, Restoration):
-            lines = change_worker.describe_restore(plan)
+            lines = previews.describe_restore(plan)
         else:
-            effects = change_worker.describe_effects(plan.plans)
-            lines = [*effects, *change_worker.describe_import(plan, self.app.store_name)]
+            effects = previews.describe_effects(plan.plans)
+            lines = [*effects, *previews.describe_import(plan, self.app.store_name)]
             if not plan.has_edits:
                 self._plan = None
                 lines.insert(0, OutcomeLine("No changes: nothing to add", Tone.WARNING))
@@ -417,26 +611,22 @@ class ImportScreen(TransferScreen):
         self._plan = None
         super().failed(error)
 
-    def _import(self, plan: ImportPlan | Restoration) -> None:
-        """Apply the plan as one action, which can be undone and is not cancelled half way."""
+    async def _import(self, plan: ImportPlan | Restoration) -> None:
+        """Apply the plan as a whole; it is not cancelled half way."""
         self.start_writing()
         if isinstance(plan, Restoration):
             place = text.one_line(str(plan.place))
-            words = f"Imported to {place}. Open with `memtui {place}`"
-            done = partial(self._written, words, 8)
-            self.writer.write(
-                lambda library, report: library.restore(plan, report), done, self.failed
-            )
+            words = f"Imported to {place}. Open with `memtui {place}`; delete it to take it back"
+            if await self.write(lambda _, report: restore(plan, report), to_stores=False):
+                self.finish(words, 8, is_undoable=False)
         else:
             words = f"Imported {text.counted(plan.counts['new'], 'memory')}"
             for name, word in (("conflicts", "skipped"), ("refused", "rejected")):
                 if count := plan.counts[name]:
                     words += f" · {text.number(count)} {word}"
-            done = partial(self._written, words, 6)
-            self.writer.apply(planned_import(plan), done, self.failed)
-
-    def _written(self, words: str, timeout: float, _: JournalAction) -> None:
-        self.finish(words, timeout)
+            planned = planned_import(plan)
+            if await self.write(lambda library, report: library.apply(planned, report)):
+                self.finish(words, 6)
 
 
 COPY, MOVE = "copy", "move"
@@ -448,25 +638,27 @@ class CopyScreen(TransferScreen):
     heading = "Copy or move to another store"
     AUTO_FOCUS = "ChoiceInput"
 
-    def __init__(
-        self, writer: ChangeWorker, read: ReadMemories, targets: Mapping[str, Path]
-    ) -> None:
-        super().__init__(writer)
+    def __init__(self, read: ReadMemories, targets: Mapping[str, Path]) -> None:
+        super().__init__()
         self._targets = targets
         self._read = read
         first = next(iter(targets))
         self._to = ChoiceInput([*targets], first, name="to", shown=self.app.store_name)
         self._how = ChoiceInput([COPY, MOVE], COPY, name="how")
+        self._place = ProjectFields()
+        self._offered = first
+        """The target whose projects can be chosen."""
         self._plan: ImportPlan | None = None
         self._planned: Planned | None = None
 
     def fields(self) -> list[tuple[str, Widget]]:
-        return [("To", self._to), ("How", self._how)]
+        return [("To", self._to), *self._place.rows, ("How", self._how)]
 
     def labels(self) -> Mapping[str, object]:
         return {**super().labels(), "go": self._planned is not None and self._how.raw}
 
     def on_mount(self) -> None:
+        self._place.update()
         self._plan_again()
 
     @on(ChoiceInput.Changed)
@@ -476,17 +668,40 @@ class CopyScreen(TransferScreen):
             return
         self._plan = self._planned = None
         target, moves = self._to.raw, self._how.raw == MOVE
+        if target != self._offered:
+            self._offered = target
+            self._place.offer({})
+        self._place.update()
+        entity = self._place.entity
+        if entity is None:
+            self.say(_CHOOSE_BRANCH)
+            self.update_keys()
+            return
 
         def plan(
             library: Library, report: Report, stopped: IsCancelled
-        ) -> tuple[ImportPlan, Planned]:
-            return _plan(self._read(report, stopped), target, moves, library, report, stopped)
+        ) -> tuple[tuple[ImportPlan, Planned] | None, Mapping[str, Sequence[str]]]:
+            memories, projects = self._read(report, stopped), library.store(target).projects
+            try:
+                found = _plan(memories, target, entity, moves, library, report, stopped)
+            except AmbiguousPlace:
+                return None, projects
+            return found, projects
 
         self.work(plan, self._planned_copy)
 
-    def _planned_copy(self, found: tuple[ImportPlan, Planned]) -> None:
-        plan, planned = found
-        lines = change_worker.describe_import(plan, self.app.store_name)
+    def _planned_copy(
+        self,
+        found: tuple[tuple[ImportPlan, Planned] | None, Mapping[str, Sequence[str]]],
+    ) -> None:
+        planned_copy, projects = found
+        self._place.offer(projects)
+        if planned_copy is None:
+            self.say(_CHOOSE_PROJECT)
+            self.update_keys()
+            return
+        plan, planned = planned_copy
+        lines = previews.describe_import(plan, self.app.store_name)
         if planned.has_edits:
             self._plan, self._planned = plan, planned
         else:
@@ -504,17 +719,20 @@ class CopyScreen(TransferScreen):
             )
             for (verb, store), count in removed.items()
         ]
-        effects = change_worker.describe_effects(planned.plans)
-        self.say(*effects, *_describe_target(self._targets, self._to.raw), *lines)
+        effects = previews.describe_effects(planned.plans)
+        where = [*_describe_target(self._targets, self._to.raw), *_describe_places(plan, projects)]
+        self.say(*effects, *where, *lines)
         self.update_keys()
 
     def action_go(self) -> None:
         if self.working or self._planned is None or self._plan is None:
             return
-        self.start_writing()
-        self.writer.apply(self._planned, partial(self._done, self._plan), self.failed)
+        self.acts.start(self._copy(self._planned, self._plan))
 
-    def _done(self, plan: ImportPlan, _: JournalAction) -> None:
+    async def _copy(self, planned: Planned, plan: ImportPlan) -> None:
+        self.start_writing()
+        if not await self.write(lambda library, report: library.apply(planned, report)):
+            return
         word = "Moved" if self._how.raw == MOVE else "Copied"
         what = text.counted(plan.counts["new"], "memory")
         target = text.one_line(self.app.store_name(self._to.raw))
@@ -524,6 +742,7 @@ class CopyScreen(TransferScreen):
 def _plan(
     memories: Sequence[Memory],
     target: str,
+    entity: str,
     moves: bool,
     library: Library,
     report: Report,
@@ -538,7 +757,8 @@ def _plan(
         IncomingStore(label, formats[label], found, files=_file_readers(found))
         for label, found in by_store.items()
     )
-    plan = plan_import(ImportDocument(Path(), "copy", incoming), library, target, report, stopped)
+    document = ImportDocument(Path(), "copy", incoming)
+    plan = plan_import(document, library, target, report, stopped, entity=entity)
     count = plan.counts["new"]
     what = text.counted(count, "memory")
     title = f"{MOVE if moves else COPY} {what} to {target}"
@@ -548,28 +768,6 @@ def _plan(
         away = library.plan([_removal_change(library, memory) for memory in new])
         planned = Planned(title, (*planned.plans, *away.plans), (*planned.parts, *away.parts))
     return plan, planned
-
-
-def preview_copy(memory: Memory, target: str, library: Library) -> str:
-    """Describe in a line what copying this memory would lose, or why there is nothing to copy."""
-    plan, planned = _plan([memory], target, False, library, silent, never)
-    if planned.has_edits:
-        return f"loses {', '.join(plan.lost)}" if plan.lost else "loses nothing"
-    (part,) = plan.imports
-    why = [c.differs[0] for c in part.conflicts if not c.existing] + [r.why for r in part.refused]
-    found = "another memory has its id" if part.conflicts else "it is there already"
-    return f"not possible: {(why or [found])[0]}"
-
-
-def copy_at_once(memory: Memory, target: str, library: Library) -> bool:
-    """Plan and write the copy of one memory. Returns whether there was anything to write.
-
-    Raises what planning and writing raise.
-    """
-    _, planned = _plan([memory], target, False, library, silent, never)
-    if planned.has_edits:
-        library.apply(planned)
-    return planned.has_edits
 
 
 def _file_readers(memories: Sequence[Memory]) -> dict[str, partial[bytes]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from datetime import datetime
+from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,10 @@ from textual.timer import Timer
 
 from memtui import query as queries
 from memtui import text
-from memtui.model import Memory
+from memtui.model import CURRENT, Memory
 from memtui.paths import READ_ONLY, served_mode
 from memtui.tui import messages
+from memtui.tui.act_runner import ActRunner
 from memtui.tui.actions import ActionContext
 from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.insight import InsightActions
@@ -96,6 +98,7 @@ class BrowseScreen(PaneScreen):
         self.insight = InsightActions(self)
         self.stores = StoreActions(self)
         self.transcripts = TranscriptActions(self)
+        self.acts = ActRunner(self)
         self._editing: EditingControllers | None = None
         self._deferred: list[Callable[[], None]] = []
         """The action that waits until memories can be changed."""
@@ -114,6 +117,9 @@ class BrowseScreen(PaneScreen):
         """Ref of the memory that the last session ended on, until the cursor is on it."""
         self._awaited_ref = ""
         """Ref of a memory to stand on as soon as it is in the list."""
+        self._unlisted = ""
+        """Ref of a memory that the detail shows though the list does not have it any more, until
+        the list is moved in."""
 
     def on_mount(self) -> None:
         for controller in (
@@ -121,7 +127,7 @@ class BrowseScreen(PaneScreen):
             self._reading,
             self.insight,
             self.stores,
-            ViewingActions(self, self._sessions),
+            ViewingActions(self),
             FilterActions(self),
             self.transcripts,
         ):
@@ -134,6 +140,7 @@ class BrowseScreen(PaneScreen):
 
     def on_unmount(self) -> None:
         self.worker.end_watching()
+        self.acts.stop()
 
     def use_settings(self, before: Settings, now: Settings) -> None:
         """Use settings that were changed while the screen is open."""
@@ -168,16 +175,16 @@ class BrowseScreen(PaneScreen):
             self.app.key_queue.drop_typed()
             super().action_act(action_id)
 
+    def carry_out(self, handler: Callable[[], object]) -> None:
+        if isinstance(act := handler(), Coroutine):
+            self.acts.start(act)
+
     @property
     def editing(self) -> EditingControllers:
         """The controllers that change memories, created once the library is open."""
         if self._editing is None:
             raise RuntimeError(OPENING)
         return self._editing
-
-    def stop_planning(self) -> bool:
-        """Stop the planning of a change; False if none is planned."""
-        return self._editing is not None and self._editing.changes.writer.stop_planning()
 
     def action_context(self) -> ActionContext:
         past = self.worker.past
@@ -194,7 +201,7 @@ class BrowseScreen(PaneScreen):
             has_memory=self.detail.memory is not None,
             why_none=self.memories.why_none,
             openable={
-                Pane.MEMORIES: self.memories.memory is not None,
+                Pane.MEMORIES: self.memories.memory is not None or bool(self.status_text.offers),
                 Pane.DETAIL: self.detail.memory is not None,
                 Pane.TIMELINE: bool(self.timeline.bars),
             }.get(self.pane, True),
@@ -207,6 +214,7 @@ class BrowseScreen(PaneScreen):
             and self.found.scores is not None,
             offers=len(self.status_text.offers),
             fresh=len(self.memories.fresh),
+            has_written=self.acts.has_written,
             targets=self.detail.targets,
             has_learned=self.transcripts.has_learned,
             can_go_back=self._reading.jumps.can_go_back,
@@ -251,12 +259,22 @@ class BrowseScreen(PaneScreen):
         query = view.query(self.now(), typing=typing)
         return queries.resolve_marked(query, self._marked_refs)
 
-    def _hold_keys(self) -> None:
+    def _hold_keys(self, longest: float = LONGEST_SEARCH) -> None:
         """Keep the next keys back until the rows of the last search are shown, for which they are
         meant: `/tea`, enter and `d` may arrive at once."""
         self._release_keys()
         if self._number != self._shown_number and self.worker.library is not None:
-            self._release_keys = self.app.key_queue.hold(LONGEST_SEARCH)
+            self._release_keys = self.app.key_queue.hold(longest)
+
+    def show_written(self) -> None:
+        """Search again after a write; the next keys are for the rows that it has made."""
+        self.search_again()
+        self._hold_keys(inf)
+
+    def search_failed(self, error: MemtuiError) -> None:
+        """Say why nothing was found, and let the keys act on the rows that are shown."""
+        self._release_keys()
+        self.app.report_error(error)
 
     def search_again(self, *, whole: bool = False) -> None:
         """Repeat the search over the present memories; `whole`: all stores have been read."""
@@ -267,7 +285,6 @@ class BrowseScreen(PaneScreen):
     def start_over(self, marked: set[int]) -> None:
         """Search the library of another time, in which these rows are marked."""
         self.memories.marked = marked
-        self.chips.hides_review = self.worker.past is not None
         self.detail.show(None, ())
         self.search()
         self.update_keys()
@@ -360,12 +377,14 @@ class BrowseScreen(PaneScreen):
         if found.are_facets_here:
             self._show_facets(found)
         is_first = not (stays or self._is_whole) and self._selected_before
-        if is_first and self.memories.go_to(self._selected_before):
+        if is_first and self.go_to(self._selected_before):
             self._selected_before = ""
         self._end_start(found.total, is_whole=is_whole)
-        if self._awaited_ref and self.memories.go_to(self._awaited_ref):
-            self._awaited_ref = ""
         self._is_whole = is_whole
+        if not stays:
+            self._unlisted = ""
+        if self._awaited_ref and (self.go_to(self._awaited_ref) or self._stay_with_awaited()):
+            self._awaited_ref = ""
         if self._is_whole:
             self.memories.is_chosen = True  # nothing comes in by itself any more
         self._rank_all()
@@ -414,6 +433,16 @@ class BrowseScreen(PaneScreen):
             self.timeline.show(timeline, times)
             self.statistics.show(self.status_text.statistics(statistics, self.found))
 
+    def _stay_with_awaited(self) -> bool:
+        """Show the memory that was changed, though it does not match the search any more: the next
+        key is for it. False where it may still come in, or was taken out of use."""
+        memory = self.worker.find_memory(self._awaited_ref) if self.is_settled else None
+        if memory is None or memory.status not in CURRENT:
+            return False
+        self._unlisted, self.memories.is_elsewhere = self._awaited_ref, True
+        self.app.notify("It no longer matches the search, so the list does not have it.")
+        return True
+
     @property
     def is_settled(self) -> bool:
         """Whether the list shows the complete results of the current view."""
@@ -422,8 +451,14 @@ class BrowseScreen(PaneScreen):
     def go_to_memory(self, ref: str) -> None:
         """Show this memory now; the list's cursor stays if the list does not contain it."""
         self._awaited_ref = ""
-        if not self.memories.go_to(ref):
+        if not self.go_to(ref):
             self.post_message(messages.RefChosen(ref))
+
+    def go_to(self, ref: str) -> bool:
+        """Move the list's cursor to this memory; False if the list does not contain it."""
+        library = self.worker.library
+        slot = library.snapshot.slot_of.get(ref, -1) if library is not None else -1
+        return self.memories.go_to(ref, slot)
 
     def await_memory(self, ref: str) -> None:
         """Move to this memory as soon as it is in the list."""
@@ -446,14 +481,20 @@ class BrowseScreen(PaneScreen):
     @on(messages.MemoryShown)
     def _memory_shown(self) -> None:
         memory = self.memories.memory
+        kept = self.worker.find_memory(self._unlisted) if self.memories.is_elsewhere else None
+        if kept is not None:
+            self.detail_controller.show(kept)
+            return
+        self._unlisted = ""
         self._reading.note_shown(memory)
         if self.memories.slot in self.memories.fresh:
             self.memories.looked_at()
+            self.status_text.show_news()
         self.detail_controller.show(memory)
 
     @on(messages.RefChosen)
     def _ref_chosen(self, event: messages.RefChosen) -> None:
-        self._reading.follow(event.ref)
+        self.acts.start(self._reading.follow(event.ref))
 
     def draw_for_next_start(self) -> list[Strip]:
         """Draw what the next start shows until it has rows, as the app ends; nothing where its
@@ -533,12 +574,15 @@ class BrowseScreen(PaneScreen):
         self.detail_controller.relate()
 
     def show_losses(self, reports: Sequence[StoreLosses]) -> None:
-        """Say in a toast which files of the stores have become unreadable."""
+        """Say in a toast what of the stores is lost or can no longer be read."""
         for report in reports:
             title, words = describe_losses(
                 report, self.app.store_name(report.store), self.app.key_overrides
             )
-            self.app.notify(words, title=title, severity="error", timeout=15)
+            is_listed = any(loss.is_listed for loss in report.losses)
+            self.app.notify(
+                words, title=title, severity="error" if is_listed else "warning", timeout=15
+            )
 
     def writing_ready(self) -> None:
         """Make what changes memories: a worker has loaded it, after the first paint."""

@@ -1,108 +1,54 @@
-"""A screen of panes: their layout and focus, borders that the mouse drags, and the footer."""
+"""A screen of panes: their layout and focus, and the footer."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from textual import events, on
-from textual.actions import SkipAction
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import DescendantFocus, Resize
-from textual.geometry import Region
-from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
 from textual.widgets import Static
 
 from memtui.tui import key_bindings
-from memtui.tui.actions import ANYWHERE, BY_ID, ActionContext, ActionHandlers, refusal_of
-from memtui.tui.layout import Layout, Pane, Shape, Sizes, arrange, measure, resized, shape_of
+from memtui.tui.actions import (
+    ANYWHERE,
+    BY_ID,
+    FOOTER_ROOM,
+    ActionContext,
+    ActionHandlers,
+    refusal_of,
+)
+from memtui.tui.layout import (
+    CLOSED_ROWS,
+    Layout,
+    Pane,
+    Shape,
+    Sizes,
+    arrange,
+    measure,
+    resized,
+    shape_of,
+)
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
 from memtui.tui.widgets.line_api import SelectingScreen
 from memtui.tui.widgets.memory_list import MemoryList
 from memtui.tui.widgets.search_bar import SearchBar
 from memtui.tui.widgets.statistics import StatisticsPane
-from memtui.tui.widgets.status_lines import Banner, ChipLine, KeyLine, Legend
+from memtui.tui.widgets.status_lines import Banner, ChipLine, KeyLine
 from memtui.tui.widgets.timeline import TimelinePane
 
 if TYPE_CHECKING:
     from memtui.tui.app import MemtuiApp
 
 _SHAPE_CLASSES = frozenset(f"-{shape}" for shape in Shape)
-
-
-class BorderDragged(Message):
-    """A border was dragged to a new size of a pane, or double-clicked (None: default size)."""
-
-    def __init__(self, name: str, size: int | None) -> None:
-        super().__init__()
-        self.name = name
-        """One of the names of `layout.Sizes`."""
-        self.size = size
-
-
-class PaneBody(Horizontal):
-    """The container of the panes, which posts the sizes that dragging their borders asks for."""
-
-    _dragged = ""
-
-    def on_mouse_down(self, event: events.MouseDown) -> None:
-        self._dragged = self._border_at(event.screen_x, event.screen_y)
-        if self._dragged:
-            event.stop()
-            self.capture_mouse()
-
-    def on_mouse_move(self, event: events.MouseMove) -> None:
-        if self._dragged:
-            event.stop()
-            size = self._size_at(self._dragged, event.screen_x, event.screen_y)
-            self.post_message(BorderDragged(self._dragged, size))
-
-    def on_mouse_up(self, event: events.MouseUp) -> None:
-        if self._dragged:
-            event.stop()
-            self._dragged = ""
-            self.release_mouse()
-
-    def on_click(self, event: events.Click) -> None:
-        if event.chain > 1 and (name := self._border_at(event.screen_x, event.screen_y)):
-            self.post_message(BorderDragged(name, None))
-
-    def _regions(self) -> tuple[Region, Region, Region, Region]:
-        """Side, list, detail and timeline on the screen; empty regions where they are hidden."""
-        hidden = Region()
-        found = (self.query_one(f"#{name}") for name in ("side", "memories", "detail", "timeline"))
-        side, rows, detail, timeline = (
-            widget.region if widget.display else hidden for widget in found
-        )
-        return side, rows, detail, timeline
-
-    def _border_at(self, x: int, y: int) -> str:
-        """The size that the border at this cell sets; empty where there is none."""
-        side, rows, detail, timeline = self._regions()
-        if side and x in (side.right - 1, side.right) and side.right < self.region.right:
-            return "side"
-        if timeline and y in (timeline.y - 1, timeline.y) and x >= timeline.x and rows:
-            return "timeline"
-        if rows and detail and rows.y == detail.y and x in (rows.right - 1, rows.right):
-            return "list"
-        if rows and detail and rows.y != detail.y and y in (rows.bottom - 1, rows.bottom):
-            return "rows"
-        return ""
-
-    def _size_at(self, name: str, x: int, y: int) -> int:
-        side, rows, _, timeline = self._regions()
-        return {
-            "side": x - side.x + 1,
-            "timeline": timeline.bottom - y,
-            "list": x - rows.x + 1,
-            "rows": y - rows.y + 1,
-        }[name]
 
 
 CLOCK_SECONDS = 10.0
@@ -145,7 +91,6 @@ class PaneScreen(SelectingScreen[None]):
         self.search_bar = SearchBar()
         self.chips = ChipLine()
         self.banner = Banner()
-        self.legend = Legend()
         self.keys = KeyLine()
 
     def compose(self) -> ComposeResult:
@@ -154,9 +99,7 @@ class PaneScreen(SelectingScreen[None]):
         yield self.banner
         yield self.search_bar
         yield self.chips
-        self.legend.show(self.app.launch.legend)
-        yield self.legend
-        with PaneBody(id="body"):
+        with Horizontal(id="body"):
             with Vertical(id="side"):
                 yield self.entities
                 yield self.statistics
@@ -191,6 +134,10 @@ class PaneScreen(SelectingScreen[None]):
     @abstractmethod
     def action_context(self) -> ActionContext: ...
 
+    def carry_out(self, handler: Callable[[], object]) -> None:
+        """Do what an action is for."""
+        handler()
+
     def refusal(self, action_id: str) -> str:
         """Return why the action is not possible now; empty if it is."""
         if self.is_tiny and action_id != "quit":
@@ -204,14 +151,8 @@ class PaneScreen(SelectingScreen[None]):
         if reason := self.refusal(action_id):
             self.app.report_refusal(reason)
         elif action_id in self.handlers:
-            self.handlers[action_id]()
+            self.carry_out(self.handlers[action_id])
         self.update_keys()
-
-    def action_act_if_allowed(self, action_id: str) -> None:
-        """Run the action; where it is not possible, leave its key to another."""
-        if self.refusal(action_id):
-            raise SkipAction
-        self.action_act(action_id)
 
     def update_keys(self) -> None:
         """Show the keys that work now."""
@@ -220,14 +161,10 @@ class PaneScreen(SelectingScreen[None]):
             return
         now = self.action_context()
         pane_actions = key_bindings.for_footer(self.pane, now)
-        taken = key_bindings.taken_keys(self.pane, now, self.app.key_overrides)
         if self.zoomed or (self.is_single and self.pane is not Pane.MEMORIES):
-            pane_actions.insert(0, BY_ID["escape"])
+            pane_actions = [BY_ID["escape"], *pane_actions[: FOOTER_ROOM - 1]]
         keys, always = (
-            [
-                (self.app.key_of(one.id, () if one.yields else taken), one.label, one.id)
-                for one in some
-            ]
+            [(self.app.key_of(one.id), one.label, one.id) for one in some]
             for some in (pane_actions, (BY_ID["help"], BY_ID["quit"]))
         )
         self.keys.show(keys, always)
@@ -298,7 +235,9 @@ class PaneScreen(SelectingScreen[None]):
         alone = len(layout.panes) == 1
         side = self.query_one("#side")
         side.styles.width = "100%" if alone else sizes.side
-        self.timeline.styles.height = "100%" if alone else sizes.timeline
+        rows = sizes.timeline if layout.is_timeline_open else CLOSED_ROWS
+        self.timeline.styles.height = "100%" if alone else rows
+        self.timeline.set_class(not layout.is_timeline_open, "-closed")
         beside = layout.shape is Shape.WIDE and Pane.DETAIL in layout.panes and not alone
         stacked = layout.shape is Shape.MEDIUM and Pane.DETAIL in layout.panes and not alone
         self.memories.styles.width = sizes.list if beside else "100%"
@@ -318,16 +257,6 @@ class PaneScreen(SelectingScreen[None]):
         if self._sizes is not None:
             for name in self.wanted_sizes:
                 self.wanted_sizes[name] = getattr(self._sizes, name)
-
-    @on(BorderDragged)
-    def _border_dragged(self, event: BorderDragged) -> None:
-        if event.size is None:
-            self.wanted_sizes.pop(event.name, None)
-        else:
-            self.half = False
-            self.wanted_sizes[event.name] = event.size
-        self.lay_out()
-        self._keep_fitting()
 
     @on(Resize)
     def _resized(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
@@ -19,8 +19,12 @@ from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.memory_detail import DetailLine, DetailLines, Match, MemoryDetail, Reference
 from memtui.tui.messages import RefChosen
+from memtui.tui.view_state import Choice
 from memtui.tui.widgets.line_api import mark_selected
 from memtui.tui.widgets.list_window import ListWindow
+
+if TYPE_CHECKING:
+    from memtui.library.snapshot import StoreState
 
 LINES_ABOVE = 2
 """Lines above the passage that a search has found."""
@@ -41,7 +45,7 @@ class Detail(ListWindow):
         self._now = now
         self.memory: Memory | None = None
         self._references: Sequence[Reference] = ()
-        self._words: tuple[str, ...] = ()
+        self.words: tuple[str, ...] = ()
         self._searched: tuple[str, ...] = ()
         """The words whose passage has been scrolled to."""
         self._lines = NOTHING
@@ -67,8 +71,8 @@ class Detail(ListWindow):
         """Ref of a memory, in what session it was learned, and how often it was used."""
         self.why_none = ""
         """Said where there is no memory."""
-        self.roots: Mapping[str, Path] = {}
-        """Store -> its folder, which files are named from."""
+        self.stores: Mapping[str, StoreState] = {}
+        """By label; files are named from the folder of their store."""
 
     # Content
 
@@ -78,11 +82,11 @@ class Detail(ListWindow):
         Another memory starts at its top; a new version of the same one keeps scroll and references.
         `later`: draw it only when `catch_up` is called or its lines are needed.
         """
-        if memory is self.memory and words == self._words and not self._is_behind:
+        if memory is self.memory and words == self.words and not self._is_behind:
             return
         if _ref(memory) != _ref(self.memory):
             self._references = ()
-        self.memory, self._words = memory, words
+        self.memory, self.words = memory, words
         self._is_behind = True
         if not later:
             self.catch_up()
@@ -181,7 +185,7 @@ class Detail(ListWindow):
     def step_match(self, step: int) -> None:
         """Go to the next searched word (1) or the previous one (-1), from the last to the first."""
         self.catch_up()
-        self._matches = self._matches or self._lines.find_matches(self._words)
+        self._matches = self._matches or self._lines.find_matches(self.words)
         if not self._matches:
             return
         view = range(self.top, self.top + self.page)
@@ -207,18 +211,24 @@ class Detail(ListWindow):
         self.say_below(Content(" · ".join(parts)))
 
     def choose(self) -> None:
-        """Follow the selected reference, or the only one."""
+        """Follow the selected reference, the only one, or the one that is chosen of several."""
         self.catch_up()
         lines = self._lines.targets
         refs = [at for at, line in enumerate(lines) if line.ref]
         if self._chosen is None and len(refs or lines) == 1:
             self._target = refs[0] if refs else 0
         if (chosen := self._chosen) is None:
-            self.step_target(1)
+            if refs:
+                self._choose_of([lines[at] for at in refs])
         elif chosen.folds:
             self.toggle_fields()
         else:
             self.post_message(RefChosen(chosen.ref))
+
+    def _choose_of(self, lines: Sequence[DetailLine]) -> None:
+        words = ["".join(segment.text for segment in line.segments).strip() for line in lines]
+        choices = [Choice(line.ref, each) for line, each in zip(lines, words, strict=True)]
+        self.app.pick("Go to", choices, lambda ref: self.post_message(RefChosen(ref)))
 
     def _lay_out(self) -> None:
         width = self.size.width - 1
@@ -228,14 +238,16 @@ class Detail(ListWindow):
         self._is_behind = False
         before, self._lines = self._lines, NOTHING
         if self.memory is not None and width > 0:
+            store = self.stores.get(self.memory.store)
             self._lines = MemoryDetail(
                 self.memory,
                 self._references,
-                self._words,
+                self.words,
                 self.palette,
                 self._now(),
                 width,
-                root=self.roots.get(self.memory.store),
+                root=store.root if store else None,
+                link_to=store.target if store else "",
                 store_name=self.app.store_name(self.memory.store),
                 trail=self._trail,
                 raw=self._raw or not self._can_render,
@@ -252,7 +264,7 @@ class Detail(ListWindow):
         if chosen is not None:
             self._select_again(chosen.ref)
         self._go_to_passage()
-        self._matches = self._lines.find_matches(self._words) if self._match >= 0 else ()
+        self._matches = self._lines.find_matches(self.words) if self._match >= 0 else ()
         self._update_subtitle()
         self._settle()
         self.redraw()
@@ -267,11 +279,11 @@ class Detail(ListWindow):
         """Scroll to the passage that a new search has found, if it is further down."""
         if self._lines is NOTHING and self.memory is not None:
             return  # it is not in view
-        first, last = self._lines.find_passage(self._words) if self._words else (0, 0)
+        first, last = self._lines.find_passage(self.words) if self.words else (0, 0)
         self._has_match = last > 0
-        if self._searched != self._words:
-            self._searched, self._match = self._words, -1
-            if self._words:
+        if self._searched != self.words:
+            self._searched, self._match = self.words, -1
+            if self.words:
                 self.top = max(0, first - LINES_ABOVE) if last >= self.page else 0
 
     def _settle(self) -> None:

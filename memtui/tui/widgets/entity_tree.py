@@ -158,6 +158,7 @@ class EntityTree(RowList[EntityBranch]):
         if paths == self._paths and chosen == self._chosen:
             return
         self._paths, self._chosen, self._names = paths, chosen, names
+        self.border_title = Content("1 Agents" if paths.roots else "1 Entities")
         self._rebuild()
         if not self.has_focus:
             at = next((i for i, line in enumerate(self.rows) if self._is_chosen(line)), 0)
@@ -179,7 +180,7 @@ class EntityTree(RowList[EntityBranch]):
         self.reset(cursor=at, top=self.top)
         targets = self._paths.targets
         entities = sum(bool(targets[path].entities) for path in counts if path in targets)
-        self.say_below(Content(text.number(entities) if named else ""))
+        self.say_below(Content(text.counted(entities, "entity") if named else ""))
 
     @property
     def path(self) -> str:

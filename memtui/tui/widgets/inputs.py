@@ -145,6 +145,13 @@ class ChoiceInput(FocusableWidget):
         self._spans: list[tuple[int, int, str]] = []
         self.raw = chosen
 
+    def offer(self, values: Sequence[str]) -> None:
+        """Offer other values; the chosen one stays if it is among them, else it is the first."""
+        self._values = list(values)
+        if self.raw not in self._values:
+            self.raw = self._values[0]
+        self.refresh()
+
     def action_step(self, step: int) -> None:
         at = self._values.index(self.raw) + step
         self._choose(self._values[at % len(self._values)])

@@ -61,9 +61,8 @@ HELD_STEPS = 200
 
 
 class Offer(NamedTuple):
-    """A line below the explanation of an empty list, for an action."""
+    """A line below the explanation of an empty list: what can be dropped."""
 
-    action_id: str
     words: str
     found: str
     """How many memories it finds."""
@@ -100,6 +99,8 @@ class MemoryList(ListWindow):
         self._entity_name: Callable[[Memory], str] = attrgetter("entity")
         self._empty: tuple[str, ...] = ()
         self._offers: Sequence[Offer] = ()
+        self.offer = 0
+        """Number of the offer under the cursor."""
         self.marked: set[int] = set()
         """Serials of marked rows; unlike slots they are the same in later lists."""
         self._range: MarkedRange | None = None
@@ -108,6 +109,8 @@ class MemoryList(ListWindow):
         self._findings: Collection[str] = ()
         self.is_chosen = False
         """The user moved the cursor, so it stays on its memory while the list changes."""
+        self.is_elsewhere = False
+        """The detail shows a memory that the list does not have, until the cursor is moved."""
         self._text_rows = 1
         self._dates = "ago"
         self._total = ""
@@ -197,9 +200,8 @@ class MemoryList(ListWindow):
         self._update_subtitle()
 
     def explain(self, *lines: str, offers: Sequence[Offer] = ()) -> None:
-        """Set the lines to show while the list is empty, and below them what a key or a click does
-        about it."""
-        self._empty, self._offers = lines, offers
+        """Set the lines to show while the list is empty, and below them what to choose from."""
+        self._empty, self._offers, self.offer = lines, offers, 0
         if not self.line_count():
             self.redraw()
 
@@ -270,8 +272,12 @@ class MemoryList(ListWindow):
 
     def mark_all(self) -> None:
         """Mark all shown memories, or unmark all if they are marked already."""
-        shown = {int(slot) for slot in self.slots}
-        self.mark(() if shown <= self.marked else shown)
+        self.mark(() if self.has_all_marked else {int(slot) for slot in self.slots})
+
+    @property
+    def has_all_marked(self) -> bool:
+        """Whether all shown memories are marked, as far as they are here."""
+        return {int(slot) for slot in self.slots if slot >= 0} <= self.marked
 
     def mark(self, slots: Collection[int]) -> None:
         """Mark these rows too; none removes all marks."""
@@ -292,11 +298,17 @@ class MemoryList(ListWindow):
         """Remove all marks."""
         self.mark(())
 
-    def go_to(self, ref: str) -> bool:
-        """Move to the memory with this ref; False if it is not in the list."""
-        rows, here = self._rows if self.slots else (), self._here
-        index = next((at for at in here if rows and rows[self.slots[at]].ref == ref), -1)
-        if index < 0:
+    def go_to(self, ref: str, slot: int = -1) -> bool:
+        """Move to the memory with this ref, which has this slot; False if it is not in the list.
+
+        In a list that is asked for by pages it is looked for among those that are here.
+        """
+        try:
+            if self.window is None:
+                index = self.slots.index(slot)
+            else:
+                index = next(at for at in self._here if self._rows[self.slots[at]].ref == ref)
+        except (StopIteration, ValueError):
             return False
         self.is_chosen = True
         self.go(index)
@@ -334,12 +346,13 @@ class MemoryList(ListWindow):
         return slot, slot in self.marked, slot in self.fresh
 
     def cursor_moved(self) -> None:
-        self.is_chosen = True
+        self.is_chosen, self.is_elsewhere = True, False
         if self.is_marking:
             self._mark_range()
         self._post_shown()
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        self._return()
         if double:
             self.call_later(self.run_action, "screen.act('open')")
 
@@ -371,8 +384,20 @@ class MemoryList(ListWindow):
         return super().render_lines(crop)
 
     def action_move(self, action_id: str) -> None:
+        if self._offers and not self.line_count():
+            step = -1 if action_id == "move.up" else 1
+            self.offer = max(0, min(self.offer + step, len(self._offers) - 1))
+            self.redraw()
+            return
         self._page_moves = self._page_moves + 1 if action_id in PAGE_MOVES else 0
         super().action_move(action_id)
+        self._return()
+
+    def _return(self) -> None:
+        """Show the memory under the cursor again, though the cursor has not moved."""
+        if self.is_elsewhere:
+            self.is_elsewhere = False
+            self._post_shown()
 
     def _step(self, lines: int) -> None:
         now = monotonic()
@@ -545,19 +570,19 @@ class MemoryList(ListWindow):
             return Strip([Segment(" " * left), Segment(lines[y], style)])
         if not 0 <= (y := y - len(lines) - 1) < len(offers):
             return Strip.blank(width)
-        keys = [self.app.key_of(offer.action_id) for offer in offers]
-        key_width, count_width = (
-            max(map(text.width, words)) for words in (keys, [offer.found for offer in offers])
-        )
+        count_width = max(text.width(offer.found) for offer in offers)
         longest = max(text.width(offer.words) for offer in offers)
-        room = max(1, min(longest, width - key_width - count_width - 4))
-        left = max(0, (width - key_width - room - count_width - 4) // 2)
-        offer = offers[y]
+        room = max(1, min(longest, width - count_width - 4))
+        left = max(0, (width - room - count_width - 4) // 2)
+        offer, palette = offers[y], self.palette
+        ground = palette.cursor(focused=self.has_focus) if y == self.offer else Style.null()
+        edge = palette.accent if self.has_focus else palette.faint
         return Strip(
             [
-                Segment(f"{' ' * left}{text.pad(keys[y], key_width)}  ", self.palette.key),
-                Segment(text.column(offer.words, room), self.palette.text),
-                Segment(f"  {offer.found:>{count_width}}", self.palette.dim),
+                Segment(" " * left),
+                Segment("▌ " if y == self.offer else "  ", edge + ground),
+                Segment(text.column(offer.words, room), palette.text + ground),
+                Segment(f"  {offer.found:>{count_width}}", palette.dim + ground),
             ]
         )
 
@@ -572,4 +597,5 @@ class MemoryList(ListWindow):
     def clicked_empty(self, y: int) -> None:
         lines, offers, first = self._place_empty(self.size.width)
         if 0 <= (number := y - first - len(lines) - 1) < len(offers):
-            self.call_later(self.run_action, f"screen.act('{offers[number].action_id}')")
+            self.offer = number
+            self.call_later(self.run_action, "screen.act('open')")

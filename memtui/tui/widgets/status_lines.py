@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.geometry import Size
 from textual.strip import Strip
 
 from memtui import text
@@ -17,16 +17,10 @@ from memtui.tui.view_state import Chip
 from memtui.tui.widgets.line_api import ThemedWidget
 
 CHIP_MAX = 34
-LEGEND_CELLS = 8
-"""Columns of the head of a line of the legend, with the gap behind it."""
-LEGEND_SHARE = 5
-"""The legend takes at most one of so many rows of the screen."""
 MIN_FILTER_CELLS = 12
-"""Columns that filters and hint keep before the alerts are shortened."""
+"""Columns that filters and hint keep before the news are shortened."""
 MIN_HINT_CELLS = 16
 """Columns below which a hint beside chips would say nothing."""
-UNREADABLE, REVIEW = "unreadable", "queue"
-"""Key of the alert among the clickable spans."""
 
 
 class ClickableLine(ThemedWidget):
@@ -57,16 +51,27 @@ class ClickableLine(ThemedWidget):
         self._used = end
 
     async def on_click(self, event: events.Click) -> None:
-        for start, end, key in self._spans:
-            if start <= event.x < end:
-                await self.piece_clicked(key)
+        key = next((key for start, end, key in self._spans if start <= event.x < end), None)
+        if key is not None:
+            await self.app.key_queue.wait_for_release()  # as a key does
+            await self.piece_clicked(key)
 
     async def piece_clicked(self, key: str) -> None:
         await self.run_action(f"screen.act('{key}')")
 
 
+class News(NamedTuple):
+    """A piece of the status line, whose key, or a click on it, opens what it counts."""
+
+    action_id: str
+    words: str
+    more: str = ""
+    """Behind the words, where there is room."""
+    is_alert: bool = False
+
+
 class ChipLine(ClickableLine):
-    """Filter chips and a hint at the left; an alert and counts at the right."""
+    """What a person came for, then filter chips and a hint at the left; counts at the right."""
 
     def __init__(self) -> None:
         super().__init__(id="chips")
@@ -74,8 +79,7 @@ class ChipLine(ClickableLine):
         self._quiet = ""
         self._hint = ""
         self._right = ""
-        self._alerts = {UNREADABLE: "", REVIEW: ""}
-        self.hides_review = False
+        self._news: Sequence[News] = ()
         self._order = ""
 
     def show(
@@ -84,40 +88,26 @@ class ChipLine(ClickableLine):
         quiet: str,
         hint: str,
         right: str,
-        alert: str = "",
         order: str = "",
     ) -> None:
-        """Show the line.
-
-        `quiet` stands where there are no chips, a highlighted `hint` and the `order` behind them,
-        counts at the `right`, before them the `alert` about unreadable files; a click opens their
-        list.
-        """
+        """Show the line: `quiet` where there are no chips, a highlighted `hint` and the `order`
+        behind them, counts at the `right`."""
         self._chips, self._quiet, self._hint, self._right = chips, quiet, hint, right
-        self._alerts[UNREADABLE], self._order = alert, order
+        self._order = order
         self.refresh()
 
-    def set_review(self, proposals: int, hints: int, from_agents: int = 0) -> None:
-        """Show the number of open review proposals, or of those that agents wait for an answer to;
-        a click opens the queue."""
-        words = ""
-        if from_agents:
-            words = f"{text.number(from_agents)} from agents"
-        elif proposals:
-            words = f"{text.number(proposals)} to review"
-        elif hints:
-            words = text.counted(hints, "hint")
-        if words != self._alerts[REVIEW]:
-            self._alerts[REVIEW] = words
+    def show_news(self, news: Sequence[News]) -> None:
+        """Show these pieces at the beginning of the line."""
+        if news != self._news:
+            self._news = news
             self.refresh()
 
     def put_pieces(self, width: int) -> None:
         palette = self.palette
         right = text.cut(self._right, width * 2 // 3)
-        end = width - text.width(right) - 1
-        alerts = self._fitting_alerts(end - 2)
-        start = end - sum(text.width(alert) + 2 for alert, _ in alerts)
+        start = width - text.width(right) - 1
         room = start - 2
+        self._put_news(room)
         for number, chip in enumerate(self._chips):
             label, value, close = _chip_words(chip)
             if not number:
@@ -139,28 +129,40 @@ class ChipLine(ClickableLine):
         room -= self._used
         self.put(_fitting_note(text.one_line(note), max(0, room), whole=not self._chips), style)
         self.put(" " * (start - self._used))
-        for alert, action_id in alerts:
-            self.put(alert, palette.badge if action_id == UNREADABLE else palette.chip, action_id)
-            self.put("  ")
         self.put(right, palette.dim)
 
-    def _fitting_alerts(self, room: int) -> list[tuple[str, str]]:
-        """The alerts and their action; where there is little room, only the first, shortened."""
-        alerts = [(words, at) for at, words in self._alerts.items() if words]
-        alerts = [each for each in alerts if not (self.hides_review and each[1] == REVIEW)]
+    def _put_news(self, room: int) -> None:
+        """Put as many of the news as leave room for the filters, each action's behind its key."""
         filters = " ".join("".join(_chip_words(chip)) for chip in self._chips)
-        least = max(MIN_FILTER_CELLS, text.width(filters) + 1)
+        least = max(MIN_FILTER_CELLS, text.width(filters) + 1) if self._chips else 0
         if not self._chips:  # what the filters hide matters more than what could be reviewed
-            least = max(least, text.width(text.one_line(self._hint).partition(" · ")[0]) + 1)
-        if sum(text.width(words) + 2 for words, _ in alerts) > room - least:
-            short = " ".join(self._alerts[UNREADABLE].split(" ")[:2])
-            alerts = [(short, at) for _, at in alerts if at == UNREADABLE]
-        while alerts and sum(text.width(words) + 2 for words, _ in alerts) > room:
-            alerts.pop()
-        return alerts
+            least = text.width(text.one_line(self._hint).partition(" · ")[0])
+        palette, news = self.palette, list(self._news)
+        if self._news_width(news) > room - least:
+            news = [each._replace(more="") for each in news]
+        while news and self._news_width(news) > room - least:
+            news.pop()
+        before = ""
+        for each in news:
+            if each.action_id != before:
+                self.put("  " if before else "")
+                self.put(
+                    f"{self.app.key_of(each.action_id)} ".lstrip(), palette.key, each.action_id
+                )
+            else:
+                self.put(" · ", palette.faint)
+            style = palette.badge if each.is_alert else palette.text
+            self.put(each.words + each.more, style, each.action_id)
+            before = each.action_id
+        self.put("   " if news else "")
+
+    def _news_width(self, news: Sequence[News]) -> int:
+        keys = {each.action_id: self.app.key_of(each.action_id) for each in news}
+        words = sum(text.width(each.words + each.more) + 3 for each in news)
+        return words + sum(text.width(key) + 1 for key in keys.values())
 
     async def piece_clicked(self, key: str) -> None:
-        if key in self._alerts:
+        if any(key == each.action_id for each in self._news):
             await super().piece_clicked(key)
         else:
             self.post_message(ChipRemoved(key))
@@ -211,49 +213,6 @@ class Banner(ThemedWidget):
         space = max(0, width - text.width(message))
         line = f"{' ' * (space // 2)}{message}{' ' * (space - space // 2)}"
         return Strip([Segment(line, self.palette.badge + Style(bold=True))])
-
-
-class Legend(ThemedWidget):
-    """Lines that explain the screen; each begins with a word that stands out."""
-
-    def __init__(self) -> None:
-        super().__init__(id="legend")
-        self._lines: Sequence[tuple[str, str]] = ()
-        self.display = False
-
-    def show(self, lines: Sequence[tuple[str, str]]) -> None:
-        """Show heads and texts; none hides the lines."""
-        self._lines = lines
-        self.display = bool(lines)
-        self.refresh(layout=True)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._rows(width))
-
-    def _rows(self, width: int) -> list[tuple[str, str]]:
-        """All pieces of the lines, wrapped; on a low screen the first row of the last lines."""
-        packed = [(head, _pack(words, width - LEGEND_CELLS - 1)) for head, words in self._lines]
-        most = max(1, self.app.size.height // LEGEND_SHARE)
-        if sum(len(rows) for _, rows in packed) > most:
-            packed = [(head, rows[:1]) for head, rows in packed[-most:]]
-        return [(head * (not at), row) for head, rows in packed for at, row in enumerate(rows)]
-
-    def render_line(self, y: int) -> Strip:
-        head, words = [*self._rows(self.size.width), *[("", "")] * (y + 1)][y]
-        segments = [
-            Segment(f" {text.pad(head, LEGEND_CELLS)}", self.palette.key),
-            Segment(words, self.palette.text),
-        ]
-        return Strip(segments).adjust_cell_length(self.size.width, self.palette.text)
-
-
-def _pack(words: str, room: int) -> list[str]:
-    """Rows of the pieces of a line, which stand two blanks apart."""
-    rows = [""]
-    for piece in (text.cut(each, max(1, room)) for each in words.split("  ")):
-        row = f"{rows[-1]}  {piece}".strip()
-        rows = [*rows[:-1], row] if text.width(row) <= room else [*rows, piece]
-    return rows
 
 
 class KeyLine(ClickableLine):

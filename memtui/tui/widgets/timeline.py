@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+CLOSED_TITLE = " 4 Timeline"
 AXIS_FROM = 30
 """Columns from which the count of the highest bar is written at the left."""
 SPANS_FROM = 5
@@ -83,7 +84,8 @@ class TimelinePane(FocusableWidget):
         self._times: TimeData | None = None
         self._anchor: date | None = None
         """Where a range began that is being selected."""
-        self._drag_from = -1
+        self._drag_from = self._clicked = -1
+        """Bars that the button was pressed on: until it is let go, and the last time."""
         self.chosen_unit: Unit | None = None
         """What memories are counted by; None: the finest unit that fits."""
 
@@ -216,6 +218,11 @@ class TimelinePane(FocusableWidget):
         return strip.adjust_cell_length(width).apply_style(self.ground)
 
     @property
+    def _is_closed(self) -> bool:
+        """It has two rows and no border."""
+        return self.has_class("-closed")
+
+    @property
     def bars(self) -> tuple[Bar, ...]:
         return self.timeline.bars
 
@@ -250,7 +257,10 @@ class TimelinePane(FocusableWidget):
 
     @property
     def _top_words(self) -> str:
-        """The count of a bar of full height, and the highest of those cut: where there is room."""
+        """The count of a bar of full height, and the highest of those cut: where there is room;
+        the title where there is no border to have it."""
+        if self._is_closed:
+            return CLOSED_TITLE
         if self.size.width < AXIS_FROM:
             return ""
         top, most = self._top, max((bar.count for bar in self.bars), default=0)
@@ -314,6 +324,7 @@ class TimelinePane(FocusableWidget):
         """
         marks: list[tuple[int, date]] = []
         first, edges = self._window()
+        unit = f" by {self.unit}" if self._is_closed else ""
         for index, at in enumerate(edges[:-1], first):
             start = self.bars[index].start
             if not marks or (start.year, start.month) != (marks[-1][1].year, marks[-1][1].month):
@@ -336,7 +347,8 @@ class TimelinePane(FocusableWidget):
             if at >= free_from and at + len(label) <= width:
                 line[at : at + len(label)] = label
                 free_from = at + len(label) + LABEL_ROOM
-        return Strip([Segment("".join(line), self.palette.faint)])
+        words = unit + "".join(line)[len(unit) :]
+        return Strip([Segment(words, self.palette.faint)])
 
     # Mouse
 
@@ -349,10 +361,10 @@ class TimelinePane(FocusableWidget):
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         offset = event.get_content_offset(self)
-        if offset is not None:
-            self._drag_from, self._anchor = self._bar_at(offset.x), None
-            if self._drag_from >= 0:
-                self.capture_mouse()
+        self._drag_from = self._clicked = self._bar_at(offset.x) if offset is not None else -1
+        self._anchor = None
+        if self._drag_from >= 0:
+            self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         if self._drag_from < 0:
@@ -370,10 +382,9 @@ class TimelinePane(FocusableWidget):
             self.release_mouse()
 
     def on_click(self, event: events.Click) -> None:
-        offset = event.get_content_offset(self)
-        index = self._bar_at(offset.x) if offset is not None else -1
-        if index >= 0 and self._anchor is None:  # else a range has just been selected
-            self.go(index)
+        # Where the button was pressed: the pane has opened since, and the bars are elsewhere.
+        if self._clicked >= 0 and self._anchor is None:  # else a range has just been selected
+            self.go(self._clicked)
             self.choose()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:

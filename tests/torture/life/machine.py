@@ -13,12 +13,12 @@ from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document, verify_document
 from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.import_plan import plan_import
-from memtui.bundle.restoring import plan_restore
+from memtui.bundle.restoring import plan_restore, restore
 from memtui.files import save_hooks
 from memtui.library import Library
 from memtui.library.planning import planned_import
 from memtui.query import parse_query
-from memtui.testing.fixtures import memories, open_library, paths
+from memtui.testing.fixtures import every_path, memories, open_library
 from tests.torture.life import effects, others
 from tests.torture.life.acts import ACTS
 from tests.torture.life.model import Clash
@@ -217,8 +217,8 @@ class Life(Living):
         self.bundles.append(file)
         document = read_document(file)
         assert verify_document(document)
-        empty, state = self.base / "elsewhere", self.base / "their-state"
-        Library((), state=state).restore(plan_restore(document, empty))
+        empty = self.base / "elsewhere"
+        restore(plan_restore(document, empty))
         assert self.from_root(empty) == self.from_root(self.place)
         again = b"".join(archive.encode_archive(pack_stores(open_library(empty), None).archive))
         assert again == file.read_bytes()
@@ -262,7 +262,7 @@ class Life(Living):
 
     @invariant()
     def what_is_shown_is_what_is_there(self) -> None:
-        stamps = {path: path.stat().st_mtime_ns for path in paths(self.place)}
+        stamps = {path: path.stat().st_mtime_ns for path in every_path(self.place)}
         if self.looked_at == (stamps, self.library.snapshot):
             return
         fresh = self.seen()

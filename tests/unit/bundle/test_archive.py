@@ -1,11 +1,11 @@
-"""A bundle is read only when it is exactly what memtui wrote."""
+"""Of a bundle only what its manifest names is read, and only if it is as that says."""
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import random
+import struct
 import zipfile
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memtui.bundle import archive
-from memtui.bundle import archive as zip_form
 from memtui.bundle.archive import Archive
 from memtui.errors import BundleError
 
@@ -27,6 +26,7 @@ CONTENTS = Archive(
 )
 
 
+@pytest.mark.slow
 @given(
     entries=st.dictionaries(
         st.from_regex(r"[a-z]{1,5}(/[a-z]{1,5}){0,2}", fullmatch=True), st.binary(), max_size=5
@@ -53,39 +53,15 @@ def test_any_zip_program_reads_it() -> None:
         assert file.testzip() is None
 
 
-def test_more_entries_than_zip_once_could_hold(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The form for more than 65,534 entries, tried with fewer: so many take seconds to write."""
-    assert zip_form.MAX_WITHOUT_ZIP64 == 0xFFFE
-    monkeypatch.setattr(zip_form, "MAX_WITHOUT_ZIP64", 50)
-    path = tmp_path / "b.zip"
-    entries = {f"files/a/{number}": b"%d" % number for number in range(66)}
-    path.write_bytes(b"".join(archive.encode_archive(Archive((), entries))))
-    assert b"PK\6\6" in path.read_bytes(), "it is not the form that is meant"
-    assert dict(archive.read_archive(path).entries) == entries
-    with zipfile.ZipFile(path) as file:
-        assert len(file.namelist()) == 67
-        assert file.testzip() is None
+def _is_refused_or_unchanged(file: Path) -> bool:
+    try:
+        found = archive.read_archive(file)
+    except BundleError:
+        return True
+    return (found.stores, dict(found.entries)) == (CONTENTS.stores, dict(CONTENTS.entries))
 
 
-@pytest.mark.parametrize(
-    ("most", "sha256"),
-    [
-        (0xFFFE, "c37d719002eb4bf17a8136cb7c32db1caa20c650a762ad4756e4bb6bed830a1f"),
-        (3, "c37d719002eb4bf17a8136cb7c32db1caa20c650a762ad4756e4bb6bed830a1f"),
-        (2, "712297fee848bfaf4df661fb97849e4343255a4b41487608ce0724d4f4f0bbef"),
-    ],
-    ids=["zip", "as many as fit into zip", "zip64"],
-)
-def test_the_form_stays_the_same(monkeypatch: pytest.MonkeyPatch, most: int, sha256: str) -> None:
-    """A file is read only if this version would write the same bytes: no version may differ."""
-    monkeypatch.setattr(zip_form, "MAX_WITHOUT_ZIP64", most)
-    data = b"".join(archive.encode_archive(CONTENTS))
-    assert hashlib.sha256(data).hexdigest() == sha256
-
-
-def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
+def test_no_flipped_byte_changes_what_is_read(tmp_path: Path) -> None:
     data = b"".join(archive.encode_archive(CONTENTS))
     file = tmp_path / "b.zip"
     chance = random.Random(4)
@@ -93,21 +69,36 @@ def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
     with file.open("r+b", buffering=0) as bundle:
         for at, byte in enumerate(data):
             os.pwrite(bundle.fileno(), bytes([byte ^ 1 << chance.randrange(8)]), at)
-            with pytest.raises(BundleError):
-                archive.read_archive(file)
+            assert _is_refused_or_unchanged(file)
             os.pwrite(bundle.fileno(), bytes([byte]), at)
-    found = archive.read_archive(file)
-    assert (found.stores, dict(found.entries)) == (CONTENTS.stores, dict(CONTENTS.entries))
 
 
 @pytest.mark.parametrize("cut", [0, 1, 30, 200, -1, -22])
-def test_a_shortened_or_lengthened_file_is_refused(tmp_path: Path, cut: int) -> None:
+def test_a_shortened_file_is_refused(tmp_path: Path, cut: int) -> None:
     data = b"".join(archive.encode_archive(CONTENTS))
     file = tmp_path / "b.zip"
-    for wrong in (data[:cut], data + b"\0", b"\0" + data):
-        file.write_bytes(wrong)
-        with pytest.raises(BundleError):
-            archive.read_archive(file)
+    file.write_bytes(data[:cut])
+    with pytest.raises(BundleError):
+        archive.read_archive(file)
+
+
+@pytest.mark.parametrize("more", [(b"", b"\0"), (b"\0", b""), (b"PK\3\4", b"PK\5\6")])
+def test_nothing_around_the_entries_is_read(tmp_path: Path, more: tuple[bytes, bytes]) -> None:
+    file = tmp_path / "b.zip"
+    file.write_bytes(more[0] + b"".join(archive.encode_archive(CONTENTS)) + more[1])
+    assert _is_refused_or_unchanged(file)
+
+
+def test_an_entry_that_unpacks_to_more_than_it_states_is_refused(tmp_path: Path) -> None:
+    """Its size in the directory and in the manifest is that of what was to be there."""
+    bomb = Archive((), {"files/a/b": b"\0" * (8 << 20)})
+    data = b"".join(archive.encode_archive(bomb))
+    small = struct.pack("<L", 8 << 20)
+    at = data.rindex(small)
+    file = tmp_path / "b.zip"
+    file.write_bytes(data[:at] + struct.pack("<L", 9) + data[at + 4 :])
+    with pytest.raises(BundleError, match="has not the size that it states"):
+        archive.read_archive(file)
 
 
 def test_a_file_over_the_limit_is_refused_unread(

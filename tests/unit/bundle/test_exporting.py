@@ -9,7 +9,9 @@ import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from msgspec.structs import replace
@@ -37,7 +39,7 @@ def _write(library: Library, form: str, target: Path, stop: Callable[[], bool]) 
     write_file(target, made.pieces)
 
 
-@pytest.mark.parametrize("form", ["bundle", "jsonl", "csv", "markdown"])
+@pytest.mark.parametrize("form", ["bundle", "jsonl", "csv", "markdown", "html"])
 def test_stopped_at_any_look_it_leaves_no_file(library: Library, tmp_path: Path, form: str) -> None:
     target = tmp_path / "out"
     for looks in range(3):
@@ -161,18 +163,25 @@ def test_a_broken_file_makes_a_part_incomplete(tmp_path: Path) -> None:
     ]
 
 
+def _unpacked(data: bytes) -> str:
+    if data.startswith(b"PK"):
+        with ZipFile(BytesIO(data)) as packed:
+            data = b"".join(map(packed.read, packed.namelist()))
+    return data.decode("latin-1")
+
+
 @pytest.mark.parametrize("form", exporting.export_forms())
 def test_a_form_takes_stores_whole_or_their_memories(library: Library, form: str) -> None:
     """What is chosen is in it and nothing else; what is left out is said."""
     found = exporting.export_forms()[form]
-    own = form not in ("bundle", "jsonl", "csv", "markdown")
+    own = form not in ("bundle", "jsonl", "csv", "markdown", "html")
     assert found.takes_whole_stores == (own or form == "bundle")
     assert found.ending == (f"-{form}.json" if own else found.suffix)
     if form == "engram":  # takes memories of its own format only
         return
     memories = [m for m in library.memories("agent-memory") if m.kind == "fact"]
     chosen = [memory for memory in memories if memory.status == "active"][:2]
-    data = b"".join(exporting.export_memories(library, form, chosen).pieces).decode("latin-1")
+    data = _unpacked(b"".join(exporting.export_memories(library, form, chosen).pieces))
     assert all(json.dumps(m.content)[1:-1].split(". ")[0][:20] in data for m in chosen)
     others = {m.content for m in memories} - {m.content for m in chosen}
     assert not any(json.dumps(content)[1:-1] in data for content in others if len(content) > 20)

@@ -140,6 +140,7 @@ def test_an_import_never_supersedes(tmp_path: Path) -> None:
     assert {m.status for m in library.memories("agent-memory")} == {"active"}
 
 
+@pytest.mark.slow
 def test_an_ambient_backup_into_agent_memory_names_what_is_lost(tmp_path: Path) -> None:
     source = sample(tmp_path, "ambient", "source")
     memories, now = list(source.memories("ambient")), datetime(2026, 11, 21, tzinfo=UTC)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -98,12 +100,19 @@ def test_a_store_of_which_nothing_is_chosen_is_not_in_a_part(home: Path) -> None
     assert packed.stores[0]["files"] == {}
 
 
-def test_a_database_is_packed_as_its_rows(tmp_path: Path) -> None:
+def test_a_database_is_packed_without_what_was_deleted(tmp_path: Path) -> None:
+    """With what is in its log."""
     shutil.copytree(SAMPLES / "engram", tmp_path / "here")
-    packed = pack_stores(opened(tmp_path / "here", labels=("my-notes",)), None)
-    assert sorted(packed.entries) == ["memories/my-notes.jsonl", "rows/my-notes.jsonl"]
-    rows = packed.entries["rows/my-notes.jsonl"].decode().splitlines()
-    assert json.loads(rows[0])["database"]
+    with closing(sqlite3.connect(tmp_path / "here" / "engram.db")) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("CREATE TABLE more (v)")
+        db.executemany("INSERT INTO more VALUES (?)", [("kept in the log",), ("since deleted",)])
+        db.execute("DELETE FROM more WHERE v = 'since deleted'")
+        db.commit()
+        packed = pack_stores(opened(tmp_path / "here", labels=("my-notes",)), None)
+    assert sorted(packed.entries) == ["files/my-notes/engram.db", "memories/my-notes.jsonl"]
+    data = packed.entries["files/my-notes/engram.db"]
+    assert (b"kept in the log" in data, b"since deleted" in data) == (True, False)
     first = json.loads(packed.entries["memories/my-notes.jsonl"].split(b"\n")[0])
     assert first["origin"]["file"] == "engram.db"
 

@@ -20,6 +20,7 @@ from memtui.journal import Journal
 from memtui.model import Memory
 from tests.forked import Forked
 from tests.own_folders import own_folders
+from tests.printed_rows import printed_rows
 from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
@@ -56,7 +57,7 @@ def run(tmp_path: Path, forked: Forked) -> Run:
 
 def printed(done: subprocess.CompletedProcess[str]) -> Any:
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return printed_rows(done.stdout)
 
 
 def test_list_json_has_every_memory_once_with_the_fields_of_memory(run: Run, home: Path) -> None:
@@ -91,6 +92,7 @@ def test_list_shows_current_memories_newest_first_and_says_what_is_left_out(
     assert "20 of 33" in done.stderr
 
 
+@pytest.mark.slow
 def test_filters_are_the_same_words_everywhere(run: Run, home: Path) -> None:
     for command in (["list"], ["search", "atlas alice"]):
         answer = printed(
@@ -108,7 +110,7 @@ def test_a_search_that_finds_nothing_says_so_and_fails(run: Run, home: Path) -> 
     assert "no matches" in done.stderr
     as_json = run("search", "--store", home, "--json", "zeppelin")
     assert as_json.returncode == 1
-    assert json.loads(as_json.stdout) == []
+    assert printed_rows(as_json.stdout) == []
     assert 'no "zeppelin"' in as_json.stderr
 
 
@@ -118,7 +120,7 @@ def test_a_misspelt_word_is_replaced_and_named(run: Run, home: Path) -> None:
     assert "Atlas stores soundings" in done.stdout
     as_json = run("search", "--store", home, "--json", "soundigns")
     assert as_json.stderr == done.stderr
-    assert len(json.loads(as_json.stdout)) == 1
+    assert len(printed_rows(as_json.stdout)) == 1
 
 
 def test_what_filters_hide_is_counted_and_named(run: Run, home: Path) -> None:
@@ -165,10 +167,25 @@ def test_stores_names_each_unreadable_file(run: Run, home: Path) -> None:
     broken.write_text("", encoding="utf-8")
     done = run("stores", "--store", home, "--json")
     assert done.returncode == 3
-    (store,) = json.loads(done.stdout)
+    (store,) = printed_rows(done.stdout)
     assert (store["label"], store["memories"]) == ("agent-memory", 2)
     assert [item["file"] for item in store["unreadable"]] == [str(broken)]
     assert str(broken) in run("stores", "--store", home).stdout
+
+
+def test_a_store_whose_folder_is_a_link_is_opened_and_its_target_shown(
+    run: Run, home: Path, tmp_path: Path
+) -> None:
+    """People share memory so."""
+    link = tmp_path / "person" / "shared"
+    link.symlink_to(home)
+    shown = run("stores", "--store", link)
+    assert f"{link}\n    link to  {home}\n" in shown.stdout
+    (store,) = printed(run("stores", "--store", link, "--json"))
+    assert (store["path"], store["link_to"], store["memories"]) == (str(link), str(home), 3)
+    (store,) = printed(run("stores", "--store", home, "--json"))
+    assert store["link_to"] == ""
+    assert "link to" not in run("stores", "--store", home).stdout
 
 
 def test_show_takes_a_prefix_and_refuses_an_ambiguous_one(run: Run, home: Path) -> None:
@@ -177,8 +194,18 @@ def test_show_takes_a_prefix_and_refuses_an_ambiguous_one(run: Run, home: Path) 
     )
     refused = run("show", "--store", home, "0000")
     assert refused.returncode == 1
-    assert "give more characters" in refused.stderr
+    assert "(give one of these)" in refused.stderr
+    first = refused.stderr.split("names ")[1].split(",")[0]
+    assert run("show", "--store", home, first).returncode == 0
     assert run("show", "--store", home, "zzzz").returncode == 1
+
+
+def test_show_prints_lists_and_truths_as_words(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("# Rules\n\n- Use ruff\n")
+    shown = run("show", "ruff", "--store", tmp_path)
+    read_by = next(line for line in shown.stdout.split("\n") if line.startswith("read_by"))
+    assert " Codex, Cursor, " in read_by
+    assert not set(read_by) & set("[']")
 
 
 def test_stats_count_what_is_there(run: Run, home: Path) -> None:
@@ -202,13 +229,13 @@ def test_stats_say_how_full_the_load_limits_are_and_where_one_cuts(
     assert uses[0]["cut_line"] is None
 
 
-def test_check_finds_secrets_masked_and_dangling_references(run: Run, home: Path) -> None:
+def test_check_finds_secrets_masked_and_broken_links(run: Run, home: Path) -> None:
     token = "ghp_" + "a1B2" * 9
     write_facts(home, "bo", [fact(40, f"the deploy token is {token}", supersedes="gone")])
     done = run("check", "--store", home)
     assert done.returncode == 1
     assert "GitHub token" in done.stdout
-    assert "dangling reference" in done.stdout
+    assert "broken-link" in done.stdout
     assert token not in done.stdout
     clean = run(
         "check", "--store", agent_memory(home.parent / "clean", {"al": ["Al likes tea a lot"]})
@@ -216,6 +243,7 @@ def test_check_finds_secrets_masked_and_dangling_references(run: Run, home: Path
     assert clean.returncode == 0
 
 
+@pytest.mark.slow
 def test_edit_changes_that_value_only_and_undo_gives_back_the_bytes(run: Run, home: Path) -> None:
     file = home / "entities" / "alice" / "items.json"
     before = file.read_bytes()
@@ -250,6 +278,7 @@ def test_the_last_note_of_a_folder_comes_back(run: Run, tmp_path: Path) -> None:
     assert note.read_text(encoding="utf-8") == "# Dusk\n\nThe bell rings at ten.\n"
 
 
+@pytest.mark.slow
 def test_undo_takes_back_several_steps_or_one_by_its_number(run: Run, home: Path) -> None:
     file = home / "entities" / "alice" / "items.json"
     before = file.read_bytes()
@@ -274,6 +303,7 @@ def test_the_log_tells_of_a_change_that_an_agent_put_back(run: Run, home: Path) 
     assert "another program" in run("log").stdout
 
 
+@pytest.mark.slow
 def test_the_log_leaves_out_what_failed_unless_asked(run: Run, home: Path, tmp_path: Path) -> None:
     run("edit", "--store", home, "00000001", "--content", "Alice leads one team")
     journal = Journal(tmp_path / "state")
@@ -314,8 +344,9 @@ def test_add_follows_the_rules_of_agent_memory(
     assert (done.stdout.split()[0], done.returncode) == (outcome, code)
 
 
+@pytest.mark.slow
 def test_delete_wants_a_yes_or_force(run: Run, home: Path) -> None:
-    assert "no memory has the id" in run("delete", "--store", home, "nonsense").stderr
+    assert "no memory is named" in run("delete", "--store", home, "nonsense").stderr
     assert run("delete", "--store", home, "00000003").returncode == 1
     assert run("delete", "--store", home, "00000003", "--force").returncode == 0
     assert printed(run("list", "--store", home, "--json", "--entity", "atlas")) == []
@@ -329,6 +360,7 @@ def test_a_dry_run_shows_the_diff_and_writes_nothing(run: Run, home: Path) -> No
     assert file.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_hostile_text_reaches_no_terminal_and_json_is_ascii(run: Run, home: Path) -> None:
     write_facts(
         home, "evil", [fact(50, "bad \x1b]0;title\x07 \x9b2J \u202e text", entityType="\x1b[2J")]
@@ -380,11 +412,11 @@ def test_without_a_terminal_the_screen_prints_a_summary(run: Run, home: Path) ->
     assert done.stdout == f"agent-memory: 3 memories in {home}\n"
 
 
-@pytest.mark.slow
 def test_without_a_terminal_the_demo_ends_well(run: Run) -> None:
     assert run("demo").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_quick_answer_loads_neither_screen_nor_index() -> None:
     heavy = {"textual", "rich", "whoosh", "numpy", "yaml", "watchfiles", "humanize"}
     for argument in ("--version", "--help"):
@@ -461,6 +493,36 @@ def test_completion_knows_the_commands(run: Run) -> None:
     assert "search" in run(**words).stdout
 
 
+COMPLETED = [
+    ("context re", {"recall", "reflect"}),
+    ("list --kind ep", {"episode"}),
+    ("list --status ret", {"retired"}),
+    ("list --type p", {"person"}),
+    ("list --type fact,p", {"fact,person"}),
+    ("list --entity people/al", {"people/alice"}),
+    ("list --sort im", {"importance"}),
+    ("list --store agent", {"agent-memory"}),
+    ("stores agent", {"agent-memory"}),
+    ("review --kind stale", {"stale-summary"}),
+    ("check --fail-on sec", {"secret"}),
+    ("sessions forg", {"forget", "forgotten"}),
+    ("sessions on clau", {"claude"}),
+    ("review a", {"accept", "agree"}),
+    ("list --store /no/such --type p", set()),
+]
+
+
+@pytest.mark.parametrize(("typed", "words"), COMPLETED, ids=[typed for typed, _ in COMPLETED])
+def test_completion_knows_words_and_what_the_stores_have(
+    run: Run, home: Path, typed: str, words: set[str]
+) -> None:
+    given = {"COMP_WORDS": f"memtui {typed}", "COMP_CWORD": str(len(typed.split()))}
+    done = run(**given, _MEMTUI_COMPLETE="bash_complete", MEMTUI_STORES=str(home))
+    found = {line.removeprefix("plain,") for line in done.stdout.split() if line != "file,"}
+    assert {word for word in found if not word.startswith("file,")} == words
+    assert done.stderr == ""
+
+
 @pytest.mark.slow
 def test_a_locale_that_is_not_utf_8_shows_what_it_can(home: Path, tmp_path: Path) -> None:
     """`memtui list` is what the screen advises there; it ended with an internal error."""
@@ -493,3 +555,80 @@ def test_a_cache_or_state_folder_that_is_a_link_to_nowhere_is_named(
     assert (pinned.returncode, pinned.stderr.count("\n")) == (1, 1)
     assert state in pinned.stderr
     assert not (home / ".memtui").exists()
+
+
+@pytest.mark.slow
+def test_what_a_listing_prints_first_is_taken_by_every_command(run: Run, tmp_path: Path) -> None:
+    for name in ("claude-code", "project-instructions"):
+        shutil.copytree(SAMPLES / name, tmp_path / name)
+    stores = [part for n in ("claude-code", "project-instructions") for part in ("--store", n)]
+    stores = [str(tmp_path / part) if part != "--store" else part for part in stores]
+    lines = run("list", *stores, "--limit", "40").stdout.splitlines()
+    lines += run("search", "tower", *stores).stdout.splitlines()
+    names = {line.split()[0] for line in lines if not line.startswith(" ")}
+    assert len(names) > 30
+    for name in sorted(names)[:6]:
+        for command in (["show"], ["history"], ["retire", "--dry-run"]):
+            done = run(*command, name, *stores)
+            assert "no memory" not in done.stderr, done.stderr
+            assert " names " not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "key"),
+    [
+        (["list", "--type", "zzz"], "memories"),
+        (["search", "zeppelin"], "memories"),
+        (["similar", "00000001"], "memories"),
+        (["hot"], "memories"),
+        (["stores"], "stores"),
+        (["stores", "--explain"], "places"),
+        (["check"], "proposals"),
+        (["review"], "proposals"),
+        (["context"], "recipes"),
+        (["log"], "changes"),
+        (["undo"], "changes"),
+        (["add", "too short", "-e", "people/al"], "outcomes"),
+        (["sessions"], "sessions"),
+        (["sessions", "programs"], "programs"),
+        (["sessions", "forgotten"], "sessions"),
+        (["sessions", "on", "claude", "--yes"], "programs"),
+        (["origin", "00000001"], "origins"),
+    ],
+    ids=str,
+)
+def test_json_is_an_object_with_a_list_whatever_was_found(
+    run: Run, home: Path, command: list[str], key: str
+) -> None:
+    given = [] if command == ["context"] else ["--store", home]
+    record = json.loads(run(*command, *given, "--json").stdout)
+    assert isinstance(record[key], list)
+
+
+def test_an_empty_list_says_so_and_a_search_everywhere_for_nothing_fails(
+    run: Run, home: Path
+) -> None:
+    listed = run("list", "--store", home, "--type", "zzz")
+    assert (listed.returncode, listed.stdout, listed.stderr) == (0, "", "no memories\n")
+    done = run("search", "--everywhere", "zebraquux", "--store", home)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no matches" in done.stderr
+
+
+def test_undo_prints_what_it_did_as_json(run: Run, home: Path) -> None:
+    run("edit", "--store", home, "00000001", "--content", "Alice leads one team")
+    (change,) = printed(run("undo", "--json"))
+    assert (change["number"], change["state"]) == (1, "undone")
+    (change,) = printed(run("redo", "--json"))
+    assert (change["number"], change["state"]) == (1, "done")
+
+
+@pytest.mark.slow
+def test_a_wrong_number_of_names_is_a_clear_line(run: Run, home: Path) -> None:
+    for command in (["sessions", "forget"], ["sessions", "recall"], ["review", "reopen"]):
+        done = run(*command, "--store", home)
+        assert done.returncode == 2
+        assert " needs " in done.stderr
+    unknown = run("review", "reopen", "nonsense", "--store", home)
+    assert unknown.returncode == 1
+    assert "no decision begins with 'nonsense'" in unknown.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.printed_rows import printed_rows
 from tests.samples import SAMPLES
 
 Call = Callable[..., int]
@@ -19,6 +20,7 @@ def ambient(tmp_path: Path) -> Path:
     return Path(shutil.copytree(SAMPLES / "ambient", tmp_path / "ambient"))
 
 
+@pytest.mark.slow
 def test_a_pack_is_printed_with_its_tokens_beside_it(
     call: Call, ambient: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -48,10 +50,11 @@ def test_json_and_markdown_hold_the_same_pack(
     assert record["sections"][0]["entries"][0]["text"].rstrip() in document
 
 
+@pytest.mark.slow
 def test_a_type_filters(call: Call, ambient: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("context", "prime", "plans", "--store", ambient, "--json")
     assert call(*arguments, "--type", "error-resolution") == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = printed_rows(capsys.readouterr().out)
     assert call("list", "--store", ambient, "--type", "error-resolution", "--all", "--json") == 0
     errors = capsys.readouterr().out
     refs = [entry["ref"] for section in shown["sections"] for entry in section["entries"]]
@@ -68,6 +71,7 @@ def test_without_a_recipe_they_are_listed_and_a_wrong_one_is_told_the_nearest(
     assert "did you mean prime?" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_accesses_are_counted_only_with_track(
     call: Call, ambient: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,10 +83,30 @@ def test_accesses_are_counted_only_with_track(
     assert call("show", ref, "--store", ambient, "--track") == 0
     capsys.readouterr()
     assert call("hot", "--store", ambient, "--json") == 0
-    (hot,) = json.loads(capsys.readouterr().out)
+    (hot,) = printed_rows(capsys.readouterr().out)
     assert (hot["ref"], hot["accesses"]) == (ref, 2)
     assert call("hot", "--store", ambient) == 0
     assert capsys.readouterr().out.lstrip().startswith("2  ")
+
+
+@pytest.mark.slow
+def test_a_store_that_may_not_be_written_stops_neither_the_output_nor_other_counts(
+    call: Call, ambient: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    closed = tmp_path / "agent-memory"
+    shutil.copytree(SAMPLES / "agent-memory", closed)
+    folders = [closed, *(path for path in closed.rglob("*") if path.is_dir())]
+    for path in folders:
+        path.chmod(0o555)
+    stores = ("--store", closed, "--store", ambient)
+    assert call("context", "recall", "signed plans", *stores, "--track") == 0
+    said = capsys.readouterr()
+    assert said.out
+    assert said.err.count("the accesses are not counted") == 1
+    assert "agent-memory: the accesses are not counted" in said.err
+    assert call("hot", "--store", ambient) == 0
+    for path in folders:
+        path.chmod(0o755)
 
 
 def test_stats_tell_the_range_of_salience(
@@ -94,7 +118,7 @@ def test_stats_tell_the_range_of_salience(
     assert list(salience.values()) == sorted(salience.values())
 
 
-def test_an_own_recipe_and_constants_come_from_the_settings(
+def test_an_own_recipe_comes_from_the_settings_and_unknown_settings_are_named(
     call: Call, ambient: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "config").mkdir()
@@ -102,7 +126,6 @@ def test_an_own_recipe_and_constants_come_from_the_settings(
         """
 [context.constants]
 facts = 1
-acess_boost = 9
 [context.recipes.standup]
 sections = [{ title = "Decisions", query = "type:decision", limit = 2 }]
 [context.recipes.broken]
@@ -115,4 +138,16 @@ sections = [{ title = "No query" }]
     assert out.startswith("## Decisions\n\n- [")
     assert "context.recipes.broken must be" in err
     assert "it lacks `query`, in `sections[0]`" in err
-    assert "context.constants has no acess_boost; did you mean access_boost?" in err
+    assert "context.constants is not a setting" in err
+
+
+def test_what_programs_load_has_a_heading_for_each_program_and_file(
+    call: Call, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "AGENTS.md").write_text("- rye\n")
+    (tmp_path / "GEMINI.md").write_text("- oats\n")
+    assert call("context", "loaded", "--store", tmp_path) == 0
+    first, _, second = capsys.readouterr().out.partition("\n\n")
+    assert first.startswith("==> Instructions · AGENTS.md (given to Codex, ")
+    assert first.endswith(" <==\n- rye")
+    assert second == "==> Instructions · GEMINI.md (given to Gemini CLI) <==\n- oats\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from memtui.cli.main import run
 from memtui.testing.fixtures import contents
+from tests.printed_rows import printed_rows
 from tests.samples import SAMPLES
 
 
@@ -29,7 +29,7 @@ class Shell:
     def json(self, command: str, *arguments: str) -> Any:
         code, out, err = self(command, *arguments, "--json")
         assert code == 0, err
-        return json.loads(out)
+        return printed_rows(out)
 
     def some(self, *filters: str) -> list[str]:
         return [record["ref"] for record in self.json("list", "--limit", "3", *filters)]
@@ -59,6 +59,7 @@ def on(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("shell", names, indirect=True)
 
 
+@pytest.mark.slow
 @on("agent-memory", "ambient")
 def test_merge_keeps_the_first_and_the_others_as_history(shell: Shell) -> None:
     entity = shell.json("show", shell.some()[0])["entity"]
@@ -77,6 +78,7 @@ def test_merge_keeps_the_first_and_the_others_as_history(shell: Shell) -> None:
     assert shell.json("show", other)["status"] == "active"
 
 
+@pytest.mark.slow
 @on("agent-memory")
 def test_what_memtui_alone_will_remember_is_told_in_words(shell: Shell) -> None:
     entity = shell.json("show", shell.some()[0])["entity"]
@@ -94,6 +96,7 @@ def test_what_memtui_alone_will_remember_is_told_in_words(shell: Shell) -> None:
     assert "-\u201c" in shell("pin", one, "--off", "--dry-run")[1]
 
 
+@pytest.mark.slow
 @on("agent-memory")
 def test_merge_refuses_what_is_no_two_memories_of_one_store(shell: Shell, tmp_path: Path) -> None:
     (keeper, *_) = shell.some()
@@ -106,6 +109,7 @@ def test_merge_refuses_what_is_no_two_memories_of_one_store(shell: Shell, tmp_pa
     assert shell("merge", keeper)[0] == 2
 
 
+@pytest.mark.slow
 @on("ambient")
 def test_rate_sets_a_rating_and_takes_it_away(shell: Shell) -> None:
     (ref, *_) = shell.some()
@@ -121,6 +125,7 @@ def test_rate_sets_a_rating_and_takes_it_away(shell: Shell) -> None:
     assert shell("rate", ref, "6")[0] == 2
 
 
+@pytest.mark.slow
 @on("engram")
 def test_what_a_store_has_no_way_to_do_is_refused(shell: Shell) -> None:
     one, two, *_ = shell.some("--kind", "observation")
@@ -134,6 +139,7 @@ def test_what_a_store_has_no_way_to_do_is_refused(shell: Shell) -> None:
         assert (code, why in err) == (1, True)
 
 
+@pytest.mark.slow
 @on("agent-memory")
 def test_review_notes_the_date(shell: Shell) -> None:
     (ref, *_) = shell.some()

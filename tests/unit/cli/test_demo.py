@@ -20,6 +20,7 @@ from memtui.cli.demo_story import (
     turn_on_sessions,
 )
 from memtui.library import Library
+from memtui.library.review import ReviewQueue
 from memtui.paths import bundled_folder
 from memtui.sessions.programs import chosen_sessions
 from memtui.stores import registry
@@ -99,6 +100,7 @@ def test_today_and_this_week_find_something(tmp_path: Path, zone: str, at: str) 
     assert not [state.unreadable for state in library.snapshot.stores if state.unreadable]
 
 
+@pytest.mark.slow
 def test_the_laptop_has_what_the_page_says(tmp_path: Path) -> None:
     library = open_story(tmp_path / "copy", END)
     page = (SAMPLE_DATA.parent / "docs" / "getting-started.md").read_text("utf-8")
@@ -107,9 +109,23 @@ def test_the_laptop_has_what_the_page_says(tmp_path: Path) -> None:
         f"{library.snapshot.count} memories of one developer's laptop, in {stores} stores" in page
     )
     kinds = {finding.kind for finding in library.check()}
-    assert kinds == {"secret", "instruction", "dangling reference"}
+    assert kinds == {"secret", "planted-text", "conflict"}
 
 
+@pytest.mark.slow
+def test_the_review_of_the_laptop_says_who_still_believes_in_the_old_port(tmp_path: Path) -> None:
+    library = open_story(tmp_path / "copy", END)
+    found = ReviewQueue(library).scan().proposals
+    port = next(one for one in found if one.message == "port of shop-api")
+    stores = {value: set() for value in ("8080", "8081")}
+    for each in port.says:
+        stores[each.value].add(each.ref.partition(":")[0])
+    assert stores["8080"] == {"codex"}
+    assert stores["8081"] >= {"ambient", "agent-memory", "claude-code", "mcp-memory"}
+    assert {one.kind for one in found[: found.index(port)]} == {"secret", "planted-text"}
+
+
+@pytest.mark.slow
 def test_its_sessions_taught_its_memories_in_each_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

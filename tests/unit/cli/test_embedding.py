@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.own_folders import own_folders
+from tests.printed_rows import printed_rows
 from tests.unit.library.stores_for_tests import agent_memory
 from tests.unit.search.carrier_for_tests import install
 
@@ -61,13 +61,13 @@ def test_embed_then_search_and_similar_by_meaning(run: Run, home: Path, tmp_path
     path = os.pathsep.join((PROJECT, str(install(tmp_path / "site"))))
     done = run("embed", "--store", home, path=path)
     assert (done.returncode, done.stdout) == (0, "4 texts embedded, 4 in total\n"), done.stderr
-    again = json.loads(run("embed", "--store", home, "--json", path=path).stdout)
+    again = printed_rows(run("embed", "--store", home, "--json", path=path).stdout)
     assert again == [{"made": 0, "texts": 4, "model": "sif:tiny_256"}]
     found = run("search", "~automobile", "--store", home, "--json", "--explain", path=path)
-    records = json.loads(found.stdout)
+    records = printed_rows(found.stdout)
     assert [record["content"] for record in records] == ["automobile", "car in the harbour"]
     assert records[0]["parts"] == {"meaning": records[0]["score"]}
-    like = json.loads(
+    like = printed_rows(
         run("similar", records[0]["ref"], "--store", home, "--json", path=path).stdout
     )
     assert (like[0]["content"], like[0]["by"]) == ("car in the harbour", "vectors")
@@ -93,7 +93,7 @@ def test_similar_without_vectors_goes_by_words(run: Run, tmp_path: Path) -> None
     home = agent_memory(
         tmp_path / "m", {"t": ["green tea from Uji", "tea of Uji", "coffee", "milk", "honey"]}
     )
-    listed = json.loads(run("search", "green", "--store", home, "--json").stdout)
+    listed = printed_rows(run("search", "green", "--store", home, "--json").stdout)
     done = run("similar", listed[0]["ref"], "--store", home, "--limit", 1)
     assert "tea of Uji" in done.stdout
     assert len(done.stdout.splitlines()) == 1

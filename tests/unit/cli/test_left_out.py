@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.own_folders import own_folders
+from tests.printed_rows import printed_rows
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 READING = {
@@ -111,7 +112,7 @@ def limited(tmp_path: Path, limit: int, *arguments: object) -> subprocess.Comple
 def test_a_small_store_is_read_with_little_memory(tmp_path: Path, home: Path) -> None:
     done = limited(tmp_path, 1_100_000 << 10, "list", "--json", "--store", home)
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(json.loads(done.stdout)) == 3
+    assert len(printed_rows(done.stdout)) == 3
 
 
 @pytest.mark.slow
@@ -122,7 +123,7 @@ def test_a_file_that_memory_has_no_room_for_is_named(tmp_path: Path, home: Path)
     done = limited(tmp_path, 1_000_000 << 10, "list", "--json", "--store", home)
     assert done.returncode == 3
     assert f"{large}: there is not enough memory to read it" in done.stderr
-    records: list[dict[str, Any]] = json.loads(done.stdout)
+    records: list[dict[str, Any]] = printed_rows(done.stdout)
     assert {record["entity"] for record in records} == {"people/alice"}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.printed_rows import printed_rows
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 Call = Callable[..., int]
@@ -31,7 +32,7 @@ def links(call: Call, capsys: pytest.CaptureFixture[str]) -> Callable[..., Seque
     def told(store: Path, ref: str) -> list[str]:
         capsys.readouterr()
         assert call("show", ref, "--store", store, "--json") == 0
-        memory: Any = json.loads(capsys.readouterr().out)
+        memory: Any = printed_rows(capsys.readouterr().out)
         return [f"{link['relation']} {link['target']}" for link in memory["links"]]
 
     return told
@@ -78,7 +79,9 @@ def test_a_link_to_an_entity_dangles_nowhere(
     (place / "episodes.json").write_text("[]")
     assert call("link", "00000009", "knows", "people/harbour", "--store", home) == 0
     assert call("link", "fact_1", "about", "sea/tide", "--store", place) == 0
-    assert call("check", "--store", home, "--store", place) == 0, capsys.readouterr().out
+    assert call("check", "--fail-on", "broken-link", "--store", home, "--store", place) == 0, (
+        capsys.readouterr().out
+    )
 
 
 def test_a_link_to_a_memory_that_is_gone_can_be_removed(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.printed_rows import printed_rows
 from tests.unit.library.stores_for_tests import agent_memory
 
 Call = Callable[..., int]
@@ -30,7 +30,7 @@ def told(call: Call, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
         capsys.readouterr()
         code = call(*arguments)
         out = capsys.readouterr().out
-        return code, json.loads(out) if "--json" in arguments else out
+        return code, printed_rows(out) if "--json" in arguments else out
 
     return run
 
@@ -55,7 +55,7 @@ def test_an_addition_that_vanished_is_told_by_log_stores_and_check(
         in told("stores", "--store", home)[1]
     )
     code, (finding,) = told("check", "--store", home, "--json")
-    assert (code, finding["kind"], finding["file"]) == (1, "overwritten change", str(file))
+    assert (code, finding["kind"], finding["file"]) == (1, "overwritten", str(file))
     assert REASON in finding["message"]
     assert file.read_bytes() == before
 

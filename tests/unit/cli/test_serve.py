@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 
-@pytest.mark.slow
 def test_a_wrong_address_is_one_line(
     call: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:

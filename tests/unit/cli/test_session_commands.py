@@ -13,6 +13,7 @@ from memtui import paths
 from memtui.cli.group import memtui
 from memtui.cli.store_selection import INCOMPLETE
 from memtui.testing.hostile_values import FORBIDDEN
+from tests.printed_rows import printed_rows
 from tests.secrets_for_tests import TOKEN
 from tests.unit.library.test_history import committed, git
 from tests.unit.sessions.transcripts import (
@@ -100,6 +101,7 @@ def test_off_is_off(home: Path) -> None:
     assert SAID not in run("list").output
 
 
+@pytest.mark.slow
 def test_a_session_is_shown_by_the_beginning_of_its_id(home: Path) -> None:
     run("on", "claude", "--yes")
     shown = run("show", "5c")
@@ -121,6 +123,7 @@ def test_lines_of_a_new_kind_are_counted(home: Path) -> None:
     assert "1 line not understood (1 of hologram)" in result.stderr
 
 
+@pytest.mark.slow
 def test_secrets_and_control_characters_do_not_reach_the_terminal(home: Path) -> None:
     file = home / ".claude" / "projects" / "-srv-shop" / "5c0f.jsonl"
     text = f"Use {TOKEN} \x1b]0;owned\x07 now"
@@ -142,7 +145,7 @@ def test_escape_sequences_of_no_program_reach_the_terminal(home: Path) -> None:
     (home / ".claude" / "CLAUDE.md").write_text("- Be brief.\n", "utf-8")
     for name in WRITERS:
         run("on", name, "--yes")
-    listed = json.loads(run("list", "--json").stdout)
+    listed = printed_rows(run("list", "--json").stdout)
     assert {each["program"] for each in listed} == set(WRITERS)
     shown = [run("show", each["id"], "--tools") for each in listed]
     assert all(result.exit_code == 0 for result in shown)
@@ -218,3 +221,55 @@ def test_a_search_everywhere_finds_what_was_said(home: Path) -> None:
     assert "no such session" in str(run("show", "5c0f").exception)
     assert run("--delete-index").exit_code == 0
     assert not list((paths.cache_folder()).rglob("*.seg"))
+
+
+def search_everywhere(home: Path, *words: str) -> Result:
+    arguments = ["search", *words, "--everywhere", "--store", str(home / ".claude")]
+    (home / ".claude" / "CLAUDE.md").write_text("- Be brief.\n", "utf-8")
+    return CliRunner().invoke(memtui, arguments)
+
+
+@pytest.mark.slow
+def test_no_message_is_printed_twice_and_no_heading_over_nothing(home: Path) -> None:
+    file = home / ".claude" / "projects" / "-srv-shop" / "5c0f.jsonl"
+    said = ("a zebra at noon", "the zebra sleeps", "goodbye")
+    write_lines(file, [claude_line("user", text, f"u{n}", n) for n, text in enumerate(said)])
+    run("on", "claude", "--yes")
+    found = search_everywhere(home, "zebra").stdout
+    for text in said:
+        assert found.count(text) == 1, found
+    assert "former versions" not in found
+    assert search_everywhere(home, "zebraquux").stdout == ""
+
+
+def test_a_session_is_dated_by_its_words_and_not_by_its_file(home: Path) -> None:
+    """After a copy or a restored home all files are of now."""
+    folder = home / ".claude" / "projects" / "-srv-shop"
+    for name, day in (("aa01", 1), ("bb02", 20), ("cc03", 10)):
+        line = claude_line("user", f"Words of {name}.", name, 1)
+        line["timestamp"] = f"2026-03-{day:02}T10:00:00.000Z"
+        write_lines(folder / f"{name}.jsonl", [line])
+    run("on", "claude", "--yes")
+    listed = printed_rows(run("--json").stdout)
+    assert [each["id"] for each in listed][-3:] == ["bb02", "cc03", "aa01"]
+    assert listed[-1]["last"].startswith("2026-03-01T10:00")
+
+
+@pytest.mark.slow
+def test_forgotten_sessions_are_listed_and_taken_back(home: Path) -> None:
+    run("on", "claude", "--yes")
+    assert "memtui sessions recall 5c0f" in run("forget", "5c0f").output
+    assert printed_rows(run("forgotten", "--json").stdout) == ["5c0f"]
+    assert SAID not in search_everywhere(home, "invoices").output
+    assert "no such session is left out" in str(run("recall", "77").exception)
+    assert run("recall", "5c").exit_code == 0
+    assert run("forgotten").stdout == ""
+    assert SAID in search_everywhere(home, "invoices").output
+
+
+def test_several_programs_are_turned_on_and_off_at_once(home: Path) -> None:
+    assert run("on", "claude", "codex", "--yes").exit_code == 0
+    on = {each["program"] for each in printed_rows(run("programs", "--json").stdout) if each["on"]}
+    assert on == {"claude", "codex"}
+    assert run("off", "claude", "codex").exit_code == 0
+    assert "Maximum number of sessions" in run("--help").output

@@ -25,13 +25,15 @@ def ids(memories: Any) -> list[str]:
     return [memory["id"][:8] for memory in memories]
 
 
-def test_history_has_the_chain_oldest_first_with_word_diffs(ask: Ask, sample: Path) -> None:
+@pytest.mark.slow
+def test_history_has_the_chain_newest_first_with_word_diffs(ask: Ask, sample: Path) -> None:
     found = ask("history", "a59fe3d8", "--store", sample / "agent-memory")
-    assert [v["ref"][13:21] for v in found["versions"]] == list(CHAIN)
-    assert [v["follows"] for v in found["versions"]] == [None, 1, 2]
+    assert [v["ref"][13:21] for v in found["versions"]] == list(reversed(CHAIN))
+    assert [v["number"] for v in found["versions"]] == [3, 2, 1]
+    assert [v["follows"] for v in found["versions"]] == [2, 1, None]
     times = [v["time"][:16] for v in found["versions"]]
-    assert times == ["2026-02-25T02:00", "2026-04-02T01:30", "2026-08-20T02:00"]
-    last = found["versions"][2]
+    assert times == ["2026-08-20T02:00", "2026-04-02T01:30", "2026-02-25T02:00"]
+    last = found["versions"][0]
     after = "".join(text for kind, text in last["diff"] if kind != "gone")
     assert after.split() == last["content"].split()
     assert found["complete"] is True
@@ -43,7 +45,7 @@ def test_a_former_text_is_restored_as_a_new_change(call: Call, ask: Ask, sample:
     before = ask("show", "41fc1ac1", *store)["content"]
     assert call("edit", "41fc1ac1", "--content", "carillon-score reads nothing", *store) == 0
     versions = ask("history", "41fc1ac1", *store)["versions"]
-    assert [v["origin"] for v in versions] == ["store", "store", "store", "memtui"]
+    assert [v["origin"] for v in versions] == ["memtui", "store", "store", "store"]
     assert call("history", "41fc1ac1", "--restore", 3, "--dry-run", *store) == 0
     assert ask("show", "41fc1ac1", *store)["content"] == "carillon-score reads nothing"
     assert call("history", "41fc1ac1", "--restore", 3, *store) == 0
@@ -74,6 +76,7 @@ def test_list_as_of_has_the_link_of_the_chain_that_was_believed_then(
     assert {memory["status"] for memory in found} <= {"active"}
 
 
+@pytest.mark.slow
 def test_as_of_in_search_show_stats_and_export(
     call: Call, ask: Ask, sample: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,6 +94,7 @@ def test_as_of_in_search_show_stats_and_export(
     assert call("retire", "a59fe3d8", *then) == 2  # no command that writes takes the option
 
 
+@pytest.mark.slow
 def test_diff_between_two_dates_of_the_sample(ask: Ask, sample: Path) -> None:
     """Between 17 and 20 November agent-memory got two facts on Quarterbell: the freeze (19th), and
     214 towers (20th), which replaced the 212 of October."""
@@ -107,6 +111,7 @@ def test_diff_between_two_dates_of_the_sample(ask: Ask, sample: Path) -> None:
     assert same["differences"] == []
 
 
+@pytest.mark.slow
 def test_diff_tells_what_memtui_changed_with_the_text_before(
     call: Call, ask: Ask, sample: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -126,6 +131,7 @@ def test_diff_tells_what_memtui_changed_with_the_text_before(
     assert r"\*no\*" in report
 
 
+@pytest.mark.slow
 def test_diff_since_last_needs_a_session_and_takes_its_time(
     call: Call, ask: Ask, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

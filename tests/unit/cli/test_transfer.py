@@ -8,14 +8,19 @@ import json
 import os
 import shutil
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
+from tests.own_folders import own_folders
+from tests.printed_rows import printed_rows
 from tests.samples import SAMPLES
 from tests.unit.bundle.hostile import HOSTILE, ONLY_WHOLE, good
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
@@ -32,7 +37,7 @@ class Said:
     @property
     def json(self) -> Any:
         assert self.code == 0, self.err
-        return json.loads(self.out)
+        return printed_rows(self.out)
 
 
 Call = Callable[..., Said]
@@ -69,9 +74,18 @@ def test_there_and_back(call: Call, home: Path, tmp_path: Path) -> None:
     assert everything(tmp_path / "there") == everything(home)
     printed = call("export", "--store", tmp_path / "there")
     assert printed.out == (tmp_path / "a.zip").read_bytes()
-    assert call("undo", "--store", tmp_path / "there").code == 0
-    assert everything(tmp_path / "there") == {}
+    assert f"to take it back, delete {tmp_path / 'there'}" in done.err
+    assert call("undo", "--store", tmp_path / "there").code == 1, "it is no action of the journal"
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+def test_an_import_where_no_store_is_open_names_into(
+    call: Call, home: Path, tmp_path: Path
+) -> None:
+    assert call("export", "--store", home, "-o", tmp_path / "a.zip").code == 0
+    done = call("import", tmp_path / "a.zip")
+    assert done.code == 1
+    assert "--into" in done.err
 
 
 @pytest.mark.slow
@@ -88,6 +102,34 @@ def test_several_stores_brought_into_a_folder_are_opened_by_its_path(
     assert found == {name: str(there / name) for name in ("agent-memory", "simple-memory")}
     again = call("import", bundle, "--into", there, "--json").json
     assert (again["new"], again["conflicts"], again["done"]) == (0, 0, False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_used", [False, True])
+def test_stores_of_a_home_lie_where_their_programs_look_in_another_one(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_used: bool
+) -> None:
+    """They lay in folders of their labels, where no program found them."""
+    old, new, bundle = tmp_path / "old", tmp_path / "new", tmp_path / "a.zip"
+    shutil.copytree(SAMPLES / "codex", old / ".codex")
+    shutil.copytree(SAMPLES / "hermes", old / ".hermes")
+    monkeypatch.setenv("HOME", str(old))
+    before = everything(old)
+    assert call("export", "-o", bundle).code == 0
+    new.mkdir()
+    if is_used:
+        (new / ".profile").write_text("x")
+    monkeypatch.setenv("HOME", str(new))
+    assert call("import", bundle, "--into", new).code == 0
+    restored = everything(new)
+    assert restored.pop(".profile", b"x") == b"x"
+    assert {name: before[name] for name in restored if "/.memtui/" not in name} == {
+        name: data for name, data in restored.items() if "/.memtui/" not in name
+    }
+    found = {store["format"] for store in call("stores", "--json").json}
+    assert found == {"codex", "hermes"}
+    again = call("import", bundle, "--into", new, "--json").json
+    assert (again["new"], again["conflicts"]) == (0, 0)
 
 
 def test_a_part_goes_into_a_store_by_its_label(
@@ -145,6 +187,7 @@ def test_an_ambient_export_holds_expired_events_only_with_status_all(
     assert done.err == ""
 
 
+@pytest.mark.slow
 def test_engrams_own_format(call: Call, tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "engram", tmp_path / "e")
     done = call("export", "--store", tmp_path / "e", "--format", "engram", "--type", "decision")
@@ -152,9 +195,8 @@ def test_engrams_own_format(call: Call, tmp_path: Path) -> None:
     assert call("export", "--store", SAMPLES / "ambient", "--format", "engram").code == 1
 
 
-def test_engrams_own_export_goes_into_an_empty_place_and_is_undone(
-    call: Call, tmp_path: Path
-) -> None:
+@pytest.mark.slow
+def test_engrams_own_export_goes_into_an_empty_place(call: Call, tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "engram", tmp_path / "e")
     every = ("--format", "engram", "--status", "all")
     assert call("export", "--store", tmp_path / "e", *every, "-o", tmp_path / "e.json").code == 0
@@ -165,11 +207,12 @@ def test_engrams_own_export_goes_into_an_empty_place_and_is_undone(
     assert first["prompts"]
     for name in ("sessions", "observations", "prompts", "relations"):
         assert again.get(name) == first.get(name)
-    assert call("undo", "--store", tmp_path / "new").code == 0
-    assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize("form", ["bundle", "jsonl", "csv", "markdown", "ambient", "engram"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "form", ["bundle", "jsonl", "csv", "markdown", "html", "ambient", "engram"]
+)
 def test_every_export_says_what_it_leaves_out_and_why(
     call: Call, tmp_path: Path, form: str
 ) -> None:
@@ -179,13 +222,16 @@ def test_every_export_says_what_it_leaves_out_and_why(
     assert "by the filters" in some.err
     every = call("export", "--status", "all", *to)
     assert ("the filters" in every.err, "not current" in every.err) == (False, False)
-    assert ("has no place for them" in every.err) == (form in ("csv", "markdown", "ambient"))
+    assert ("has no place for them" in every.err) == (
+        form in ("csv", "markdown", "html", "ambient")
+    )
     if form != "bundle":
         chosen = ("--store", tmp_path / "e", "--status", "deleted,superseded")
         retired = call("list", *chosen, "--all", "--json").json
         assert f"{len(retired)} memories, not current" in call("export", *to).err
 
 
+@pytest.mark.slow
 def test_an_export_counts_what_is_not_current_in_the_stores_that_it_takes_from(
     call: Call, tmp_path: Path
 ) -> None:
@@ -197,7 +243,7 @@ def test_an_export_counts_what_is_not_current_in_the_stores_that_it_takes_from(
     assert line in call("export", *both).err
 
 
-@pytest.mark.parametrize("form", ["bundle", "jsonl", "markdown", "ambient"])
+@pytest.mark.parametrize("form", ["bundle", "jsonl", "html", "ambient"])
 def test_a_full_disk_is_an_error(call: Call, home: Path, form: str) -> None:
     done = call("export", "--store", home, "--format", form, "-o", "/dev/full")
     assert done.code == 1
@@ -279,7 +325,6 @@ def test_what_is_no_file_is_not_waited_for(call: Call, tmp_path: Path) -> None:
         assert len(done.err.splitlines()) == 1
 
 
-@pytest.mark.slow
 def test_verify_says_what_it_checked(call: Call, home: Path, tmp_path: Path) -> None:
     call("export", "--store", home, "-o", tmp_path / "a.zip")
     said = call("verify", tmp_path / "a.zip", "--json").json
@@ -289,3 +334,99 @@ def test_verify_says_what_it_checked(call: Call, home: Path, tmp_path: Path) -> 
     data[len(data) // 2] ^= 1
     (tmp_path / "a.zip").write_bytes(data)
     assert call("verify", tmp_path / "a.zip").code == 1
+
+
+# ---- secrets -------------------------------------------------------------------------------------
+
+SECRET = "Zq8-vLk2"
+"""In one of the three memories of `guarded`."""
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Path:
+    text = f"The database is at postgres://app:{SECRET}@db.example.net/shop since May"
+    return agent_memory(tmp_path / "here", {"alice": ["Alice sails"], "shop": [text, "It is red"]})
+
+
+@pytest.fixture
+def work_tree(tmp_path: Path) -> Path:
+    (tmp_path / "clone" / ".git").mkdir(parents=True)
+    (tmp_path / "clone" / "backup").mkdir()
+    return tmp_path / "clone"
+
+
+def text_of(file: Path) -> str:
+    """What an export holds, also in an archive."""
+    if file.suffix != ".zip":
+        return file.read_text()
+    with ZipFile(file) as archive:
+        return "".join(archive.read(name).decode(errors="replace") for name in archive.namelist())
+
+
+FORMS = {"bundle": "zip", "jsonl": "jsonl", "csv": "csv", "markdown": "md", "ambient": "json"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_secrets_are_counted_and_stay_out_of_a_git_work_tree(
+    call: Call, guarded: Path, work_tree: Path, tmp_path: Path, form: str
+) -> None:
+    store = ("--store", guarded, "--format", form)
+    count = "1 memory in which memtui sees a secret"
+    out = tmp_path / f"a.{FORMS[form]}"
+    done = call("export", *store, "-o", out)
+    assert f"memtui: {count} in clear in {out}; --without-secrets leaves it out\n" in done.err
+    assert SECRET in text_of(out)
+    asked = call("export", *store, "-o", out, "--without-secrets")
+    assert f"left out: {count}" in asked.err
+    assert SECRET not in text_of(out)
+    assert "It is red" in text_of(out)
+
+    kept = work_tree / "backup" / out.name
+    done = call("export", *store, "-o", kept)
+    where = f"{kept}, in the git work tree {work_tree}"
+    assert f"memtui: not written to {where}: {count}; --with-secrets takes it\n" in done.err
+    assert SECRET not in text_of(kept)
+    assert "It is red" in text_of(kept)
+    carried = call("export", *store, "-o", kept, "--with-secrets")
+    assert f"memtui: {count} in clear in {where}\n" in carried.err
+    assert SECRET in text_of(kept)
+
+
+def test_a_bundle_without_secrets_can_be_imported(
+    call: Call, guarded: Path, work_tree: Path
+) -> None:
+    bundle = work_tree / "a.zip"
+    assert "holds memories, not the files of the stores" in (
+        call("export", "--store", guarded, "-o", bundle).err
+    )
+    assert call("verify", bundle).code == 0
+    assert b"added 0, identical 2" in call("import", bundle, "--into", guarded).out
+
+
+def test_a_page_masks_secrets_and_says_nothing(call: Call, guarded: Path, work_tree: Path) -> None:
+    done = call("export", "--store", guarded, "--format", "html", "-o", work_tree / "a.html")
+    assert "secret" not in done.err
+    assert SECRET not in (work_tree / "a.html").read_text()
+
+
+def test_without_secrets_nothing_is_said(call: Call, home: Path, work_tree: Path) -> None:
+    assert "secret" not in call("export", "--store", home, "-o", work_tree / "a.zip").err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+def test_a_file_that_the_shell_writes_is_in_the_work_tree_too(
+    guarded: Path, work_tree: Path, tmp_path: Path
+) -> None:
+    out = work_tree / "a.jsonl"
+    command = [sys.executable, "-m", "memtui", "export", "--store", guarded, "--format", "jsonl"]
+    with out.open("wb") as file:
+        done = subprocess.run(
+            command,
+            stdout=file,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **own_folders(tmp_path)},
+            check=True,
+        )
+    assert f"not written to {out}, in the git work tree" in done.stderr.decode()
+    assert SECRET not in out.read_text()

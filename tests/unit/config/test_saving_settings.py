@@ -123,7 +123,6 @@ keys = st.text(min_size=1, max_size=4)
 documents = st.dictionaries(keys, values | st.dictionaries(keys, values, max_size=3), max_size=4)
 
 
-@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(documents, st.lists(keys, min_size=1, max_size=2), values)
 def test_whatever_the_file_holds_one_value_changes(

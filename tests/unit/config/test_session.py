@@ -77,9 +77,9 @@ def test_programs_that_end_at_the_same_moment_lose_nothing(tmp_path: Path) -> No
         return update(
             tmp_path,
             "a",
-            lambda saved: saved._replace(bookmarks={**saved.bookmarks, letter: "s:1"}),
+            lambda saved: saved._replace(searches=(*saved.searches, letter)),
         )
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(end, "abcdefghijklmnopqrstuvwxyz"))
-    assert "".join(sorted(load(tmp_path, "a").bookmarks)) == "abcdefghijklmnopqrstuvwxyz"
+    assert "".join(sorted(load(tmp_path, "a").searches)) == "abcdefghijklmnopqrstuvwxyz"

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memtui.context import Pack, draft_pack, find_recipe, read_settings
+from memtui.context import Pack, draft_pack, find_recipe, read_recipes
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.base import Reading, Scan, Shard, Store
@@ -65,11 +65,9 @@ def pack_of(
     recipe: str,
     text: str = "",
     *,
-    constants: Mapping[str, Any] | None = None,
     recipes: Mapping[str, Mapping[str, Any]] | None = None,
     budget: int | None = None,
     **options: Any,
 ) -> Pack:
-    settings = read_settings(constants or {}, recipes or {})
-    chosen = find_recipe(recipe, settings)
-    return draft_pack(chosen, text, library, settings, NOW, **options).pack(budget)
+    chosen = find_recipe(recipe, read_recipes(recipes or {}))
+    return draft_pack(chosen, text, library, NOW, **options).pack(budget)

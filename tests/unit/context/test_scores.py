@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.context import draft_pack, find_recipe, read_settings
-from memtui.context.relevance import choose_diverse, text_words
-from memtui.context.task import CONSTANT_NAMES
-from memtui.library import Library, SearchResult
+from memtui.context.choosing import choose_diverse, text_words
+from memtui.library import SearchResult
 from memtui.model import IMPORTANCES
 from memtui.query import parse_query
 from memtui.search.ordering import priority_parts, salience_now
-from memtui.search.ranking import read_weights
 from memtui.search.salience import (
     base_salience,
     count_accesses,
@@ -29,10 +25,9 @@ from memtui.search.salience import (
     find_last_access,
     frequency,
     halved,
-    read_constants,
 )
 from memtui.upkeep.similarity import jaccard
-from tests.unit.context.packs_for_tests import NOW, ListStore, library_of, memory
+from tests.unit.context.packs_for_tests import NOW, library_of, memory
 
 
 @pytest.mark.parametrize(
@@ -110,7 +105,6 @@ TEXTS = st.lists(
 )
 
 
-@pytest.mark.slow
 @given(TEXTS, st.integers(0, 25), st.floats(0, 1))
 def test_mmr_chooses_each_text_once_and_the_most_relevant_first(
     texts: list[tuple[float, frozenset[str]]], limit: int, share: float
@@ -126,7 +120,6 @@ def test_mmr_chooses_each_text_once_and_the_most_relevant_first(
         assert choice.similarity == pytest.approx(similar)
 
 
-@pytest.mark.slow
 @given(TEXTS, st.integers(1, 10))
 def test_relevance_alone_is_the_order_of_relevance(
     texts: list[tuple[float, frozenset[str]]], limit: int
@@ -182,53 +175,3 @@ def _values(field: str, found: SearchResult) -> dict[int, float]:
     else:
         amounts = columns.accesses[slots].astype(float)
     return dict(zip(slots.tolist(), amounts.tolist(), strict=True))
-
-
-@pytest.mark.parametrize(
-    ("chosen", "types", "order"),
-    [
-        ({}, {}, "new note revised used"),
-        ({"access_boost": 2, "salience_half_life_days": 400}, {}, "used revised new note"),
-        ({"revision_boost": 8, "revisions_for_half": 1}, {}, "revised new note used"),
-        ({}, {"Note": 3}, "note new revised used"),
-    ],
-)
-def test_the_constants_of_salience_can_be_set(
-    chosen: dict[str, float], types: dict[str, float], order: str
-) -> None:
-    """For the order of a list, for `stats`, and for packs alike."""
-    old = NOW - timedelta(days=60)
-    held = (
-        memory("used", "tide", created=old, extra={"access_count": 9}),
-        memory("revised", "tide", created=NOW - timedelta(days=30), extra={"revision_count": 5}),
-        memory("new", "tide", created=NOW),
-        memory("note", "tide", type="note", created=NOW - timedelta(days=2)),
-    )
-    constants = read_constants(chosen, types)
-    library = Library([ListStore(held)], now=lambda: NOW, weights=read_weights({}, constants))
-    library.load()
-    library.index()
-    found = library.find(parse_query("sort:salience", NOW))
-    assert [found.rows[slot].id for slot in found.slots] == order.split()
-    slots = np.array(found.slots)
-    values = salience_now(found.columns, slots, NOW, constants)
-    said = library.statistics(found).salience
-    assert (said["max"], said["min"]) == pytest.approx((values[0], values[-1]), abs=0.001)
-    settings = read_settings(chosen, {}, types)
-    pack = draft_pack(find_recipe("prime"), "tide", library, settings, NOW).pack()
-    assert pack.refs == tuple(f"s:{name}" for name in order.split())
-
-
-def test_the_weights_of_the_priority_can_be_set() -> None:
-    held = (memory("new", "x", created=NOW), memory("high", "x", importance="high"))
-    for chosen, first in (({}, "new"), ({"priority_importance": 2}, "high")):
-        weights = read_weights({}, read_constants(chosen, {}))
-        library = Library([ListStore(held)], now=lambda: NOW, weights=weights)
-        library.load()
-        found = library.find(parse_query("sort:priority", NOW))
-        assert found.rows[found.slots[0]].id == first
-
-
-def test_the_documentation_names_every_constant() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "context.md").read_text(encoding="utf-8")
-    assert [name for name in CONSTANT_NAMES if f"`{name}`" not in page] == []

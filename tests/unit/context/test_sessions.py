@@ -113,7 +113,7 @@ class LoadingStore(ListStore):
         text = "# Index\n- one\n- two\n- three\n- four\n"
         places = ((name, text.index(f"- {name}")) for name in ("one", "two", "three", "four"))
         entries = tuple(LoadedEntry(f"s:{n}", at, at + len(n) + 3) for n, at in places)
-        limit = LoadLimit(lines=3, bytes=1000, source="its manual")
+        limit = LoadLimit(lines=3, units=1000, source="its manual")
         return (LoadedText("INDEX.md", text, limit=limit, entries=entries, note="at start"),)
 
 
@@ -129,7 +129,7 @@ def test_what_is_past_the_limit_is_cut_and_named() -> None:
     ]
     assert pack.notes == (
         "list · INDEX.md · ▰▰▰▰▰ 5 of 3 lines: cut in line 4; the limit is 3 lines or "
-        "1,000 bytes (its manual)",
+        "1,000 UTF-16 units (its manual)",
     )
 
 

@@ -125,14 +125,6 @@ def test_nothing_found_is_said_in_the_scripts_words(library: Library) -> None:
     assert pack.sections == ()
 
 
-def test_constants_come_from_the_settings(library: Library) -> None:
-    pack = pack_of(library, "tiers", "crane", constants={"half_life_days": 7, "facts": 1})
-    assert [e.text for e in pack.sections[0].entries] == [
-        f"- [depot] ({2 ** (-1 / 7):.3f}) The CRANES stand at berth 4\n"
-    ]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "task", ["crane", "CRANE-7 \u212aelvin", "istanbul", "ön", "no such", "c++ kelvin"]
 )

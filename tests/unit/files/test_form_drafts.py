@@ -84,6 +84,7 @@ def test_a_folder_that_takes_no_draft_is_told(tmp_path: Path) -> None:
         new_form_draft(tmp_path).save(DRAFT)
 
 
+@pytest.mark.slow
 def test_drafts_are_offered_with_all_they_hold_the_latest_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

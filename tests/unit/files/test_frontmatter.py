@@ -153,6 +153,7 @@ def test_reading_fails_open() -> None:
         assert frontmatter.parse(text) == expected
 
 
+@pytest.mark.slow
 def test_bombs_are_refused() -> None:
     nines = "a: &a [x,x,x,x,x,x,x,x,x]\n"
     for name, before in zip("bcdef", "abcde", strict=True):

@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -24,6 +25,7 @@ from tests.samples import SAMPLES
 from tests.torture.processes import in_child
 
 SAMPLE = SAMPLES / "engram" / "engram.db"
+RECORDED = Path(__file__).parents[1] / "bundle" / "recorded_0_1.zip"
 ROOM = 64
 """Bytes that a file may have."""
 
@@ -86,7 +88,8 @@ def test_a_cache_folder_that_cannot_be_made_is_done_without(tmp_path: Path) -> N
 def test_a_database_that_has_no_room_is_the_fault_of_the_disk_and_not_of_the_lines(
     tmp_path: Path,
 ) -> None:
-    lines = rebuild.dump(SAMPLE)
+    with ZipFile(RECORDED) as bundle:
+        lines = bundle.read("rows/engram.jsonl").decode().splitlines()
 
     def work() -> None:
         with pytest.raises(SaveError, match="SQLite"):

@@ -163,6 +163,7 @@ def test_a_question_that_is_cancelled_or_late_says_so(
 # ---- a folder at a time --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_files_of_a_time_are_those_that_differ_from_now(tmp_path: Path) -> None:
     top = repository(
         tmp_path / "top",
@@ -284,7 +285,7 @@ def test_what_cannot_be_committed_is_refused_with_its_reason(tmp_path: Path) -> 
     assert git(top, "rev-list", "--count", "HEAD") == "2"
 
 
-@pytest.mark.parametrize(("extra", "expected"), [(0, ""), (1, "config is too large")])
+@pytest.mark.parametrize(("extra", "expected"), [(0, ""), (1, "config: it is larger than 0 MiB")])
 def test_a_config_is_read_up_to_a_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extra: int, expected: str
 ) -> None:

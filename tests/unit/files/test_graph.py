@@ -54,8 +54,8 @@ def test_every_record_has_its_place_and_line() -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("[1]", "it is no JSON object"),
-        ('{"type":"ent', "it is no JSON object"),
+        ("[1]", "not a whole JSON record"),
+        ('{"type":"ent', "not a whole JSON record"),
         ('{"type":"note"}', "its type is neither entity nor relation"),
         ('{"name":"X"}', "its type is neither entity nor relation"),
         ('{"type":"entity","observations":[]}', "the entity has no name"),

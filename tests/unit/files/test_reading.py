@@ -122,17 +122,14 @@ def test_safe_join_refuses_a_link_out_and_takes_odd_but_plain_names(tmp_path: Pa
 
 
 @pytest.mark.parametrize("extra", [0, 1])
-def test_a_file_is_read_up_to_a_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extra: int
-) -> None:
-    monkeypatch.setattr(reading, "LARGEST_FILE", 2 << 20)
+def test_a_file_is_read_up_to_a_size(tmp_path: Path, extra: int) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b"x" * ((2 << 20) + extra))
     if not extra:
-        assert len(reading.read_bytes(path)) == 2 << 20
+        assert len(reading.read_bytes(path, most=2 << 20)) == 2 << 20
     else:
         with pytest.raises(UnreadableFile, match="it is larger than 2 MiB"):
-            reading.read_bytes(path)
+            reading.read_bytes(path, most=2 << 20)
 
 
 def test_each_error_says_what_and_where(tmp_path: Path) -> None:
@@ -196,3 +193,42 @@ def test_the_longest_name_is_joined(tmp_path: Path) -> None:
         assert reading.safe_join(tmp_path, name) == tmp_path / name
     with pytest.raises(Refused, match="longer than 255 bytes"):
         reading.safe_join(tmp_path, "é" * 128)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("text", ["- Use pnpm\r\n- Café 🙂\r\n", "规则\n部署\n", "{}"])
+@pytest.mark.parametrize("times", [1, 3_000])
+def test_text_in_another_encoding_is_refused_by_its_name(
+    tmp_path: Path, encoding: str, text: str, times: int
+) -> None:
+    (tmp_path / "a.md").write_bytes((text * times).encode(encoding))
+    with pytest.raises(UnreadableFile, match=encoding[:6].upper()):
+        reading.read_text_file(tmp_path / "a.md", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"caf\xe9\n", "é漢🙂\ufeff".encode(), b"\0" * 8, b"a\0b", b"\1\0\2\0"]
+)
+def test_any_other_bytes_are_read_and_written_as_they_are(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a.md").write_bytes(data)
+    assert reading.encode(reading.read_text_file(tmp_path / "a.md")) == data
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The shop listens on port 8081.\n",
+        "Лавка слушает порт 8081.\n",
+        "店のサービスはポートで動いています。\n",
+        "商店的服务在一个端口上监听。 第一行\n",
+        "가게 서비스는 포트에서 듣습니다.\n",
+        "Το κατάστημα ακούει.\n",
+        "المتجر يستمع على المنفذ.\n",
+    ],
+)
+def test_text_of_utf_16_is_told_from_text_with_a_nul(text: str) -> None:
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
+        assert reading.find_wide_encoding(text.encode(encoding)) == "UTF-16"
+    for narrow in (text, f"{text}\0", f"{text}\0\n", f"a\0b {text}"):
+        for end in ("", " "):  # an odd and an even number of bytes
+            assert not reading.find_wide_encoding(f"{narrow}{end}".encode())

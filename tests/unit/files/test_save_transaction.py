@@ -329,7 +329,6 @@ def test_the_sidecar_is_made_when_needed_and_undo_leaves_it_as_it_was(
     assert file.read_bytes() == made + b'{"torn'
     commit(invert_edits((first,)), recorder)
     assert file.read_bytes() == b'{"torn'
-    assert sidecar_path(path) == root / ".memtui" / "items.json.jsonl"
 
 
 def test_the_last_good_copy_is_whole_whatever_the_clock_says(
@@ -340,15 +339,16 @@ def test_the_last_good_copy_is_whole_whatever_the_clock_says(
         monkeypatch.setattr(time, "time", lambda jump=jump: now + jump)
         monkeypatch.setattr(time, "time_ns", lambda jump=jump: int((now + jump) * 1e9))
         os.utime(path, (now + jump * 1000, now + jump * 1000))
-        expected = path.read_bytes()
         commit([edit(path, 0, f"n{number}")], recorder)
+    expected = path.read_bytes()
     copy = backups.last_good(path, recorder.state)
     assert copy is not None
     assert copy.read() == expected
     copies = backups.list_backups(path, recorder.state)
+    copy.file.write_bytes(b"")
+    assert backups.last_good(path, recorder.state) == copies[0]
     copies[0].file.write_bytes(b"")
-    good = backups.last_good(path, recorder.state)
-    assert good == copies[1]
+    assert backups.last_good(path, recorder.state) == copies[1]
     backups.delete_backups(path, recorder.state)
     assert backups.last_good(path, recorder.state) is None
 
@@ -366,9 +366,32 @@ def test_copies_are_capped_by_number_and_age(
     commit([edit(path, 0, "last")], recorder)
     assert len(backups.list_backups(path, recorder.state)) == backups.MAX_BACKUPS
     backups.prune(recorder.state, later + backups.LONGEST)
-    assert len(backups.list_backups(path, recorder.state)) == 1
-    assert backups.save_copy(path, path.read_bytes(), recorder.state) is not None
+    assert backups.list_backups(path, recorder.state) == [], "the copy of the last write is enough"
     assert backups.save_copy(path, path.read_bytes(), recorder.state) is None
+    assert backups.save_copy(path, b"[]", recorder.state) is not None
+    assert backups.save_copy(path, b"[]", recorder.state) is None
+    assert [copy.read() for copy in backups.list_backups(path, recorder.state)] == [b"[]"]
+
+
+def test_the_last_good_copy_after_an_undo_is_what_the_undo_wrote(
+    path: Path, recorder: NullRecorder
+) -> None:
+    before, change = path.read_bytes(), edit(path, 0, "Leipzig")
+    commit([change], recorder)
+    after = path.read_bytes()
+    assert last_good_text(path, recorder) == after
+    commit(invert_edits((change,)), recorder)
+    assert last_good_text(path, recorder) == before, "not what was undone"
+    commit([edit(path, 0, "Ghent")], recorder)
+    seen = path.read_bytes().replace(b"Ghent", b"Bruges")
+    backups.save_copy(path, seen, recorder.state)
+    assert last_good_text(path, recorder) == seen, "what was seen later is newer"
+
+
+def last_good_text(path: Path, recorder: NullRecorder) -> bytes:
+    copy = backups.last_good(path, recorder.state)
+    assert copy is not None
+    return copy.read()
 
 
 def test_copies_are_made_on_another_file_system_too(

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from memtui.changes import Edit, sidecar_edit
 from memtui.errors import Conflict
-from memtui.files.sidecar_lines import read_entries, sidecar_path, write_entries
+from memtui.files.sidecar_lines import read_entries, sidecar_files, sidecar_path, write_entries
+from memtui.paths import data_folder, state_folder
 
 PINNED, RATED = {"pinned": True}, {"rating": 3}
 
@@ -118,5 +119,9 @@ def test_half_a_character_is_escaped_and_read_back() -> None:
 def test_where_the_sidecar_of_a_store_is(tmp_path: Path) -> None:
     file = tmp_path / "memory.jsonl"
     file.touch()
-    assert sidecar_path(file) == tmp_path / ".memtui" / "memory.jsonl.jsonl"
+    assert sidecar_path(file).parent == data_folder() / "sidecars"
+    assert sidecar_path(file).name.startswith("memory.jsonl-")
+    assert sidecar_files(file).former == tmp_path / ".memtui" / "memory.jsonl.jsonl"
+    assert sidecar_files(tmp_path).former is None
+    assert sidecar_files(tmp_path).kept.parent == state_folder() / "kept"
     assert sidecar_path(tmp_path / "none") == tmp_path / "none" / ".memtui" / "sidecar.jsonl"

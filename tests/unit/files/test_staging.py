@@ -1,4 +1,4 @@
-"""A folder is put in place or taken away whole; what others write meanwhile is never deleted."""
+"""A folder is put in place whole; what others write meanwhile is never deleted."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from memtui.bundle import restoring
-from memtui.changes import folder_edit
+from memtui.bundle.restoring import PlacedFile, Restoration, restore
 from memtui.errors import MemtuiError, SaveError
-from memtui.files import save_hooks, staging
-from memtui.files.save_hooks import NullRecorder
+from memtui.files import atomic_replace, save_hooks, staging
 
-FILES = {"MEMORY.md": ["- one\n", None], "daily/2026-11-21.md": ["- two\n", None]}
-TREE = {"files": FILES, "databases": {}}
+FILES = {"MEMORY.md": "- one\n", "daily/2026-11-21.md": "- two\n"}
 THEIRS = "written by them"
 
 
@@ -46,28 +43,21 @@ WRITES = (_append, _put_beside, _put_again)
 
 
 class Run:
-    """Restores a store into `place`, or takes it away, with faults at chosen passes of points."""
+    """Restores a store into `place`, with faults at chosen passes of points."""
 
-    def __init__(self, folder: Path, *, existed: bool, removes: bool) -> None:
+    def __init__(self, folder: Path, *, existed: bool) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         self.place = folder / "place"
         self.passed: list[str] = []
         self.said = ""
         self.written = False
-        before, after = (TREE, None) if removes else (None, TREE)
-        self._edit = folder_edit(str(self.place), before, after, existed=existed)
         if existed:
             self.place.mkdir()
-        if removes:
-            restoring.apply_tree_edit(
-                folder_edit(str(self.place), None, TREE, existed=existed),
-                NullRecorder(folder / "state"),
-            )
+        contents = (PlacedFile(name, text.encode, None) for name, text in FILES.items())
+        self._plan = Restoration(self.place, (), tuple(contents))
 
-    def make(
-        self, write: Callable[[Path], None], written_at: int, refused_at: int, state: Path
-    ) -> None:
+    def make(self, write: Callable[[Path], None], written_at: int, refused_at: int) -> None:
         def hook(point: str) -> None:
             number = len(self.passed)
             self.passed.append(point)
@@ -86,7 +76,7 @@ class Run:
         save_hooks.install(hook)
         os.fsync = watched
         try:
-            restoring.apply_tree_edit(self._edit, NullRecorder(state))
+            restore(self._plan)
         except MemtuiError as error:
             self.said = str(error)
         finally:
@@ -109,31 +99,28 @@ class Run:
         if self.written and THEIRS not in self._texts(self.place, *beside):
             return "the other program's text is lost"
         held = sorted(name for name in FILES if (self.place / name).exists())
-        if self.said and self._edit.before and not beside and held != sorted(FILES):
-            return f"it is said to be there still: {held}"
-        if not self.said and self._edit.after and held != sorted(FILES):
+        if not self.said and held != sorted(FILES):
             return f"it is said to be there: {held}"
-        if self.said and self._edit.after and held and not self.written:
+        if self.said and held and not self.written:
             return f"it is said not to be there: {held}"
         return ""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("existed", [False, True], ids=["made", "filled"])
-@pytest.mark.parametrize("removes", [False, True], ids=["restored", "taken away"])
 def test_a_write_of_another_program_and_an_error_at_every_point(
-    tmp_path: Path, figures: Callable[[str], None], *, existed: bool, removes: bool
+    tmp_path: Path, figures: Callable[[str], None], *, existed: bool
 ) -> None:
-    plain = Run(tmp_path / "run", existed=existed, removes=removes)
-    plain.make(_append, -1, -1, tmp_path / "state")
+    plain = Run(tmp_path / "run", existed=existed)
+    plain.make(_append, -1, -1)
     assert not plain.problem
     assert not plain.said
     count, points = 0, range(len(plain.passed))
     for write in WRITES:
         for written_at in (-1, *points):
             for refused_at in (-1, *points):
-                run = Run(tmp_path / "run", existed=existed, removes=removes)
-                run.make(write, written_at, refused_at, tmp_path / "state")
+                run = Run(tmp_path / "run", existed=existed)
+                run.make(write, written_at, refused_at)
                 what = f"{write.__name__} at {written_at}, refused at {refused_at}"
                 assert not run.problem, f"{what}: {run.problem}; {run.passed}; {run.said}"
                 count += 1
@@ -229,40 +216,10 @@ def test_nothing_is_put_into_a_folder_that_holds_something(tmp_path: Path) -> No
             staging.move_into_place(stage, place)
         assert caught.value.errno == errno.ENOTEMPTY
         assert names_in(stage) == ["a"]
-        kept = staging.keep_beside(place, stage)
+        kept = atomic_replace.keep_beside(place, stage)
         assert names_in(kept) == ["a"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["place", kept.name])
     assert names_in(place) == ["theirs"]
-
-
-def test_a_folder_that_cannot_be_removed_comes_back(tmp_path: Path, refuse: Refuse) -> None:
-    place = filled(tmp_path / "parent" / "place", "a", "b")
-    with pytest.raises(ZeroDivisionError), staging.removing_folder(place) as hidden:
-        1 / len(set(names_in(hidden)) - {"a", "b"})
-    assert names_in(place) == ["a", "b"]
-    refuse(place.parent)
-    with pytest.raises(OSError, match="Input/output"), staging.removing_folder(place):
-        pass
-    assert names_in(place) == ["a", "b"]
-    assert names_in(place.parent) == ["place"]
-
-
-def test_what_has_no_place_any_more_is_kept_and_named(tmp_path: Path) -> None:
-    place = filled(tmp_path / "place", "a")
-
-    def write() -> None:
-        filled(place)
-        (place / "a").write_text("theirs")
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    removing = staging.removing_folder(place)
-    with pytest.raises(SaveError, match="another program wrote there") as caught, removing:
-        write()
-    (kept,) = (path for path in tmp_path.iterdir() if path != place)
-    assert caught.value.where == str(place)
-    assert caught.value.do == f"what was there before is kept in {kept}"
-    assert (kept / "a").read_text() == "a"
-    assert (place / "a").read_text() == "theirs"
 
 
 def test_only_leftovers_of_the_folder_itself_are_removed(tmp_path: Path) -> None:

@@ -532,3 +532,14 @@ def test_an_entity_that_is_gone_with_its_first_observation_is_made_again(tmp_pat
     assert status.reapply.after == graph({"A": ["a", "t"], "B": ["b"]}, {"B": "person"})
     path.write_text(after)
     assert states(edit) == [HELD]
+
+
+def test_an_entity_without_observations_that_is_dropped_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "memory.jsonl"
+    before, after = graph({"A": ["a"]}), graph({"A": ["a"], "B": []}, {"B": "person"})
+    edit = text_edit(str(path), before, after, Kind.GRAPH)
+    path.write_text(graph({"A": ["a", "t"]}))
+    ((_, status),) = find_statuses([(edit,)])
+    assert (status.state, status.is_added) == (REVERTED, True)
+    assert status.reapply is not None
+    assert status.reapply.after == graph({"A": ["a", "t"], "B": []}, {"B": "person"})

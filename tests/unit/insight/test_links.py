@@ -222,7 +222,7 @@ def test_only_links_that_hold_at_a_time_are_walked() -> None:
 
 ENDED = [
     ({"status": "retired", "extra": {"retired_at": "2026-03-10T00:00:00Z"}}, 10),
-    ({"status": "deleted", "extra": {"deleted_at": "2026-03-11T00:00:00Z"}}, 11),
+    ({"status": "deleted", "extra": {"deleted_at": "2026-03-11"}}, 11),
     ({"status": "retired", "updated": day(12)}, 12),
     ({"status": "superseded", "superseded_by": ("new",), "updated": day(20)}, 15),
     ({"status": "superseded", "superseded_by": ("gone",), "updated": day(20)}, 20),
@@ -273,7 +273,13 @@ def test_what_a_memory_says_of_others_ends_with_it(
     assert relations(day(end) - timedelta(seconds=1)) == begun
     assert relations(day(end)) == last
     assert relations(day(28), ent("people/ann")) == []
-    assert [edge.valid_to for edge in index.outgoing(mem("a:1"))][:2] == [day(end), day(9)]
+    assert (
+        [
+            edge.valid_to and edge.valid_to.replace(microsecond=0)  # one where the hour was written
+            for edge in index.outgoing(mem("a:1"))
+        ][:2]
+        == [day(end), day(9)]
+    )
     assert [edge.relation for edge in index.last_links(mem("a:1"), day(28))] == [
         "works_at",
         "mentions",

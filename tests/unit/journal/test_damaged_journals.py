@@ -205,6 +205,7 @@ def test_no_value_in_a_column_ends_in_an_internal_error(
         place.require_usable()
 
 
+@pytest.mark.slow
 def test_a_null_title_is_said_in_one_line_and_the_rest_goes_on(place: Place) -> None:
     place.reset()
     with closing(sqlite3.connect(place.file)) as db, db:

@@ -274,7 +274,7 @@ def test_a_damaged_journal_is_renamed_once_no_other_memtui_has_it_open(
     assert "was damaged and is now" in journal.fault
     do(journal, "y", edit_of(path, 0, "y"))
     assert [action.title for action in journal.log()] == ["y"]
-    assert b"garbage!" * 9 in next(state.glob("*damaged-*")).read_bytes()
+    assert any(b"garbage!" * 9 in file.read_bytes() for file in state.glob("*damaged-*"))
 
 
 def test_a_newer_journal_is_left_alone(tmp_path: Path) -> None:

@@ -383,6 +383,7 @@ def test_the_journal_that_another_memtui_began_anew_is_not_renamed(tmp_path: Pat
     assert titles(one.log()) == ["of another"]
 
 
+@pytest.mark.slow
 def test_an_action_that_was_recovered_meanwhile_stays_as_it_was_judged(tmp_path: Path) -> None:
     one, path = Journal(tmp_path / "state"), tmp_path / "a.md"
     do(one, "x", text_edit(str(path), None, "a\n"))

@@ -13,7 +13,6 @@ from memtui.changes import (
     Edit,
     Kind,
     StoreEdits,
-    folder_edit,
     row_edit,
     sidecar_edit,
     text_edit,
@@ -273,7 +272,7 @@ def test_a_note_and_a_folder_that_were_cut_short_are_told(tmp_path: Path) -> Non
     tree: Mapping[str, Any] = {"files": {"a.md": ["a\n", None]}, "databases": {}}
     edits: tuple[Edit, ...] = (
         sidecar_edit(str(tmp_path / "s"), "m", None, {"pinned": True}),
-        folder_edit(str(tmp_path / "t"), None, tree),
+        Edit(Kind.FOLDER, str(tmp_path / "t"), (), None, tree),
         value_edit(str(tmp_path / "v.json"), ("a",), "1", "2"),
         text_edit(str(tmp_path / "only-required.md"), "same", "same"),
     )
@@ -288,18 +287,11 @@ def test_a_note_and_a_folder_that_were_cut_short_are_told(tmp_path: Path) -> Non
     ("digest", "state"),
     [("pre", ActionState.VOID), ("post", ActionState.DONE), (None, ActionState.UNSURE)],
 )
-@pytest.mark.parametrize("is_tree", [False, True])
 def test_rows_are_judged_by_their_present_digest(
-    tmp_path: Path, digest: str | None, state: ActionState, is_tree: bool
+    tmp_path: Path, digest: str | None, state: ActionState
 ) -> None:
-    """A whole database of a new folder as well."""
     place = tmp_path / "new"
-    tree = {"files": {}, "databases": {"engram.db": {}}}
-    edit, name = (
-        (folder_edit(str(place), None, tree), f"{place}/engram.db")
-        if is_tree
-        else (row_edit(str(place), "t", {"id": 1}, None, {"x": 1}), f"{place}#t{{}}")
-    )
+    edit, name = row_edit(str(place), "t", {"id": 1}, None, {"x": 1}), f"{place}#t{{}}"
     dead, asked = Journal(tmp_path / "state"), []
     recording = dead.begin("cut short", [StoreEdits(str(tmp_path), (edit,))])
     recording.intend(f"{place}-other", "pre", "post")
@@ -329,7 +321,7 @@ def test_a_folder_that_was_cut_short_is_judged_by_its_files(
     place = tmp_path / "new"
     wanted = {"a#.md": "a\n", "b.md": "b\n"}
     files = {name: {"text": text, "time": None} for name, text in wanted.items()}
-    edit = folder_edit(str(place), None, {"files": files, "databases": {}})
+    edit = Edit(Kind.FOLDER, str(place), (), None, {"files": files, "databases": {}})
     place.mkdir()
     for name, text in texts.items():
         (place / name).write_text(text)
@@ -370,7 +362,7 @@ def test_the_staging_folder_of_a_killed_process_goes(tmp_path: Path) -> None:
     stage = place.parent / name
     stage.mkdir(exist_ok=True)
     (stage / "half.md").write_text("half")
-    edit = folder_edit(str(place), None, {"files": {"half.md": {}}, "databases": {}})
+    edit = Edit(Kind.FOLDER, str(place), (), None, {"files": {"half.md": {}}, "databases": {}})
     action = killed_while(tmp_path, (edit,), None)
     assert (action.state, stage.exists(), place.exists()) == (ActionState.VOID, False, False)
 

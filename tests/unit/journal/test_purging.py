@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Edit, StoreEdits, row_edit, sidecar_edit, text_edit
+from memtui.config import HistorySettings
+from memtui.files.text_history import StoreKey, TextHistory
 from memtui.journal import Journal
 from memtui.journal.purging import OwnCopies, find_copies, purge
 
@@ -52,11 +54,49 @@ def test_a_secret_anywhere_in_an_action_is_found_and_erased(
     assert not [data for data in held if SECRET.encode() in data]
 
 
+def test_of_the_texts_that_were_taken_out_only_those_with_the_secret_are_erased(
+    tmp_path: Path,
+) -> None:
+    journal = Journal(tmp_path / "state")
+    file = tmp_path / "state" / "kept" / "MEMORY.md-0123456789abcdef.jsonl"
+    file.parent.mkdir(parents=True)
+    lines = [
+        json.dumps({"id": name, "set": {"kept": {"memory": {"content": text}}}})
+        for name, text in (("a", "Anna rows"), ("b", f"key {SECRET}"), ("c", "Cleo \u2028 swims"))
+    ]
+    file.write_text("".join(f"{line}\n" for line in lines))
+    copies = find_copies(journal, None, {SECRET})
+    assert copies == OwnCopies(kept=((file, lines[1]),))
+    purge(journal, copies)
+    assert file.read_text() == f"{lines[0]}\n{lines[2]}\n"
+    assert not find_copies(journal, None, {SECRET})
+    file.write_text(f"{lines[1]}\n")
+    purge(journal, find_copies(journal, None, {SECRET}))
+    assert not file.exists()
+
+
 def test_a_secret_in_the_name_of_a_written_file_is_found(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     with journal.begin("x", []) as recording:
         recording.intend(f"/{SECRET}.md", "", "0" * 64)
     assert find_copies(journal, None, [SECRET]).actions == (recording.action,)
+
+
+def test_former_texts_are_erased(tmp_path: Path) -> None:
+    journal, history = Journal(tmp_path / "state"), TextHistory(tmp_path / "state")
+    journal.log()
+    key, keeps = StoreKey("notes", str(tmp_path)), HistorySettings(secrets=True)
+    for at, text in ((1.0, "harmless"), (2.0, f"key {SECRET}"), (3.0, "harmless again")):
+        history.look(
+            key, text, {"a": text}, lambda _, text=text, at=at: (text.encode(), at), keeps, at
+        )
+    copies = find_copies(journal, None, [SECRET])
+    assert len(copies.texts) == 1
+    assert copies == OwnCopies(texts=copies.texts)
+    purge(journal, copies)
+    left = [each.text for each in history.versions(key, "a")]
+    assert left == [b"harmless again", b"harmless"]
+    assert not find_copies(journal, None, [SECRET])
 
 
 def test_backups_and_caches_are_erased_and_what_a_person_typed_is_named(tmp_path: Path) -> None:
@@ -119,6 +159,7 @@ def test_a_secret_is_found_as_it_is_and_within_json(
     assert bool(find_copies(journal, None, [secret])) == is_found
 
 
+@pytest.mark.slow
 def test_all_of_a_journal_is_searched(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     actions = [recorded(journal, SECRET) for _ in range(120)]

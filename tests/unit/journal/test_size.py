@@ -90,6 +90,7 @@ def test_a_text_in_the_middle_is_deleted_and_what_was_a_difference_to_it_stays(
     ]
 
 
+@pytest.mark.slow
 def test_a_word_in_a_large_file_costs_little_more_than_the_word(tmp_path: Path) -> None:
     one, edits = Journal(tmp_path), edits_of(versions(61))
     noted(one, "first", edits[0])

@@ -120,6 +120,17 @@ def test_each_kind_of_change_can_be_proposed_and_accepted(
     assert waiting(library) == []
 
 
+def test_what_was_accepted_and_is_undone_waits_again(tmp_path: Path, root: Path) -> None:
+    library = opened(tmp_path, root)
+    id = propose(library, Act.SUPERSEDE, "Al likes", content="Al likes coffee since March")
+    accept(library, waiting(library)[0])
+    assert waiting(library) == []
+    library.undo()
+    assert [each.id for each in waiting(library)] == [id]
+    library.redo()
+    assert waiting(library) == []
+
+
 def test_a_memory_that_changed_since_is_a_conflict_and_stays_in_the_queue(
     tmp_path: Path, root: Path
 ) -> None:

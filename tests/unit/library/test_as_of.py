@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 
 from memtui.changes import Act, Change
+from memtui.config import HistorySettings
 from memtui.errors import Refused
 from memtui.library import Library, time_views
 from memtui.library.past_library import library_at
+from memtui.library.text_looks import keep_texts
 from memtui.library.time_views import compare_times, read_times
 from memtui.model import CURRENT, Memory
 from memtui.query import Query, parse_query
@@ -159,6 +161,12 @@ def test_rows_that_come_in_between_two_times_are_compared_too(
     assert {each.memory.content for each in found} == {"came 1", "came 2"}
 
 
+def look(library: Library) -> Library:
+    """Look as the screen and commands do, after reading and after each change."""
+    keep_texts(library, HistorySettings())
+    return library
+
+
 def _make_some_change(library: Library, dice: random.Random, number: int) -> bool:
     """Do one act that the store allows; False if it refused."""
     acts = [Act.EDIT, Act.SUPERSEDE, Act.RETIRE, Act.DELETE, Act.ADD, Act.RESTORE]
@@ -187,20 +195,21 @@ def _make_some_change(library: Library, dice: random.Random, number: int) -> boo
     if not planned.has_edits:
         return False
     library.apply(planned)
+    look(library)
     return True
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("known", share(FORMATS, 0, 4), ids=lambda known: known.name)
 def test_each_moment_between_changes_of_memtui_is_seen_again(known: Any, tmp_path: Path) -> None:
-    library = loaded(sample(known, tmp_path / "store"), state=tmp_path / "state")
+    library = look(loaded(sample(known, tmp_path / "store"), state=tmp_path / "state"))
     dice = random.Random(5)
     seen: list[tuple[datetime, dict[str, str]]] = []
     number = 0
     while len(seen) < 9 and number < 60:
         number += 1
         seen.append((datetime.now(UTC), believed(library)))
-        time.sleep(0.002)
+        time.sleep(0.02)  # the system counts the times of files in ticks
         if not _make_some_change(library, dice, number):
             seen.pop()
     assert len(seen) > 2
@@ -228,13 +237,14 @@ def test_nothing_as_of_a_time_is_later_than_it(known: Any, tmp_path: Path) -> No
 
 def test_a_text_of_then_is_found_and_the_text_of_now_is_not(tmp_path: Path) -> None:
     write_facts(tmp_path / "m", "bo", [fact(1, "Bo has a red boat"), fact(2, "Bo is old")])
-    library = loaded(tmp_path / "m", state=tmp_path / "state")
+    library = look(loaded(tmp_path / "m", state=tmp_path / "state"))
     library.index()
     memory = library.resolve("00000001")
     then = datetime.now(UTC)
-    time.sleep(0.002)
+    time.sleep(0.02)  # the system counts the times of files in ticks
     change = Change(Act.EDIT, memory.store, memory.ref, {"content": "Bo has a green boat"})
     library.apply(library.plan([change]))
+    look(library)
     past = library_at(library, then)
     assert past.find(parse_query("red", then)).total == 1
     assert past.find(parse_query("green", then)).total == 0
@@ -247,13 +257,14 @@ def test_a_text_of_then_is_found_and_the_text_of_now_is_not(tmp_path: Path) -> N
 def test_what_was_done_and_undone_since_then_leaves_the_past_as_it_was(
     known: Any, tmp_path: Path
 ) -> None:
-    library = loaded(sample(known, tmp_path / "store"), state=tmp_path / "state")
+    library = look(loaded(sample(known, tmp_path / "store"), state=tmp_path / "state"))
     before, then = believed(library), datetime.now(UTC)
-    time.sleep(0.002)
+    time.sleep(0.02)  # the system counts the times of files in ticks
     dice, undone = random.Random(5), 0
     for number in range(12):
         if _make_some_change(library, dice, number):
             library.undo()
+            look(library)
             undone += 1
     assert undone > 2
     assert believed(library) == before
@@ -268,21 +279,23 @@ def test_what_was_done_and_undone_since_then_leaves_the_past_as_it_was(
     ids=lambda known: known.name,
 )
 def test_what_was_undone_and_redone_since_then_was_done_then(known: Any, tmp_path: Path) -> None:
-    library = loaded(sample(known, tmp_path / "store"), state=tmp_path / "state")
+    library = look(loaded(sample(known, tmp_path / "store"), state=tmp_path / "state"))
     dice = random.Random(5)
     done = sum(_make_some_change(library, dice, number) for number in range(8))
     before, then = believed(library), datetime.now(UTC)
-    time.sleep(0.002)
+    time.sleep(0.02)  # the system counts the times of files in ticks
     assert done > 1
     for step in (library.undo, library.redo):
         for _ in range(done):
             step()
+            look(library)
         past = believed(library_at(library, then))  # an id may be that of another text
         assert sorted(past.values()) == sorted(before.values())
     assert believed(library) == before
 
 
-UNTIMED = ("claude-code", "mcp-memory", "gemini", "hermes", "project-instructions")
+UNTIMED = ("claude-code", "project-memory", "qwen", "mcp-memory", "gemini", "hermes")
+UNTIMED += ("project-instructions", "goose", "openwolf", "vscode-copilot")
 TIMED = [f for f in FORMATS if f.name not in UNTIMED]
 """Formats whose memories say when they were made; a file's time is none."""
 
@@ -291,7 +304,7 @@ TIMED = [f for f in FORMATS if f.name not in UNTIMED]
 def test_what_was_made_after_a_time_is_not_there_even_if_memtui_changed_it(
     known: Any, tmp_path: Path
 ) -> None:
-    library = loaded(sample(known, tmp_path / "store"), state=tmp_path / "state")
+    library = look(loaded(sample(known, tmp_path / "store"), state=tmp_path / "state"))
     memories = [library.get(ref) for ref in believed(library)]
     made = [m for m in memories if m.created and not library.refusal(Act.EDIT, m)]
     memory = max(made, key=lambda each: each.created or START)
@@ -304,7 +317,7 @@ def test_what_was_made_after_a_time_is_not_there_even_if_memtui_changed_it(
 
 def test_the_past_refuses_to_write(tmp_path: Path) -> None:
     write_facts(tmp_path / "m", "bo", [fact(1, "Bo has a boat")])
-    library = loaded(tmp_path / "m", state=tmp_path / "state")
+    library = look(loaded(tmp_path / "m", state=tmp_path / "state"))
     past = library_at(library, datetime.now(UTC))
     memory = past.resolve("00000001")
     assert "as of" in past.refusal(Act.EDIT, memory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -137,6 +138,38 @@ def test_what_was_renamed_or_deleted_by_memtui_is_none(home: Path, tmp_path: Pat
     watched.library.apply(watched.library.plan(changes))
     watched.detector.accept(watched.library)
     assert not watched.losses()
+
+
+def test_many_memories_that_are_missing_from_files_are_one_loss(tmp_path: Path) -> None:
+    home = tmp_path / "memory"
+    write_facts(home, [f"fact {number}" for number in range(12)], each=6)
+    watched = Watched(home)
+    whole = json.loads(file_of(home, 1).read_text())
+    for left, missing in ((whole[:1], 5), (whole, 0), (whole[:2], 0)):
+        file_of(home, 1).write_text(json.dumps(left))
+        assert not watched.look(), "a program may be just writing it"
+        assert [report.memories for report in watched.look()] == [missing] * bool(missing)
+        assert not watched.look()
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_what_went_since_the_last_session_is_reported(tmp_path: Path, *, is_deleted: bool) -> None:
+    home = tmp_path / "memory"
+    write_facts(home, [f"fact {number}" for number in range(12)], each=6)
+    library = Library.open([home], state=tmp_path / "state", cache=tmp_path / "cache")
+    library.load()
+    library.index()  # which keeps the rows for the next session
+    library.close()
+    if is_deleted:
+        file_of(home, 1).unlink()
+    else:
+        file_of(home, 1).write_text("[{")
+    library = Library.open([home], state=tmp_path / "state", cache=tmp_path / "cache")
+    library.load()
+    detector = LossDetector()
+    detector.begin(library)
+    reports = [report for _ in range(3) for report in detector.check(library)]
+    assert [report.memories for report in reports] == [6] * is_deleted, "the other is listed"
 
 
 @pytest.mark.parametrize("store", STORES)

@@ -10,7 +10,7 @@ import pytest
 from memtui.library import Library, indexing
 from memtui.model import Memory
 from memtui.query import parse_query
-from memtui.search import segment_files
+from memtui.search import memory_index
 from memtui.search.documents import IndexedDocument, to_document
 from tests.secrets_for_tests import PLANTED
 from tests.unit.library.stores_for_tests import agent_memory
@@ -45,7 +45,7 @@ def test_memories_with_a_secret_are_found_among_those_of_the_cache(
     for _ in ("cold", "warm"):
         library = open_indexed(tmp_path / "cache")
         (folder,) = (tmp_path / "cache" / "stores").glob("*/*/")
-        segment = segment_files.load_segment(folder)
+        segment = memory_index.load(folder)
         assert segment is not None
         assert segment.count == len(facts) - len(planted)
         for text in QUERIES:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Act, Change
+from memtui.config import HistorySettings
 from memtui.library.former_search import find_former
+from memtui.library.text_looks import keep_texts
 from memtui.query import parse_search
 from memtui.search.query_terms import analyze_terms
 from memtui.search.text_match import holds_all
@@ -47,6 +49,18 @@ def test_git_and_the_journal_are_searched_whatever_the_status(tmp_path: Path) ->
     library.refresh()
     assert found("malmo") == ["Bo has one boat in Malmö"]
     library.close()
+
+
+def test_what_was_seen_is_searched(tmp_path: Path) -> None:
+    """A text that another program wrote and another replaced, in no repository."""
+    state, home = tmp_path / "state", tmp_path / "memory"
+    for text in ("Bo has a boat in Malmö", "Bo has a bicycle"):
+        write_facts(home, "bo", [fact(1, text), fact(2, "Bo is old")])
+        library = loaded(home, state=state)
+        keep_texts(library, HistorySettings())
+    found = find_former(library, parse_search("malmo", NOW)).found
+    assert [each.version.memory.content for each in found] == ["Bo has a boat in Malmö"]
+    assert not find_former(library, parse_search("bicycle", NOW)).found
 
 
 @pytest.mark.parametrize(

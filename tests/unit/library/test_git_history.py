@@ -14,9 +14,9 @@ import pytest
 
 from memtui.files import git_history
 from memtui.files.git_history import GitHistory
-from memtui.insight.versions import VersionHistory
+from memtui.insight.versions import VersionHistory, VersionOrigin
 from memtui.library import Library
-from memtui.library.former_versions import FormerReader, git_versions
+from memtui.library.former_versions import FormerReader, text_versions
 from memtui.testing import hostile_values
 from tests.long_run import count
 from tests.torture.processes import has_ended
@@ -115,7 +115,8 @@ def test_versions_are_those_that_reading_every_commit_gives(
                 expected.append(former.content)
         log = GitHistory.of(library.stores[0].root)
         assert log is not None
-        found = git_versions(memory, log, reader)
+        versions = log.versions(Path(memory.origin.file))
+        found = text_versions(memory, versions, reader, VersionOrigin.GIT)
         assert [version.memory.content for version in found] == expected
         assert not log.left_out
 
@@ -134,6 +135,7 @@ def test_all_texts_of_a_memory_are_found_in_a_thousand_commits(tmp_path: Path) -
     assert not found.left_out
 
 
+@pytest.mark.slow
 def test_a_renamed_file_keeps_its_history(repository: Path) -> None:
     entities = repository / "memory" / "entities"
     git(repository, "mv", "memory/entities/bo", "memory/entities/bosun")
@@ -152,6 +154,7 @@ def test_the_other_side_of_a_merge_is_history_too(repository: Path) -> None:
     assert texts(history(loaded(repository / "memory"))) == [*ALL, "Bo has a raft"]
 
 
+@pytest.mark.slow
 def test_a_shallow_clone_says_that_older_commits_are_missing(
     repository: Path, tmp_path: Path
 ) -> None:

@@ -60,7 +60,6 @@ def stores(tmp_path: Path) -> tuple[Store, Store]:
     return bad, good
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("hook", HOOKS)
 def test_a_store_that_raises_in_any_hook_harms_no_other(tmp_path: Path, hook: str) -> None:
     bad, good = stores(tmp_path)
@@ -212,7 +211,6 @@ class Spoiling(Failing):
         return Reading((*reading.memories, self._spoil(reading.memories[0])), reading.unreadable)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SPOILT)
 def test_a_memory_that_is_none_is_listed_and_the_rest_is_kept(tmp_path: Path, name: str) -> None:
     bad, good = stores(tmp_path)
@@ -250,9 +248,9 @@ def test_commands_go_on_beside_a_record_nested_too_deeply(
     for command in (["list", "--json"], ["export", "-o", str(tmp_path / "all.zip")]):
         result = CliRunner().invoke(memtui, command)
         assert result.exception is None, command
-    listed = json.loads(CliRunner().invoke(memtui, ["list", "--json"]).stdout)
+    listed = json.loads(CliRunner().invoke(memtui, ["list", "--json"]).stdout)["memories"]
     assert [memory["content"] for memory in listed] == [GULLS]
-    (store,) = json.loads(CliRunner().invoke(memtui, ["stores", "--json"]).stdout)
+    (store,) = json.loads(CliRunner().invoke(memtui, ["stores", "--json"]).stdout)["stores"]
     assert [item["reason"] for item in store["unreadable"]] == [
         f"the memory {facts[1]['id']}: odd is nested too deeply"
     ]

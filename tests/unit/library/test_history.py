@@ -11,11 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memtui.changes import Act, Change
-from memtui.insight.versions import VersionHistory
+from memtui.insight.versions import VersionHistory, merge_versions
 from memtui.library import Library
 from memtui.library.former_search import find_former
+from memtui.model import FILE_TIME, FILE_TIME_KEY, Memory
 from memtui.query import Query, Term
 from memtui.testing import hostile_values
 from memtui.testing.fixtures import sample
@@ -74,6 +76,7 @@ def test_git_tells_each_text_of_the_record_alone(tmp_path: Path) -> None:
     assert [v.is_present for v in found.versions] == [False, False, True]
 
 
+@pytest.mark.slow
 def test_a_hostile_repository_runs_nothing(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     home = tmp_path / "memory"
@@ -244,3 +247,14 @@ def test_a_clock_that_is_put_back_does_not_reorder_what_memtui_wrote(tmp_path: P
     assert [content for content, _, _ in texts(found)] == [
         *("Bo has one boat", "Bo has two boats", "Bo has three boats", "Bo has four boats"),
     ]
+
+
+def test_a_text_without_former_ones_has_the_time_of_its_last_change() -> None:
+    """Its creation only where nothing but the time of its file tells of a change."""
+    made, changed = datetime(2026, 9, 22, tzinfo=UTC), datetime(2026, 11, 17, tzinfo=UTC)
+    memory = Memory(
+        ref="s:1", id="1", store="s", kind="observation", content="a", created=made, updated=changed
+    )
+    assert [version.time for version in merge_versions(memory, [])] == [changed]
+    by_file = replace(memory, extra={FILE_TIME_KEY: FILE_TIME})
+    assert [version.time for version in merge_versions(by_file, [])] == [made]

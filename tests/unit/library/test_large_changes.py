@@ -39,6 +39,7 @@ def test_planning_saving_and_undoing_report_progress(tmp_path: Path) -> None:
         assert reports[-1] == Progress("reading what was written")
 
 
+@pytest.mark.slow
 def test_planning_can_be_stopped(tmp_path: Path) -> None:
     library, changes = _open(tmp_path)
     reports: list[Progress] = []

@@ -7,7 +7,6 @@ import shutil
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
@@ -17,8 +16,6 @@ from memtui.files import backups
 from memtui.files.backups import last_good
 from memtui.library import Library
 from memtui.query import parse_query
-from memtui.search.query_terms import analyze_terms
-from memtui.search.whoosh_index import WhooshIndex
 from memtui.testing.reading_tests import opened_during
 from tests.samples import SAMPLES
 from tests.torture.processes import in_child
@@ -302,17 +299,6 @@ def test_facets_lift_their_own_filter(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_whoosh_on_disk_finds_what_the_arrays_find(home: Path, tmp_path: Path) -> None:
-    library = open_library(home, tmp_path / "cache")
-    library.index()
-    texts = ('"tide tables"', "sound*gs", "soundigns~", '-"tide tables" alice')
-    by_arrays = [contents(library, text) for text in texts]
-    assert all(by_arrays)
-    library.save_index()
-    assert [contents(library, text) for text in texts] == by_arrays
-
-
-@pytest.mark.slow
 def test_the_index_on_disk_follows_changes_and_the_next_start_reads_nothing(
     home: Path, tmp_path: Path
 ) -> None:
@@ -329,45 +315,7 @@ def test_the_index_on_disk_follows_changes_and_the_next_start_reads_nothing(
     assert len(contents(open_library(home, cache))) == 5
 
 
-@pytest.mark.slow
-def test_whoosh_follows_what_changed_and_is_used_by_the_next_start(
-    home: Path, tmp_path: Path
-) -> None:
-    cache = tmp_path / "cache"
-    library = open_library(home, cache)
-    library.index()
-    library.save_index()
-    write_facts(home, "bo", [fact(8, "Bo repaired the gauge at Port Ellis")])
-    shutil.rmtree(home / "entities" / "alice")
-    library.refresh()
-    before = contents(library, "g*uge"), contents(library, "t*bles"), contents(library, '"at Port"')
-    library.follow_changes()
-    after = contents(library, "g*uge"), contents(library, "t*bles"), contents(library, '"at Port"')
-    assert after == before == ([BO], [], [BO])
-    (stamp,) = cache.glob("stores/*/whoosh.json")
-    with WhooshIndex(stamp.parent) as index:
-        (term,) = analyze_terms(parse_query("g*uge", NOW).terms).optional
-        assert len(index.search(term) or ()) == 1
-    written = stamp.read_bytes()
-    library.follow_changes()
-    assert stamp.read_bytes() == written
-    library.save_index()
-    assert stamp.read_bytes() != written  # the name of the rows, no document
-    with mock.patch.object(
-        WhooshIndex, "search", autospec=True, side_effect=WhooshIndex.search
-    ) as asked:
-        again = open_library(home, cache)
-        again.index()
-        assert contents(again, "g*uge") == [BO]
-    assert asked.call_count == 1
-
-
-BO = "Bo repaired the gauge at Port Ellis"
-
-
-@pytest.mark.slow
 def test_a_change_while_the_index_is_saved_is_found(home: Path, tmp_path: Path) -> None:
-    """Whoosh's index of the rows before the change was taken for current."""
     library = open_library(home, tmp_path / "cache")
     library.index()
 

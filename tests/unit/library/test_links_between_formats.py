@@ -104,6 +104,7 @@ def change(library: Library, act: Act, memory: Memory, name: str) -> Change:
     return Change(act, memory.store, memory.ref, {"relation": RELATION, "target": target})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["agent-memory", "engram", "mcp-memory", "simple-memory"])
 def test_a_link_of_the_stores_own_is_kept_as_ended(library: Library, home: Path, name: str) -> None:
     """The link stands in the store's own form, or the store has been asked to write it so."""
@@ -135,6 +136,7 @@ def test_a_link_of_the_stores_own_is_kept_as_ended(library: Library, home: Path,
     assert bytes_of(home) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_link_ends_with_the_memory_that_states_it(library: Library, name: str) -> None:
     """Retired, or superseded where nothing can be retired, and in use again after undo."""

@@ -100,6 +100,7 @@ def window_of(found: SearchResult) -> ResultWindow:
 QUERIES = ["", "type:decision", "importance:high entity:people/alice", "status:all", "-tea cache"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sort", [Sort.NEW, Sort.OLD, Sort.IMPORTANCE])
 def test_pages_of_several_stores_are_the_list_of_all(sort: Sort) -> None:
     asked, listed, other = make(700, "team"), make(300, "here"), make(200, "second")

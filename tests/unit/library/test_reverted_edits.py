@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from memtui.changes import Act, Change
+from memtui.changes import Act, Change, Plan, StoreEdits, text_edit
 from memtui.library import Library
+from memtui.library.planning import Planned
 from memtui.library.reverted_edits import plan_reapply
 from memtui.model import Memory
 from tests.samples import SAMPLES
@@ -93,7 +94,6 @@ CASES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_files_written_from_an_older_reading_are_told_and_put_right(
     tmp_path: Path, case: str
@@ -142,7 +142,6 @@ def in_place_of_mine(before: bytes | None, mine: bytes) -> bytes:
     return json.dumps(value, indent=2, ensure_ascii=False).encode()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("theirs", [False, True], ids=["old", "old and their own"])
 @pytest.mark.parametrize("case", ADDED)
 def test_an_addition_that_vanished_is_told_and_put_right(
@@ -271,6 +270,7 @@ def put_back(session: EditSession, memory: Memory, **columns: object) -> None:
     sql(session, f"UPDATE observations SET {names} WHERE id = ?", *columns.values(), memory.id)
 
 
+@pytest.mark.slow
 def test_a_row_that_is_put_back_is_told_and_put_right(tmp_path: Path) -> None:
     session, memory = engram(tmp_path)
     session.do(Act.EDIT, memory, content="Mine now.")
@@ -294,6 +294,7 @@ def test_a_row_that_is_worked_on_further_is_not_told(tmp_path: Path) -> None:
     assert session.reverted() == []
 
 
+@pytest.mark.slow
 def test_a_row_that_comes_back_or_goes_is_told(tmp_path: Path) -> None:
     session, memory = engram(tmp_path)
     session.do(Act.RETIRE, memory)
@@ -310,6 +311,7 @@ def test_a_row_that_comes_back_or_goes_is_told(tmp_path: Path) -> None:
     assert session.reverted() == []
 
 
+@pytest.mark.slow
 def test_what_i_took_out_of_what_i_added_is_not_told(tmp_path: Path) -> None:
     session, _ = engram(tmp_path)
     session.do(Act.ADD, **FUSE)
@@ -348,3 +350,42 @@ def test_reverted_edits_are_looked_for_while_rows_are_numbered(tmp_path: Path) -
     again = Library.open([session.root], cache=None, state=tmp_path / "state")
     with ThreadPoolExecutor() as pool, again.loaded.lock:
         assert pool.submit(again.find_reverted, 0).result(timeout=20) == []
+
+
+def test_what_is_left_as_another_program_wrote_it_is_not_told_again(tmp_path: Path) -> None:
+    session = EditSession(tmp_path, "agent-memory")
+    agent_has_read = session.read()
+    session.do(Act.EDIT, session.first(of("fact")), **TEXT)
+    mine = session.read()
+    session.write(agent_has_read)
+    found = session.library.find_reverted(0)
+    assert found
+    session.library.decline_reapplying(found)
+    assert session.reverted() == []
+    session.library.close()
+    again = Library.open([session.root], state=tmp_path / "state")
+    assert again.find_reverted(0) == [], "also at the next start"
+    for name, data in mine.items():
+        Path(name).write_bytes(data)
+    again.refresh()
+    again.undo()
+    again.redo()
+    for name, data in agent_has_read.items():
+        Path(name).write_bytes(data)
+    assert again.find_reverted(0), "what was done anew is told"
+    again.close()
+
+
+def test_a_file_that_memtui_itself_puts_back_is_not_told_as_anothers_write(tmp_path: Path) -> None:
+    session = EditSession(tmp_path, "agent-memory")
+    fact = session.first(of("fact"))
+    file = fact.origin.file
+    before = Path(file).read_text()
+    session.do(Act.EDIT, fact, **TEXT)
+    after = Path(file).read_text()
+    whole = text_edit(file, after, before)
+    part = StoreEdits(str(session.library.stores[0].root), (whole,))
+    session.library.apply(Planned("restore: items.json", (Plan((), (whole,)),), (part,)))
+    assert session.reverted() == []
+    Path(file).write_text(after)
+    assert session.reverted() == ["restore: items.json"], "and not what was edited before"

@@ -57,6 +57,7 @@ def found_in(folder: Path, name: str) -> list[tuple[Path, str]]:
     return stores_within(folder / name)
 
 
+@pytest.mark.slow
 def test_another_process_opens_the_same_stores(tmp_path: Path) -> None:
     found = [
         each

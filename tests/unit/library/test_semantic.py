@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from memtui.changes import Act, Change
-from memtui.config import Embedding
+from memtui.config import Embedding, HistorySettings
 from memtui.errors import EmbeddingError, RefError, Refused
 from memtui.library import Library
 from memtui.library.past_library import library_at
+from memtui.library.text_looks import keep_texts
 from memtui.query import parse_query
 from memtui.search import embedding, vectors
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
@@ -63,6 +64,7 @@ def contents(library: Library, line: str, *, typing: bool = False) -> list[str]:
     return [library.snapshot.rows[slot].content for slot in found.slots]
 
 
+@pytest.mark.slow
 def test_what_means_the_same_is_found_once_there_are_vectors(
     home: Path, tmp_path: Path, carrier: Path
 ) -> None:
@@ -146,6 +148,7 @@ def test_a_changed_memory_is_searched_once_it_has_its_vector(
     assert "signin" in contents(one, "~authentication")
 
 
+@pytest.mark.slow
 def test_the_past_keeps_the_vectors_of_its_own_rows(
     home: Path, tmp_path: Path, carrier: Path
 ) -> None:
@@ -155,11 +158,13 @@ def test_the_past_keeps_the_vectors_of_its_own_rows(
     one.load()
     one.index()
     one.embed()
+    keep_texts(one, HistorySettings())
     flour = next(memory for memory in one.memories("agent-memory") if "flour" in memory.content)
     then = datetime.now(UTC)
-    time.sleep(0.002)
+    time.sleep(0.02)
     change = Change(Act.EDIT, flour.store, flour.ref, {"content": "sounding of the tide"})
     one.apply(one.plan([change]))
+    keep_texts(one, HistorySettings())
     past = library_at(one, then)
     assert contents(past, "flour") == [flour.content]
     assert "~ asks for meaning" in past.find(parse_query("~bread", NOW)).hint

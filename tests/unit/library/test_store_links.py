@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shutil
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from memtui.changes import Act, Change
+from memtui.config import HistorySettings
 from memtui.insight.links import Edge, LinkIndex, Node, NodeKind
 from memtui.library import Library, loaded_stores
 from memtui.library.past_library import library_at
+from memtui.library.text_looks import keep_texts
 from memtui.model import Memory
 from tests.samples import SAMPLES
 from tests.unit.library.stores_for_tests import fact, write_facts
@@ -86,9 +89,12 @@ def test_in_the_past_a_source_that_is_gone_since_is_linked_to(tmp_path: Path) ->
     write_facts(tmp_path / "m", "bo", facts)
     write_facts(tmp_path / "m", "talks", [source])
     library = opened(tmp_path, tmp_path / "m")
+    keep_texts(library, HistorySettings())
     done, ref = datetime.now(UTC), f"agent-memory:{source['id']}"
+    time.sleep(0.02)
     library.apply(library.plan([Change(Act.DELETE, "agent-memory", ref)]))
     later = opened(tmp_path, tmp_path / "m")
+    keep_texts(later, HistorySettings())
     node = Node(NodeKind.MEMORY, ref)
     with later.links.reading() as index:
         assert index.incoming(node) == ()

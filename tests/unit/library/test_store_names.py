@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memtui.library import Library
+from memtui.library.store_names import project_of
 from memtui.query import parse_query
 from memtui.stores import registry
 from tests.samples import SAMPLES
@@ -75,6 +76,7 @@ def test_one_store_of_a_program_has_its_name_and_keeps_its_label() -> None:
     assert library.names.of("gone") == "gone"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("filter", "labels"),
     [
@@ -114,3 +116,25 @@ def test_a_format_without_a_declared_program_has_one_by_its_title(
     product = registry.product_of("jotter", Path("/"))
     assert (product.name, product.badge) == ("Jotter", "JO")
     assert registry.product_of("unknown", Path("/")).name == "unknown"
+
+
+def test_a_store_that_is_a_checkout_is_named_after_itself(tmp_path: Path) -> None:
+    roots = [tmp_path / "code" / name for name in ("harbour", "mill")]
+    for root in roots:
+        (root / ".git").mkdir(parents=True)
+        (root / "AGENTS.md").write_text("- rye\n")
+    library = Library.open([roots[0], roots[1]])
+    shown = {library.names.of(store.label) for store in library.stores}
+    assert shown == {"Instructions · harbour", "Instructions · mill"}
+    assert {project_of(root) for root in roots} == {*roots}
+
+
+def test_a_folder_with_instructions_is_a_project(tmp_path: Path) -> None:
+    """It was named after the folder above it, and one below it after it."""
+    root, below = tmp_path / "shop", tmp_path / "shop" / "web"
+    below.mkdir(parents=True)
+    for folder in (root, below):
+        (folder / "AGENTS.md").write_text("- Use uv\n")
+    library = Library.open([root, below], state=tmp_path / "state")
+    names = [library.names.of(store.label) for store in library.stores]
+    assert names == ["Instructions · shop", "Instructions · web"]

@@ -58,6 +58,13 @@ class Agent:
         assert done["status"] == "done", done
         return done
 
+    async def refused(
+        self, memory: dict[str, Any], content: str, *, tool: str = "change_memory"
+    ) -> str:
+        """What is said of another text for a memory as it was read, which is refused."""
+        values = {"act": "edit", "content": content, "reason": "as told"}
+        return await self.fault(tool, **_read(memory), **values)
+
     async def find(self, words: str) -> dict[str, Any]:
         """The first memory that is found."""
         found = await self.call("search_memories", query=words)
@@ -75,11 +82,10 @@ async def connected(
     *roots: Path,
     write: bool = False,
     name: str = NAME,
-    profile: str = "",
     server: Any = None,
 ) -> AsyncIterator[Agent]:
     """An agent that may use the stores at these roots."""
     library = open_library(folder, *roots)
-    made = server or AgentServer(library, Settings(), may_write=write, profile=profile).make()
+    made = server or AgentServer(library, Settings(), may_write=write).make()
     async with Client(made, client_info=Implementation(name=name, version="2.1")) as client:
         yield Agent(client)

@@ -10,9 +10,9 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -63,6 +63,25 @@ def server(tmp_path: Path, *arguments: object, code: str = "") -> StdioServerPar
         env=environment(tmp_path),
         cwd=tmp_path,
     )
+
+
+@contextmanager
+def served(
+    tmp_path: Path, *arguments: object
+) -> Iterator[tuple[subprocess.Popen[str], IO[str], IO[str]]]:
+    """The server as a process, with what it reads and what it writes."""
+    start = server(tmp_path, *arguments)
+    with subprocess.Popen(
+        [start.command, *start.args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=start.env,
+        cwd=tmp_path,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield process, process.stdin, process.stdout
 
 
 @pytest.mark.slow
@@ -125,21 +144,11 @@ def test_a_kill_within_writes_leaves_a_store_that_is_read_and_undone(
 ) -> None:
     before = {path: path.read_bytes() for path in root.rglob("*.json")}
     file = root / "entities" / "al" / "items.json"
-    start = server(tmp_path, "--write", root)
-    with subprocess.Popen(
-        [start.command, *start.args],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=start.env,
-        cwd=tmp_path,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+    with served(tmp_path, "--write", root) as (process, stdin, stdout):
 
         def write(line: str) -> None:
-            process.stdin.write(f"{line}\n")  # type: ignore[union-attr]
-            process.stdin.flush()  # type: ignore[union-attr]
+            stdin.write(f"{line}\n")
+            stdin.flush()
 
         messages = _messages(write)
         for _ in range(12):
@@ -149,9 +158,9 @@ def test_a_kill_within_writes_leaves_a_store_that_is_read_and_undone(
             time.sleep(0.002)  # the server needs the processor
         if killed == "server":
             process.kill()
-        process.stdout.close()
+        stdout.close()
         with suppress(BrokenPipeError):
-            process.stdin.close()
+            stdin.close()
         process.wait(30)  # alone, it ends by itself
     library = Library.open([root], state=tmp_path / "state")
     library.load()
@@ -193,7 +202,10 @@ for missing in ("uvicorn", "pydantic", "mcp"):
 """
     done = run(tmp_path, code)
     assert done.returncode == 0
-    assert done.stderr == 'memtui: memtui mcp needs .[mcp] (pip install ".[mcp]")\n' * 3
+    assert (
+        done.stderr
+        == 'memtui: mcp needs more packages (pip install ".[mcp]" in a checkout of memtui)\n' * 3
+    )
 
 
 @pytest.mark.slow
@@ -224,6 +236,46 @@ def test_the_lines_for_a_client_start_the_server(client: str) -> None:
         assert [server["command"], *server["args"]] == command
 
 
+def test_the_printed_command_runs_from_anywhere(
+    tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was `memtui`, which a program with another PATH does not find."""
+    assert main(["mcp", "--print-config", "cursor", "--store", str(root)]) == 0
+    server = _parsed(capsys.readouterr().out)
+    command = [server["command"], *server["args"], "--print-config", "claude-code"]
+    done = subprocess.run(
+        command,
+        env={**environment(tmp_path), "PATH": ""},
+        cwd="/",
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert str(root) in done.stdout
+
+
+HALF = "tea \\ud83d \\\\ud83d \\ud83c\\udf75"
+"""Half a character, a backslash before letters, a whole character, as JSON has them."""
+
+
+@pytest.mark.slow
+def test_a_request_with_half_a_character_is_answered(tmp_path: Path, root: Path) -> None:
+    """The SDK drops a line that holds one, and the agent waits for ever."""
+    hello: list[str] = []
+    next(_messages(hello.append))
+    call = {"name": "search_memories", "arguments": {"query": "HALF"}}
+    asked = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call}
+    with served(tmp_path, root) as (process, stdin, stdout):
+        stdin.write("".join(f"{line}\n" for line in hello[:2]))
+        stdin.write(json.dumps(asked).replace("HALF", HALF) + "\n")
+        stdin.flush()
+        answers = [json.loads(stdout.readline()) for _ in range(2)]
+        stdin.close()
+        process.wait(30)
+    (answer,) = (each for each in answers if each["id"] == 7)
+    assert "Al likes tea" in json.dumps(answer["result"])
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 def test_the_lines_for_a_client_over_http_have_the_address_and_no_token(
     client: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -231,7 +283,8 @@ def test_the_lines_for_a_client_over_http_have_the_address_and_no_token(
     monkeypatch.setenv("MEMTUI_MCP_TOKEN", TOKEN)
     assert main(["mcp", "--print-config", client, "--http", "--port", "8123"]) == 0
     started, lines = capsys.readouterr().out.split("\n\n", 1)
-    assert started == "MEMTUI_MCP_TOKEN=TOKEN memtui mcp --http --port 8123"
+    assert started.startswith(f"MEMTUI_MCP_TOKEN=TOKEN {Path(sys.executable).parent}/")
+    assert started.endswith("memtui mcp --http --port 8123")
     server = _parsed(lines)
     assert "http://127.0.0.1:8123/mcp" in server.values()
     assert TOKEN not in lines

@@ -162,7 +162,6 @@ def test_filters(text: str, values: dict[str, object], passes: bool) -> None:
     assert passing.tolist() == [passes]
 
 
-@pytest.mark.slow
 @given(st.text())
 def test_no_text_breaks_the_parser(text: str) -> None:
     for typing in (False, True):

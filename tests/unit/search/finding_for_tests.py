@@ -9,11 +9,13 @@ from memtui.library.finding import Searchable, SearchResult, find
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.query import Query, Term
+from memtui.search import memory_index
 from memtui.search.array_types import Mask
 from memtui.search.columns import Columns
+from memtui.search.documents import IndexedDocument
 from memtui.search.literals import LiteralSearch
-from memtui.search.matching import ExactLookup, Match, TextIndex, match_terms
-from memtui.search.postings import Segment
+from memtui.search.matching import Match, TextIndex, match_terms
+from memtui.search.memory_index import Segment
 from memtui.search.query_terms import analyze_terms
 from memtui.search.ranking import DEFAULTS, Weights
 
@@ -30,11 +32,18 @@ def find_in(
     return find(query, Searchable(rows, table, tuple(segments), now=now, weights=weights))
 
 
+def cut_segments(documents: Sequence[IndexedDocument], cut: int) -> list[Segment]:
+    """The index of these memories in two segments."""
+    return [
+        memory_index.make(documents[:cut]),
+        memory_index.make(documents[cut:], range(cut, len(documents))),
+    ]
+
+
 def match(
     segments: Sequence[Segment],
     size: int,
     terms: Sequence[Term],
-    exact: ExactLookup | None = None,
     alive: Mask | None = None,
     literals: LiteralSearch | None = None,
     *,
@@ -42,5 +51,5 @@ def match(
     **options: object,
 ) -> Match:
     """What the terms find in the segments."""
-    index = TextIndex(segments, size, alive, literals, exact, **options)  # type: ignore[arg-type]
+    index = TextIndex(segments, size, alive, literals, **options)  # type: ignore[arg-type]
     return match_terms(index, analyze_terms(terms), as_written=as_written)

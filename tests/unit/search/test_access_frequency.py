@@ -9,7 +9,7 @@ import pytest
 
 from memtui.model import Memory
 from memtui.query import parse_query
-from memtui.search import columns, postings, ranking
+from memtui.search import columns, memory_index, ranking
 from memtui.search.documents import to_document
 from memtui.search.salience import MAX_USES, measure_frequency
 from tests.unit.search.finding_for_tests import find_in
@@ -49,7 +49,7 @@ def test_more_use_is_more() -> None:
 def test_what_was_used_stands_above_its_like_and_says_why() -> None:
     held = [memory(0), memory(1, revision_count=9), memory(2, duplicate_count=3)]
     table = columns.build(held)
-    segment = postings.build([to_document(one) for one in held])
+    segment = memory_index.make([to_document(one) for one in held])
     query = parse_query("tide", NOW)
     hits = find_in(query, table, [segment], NOW)
     assert list(hits.slots) == [1, 2, 0]

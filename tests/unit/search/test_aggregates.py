@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +31,7 @@ def as_kept(time: datetime) -> datetime:
     return datetime.fromtimestamp(time.timestamp(), UTC)
 
 
+@pytest.mark.slow
 @given(memories, st.randoms(use_true_random=False))
 def test_numbers_and_days_of_some(held: list[Memory], draw: object) -> None:
     slots = [slot for slot in range(len(held)) if draw.random() < 0.7]  # type: ignore[attr-defined]

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from memtui.library.finding import SearchResult
 from memtui.model import Memory, Place
 from memtui.query import parse_query
-from memtui.search import columns, context, matching, postings
+from memtui.search import columns, context, matching
 from memtui.search.documents import to_document
 from memtui.search.ranking import DEFAULTS
-from tests.unit.search.finding_for_tests import find_in
+from tests.unit.search.finding_for_tests import cut_segments, find_in
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WORDS = ("oak", "fir", "elm", "ash")
@@ -40,7 +40,7 @@ turns = st.lists(
 
 def search(memories: Sequence[Memory], line: str = LINE, cut: int = 0) -> SearchResult:
     documents = [to_document(memory) for memory in memories]
-    segments = [postings.build(documents[:cut]), postings.build(documents[cut:], cut)]
+    segments = cut_segments(documents, cut)
     table = columns.concat([columns.build(memories[:cut]), columns.build(memories[cut:])])
     return find_in(parse_query(line, NOW), table, segments, NOW)
 
@@ -115,7 +115,7 @@ def test_a_changed_memory_keeps_its_place(memories: list[Memory], data: st.DataO
     rows = [*memories, changed]
     documents = [to_document(memory) for memory in rows]
     cut = len(memories)
-    segments = [postings.build(documents[:cut]), postings.build(documents[cut:], cut)]
+    segments = cut_segments(documents, cut)
     table = columns.concat([columns.build(memories), columns.build([changed])]).without([at])
     query = parse_query(LINE, NOW)
     parts, scores = read(rows, find_in(query, table, segments, NOW))

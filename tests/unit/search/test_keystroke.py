@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from memtui.model import IMPORTANCES, STATUSES, Memory
 from memtui.query import Query, Term, TermKind, parse_query
-from memtui.search import analysis, columns, postings
+from memtui.search import analysis, columns
 from memtui.search.columns import Columns
 from memtui.search.documents import FIELD_WEIGHTS, to_document
 from memtui.search.matching import K1
+from memtui.search.memory_index import Segment
 from memtui.search.ordering import best_positions
-from memtui.search.postings import Segment
 from memtui.search.query_terms import analyze_terms
 from tests.long_run import share
-from tests.unit.search.finding_for_tests import find_in
+from tests.unit.search.finding_for_tests import cut_segments, find_in
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MANY = 900
@@ -143,11 +143,10 @@ def stage(request: pytest.FixtureRequest) -> Held:
     documents = [to_document(memory) for memory in made]
     cut = MANY * 5 // 6
     parts = [columns.build(made[:cut]), columns.build(made[cut:])]
-    segments = [postings.build(documents[:cut]), postings.build(documents[cut:], cut)]
+    segments = cut_segments(documents, cut)
     return made, [often(memory) for memory in made], columns.concat(parts), segments
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "filters"),
     [(line, filters) for at, line in enumerate(LINES) for filters in share(FILTERS, at, 2)],
@@ -189,7 +188,6 @@ def test_a_letter_finds_what_looking_at_every_memory_finds(
 typed_words = st.tuples(st.sampled_from(["a", "dep", "the", "what", "x1"]), st.booleans())
 
 
-@pytest.mark.slow
 @given(st.lists(typed_words, min_size=1, max_size=6))
 def test_plain_words_are_analyzed_as_any_terms(drawn: list[tuple[str, bool]]) -> None:
     """The shorter way gives what the way for all terms gives."""

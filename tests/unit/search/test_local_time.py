@@ -85,8 +85,9 @@ def test_today_is_the_local_day_in_a_search_and_the_bars(in_zone: ZoneInfo, tmp_
         "2026-11-21T01:30:00Z": "an hour ago",
         "2026-11-20T04:30:00Z": "last night",
         "2026-11-20T05:30:00Z": "after midnight",
-        "2026-11-20T00:00:00Z": "some time today",
-        "2026-11-21T00:00:00Z": "some time tomorrow",
+        "2026-11-20": "some time today",
+        "2026-11-21": "some time tomorrow",
+        "2026-11-21T00:00:00Z": "at seven in the evening",
     }
     folder = tmp_path / "memory" / "entities" / "noor"
     folder.mkdir(parents=True)
@@ -101,6 +102,9 @@ def test_today_is_the_local_day_in_a_search_and_the_bars(in_zone: ZoneInfo, tmp_
     library.index()
     found = library.find(parse_query("since:today until:today", now))
     rows = [library.snapshot.rows[slot].content for slot in found.slots]
-    assert sorted(rows) == ["after midnight", "an hour ago", "some time today"]
+    expected = ["after midnight", "an hour ago", "at seven in the evening", "some time today"]
+    assert sorted(rows) == expected
+    (moment,) = (m for m in library.memories("agent-memory") if m.content == expected[2])
+    assert shown_date(moment.created, zoned=True) == "2026-11-20 19:00 EST"
     assert shown_date(at("2026-11-21T01:30"), zoned=True) == "2026-11-20 20:30 EST"
     assert library.find(parse_query("created:2026-11-19", now)).total == 1

@@ -12,9 +12,10 @@ import pytest
 from memtui.model import Memory
 from memtui.progress import Cancelled
 from memtui.query import parse_query
-from memtui.search import columns, postings, ranking
+from memtui.search import columns, memory_index, ranking
 from memtui.search.documents import to_document
-from memtui.search.matching import ExactAnswer, Match
+from memtui.search.literals import LiteralSearch
+from memtui.search.matching import Match
 from memtui.search.ordering import order_by_score
 from tests.unit.search.finding_for_tests import match
 from tests.unit.search.memories_for_tests import NOW, memory
@@ -25,7 +26,7 @@ def look(memories: Sequence[Memory], text: str, *, typing: bool = False) -> Matc
     documents = [to_document(each) for each in memories]
     cuts = [0, len(documents) // 2, len(documents) // 2 + 1, len(documents)]
     segments = [
-        postings.build(documents[first:last], first)
+        memory_index.make(documents[first:last], range(first, last))
         for first, last in pairwise(cuts)
         if first < last
     ]
@@ -138,17 +139,9 @@ def test_text_score_is_a_share() -> None:
 
 
 def test_cancelled() -> None:
-    segment = postings.build([to_document(memory(0, "word"))])
+    segment = memory_index.make([to_document(memory(0, "word"))])
     with pytest.raises(Cancelled):
         match([segment], 1, parse_query("word", NOW).terms, cancelled=lambda: True)
-
-
-def test_another_index_says_which_of_the_memories_that_it_knows_hold_a_phrase() -> None:
-    segment = postings.build([to_document(memory(n, "one two")) for n in range(3)])
-    terms = parse_query('"one two"', NOW).terms
-    answer = ExactAnswer(np.array([True, False, False]), np.array([True, True, False]))
-    assert match([segment], 3, terms, exact=lambda term: answer).found.tolist() == [1, 0, 1]
-    assert match([segment], 3, terms, exact=lambda term: None).found.all()
 
 
 def test_all_words_come_first_however_good_the_rest() -> None:
@@ -229,3 +222,26 @@ def test_weights_come_from_settings_and_nonsense_is_left_out() -> None:
     assert weights.recency == 1
     assert weights.half_life_days > 0
     assert weights.pinned == ranking.DEFAULTS.pinned
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("deploy", [0, 1]),
+        ("friday", [0, 2]),
+        ('"on friday"', [0]),
+        ("fri*", [0, 2]),
+        ("*day", [0, 2]),
+        ("f?iday", [0, 2]),
+        ("ida", []),
+        ("deploying -friday", [1]),
+        ("->", [3]),
+        ("zürich", [3]),
+    ],
+)
+def test_until_there_is_an_index_the_texts_are_read(line: str, expected: list[int]) -> None:
+    texts = ("deployed on friday", "deploying", "Friday", "Zurich -> Basel")
+    held = [memory(number, text) for number, text in enumerate(texts)]
+    terms = parse_query(line, NOW, typing=True).terms
+    result = match([], len(held), terms, literals=LiteralSearch(held))
+    assert sorted(result.slots.tolist()) == expected

@@ -21,6 +21,7 @@ from memtui.query import parse_search
 from memtui.search import session_index, session_worker
 from memtui.search.query_terms import analyze_terms
 from memtui.search.session_index import Hit, Indexed, SessionIndex, read_message
+from memtui.search.session_search import find_said
 from memtui.sessions import find_sessions
 from tests.secrets_for_tests import TOKEN
 from tests.unit.sessions.transcripts import (
@@ -221,7 +222,6 @@ SPOILED: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED)
 @pytest.mark.parametrize("at", [1, 2])
 def test_a_file_may_change_while_it_is_read(
@@ -343,6 +343,7 @@ def test_times_of_the_query_count(tmp_path: Path) -> None:
     assert len(home.hits("invoices until:2026-05-05")) == 1
 
 
+@pytest.mark.slow
 def test_many_small_updates_leave_few_segments_and_every_message_once(tmp_path: Path) -> None:
     home = Home(tmp_path)
     said = [f"Invoice {number} is in cents." for number in range(20)]
@@ -435,6 +436,7 @@ def test_one_session_of_a_database_is_forgotten_by_the_next_update_too(tmp_path:
     assert b"invoic" not in b"".join(each.read_bytes() for each in home.cache.rglob("*.seg"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 100, 700])
 def test_on_a_full_disk_nothing_is_half_and_the_next_run_goes_on(tmp_path: Path, room: int) -> None:
     home = Home(tmp_path)
@@ -487,3 +489,17 @@ def _update_until(home: Home, calls: int) -> bool:
         home.update()
         os._exit(0)
     return os.waitpid(process, 0)[1] == 0
+
+
+def test_a_phrase_is_found_behind_any_number_of_messages_with_its_words(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    many = [
+        claude_line("user", "banana and apple, banana then apple", f"m{n}", n) for n in range(400)
+    ]
+    write_lines(claude_file(home), many)
+    write_lines(claude_file(home, "77aa"), [claude_line("user", "one apple banana", "p1", 1)])
+    home.update()
+    for text in ('"apple banana"', "apple banana NOT then"):
+        query = parse_search(text, datetime.now(UTC))
+        said = find_said(home.cache, ["claude"], query, 20, home.sessions())  # type: ignore[arg-type]
+        assert [message.text for _, message in said if message] == ["one apple banana"], text

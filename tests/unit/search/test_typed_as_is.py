@@ -12,7 +12,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memtui.library.finding import Searchable, SearchResult, find
-from memtui.library.indexing import ProvisionalIndex
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.query import Query, Term, parse_query
@@ -20,7 +19,7 @@ from memtui.search import (
     analysis,
     columns,
     literals,
-    postings,
+    memory_index,
 )
 from memtui.search.documents import to_document
 from memtui.search.literals import LiteralSearch
@@ -31,8 +30,8 @@ from tests.unit.search.memories_for_tests import NOW, memory
 
 def search(memories: Sequence[Memory], query: Query) -> SearchResult:
     table = columns.build(memories)
-    segment = postings.build(map(to_document, memories))
-    scope = Searchable(Rows(memories), table, (segment,), True, ProvisionalIndex(), now=NOW)
+    segment = memory_index.make(map(to_document, memories))
+    scope = Searchable(Rows(memories), table, (segment,), now=NOW)
     return find(query, scope)
 
 
@@ -253,6 +252,12 @@ def test_what_each_filter_hides_is_counted() -> None:
     assert not ask(memories, "type:decision").hidden
 
 
+def test_without_every_status_nothing_is_left() -> None:
+    memories = [memory(0, "the winch", status="retired"), memory(1, "the winch")]
+    assert ask(memories, "winch status:all").total == 2
+    assert ask(memories, "winch -status:all").total == 0
+
+
 def _lines() -> Iterator[str]:
     yield from ("winch", "win", "the winch", "wynch", '"the winch"')
 
@@ -276,7 +281,7 @@ def test_literals_are_found() -> None:
 
 
 def test_a_match_of_marks_is_empty() -> None:
-    segment = postings.build(map(to_document, texts("one", "two")))
+    segment = memory_index.make(map(to_document, texts("one", "two")))
     assert not match([segment], 2, (Term("*"), Term("?"))).found.any()
 
 

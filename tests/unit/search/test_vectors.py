@@ -235,6 +235,7 @@ def test_a_generation_leaves_the_vectors_alone(tmp_path: Path) -> None:
     assert vectors.load(home, "letters") is not None
 
 
+@pytest.mark.slow
 def test_a_child_process_makes_them_too(tmp_path: Path, carrier: Path) -> None:
     texts = [word for group in GROUPS for word in group.split()]
     folder = generation(tmp_path / "home", words(*texts))

@@ -14,7 +14,7 @@ from memtui.library.finding import Searchable, SearchResult, find
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.query import parse_query
-from memtui.search import columns, fusion, postings, ranking
+from memtui.search import columns, fusion, memory_index, ranking
 from memtui.search.array_types import Floats
 from memtui.search.documents import to_document
 from tests.unit.search.finding_for_tests import match
@@ -33,7 +33,7 @@ MEMORIES = [
     for n, text in enumerate(TEXTS)
 ]
 COLUMNS = columns.build(MEMORIES)
-SEGMENT = postings.build([to_document(memory) for memory in MEMORIES])
+SEGMENT = memory_index.make([to_document(memory) for memory in MEMORIES])
 NEAR = np.array([0.9, 0.8, 0.7, 0.0, 0.4, -0.3], np.float32)
 
 

@@ -14,6 +14,7 @@ vocabularies = st.sets(words, max_size=60).map(sorted)
 numbers = st.none() | st.integers(-40, 40)
 
 
+@pytest.mark.slow
 @given(vocabularies, st.data())
 def test_it_answers_as_a_list_of_strings(vocabulary: list[str], data: st.DataObject) -> None:
     held = WordList.of(vocabulary)

@@ -132,6 +132,7 @@ async def test_no_page_of_another_site_opens_the_screen(origin: str) -> None:
         assert refused.value.status == 403
 
 
+@pytest.mark.slow
 async def test_a_tab_types_into_its_own_program() -> None:
     async with serving(ECHO) as site:
         one, other = await site.tab(), await site.tab()
@@ -163,6 +164,7 @@ async def test_the_terminal_has_the_size_of_the_tab() -> None:
         await says(tab, "size 300 5")
 
 
+@pytest.mark.slow
 async def test_a_tab_more_is_told_to_close_one() -> None:
     async with serving(ECHO) as site:
         tabs = [await site.tab() for _ in range(MAX_TABS)]
@@ -177,6 +179,7 @@ async def test_a_tab_more_is_told_to_close_one() -> None:
         await says(again, "got y")
 
 
+@pytest.mark.slow
 async def test_a_program_that_ends_or_is_killed_closes_its_tab() -> None:
     async with serving(
         "import os, sys\nos.kill(os.getpid(), 9) if input() else sys.exit()"
@@ -200,6 +203,7 @@ async def test_a_program_that_reads_nothing_does_not_keep_its_tab(
             await tab.close()
 
 
+@pytest.mark.slow
 async def test_a_page_that_is_loaded_again_finds_what_was_kept(tmp_path: Path) -> None:
     file = tmp_path / "kept"
     async with serving(KEPT, str(file)) as site:

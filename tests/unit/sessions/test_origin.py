@@ -12,6 +12,7 @@ from memtui.cli.group import memtui
 from memtui.model import Memory, Place
 from memtui.sessions import find_sessions
 from memtui.sessions.origin import Origin, OriginKind, find_origins
+from tests.printed_rows import printed_rows
 from tests.unit.sessions.transcripts import SAID, claude_line, write_lines
 
 TEXT = "Amounts are integers of euro cents, never floats."
@@ -73,6 +74,8 @@ def test_the_call_that_wrote_it_is_shown_with_the_words_before_it(
         ("Write", {"file_path": "/m/money.md", "content": "Other words."}, "ok"),
         ("Write", {"file_path": "/m/money.md", "content": TEXT}, "<tool_use_error>no"),
         ("memory", {"action": "add", "content": TEXT}, "Error: memory is full"),
+        ("memory", {"action": "add", "content": TEXT}, '{"success": false, "error": "full"}'),
+        ("memory", {"action": "add", "content": TEXT}, '{"error": "full", "success":false}'),
         ("Grep", {"pattern": TEXT, "path": "/m/money.md"}, "1 match"),
     ],
 )
@@ -132,7 +135,7 @@ def test_the_command_goes_from_a_memory_to_its_session(
         return CliRunner().invoke(memtui, list(arguments)).output
 
     run("sessions", "on", "claude", "--yes")
-    listed = json.loads(run("list", "--json", "--store", str(home / ".claude")))
+    listed = printed_rows(run("list", "--json", "--store", str(home / ".claude")))
     ref = next(each["ref"] for each in listed if TEXT in each["content"])
     told = run("origin", ref, "--store", str(home / ".claude"))
     assert f"you: {SAID} (0)" in told

@@ -311,6 +311,18 @@ def test_a_fork_of_opencode_has_the_ids_and_times_of_what_it_copies(tmp_path: Pa
     assert one == other
 
 
+def test_the_sessions_of_opencode_2_are_named_as_not_read(tmp_path: Path) -> None:
+    file = WRITERS["opencode"](tmp_path)
+    before = find_sessions(["opencode"], [], tmp_path, {})
+    assert not before.unreadable
+    with sqlite3.connect(file) as database:
+        database.execute("CREATE TABLE session_v2 (id TEXT PRIMARY KEY, title TEXT)")
+        database.execute("INSERT INTO session_v2 VALUES ('ses_2', 'New one')")
+    found = find_sessions(["opencode"], [], tmp_path, {})
+    assert [each.id for each in found.sessions] == [each.id for each in before.sessions]
+    assert [each.what for each in found.unreadable] == ["1 session is of OpenCode 2, and not read"]
+
+
 def test_a_compaction_of_opencode_is_a_summary(tmp_path: Path) -> None:
     with sqlite3.connect(WRITERS["opencode"](tmp_path)) as database:
         database.execute("UPDATE message SET data = json_set(data, '$.summary', json('true'))")

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from memtui.cli.group import memtui
 from memtui.sessions import PROGRAMS, find_sessions
 from memtui.sessions.retention import find_deleted, find_deletions, kept_days
+from tests.printed_rows import printed_rows
 from tests.unit.sessions.transcripts import WRITERS, write_lines
 
 SETTINGS = {
@@ -89,5 +90,5 @@ def test_the_list_warns_before(
     os.utime(file, (old, old))
     assert "5c0f will be deleted by Claude Code on" in run()
     assert "(cleanupPeriodDays)" in run()
-    records = json.loads(CliRunner().invoke(memtui, ["sessions", "--json"]).stdout)
+    records = printed_rows(CliRunner().invoke(memtui, ["sessions", "--json"]).stdout)
     assert records[0]["deleted_at"] is not None

@@ -17,6 +17,7 @@ from memtui.changes import Act, Change
 from memtui.library import Library
 from tests.long_run import count
 from tests.own_folders import own_folders
+from tests.printed_rows import printed_rows
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "adding-a-store.md").read_text(encoding="utf-8")
@@ -52,10 +53,28 @@ def test_every_act_of_the_writable_store_is_planned(tmp_path: Path) -> None:
     exec(compile(WRITABLE, "jotter.py", "exec"), module)
     library = Library([module["FORMAT"].open(jotter_at(tmp_path / "store"), "j")])
     library.load()
-    for act in (Act.EDIT, Act.DELETE, Act.PIN):
+    for act in (Act.EDIT, Act.DELETE, Act.PIN, Act.RETIRE, Act.SUPERSEDE):
         assert library.plan([Change(act, "j", "j:j3", {"content": "ink"})]).has_edits
+    merge = Change(Act.MERGE, "j", "j:j3", {"others": ["j4"], "content": "ink and nibs"})
+    assert library.plan([merge]).has_edits
     assert library.plan([Change(Act.ADD, "j", "", {"content": "ink"})]).has_edits
-    assert library.refusal(Act.RETIRE, library.get("j:j3")).startswith("a jotting is there")
+    assert library.refusal(Act.RETYPE, library.get("j:j3"))
+
+
+IMPORTED = "from memtui.model import Memory, Place\n"
+LINED = WRITABLE.replace(IMPORTED, f"from memtui.files.json.locating import LINES\n{IMPORTED}")
+LINED = LINED.replace("FILE, self.root)", "FILE, self.root, LINES)").replace(
+    "jotter.json", "j.jsonl"
+)
+LINED = LINED.replace("read_json(path, self.root)", "read_json(path, self.root, LINES)")
+"""The store of the page with an object a line in place of an array."""
+
+
+def lines_at(place: Path) -> Path:
+    place.mkdir(parents=True)
+    lines = (f"{json.dumps(jotting)}\n" for jotting in JOTTINGS)
+    (place / "j.jsonl").write_text("".join(lines))
+    return place
 
 
 def pocket_at(place: Path) -> Path:
@@ -71,6 +90,7 @@ def test_the_stores_of_the_page_pass_the_suite(tmp_path: Path) -> None:
     for name, store, suite, sample in (
         ("reading", READ_ONLY, "StoreConformance", jotter_at),
         ("jotter", WRITABLE, "WritableStoreConformance", jotter_at),
+        ("lines", LINED, "WritableStoreConformance", lines_at),
         ("pocket", LISTS, "WritableStoreConformance", pocket_at),
     ):
         (tmp_path / f"{name}.py").write_text(store)
@@ -128,7 +148,7 @@ class Environment:
     def answer(self, *arguments: object) -> Any:
         done = self.memtui(*arguments, "--json")
         assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        return printed_rows(done.stdout)
 
 
 def entry_points() -> str:

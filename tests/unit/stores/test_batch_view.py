@@ -80,6 +80,7 @@ def test_two_new_documents_do_not_get_one_name(tmp_path: Path) -> None:
         added(library, said, {**said, "content": "Never trim it."})
 
 
+@pytest.mark.slow
 def test_documents_are_typed_together_where_the_map_has_no_place_for_it(tmp_path: Path) -> None:
     root = workspaces.make(tmp_path)
     workspaces.put_map(root, {"task_rules": {"goal_states": ["active"]}})

@@ -304,6 +304,7 @@ WORDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("format", "file", "agents_line"),
     [

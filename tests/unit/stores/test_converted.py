@@ -125,6 +125,12 @@ LOST_OF_DELETED = {
     " entity (becomes a folder), importance (stands in the frontmatter, if the notes have one),"
     " superseded_by",
 }
+for lost in (LOST_OF_FULL, LOST_OF_PLAIN, LOST_OF_DELETED):
+    lost |= dict.fromkeys(("qwen", "project-memory"), lost["claude-code"])  # the same engine
+    of_lists = ("openwolf", "claude-remember", "memsearch", "vscode-copilot")
+    lost |= dict.fromkeys(of_lists, lost.get("openclaw", ""))
+    lost["goose"] = lost.get("hermes", "").replace("becomes memory", "becomes general")
+LOST_OF_FULL["goose"] += ", content (without its empty lines)"
 
 
 @pytest.mark.parametrize("name", BY_NAME)

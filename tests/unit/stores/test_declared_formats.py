@@ -73,6 +73,7 @@ def test_a_usable_format_is_one_of_all(
         ),
         (GOOD.replace("lambda path: path", "7"), "TypeError: detect must be a function"),
         (GOOD.replace("'jotter_store'", "7"), "TypeError: detect must be a function"),
+        (GOOD.replace(", 'jotter_store'", ""), "TypeError: detect must be a function"),
         ("(_ for _ in ()).throw(StopIteration)", "StopIteration"),
     ],
 )

@@ -17,6 +17,7 @@ import pytest
 from memtui.changes import Act, Change, Effect, Outcome, Plan, effects_of
 from memtui.library import Library
 from memtui.library.opening import detect_store, open_stores
+from memtui.library.review import ACCEPTED
 from memtui.model import Memory
 from memtui.stores.format import Format
 from memtui.testing.acting import BEFOREHAND, allowed, first_plan
@@ -111,9 +112,38 @@ EXPECTED: dict[str, tuple[str, list[Reads]]] = {
         "Claude Code",
         [
             loaded("*MEMORY.md#*"),
-            *(loaded(name) for name in ("*CLAUDE*.md", "*AGENTS.md", "*rules/*", "docs/*")),
+            *(loaded(name) for name in ("*CLAUDE*.md", "*rules/*", "docs/*")),
             asked_for("*", "when it next opens the file"),
         ],
+    ),
+    # Its agents' instructions say what they open: nothing is known to be loaded.
+    "project-memory": ("Replit Agent", [asked_for("*", "when it next opens the file")]),
+    # docs/users/features/memory.md: MEMORY.md is in the prompt, topic files are opened.
+    "qwen": (
+        "Qwen Code",
+        [loaded("*MEMORY.md#*"), asked_for("*", "when it next opens the file")],
+    ),
+    # block/goose, memory/mod.rs: each call of the extension reads the files of a project.
+    "goose": ("goose", [asked_for("*", "at once")]),
+    # docs/how-it-works.md: a hook compares each write with the cerebrum.
+    "openwolf": (
+        "OpenWolf",
+        [asked_for("cerebrum*", "at once"), asked_for("*", "when it next opens the file")],
+    ),
+    # README: the hook gives a new session all but rotated archives.
+    "claude-remember": (
+        "Claude Remember",
+        [asked_for("archive-*", "when it next opens the file"), loaded("*")],
+    ),
+    # "The Milvus vector index is a derived cache"; the files are watched.
+    "memsearch": (
+        "memsearch",
+        [indexed("memory/*"), asked_for("*", "when it next opens the file")],
+    ),
+    # memoryContextPrompt.tsx: the notes of the person are in each request, others are opened.
+    "vscode-copilot": (
+        "VS Code Copilot",
+        [asked_for("globalStorage/*", "at once"), asked_for("*", "when it next opens the file")],
     ),
     # An MCP server that asks SQLite for every call. It hides nothing that is DONE.
     "conport": ("ConPort", [asked_for("*", "at once", retired=IS_DONE)]),
@@ -150,7 +180,7 @@ EXPECTED: dict[str, tuple[str, list[Reads]]] = {
 ON_REQUEST = ("at once", "no longer reads it")
 AT_START = ("from its next session", "no longer reads it from its next session")
 INSTRUCTIONS = {
-    "AGENTS.md": ("Each of Codex, Cursor and 10 others", *AT_START),
+    "AGENTS.md": ("Each of Codex, Cursor and 12 others", *AT_START),
     "CLAUDE.md": ("Claude Code", *AT_START),
     "GEMINI.md": ("Gemini CLI", *AT_START),
     # "The instructions in the file are available for use by Copilot as soon as you save the file."
@@ -192,13 +222,17 @@ ASKED = "Codex is asked by a note and decides itself"
 NOT_ASKED = "Codex is no longer asked; it may have read the note"
 
 
+INDEXED_FILES = ("claude-code", "qwen")
+"""Formats in which a new file has a line in an index that is loaded."""
+
+
 def _wanted(format: str, act: Act, id: str, *, is_archived: bool) -> str:
     """What a person should be told, if the act changes more than memtui's own sidecar."""
     program, kinds = EXPECTED[format]
     record = next(kind for kind in kinds if fnmatch(id, kind.pattern))
     if format == "project-instructions":
         program, record = _instructions(id)
-    if act is Act.ADD and format == "claude-code":
+    if act is Act.ADD and format in INDEXED_FILES:
         record = loaded("")  # its line in the index is loaded, the file when it is needed
     if act is Act.RETYPE and format == "workspace":
         record = indexed("")  # the map of types is used when the index is built
@@ -248,6 +282,7 @@ def _planned(library: Library, act: Act) -> Iterator[tuple[Memory, str, str]]:
             yield memory, new if act is Act.ADD else memory.id, effect
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", FORMATS, ids=[known.name for known in FORMATS])
 def test_every_act_says_what_the_program_reads(known: Format, tmp_path: Path) -> None:
     stores = open_stores([detect_store(sample(known, tmp_path / known.name))])
@@ -276,7 +311,7 @@ def test_every_act_says_what_the_program_reads(known: Format, tmp_path: Path) ->
             is_archived = act not in (Act.ADD, Act.SUPERSEDE) and bool(memory.extra.get("archived"))
             wanted = _wanted(known.name, act, id, is_archived=is_archived)
             over = "Over Claude Code's 200 lines", "Claude Code did not load this line"
-            if act is Act.DELETE and memory.extra.get("index_lines"):
+            if act is Act.DELETE and memory.extra.get("line_loaded"):
                 wanted = f"{program} {loaded('').gone}"  # its line in MEMORY.md goes too
             if act is Act.RESTORE and effect.startswith("Only memtui hid this"):
                 assert _hides(known.name, memory), (act, memory.id)
@@ -331,13 +366,14 @@ def test_a_new_memory_whose_line_is_beyond_the_limit(tmp_path: Path) -> None:
     assert index.read_text().count("\n") == 200
 
 
-def test_a_line_beyond_the_bytes_that_claude_loads(tmp_path: Path) -> None:
-    """Or 25,000 bytes, whichever comes first."""
+@pytest.mark.slow
+def test_a_line_beyond_the_size_that_claude_loads(tmp_path: Path) -> None:
+    """Or 25,000 UTF-16 units, whichever comes first."""
     library, index = _claude(tmp_path / ".claude", 3)
     index.write_text(f"- {'x' * 24_990}\n- Fact behind it\n")
     library.refresh()
 
-    over = "Over Claude Code's 25,000 bytes: this line will not be loaded"
+    over = "Over Claude Code's 25,000 UTF-16 units: this line will not be loaded"
     assert _effect(library, Act.EDIT, "Fact behind it", content="A fact behind it") == over
 
 
@@ -353,6 +389,15 @@ def test_undo_says_what_it_means(tmp_path: Path) -> None:
     library.apply(library.plan([Change(Act.PIN, memory.store, memory.ref)]))
     kept = "Only memtui keeps this; nothing changes for Claude Code"
     assert library.undo().effects == (kept,)
+
+
+def test_undo_of_an_accepted_finding_says_that_the_text_is_read(tmp_path: Path) -> None:
+    """Its action is called `review`, as marking a memory as reviewed is."""
+    library, _ = _claude(tmp_path / ".claude", 3)
+    memory = next(iter(memories(library).values()))
+    change = Change(Act.EDIT, memory.store, memory.ref, {"content": "without the token"})
+    library.apply(library.plan([change], f"{ACCEPTED}token in a line"))
+    assert library.undo().effects == ("Claude Code reads it as it was from its next session",)
 
 
 def test_what_two_programs_read_is_said_of_each(tmp_path: Path) -> None:

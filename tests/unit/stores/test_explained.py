@@ -65,4 +65,4 @@ def test_a_home_with_every_format_and_what_resembles_them(
     monkeypatch.chdir(home)
     monkeypatch.setenv("HOME", str(home))
     assert run(["stores", "--explain", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) >= len(found)
+    assert len(json.loads(capsys.readouterr().out)["places"]) >= len(found)

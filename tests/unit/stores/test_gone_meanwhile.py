@@ -20,8 +20,6 @@ from memtui.library import Library
 from memtui.model import Memory
 from tests.samples import SAMPLES
 
-pytestmark = pytest.mark.slow
-
 NAMES = (
     *("agent-memory", "ambient", "simple-memory", "workspace", "claude-code", "codex", "gemini"),
     *("hermes", "mcp-memory", "openclaw", "beads", "markdown-folder", "serena"),

@@ -69,7 +69,6 @@ def test_an_edit_changes_one_item_or_is_refused(text: str, wanted: str, number: 
     assert after == [*before[:at], wanted, *before[at + 1 :]]
 
 
-@pytest.mark.slow
 @given(texts, wanted_texts)
 def test_an_added_item_leaves_every_byte(text: str, wanted: str) -> None:
     try:

@@ -26,6 +26,7 @@ import pytest
 
 from memtui.changes import Act
 from memtui.errors import MemtuiError
+from memtui.files.sidecar_lines import sidecar_path
 from memtui.library import Library
 from memtui.library.opening import detect_store, open_stores
 from memtui.model import Memory
@@ -173,9 +174,13 @@ def values(library: Library, place: Path) -> dict[str, list[Any]]:
     found["rules"] = list(rules_of(store, memories))
     inside = [Path(os.path.relpath(file, store.root)).as_posix() for file in files]
     found["read by"] = [(store.read_time(path), store.reader(path)) for path in inside]
-    folder = json.dumps(str(place))[1:-1]
+    folder, beside = (
+        json.dumps(str(path))[1:-1] for path in (place, sidecar_path(store.root).with_suffix(""))
+    )
     return {
-        name: json.loads(json.dumps(plain(each)).replace(folder, "/place"))
+        name: json.loads(
+            json.dumps(plain(each)).replace(beside, "/beside").replace(folder, "/place")
+        )
         for name, each in found.items()
     }
 

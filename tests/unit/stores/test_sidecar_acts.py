@@ -23,7 +23,7 @@ from memtui.stores.plans import (
     plan_one,
     plan_sidecar_act,
     planned_before,
-    repeated_add,
+    repeated_change,
     successor_warnings,
 )
 from memtui.stores.sidecar import Sidecar
@@ -191,7 +191,7 @@ def test_the_same_addition_in_one_action_is_made_once() -> None:
     edit = sidecar_edit("/store", "1", None, {"pinned": True})
     asked = change(Act.ADD, content="a", entity="e")
     before = Plan((asked,), (edit,), refs=("s:7", "s:8"))
-    again = repeated_add(change(Act.ADD, content="a", entity="e", title=""), [before])
+    again = repeated_change(change(Act.ADD, content="a", entity="e", title=""), [before])
     assert again is not None
     assert (again.outcome, again.refs, again.edits) == (Outcome.DEDUPE, ("s:7",), ())
     for other in (
@@ -204,8 +204,8 @@ def test_the_same_addition_in_one_action_is_made_once() -> None:
         replace(asked, force=True),
         replace(asked, store="t"),
     ):
-        assert repeated_add(other, [before]) is None
-    assert repeated_add(asked, [replace(before, edits=())]) is None
+        assert repeated_change(other, [before]) is None
+    assert repeated_change(asked, [replace(before, edits=())]) is None
     view = View()
     assert planned_before(BatchView(view, [before])) == [before]
     assert planned_before(view) == ()

@@ -98,6 +98,7 @@ def test_a_change_touches_nothing_else_and_undo_gives_the_bytes_back(
     assert {memory.id: memory for memory in store.memories} == memories
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(text=st.text(min_size=1).filter(str.strip), key=st.sampled_from(["ep_1", "sch_1"]))
 def test_any_text_that_is_written_reads_back_and_leaves_the_rest(
@@ -241,6 +242,24 @@ def test_merging_keeps_sources_hits_and_the_lineage(root: Path, store: Opened) -
     assert merged.status == "superseded"
     assert plan.supersedes == (f"{LABEL}:fact_0a2",)
     assert plan.warnings == ()
+
+
+def test_a_merge_moves_every_reference_and_leaves_none_to_itself(root: Path) -> None:
+    """Also where one record names the fact that goes in two of its lists."""
+    to_gone = {"rel": "about", "to": "fact_0a2"}
+    for name, id, more in (
+        ("episodes.json", "ep_1", {"facts": ["fact_0a2"], "links": [to_gone]}),
+        ("facts.json", "fact_0a1", {"links": [to_gone, {"rel": "impacts", "to": "sch_2"}]}),
+        ("facts.json", "fact_0a2", {"links": [{"rel": "same", "to": "fact_0a1"}]}),
+    ):
+        every = json.loads((root / name).read_text())
+        changed = [{**each, **(more if each["id"] == id else {})} for each in every]
+        (root / name).write_text(json.dumps(changed, indent=2))
+    opened(root).do(Act.MERGE, "fact_0a1", others=["fact_0a2"])
+    episode = records(root, "episodes.json")["ep_1"]
+    assert episode["facts"] == ["fact_0a1"]
+    assert episode["links"] == [{"rel": "about", "to": "fact_0a1"}]
+    assert records(root, "facts.json")["fact_0a1"]["links"] == [{"rel": "impacts", "to": "sch_2"}]
 
 
 def test_merging_facts_that_differ_warns(store: Opened) -> None:

@@ -46,6 +46,7 @@ def change(**fields: Any) -> Change:
         (values.whole_number, 3.0, 0),
         (values.whole_number, True, 0),
         (values.from_iso, " 2026-11-20 ", NOON.replace(hour=0)),
+        (values.from_iso, "2026-11-20T00:00Z", NOON.replace(hour=0, microsecond=1)),
         (values.from_iso, "2026-11-20T14:00:00+02:00", NOON),
         (values.from_iso, "0001-01-01T00:00:00+14:00", None),
         (values.from_iso, "noon", None),

@@ -381,6 +381,7 @@ def test_a_map_without_that_part_gets_it(root: Path) -> None:
     assert file.read_text() == '{\n\t"glob_paths": {}\n}'
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.sampled_from(["a", "b b", "c: d", "#e", "é", "- f"]), unique=True, min_size=1))
 def test_any_tags_that_are_written_read_back(root: Path, tags: list[str]) -> None:

@@ -64,7 +64,6 @@ def test_any_document_becomes_a_memory_that_can_be_kept(text: str) -> None:
     assert from_record(json.loads(json.dumps(to_record(memory)))) == memory
 
 
-@pytest.mark.slow
 @given(st.text() | st.recursive(st.none() | st.text(), st.lists).map(json.dumps))
 def test_any_log_is_added_up(text: str) -> None:
     workspace.parse_log(text)

@@ -42,6 +42,7 @@ class TestTeamConformance(AskedConformance):
     examples = count(40, 4_000)
 
 
+@pytest.mark.slow
 def test_many_hits_are_sampled_and_said_to_be(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memtui.team.store.MAX_COUNTED", 100)
     monkeypatch.setattr("memtui.team.store.SURELY_FEW", 10)

@@ -122,7 +122,6 @@ def slow(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     made.close()
 
 
-@pytest.mark.slow
 def test_a_keystroke_waits_for_one_round_trip_of_500_ms(team: Team, slow: Slow) -> None:
     add(team.open(), "deploy on Fridays")
     store = team.open("anna", str(slow.folder))

@@ -1,4 +1,4 @@
-"""The commands of docs/team.md, run on an empty database."""
+"""The commands of a team's memory in docs/stores.md, run on an empty database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from memtui.team.store import TeamStore
 from tests.postgres import Server
 from tests.team_fixtures import add, do
 
-PAGE = (Path(__file__).parents[3] / "docs" / "team.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "stores.md").read_text()
+PAGE = PAGE[PAGE.index("## A team's memory") :]
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_the_set_up_of_the_page_is_three_commands_that_work(
     server.execute("postgres", "create database documented")
     server.add_service("our-memory", "documented", "postgres")
     install, init, begin = block("sh")
-    assert install == "pip install 'memtui[team]'"
+    assert install.split("  ")[0] == "pip install '.[team]'"
     assert call(*init.split()[1:]) == 0
     assert begin == "memtui postgres:our-memory"
     assert call("list", *begin.split()[1:]) == 0
@@ -54,7 +55,7 @@ def test_the_set_up_of_the_page_is_three_commands_that_work(
     capsys.readouterr()
     log, undo = block("sh", 1)
     assert call(*log.split()[1:], "--json") == 0
-    (change,) = json.loads(capsys.readouterr().out)
+    (change,) = json.loads(capsys.readouterr().out)["changes"]
     assert change["who"] == "emma"
     assert call(*undo.split()[1:-1], str(change["number"])) == 0
     assert "+content: We deploy on Fridays" in capsys.readouterr().out
@@ -95,4 +96,4 @@ def test_without_psycopg_only_a_team_s_memory_is_missing() -> None:
         "    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'memtui[team]'" in done.stdout
+    assert 'pip install ".[team]" in a checkout of memtui' in done.stdout

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Act
-from memtui.context import draft_pack, find_recipe, read_settings, task_query
+from memtui.context import draft_pack, find_recipe, task_query
 from memtui.errors import Refused
 from memtui.library import Library, held_stores
 from memtui.library.past_library import library_at
@@ -35,6 +35,7 @@ def opened(place: str, tmp_path: Path) -> Library:
     return library
 
 
+@pytest.mark.slow
 def test_a_check_and_a_review_look_at_the_team(
     team: Team, call: Callable[..., int], capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -49,9 +50,9 @@ def test_a_check_and_a_review_look_at_the_team(
 
     found = printed("check", place, code=1)
     assert "GitHub token" in found
-    assert "sets aside earlier instructions" in found
+    assert "asks an agent to send" in found
     assert "2 findings" in found
-    review = json.loads(printed("review", place, "--json", code=0))
+    review = json.loads(printed("review", place, "--json", code=0))["proposals"]
     (secret,) = [each for each in review if each["kind"] == "secret"]
     printed("review", "accept", secret["id"], "--store", place, code=0)
     assert "[REDACTED]" in anna.get(refs[1:2])[0].content
@@ -61,7 +62,7 @@ def test_a_check_and_a_review_look_at_the_team(
     found = printed("check", place, code=1)
     assert "only 2 of its 3 memories were looked at, the newest first" in found
     assert "1 finding" not in found.split("\n")
-    assert "only 2 of its 3" in printed("consolidate", place, code=0)
+    assert "only 2 of its 3" in printed("review", place, code=3)
 
 
 def test_a_pack_takes_memories_of_the_team(
@@ -71,14 +72,14 @@ def test_a_pack_takes_memories_of_the_team(
     for number in range(3):
         add(anna, f"Policy {number}: deploy the shop on day {number}", type="policy")
     last = add(anna, "The till is green", type="policy", importance="high")
-    settings, now = read_settings({}, {}), datetime.now(UTC)
+    now = datetime.now(UTC)
     present = opened(f"postgres:{anna.connection.service}", tmp_path)
 
     def given(task: str) -> tuple[str, list[str]]:
         library = present.hold(task_query(task))
         assert library is not present
-        recipe = find_recipe("plan", settings)
-        drafted = draft_pack(recipe, task, library, settings, now, remarks=library.unheld)
+        recipe = find_recipe("plan")
+        drafted = draft_pack(recipe, task, library, now, remarks=library.unheld)
         pack = drafted.pack(None)
         return pack.text, list(pack.notes)
 
@@ -156,6 +157,7 @@ def test_a_table_without_history_refuses_the_past(server: Server, tmp_path: Path
             ask(library, datetime.now(UTC))
 
 
+@pytest.mark.slow
 async def test_the_screen_shows_the_team_as_of_a_time(team: Team, tmp_path: Path) -> None:
     bert = team.open("bert")
     ref = add(bert, "Deploys on Tuesdays", created=datetime(2026, 1, 5, 9, tzinfo=UTC))
@@ -177,6 +179,7 @@ async def test_the_screen_shows_the_team_as_of_a_time(team: Team, tmp_path: Path
         await on.sees("Deploys on Fridays")
 
 
+@pytest.mark.slow
 async def test_the_screen_says_why_it_cannot_go_back(
     team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

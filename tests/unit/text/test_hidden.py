@@ -76,6 +76,7 @@ def test_each_hidden_value_gets_a_badge(name: str) -> None:
         ("x\u200d\U0001f468", "x·\U0001f468", 1),
         ("\U0001f468\u200d\u200d\U0001f469", "\U0001f468··\U0001f469", 2),
         ("\ud800", "�", 1),
+        ("Gr\udcf6\udcdfe", "Gr��e", 0),  # bytes of Latin-1: to remove them would lose text
     ],
 )
 def test_what_is_shown_and_counted(text: str, shown: str, count: int) -> None:

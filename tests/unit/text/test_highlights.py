@@ -85,7 +85,6 @@ def test_the_passage_has_the_most_words_that_lines_of_a_paragraph_have(
     assert (found.words if found else 0) == best
 
 
-@pytest.mark.slow
 @given(
     st.text("abéßT .\n", max_size=200),
     st.lists(st.text("abé", min_size=1, max_size=3), min_size=1, max_size=3),

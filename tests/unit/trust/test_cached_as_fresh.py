@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memtui.context import draft_pack, list_recipes, read_settings
+from memtui.context import RECIPES, draft_pack
 from memtui.insight.links import Node, NodeKind
 from memtui.library import Library
 from memtui.library.past_library import library_at
@@ -198,7 +198,6 @@ def test_keys_that_only_memtui_writes_may_hold_anything_in_a_foreign_file(tmp_pa
         node = Node(NodeKind.MEMORY, library.resolve("00000001").ref)
         (edge,) = (one for one in index.outgoing(node) if one.relation == "knows")
     assert not edge.is_valid(NOW)
-    settings = read_settings({}, {}, {})
-    for recipe in list_recipes(settings):
+    for recipe in RECIPES.values():
         if recipe.name not in ("session", "loaded"):
-            draft_pack(recipe, "alice", library, settings, NOW).pack(None)
+            draft_pack(recipe, "alice", library, NOW).pack(None)

@@ -11,7 +11,7 @@ from memtui.stores.engram import rules as engram
 from memtui.testing.fixtures import time_limit
 from memtui.text import highlights, one_line
 from memtui.text.secrets import find_secrets
-from memtui.upkeep.instructions import find_suspicions
+from memtui.upkeep.planted_text import find_suspicions
 from tests.growth import assert_straight
 
 LONG = 150_000
@@ -34,7 +34,6 @@ TRIED: dict[str, Looked] = {
 """What looks through a text, and the text: a beginning, what comes again and again, an end."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TRIED)
 def test_no_text_holds_up_what_looks_through_it(name: str) -> None:
     look, begin, piece, end = TRIED[name]

@@ -15,8 +15,11 @@ import pytest
 
 from memtui.changes import Act, Change
 from memtui.cli.main import run
-from memtui.files import git_repository
-from memtui.library import Library
+from memtui.files import git_history, git_repository
+from memtui.files.git_history import GitHistory
+from memtui.library import Library, loaded_stores
+from memtui.progress import Progress
+from memtui.testing.fixtures import time_limit
 from tests.long_run import is_long
 from tests.torture.processes import has_ended
 
@@ -373,6 +376,7 @@ def test_a_git_in_the_current_folder_is_not_run(top: Path, monkeypatch: pytest.M
     assert not marked(top).exists()
 
 
+@pytest.mark.slow
 def test_variables_of_a_hook_that_memtui_was_started_from_are_not_passed_on(
     top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -464,6 +468,107 @@ def test_a_pipe_in_a_repository_does_not_hang(
     (warning,) = edit(opened(top), "She sings.")
     assert "written but not committed: " in warning
     assert list((top / ".git").rglob("*.lock")) == [], "a lock would keep the folder's program out"
+
+
+@pytest.mark.parametrize(
+    "name", ["HEAD", "config", "refs/heads/main", "packed-refs", "shallow", "index"]
+)
+def test_a_pipe_in_a_repository_does_not_delay_the_rows(
+    top: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loaded_stores, "GIT_SECONDS", 1000.0)
+    monkeypatch.setattr(git_history, "TIME_LIMIT", 1000.0)
+    file = top / ".git" / name
+    file.unlink(missing_ok=True)
+    os.mkfifo(file)
+    with time_limit(60):
+        library = opened(top)
+        label = library.stores[0].label
+        library.history(library.get(f"{label}:{ID}"))
+    assert len(library.memories(label)) == len(NOTES)
+
+
+def test_rows_are_there_before_git_is_asked_and_all_stores_share_its_time(
+    top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, asked = tmp_path / "bin" / "git", tmp_path / "asked"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho >> {asked}\nsleep 1000\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(loaded_stores, "GIT_SECONDS", 0.5)
+    others = [Path(shutil.copytree(top, top.parent / f"other{n}")) for n in range(5)]
+    library = Library.open([top, *others], state=tmp_path / "state")
+    seen: list[int] = []
+
+    def report(progress: Progress) -> None:
+        if progress.what.startswith("dating"):
+            seen.append(sum(len(library.memories(store.label)) for store in library.stores))
+
+    with time_limit(60):
+        library.load(report)
+    assert set(seen) == {6 * len(NOTES)}
+    assert len(asked.read_text().split("\n")) - 1 == 1, "no time is left for the others"
+
+
+def endless(index: Path) -> None:
+    index.symlink_to("/dev/zero")
+
+
+def sparse(index: Path) -> None:
+    with index.open("wb") as file:
+        file.truncate(1 << 40)
+
+
+@pytest.mark.parametrize("make", [endless, sparse])
+def test_an_endless_index_is_not_copied(
+    top: Path, make: Callable[[Path], None], tmp_path: Path
+) -> None:
+    index = top / ".git" / "index"
+    index.unlink()
+    make(index)
+    with time_limit(60):
+        opened(top)
+    history = GitHistory.of(top, seconds=1000.0)
+    assert history is not None
+    assert history.last_changes(top) == {}
+    assert history.left_out in ("index: it is a device, not a file", TOO_LARGE)
+
+
+TOO_LARGE = f"index: it is larger than {git_repository.LARGEST_INDEX >> 20} MiB"
+
+
+def test_what_git_prints_is_bounded(
+    top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexec yes\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(git_repository, "LARGEST_OUTPUT", 1 << 20)
+    history = GitHistory.of(top, seconds=1000.0)
+    assert history is not None
+    with time_limit(60):
+        assert list(history.versions(top / ID)) == []
+    assert history.left_out == "git printed more than 1 MiB"
+
+
+def test_a_commit_with_an_endless_author_costs_no_memory(
+    top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree, parent = plain_git(top, "write-tree"), plain_git(top, "rev-parse", "HEAD")
+    name = "a" * (3 << 20)
+    who = f"{name} <a@x> 1700000000 +0000"
+    commit = tmp_path / "commit"
+    commit.write_text(f"tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n\nx\n")
+    hash = plain_git(top, "hash-object", "-t", "commit", "-w", "--literally", str(commit))
+    plain_git(top, "update-ref", "HEAD", hash)
+    monkeypatch.setattr(git_repository, "LARGEST_OUTPUT", 1 << 20)
+    history = GitHistory.of(top, seconds=1000.0)
+    assert history is not None
+    assert list(history.versions(top / ID)) == []
+    assert "over limit" in history.left_out
 
 
 @pytest.mark.parametrize("content", ["", "x", "gitdir:", "gitdir: \0x", "gitdir: ."])

@@ -26,10 +26,11 @@ from memtui.stores.codex import store as codex
 from memtui.stores.markdown_folder import rules as notes
 from memtui.text import has_hidden, highlights, mask_secrets, one_line, visible
 from memtui.text.secrets import find_secrets, has_secret
-from memtui.tui.appearance import ThemeRegistry
+from memtui.tui.appearance import Palette
 from memtui.tui.memory_detail import MemoryDetail
-from memtui.upkeep.instructions import find_suspicions
+from memtui.tui.themes import load_themes
 from memtui.upkeep.model_requests import parse_facts
+from memtui.upkeep.planted_text import find_suspicions
 from tests.long_run import count
 from tests.unit.library.stores_for_tests import agent_memory
 from tests.unit.stores.engram.test_hostile_schema import altered, open_store
@@ -81,7 +82,7 @@ def test_a_long_run_is_looked_through(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("raw", [False, True], ids=["Markdown", "text"])
 def test_a_long_run_is_shown(raw: bool) -> None:
-    palette = ThemeRegistry([bundled_folder("themes")]).palette("dusk")
+    palette = Palette(load_themes([bundled_folder("themes")])[0]["dusk"])
     now = datetime(2026, 3, 30, tzinfo=UTC)
     for piece in (RUNS | MARKDOWN).values():
         memory = Memory("a:1", "1", "a", "fact", content=_run(piece, SIZE // 4))
@@ -133,7 +134,6 @@ FOUND_SLOW: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FOUND_SLOW)
 def test_blanks_or_letters_in_a_part_of_a_memory_are_passed_over(name: str, tmp_path: Path) -> None:
     FOUND_SLOW[name](tmp_path)

@@ -291,6 +291,7 @@ def _latest(text: str) -> dict[str, Any]:
 # ---- markdown -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_field_of_forty_markdown_documents(figures: Callable[[str], None]) -> None:
     made: Made = Counter()
     for name, text in MARKDOWN.items():

@@ -26,7 +26,7 @@ FEW = 20
 """The usual run shows the memories of one format of each engine in one of the sizes and with every
 twentieth key, at those of the next with the next ones. On the first format each key is pressed in
 one of them."""
-MIN_SCREENS = count(6, 12)
+MIN_SCREENS = count(4, 12)
 """Kinds of dialog that the keys must have opened, for this to prove something."""
 
 

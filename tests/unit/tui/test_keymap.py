@@ -1,4 +1,4 @@
-"""A person's keys replace the defaults; what cannot be is refused by name."""
+"""A person's keys replace the defaults; what is wrong or taken from another action is named."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def test_an_unknown_action_is_named_with_the_nearest() -> None:
     assert str(problem) == ("config.toml: keys: there is no action 'serach' (did you mean search?)")
 
 
-def test_a_key_that_belongs_to_another_is_refused_and_the_default_stays() -> None:
+def test_a_key_is_taken_from_the_action_that_had_it_which_is_named() -> None:
     keymap = resolve({"quit": ["u"]}, DEFAULTS, NOWHERE)
-    assert keymap.keys["quit"] == ("q",)
+    assert (keymap.keys["quit"], keymap.keys["undo"]) == (("u",), ("ctrl+z",))
     (problem,) = keymap.problems
-    assert "the key u already belongs to undo" in str(problem)
+    assert "keys.quit: takes the key u from undo" in str(problem)
 
 
 def test_the_same_key_may_do_different_things_in_different_places() -> None:
@@ -52,13 +52,6 @@ def test_the_same_key_may_do_different_things_in_different_places() -> None:
     assert resolve({"quit": ["u"]}, DEFAULTS, scopes).problems == ()
     assert resolve({"quit": ["d"]}, DEFAULTS, scopes).problems
     assert resolve({"quit": ["/"]}, DEFAULTS, scopes).problems
-
-
-def test_a_refused_override_that_brings_back_a_taken_key_takes_the_other_with_it() -> None:
-    keymap = resolve({"retire": ["q"], "quit": ["u"]}, DEFAULTS, NOWHERE)
-    assert keymap.keys["quit"] == ("q",)
-    assert keymap.keys["retire"] == ("d",)
-    assert len(keymap.problems) == 2
 
 
 def test_what_is_not_a_key_is_told_and_the_good_ones_are_used() -> None:

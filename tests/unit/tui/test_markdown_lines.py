@@ -14,7 +14,7 @@ from memtui import text
 from memtui.model import Memory
 from memtui.paths import bundled_folder
 from memtui.testing.hostile_values import ALL, FORBIDDEN
-from memtui.tui.appearance import ThemeRegistry
+from memtui.tui.appearance import Palette
 from memtui.tui.markdown_lines import MarkdownRenderer
 from memtui.tui.memory_detail import (
     MAX_LINE,
@@ -24,9 +24,10 @@ from memtui.tui.memory_detail import (
     link_definitions,
     split_parts,
 )
+from memtui.tui.themes import load_themes
 
 NOW = datetime(2026, 3, 30, tzinfo=UTC)
-PALETTES = ThemeRegistry([bundled_folder("themes")])
+THEMES = load_themes([bundled_folder("themes")])[0] | {"plain": load_themes([])[0]["terminal"]}
 CONSTRUCTS = {
     "heading": "# {0}\n\n## {0}",
     "setext": "{0}\n===",
@@ -51,7 +52,7 @@ def drawn(
     source: str, width: int, theme: str = "dusk", words: tuple[str, ...] = ()
 ) -> list[list[Segment]]:
     renderer = MarkdownRenderer(
-        PALETTES.palette(theme), width, words=words, definitions=link_definitions(source)
+        Palette(THEMES[theme]), width, words=words, definitions=link_definitions(source)
     )
     return [line for part in split_parts(source, markdown=True) for line in renderer.lines(part)]
 
@@ -60,7 +61,6 @@ def plain(source: str, width: int = 60, theme: str = "dusk") -> list[str]:
     return ["".join(s.text for s in line).rstrip() for line in drawn(source, width, theme)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("construct", CONSTRUCTS)
 @given(value=st.sampled_from(sorted(ALL.values())) | st.text(max_size=60), width=st.integers(4, 90))
 def test_text_of_a_store_stays_text_in_every_construct(
@@ -149,7 +149,7 @@ def test_a_wide_table_in_a_narrow_pane_becomes_a_list() -> None:
 
 
 def test_code_is_highlighted_and_search_words_are_marked() -> None:
-    palette = PALETTES.palette("dusk")
+    palette = Palette(THEMES["dusk"])
     segments = [s for line in drawn("```python\ndef f(): return 'x'\n```", 60) for s in line]
     assert next(s.style for s in segments if s.text == "def") == palette.code("keyword")
     marked = [s for line in drawn("A **strong** tea", 60, words=("tea",)) for s in line]
@@ -167,17 +167,17 @@ def test_a_column_is_aligned_as_its_dashes_say() -> None:
 
 
 def test_lines_of_a_diff_have_the_colours_of_what_was_added_and_removed() -> None:
-    palette = PALETTES.palette("dusk")
+    palette = Palette(THEMES["dusk"])
     segments = [s for line in drawn("```diff\n-tea\n+coffee\n```", 60) for s in line]
     styles = {s.text: s.style for s in segments}
     assert styles["+coffee"] == palette.added
     assert styles["-tea"] is not None
     assert styles["-tea"].color == palette.removed.color
-    assert plain("```diff\n-tea\n+coffee\n```", theme="mono") == ["│ -tea", "│ +coffee"]
+    assert plain("```diff\n-tea\n+coffee\n```", theme="plain") == ["│ -tea", "│ +coffee"]
 
 
 def test_without_colours_inline_code_keeps_its_signs() -> None:
-    assert plain("run `make all` now", theme="mono") == ["run `make all` now"]
+    assert plain("run `make all` now", theme="plain") == ["run `make all` now"]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def big_note(kind: str) -> str:
 
 def detail(content: str, *, raw: bool = False) -> DetailLines:
     memory = Memory("a:1", "1", "a", "note", content=content)
-    return MemoryDetail(memory, (), (), PALETTES.palette("dusk"), NOW, 60, raw=raw).lines()
+    return MemoryDetail(memory, (), (), Palette(THEMES["dusk"]), NOW, 60, raw=raw).lines()
 
 
 @pytest.mark.slow
@@ -216,7 +216,6 @@ def test_of_a_large_note_only_what_is_seen_is_drawn(kind: str) -> None:
     assert any("Id  1" in line for line in shown)
 
 
-@pytest.mark.slow
 @given(
     source=st.lists(
         st.sampled_from(

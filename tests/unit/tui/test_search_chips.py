@@ -80,3 +80,19 @@ def test_a_property_asked_with_the_other_word_names_the_right_one(line: str, adv
     error = queries.parse_query(line, NOW).error
     assert error is not None
     assert f"did you mean {advice}?" in error.text
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("since:7d", "last 7d"),
+        ("since:24h", "last 24h"),
+        ("since:yesterday", "since yesterday"),
+        ("since:today", "since today"),
+        ('since:"last month"', "since last month"),
+        ("since:2026-11-01", "since 2026-11-01"),
+    ],
+)
+def test_only_a_length_of_time_is_called_the_last(line: str, words: str) -> None:
+    (chip,) = ViewState(line).settled(NOW).chip_list()
+    assert chip.value == words

@@ -12,11 +12,12 @@ from rich.segment import Segment
 from memtui import text
 from memtui.paths import bundled_folder
 from memtui.testing.hostile_values import ALL, FORBIDDEN
-from memtui.tui.appearance import ThemeRegistry
+from memtui.tui.appearance import Palette
 from memtui.tui.diff_lines import BOTH_SIDES, DiffLine
+from memtui.tui.themes import load_themes
 from memtui.tui.widgets.diff_view import draw_diff, draw_text, draw_text_diff
 
-PALETTE = ThemeRegistry([bundled_folder("themes")]).palette("dusk")
+PALETTE = Palette(load_themes([bundled_folder("themes")])[0]["dusk"])
 NOTE = """# Ledger
 
 Use **Postgres** for the `ledger`, see [the notes](https://example.org/ledger).
@@ -116,7 +117,6 @@ def test_without_a_change_nothing_is_marked(note: str) -> None:
     assert all(kind(s) == "same" for each in lines for s in each)
 
 
-@pytest.mark.slow
 @given(value=st.sampled_from(sorted(ALL.values())) | st.text(max_size=60))
 def test_text_of_a_store_stays_text(value: str) -> None:
     for lines in (

@@ -54,7 +54,7 @@ def _triple(*objects: object, subject: object = "Ann", predicate: str = "lives_i
     extra = [{"s": s, "p": predicate, "o": o} for s, o in zip(subjects, objects, strict=True)]
     texts = [f"{s} {predicate} {o}" for s, o in zip(subjects, objects, strict=True)]
     found = memories(*texts, store=TRIPLES, extra=extra)
-    return LabelledCase(Kind.CONTRADICTION, True, found)
+    return LabelledCase(Kind.CONFLICT, True, found)
 
 
 def _not(case: LabelledCase) -> LabelledCase:
@@ -136,13 +136,13 @@ CLUSTERS = [
 ]  # fmt: skip
 CONTRADICTIONS = [
     *_pairs(
-        Kind.CONTRADICTION,
+        Kind.CONFLICT,
         True,
         ("Ann lives in Braga with two cats", "Ann lives in Porto near the river"),
         ("Ann works at Lumen Systems", "Since May Ann works at the Tide Institute"),
     ),
     *_pairs(
-        Kind.CONTRADICTION,
+        Kind.CONFLICT,
         False,
         ("Ann lives in Braga with two cats", "Ann likes Porto and the river"),
         ("Ann lives in Braga with two cats", "Ann lives in Braga with two cats now"),
@@ -154,63 +154,7 @@ CONTRADICTIONS = [
     _not(_triple("Halle", "halle ")),
     _not(_triple("Halle", "Leipzig", subject=["Ann", "Bob"])),
 ]
-OPPOSED = [
-    *_pairs(
-        Kind.OPPOSED,
-        True,
-        ("We chose Postgres for the ledger of the shop",
-         "The ledger of the shop moved from Postgres to SQLite"),
-        ("The gateway uses nginx in front of the services", "We replaced nginx with Caddy"),
-        ("Ann picked Vim for all her editing", "Ann switched from Vim to Helix"),
-        ("The team settled on Jenkins for builds", "Jenkins was dropped: we migrated to Buildkite and removed Jenkins"),  # noqa: E501
-        ("We picked Terraform for the cloud accounts", "Moved from Terraform to Pulumi in October"),
-        ("The API is written in Flask", "The API was ported to FastAPI"),
-        ("Decided on Trello to track the garden project",
-         "The garden project moved to Linear, Trello is closed"),
-        ("Nora uses Todoist for her chores",
-         "Nora now keeps her chores in Things instead of Todoist"),
-        ("Chose Postgres 15 as the store of the billing service",
-         "The billing service was migrated to CockroachDB"),
-        ("Our wiki runs on Confluence", "We dropped Confluence in favour of Outline"),
-    ),
-    *_pairs(
-        Kind.OPPOSED,
-        False,
-        ("We chose Postgres for the ledger of the shop", "The ledger of the shop stays on Postgres"),  # noqa: E501
-        ("The gateway uses nginx in front of the services", "The office moved to Lisbon in June"),
-        ("The report uses bold headings for sections", "Ann moved to the gateway team in March"),
-        ("We chose Postgres for the ledger of the shop", "We migrated to Postgres from SQLite last year"),  # noqa: E501
-        ("We use Redis for sessions of the shop", "We did not move away from Redis"),
-        ("The gateway uses nginx in front of the services", "The nginx configuration moved to the infra repository"),  # noqa: E501
-        ("We use feature branches for the shop", "Removed the old banner from the shop"),
-        ("We picked Terraform for the cloud accounts", "Terraform state moved to an S3 bucket"),
-        ("The API is written in Flask", "The API moved to port 8080"),
-        ("Decided on Trello to track the garden project", "The compost bin moved behind the shed"),
-        ("Nora uses Todoist for her chores", "Nora switched from tea to coffee"),
-        ("Chose Postgres 15 as the store of the billing service",
-         "Postgres was upgraded to 16, billing unchanged"),
-        ("Our wiki runs on Confluence",
-         "We considered moving from Confluence to Outline and stayed"),
-    ),
-]  # fmt: skip
 HELD_BACK: list[tuple[Kind, bool, str, str]] = [
-    (Kind.OPPOSED, True, "We chose RabbitMQ for background jobs",
-     "Background jobs moved to Redis streams last month"),
-    (Kind.OPPOSED, True, "Selected Webpack to bundle the front end",
-     "The front end is bundled by Rspack; Webpack was removed"),
-    (Kind.OPPOSED, True, "Our CI is Jenkins", "Switched from Jenkins to GitHub Actions"),
-    (Kind.OPPOSED, True, "Adopted Figma for the design files",
-     "Design files live in Penpot since the migration from Figma"),
-    (Kind.OPPOSED, True, "The blog is hosted on Medium", "The blog migrated to Ghost"),
-    (Kind.OPPOSED, True, "Ann uses Obsidian for her notes",
-     "Ann switched to Logseq as her notes tool"),
-    (Kind.OPPOSED, False, "We chose RabbitMQ for background jobs",
-     "RabbitMQ moved to the new cluster"),
-    (Kind.OPPOSED, False, "Our CI is Jenkins", "The Jenkins agents moved to Hetzner"),
-    (Kind.OPPOSED, False, "The blog is hosted on Medium", "The office moved to Porto"),
-    (Kind.OPPOSED, False, "Adopted Figma for the design files", "Removed unused design files"),
-    (Kind.OPPOSED, False, "Ann uses Obsidian for her notes", "Ann moved to Berlin"),
-    (Kind.OPPOSED, False, "We use Sentry for errors", "The banner was removed from the app"),
     (Kind.DUPLICATE, True, "Backups are kept for thirty days in Frankfurt",
      "In Frankfurt backups are kept for thirty days"),
     (Kind.DUPLICATE, True, "Mei wants reviews before noon", "Mei likes reviews before noon"),
@@ -232,26 +176,7 @@ HELD_BACK: list[tuple[Kind, bool, str, str]] = [
     (Kind.DUPLICATE, False, "Tag releases after the deploy", "Deploy after the release tag"),
     (Kind.DUPLICATE, False, "Use tabs in Go files", "Use tabs in Python files"),
 ]  # fmt: skip
-"""Paraphrases and moves that were written after the rule and are only counted."""
-DISAGREEING: list[tuple[bool, tuple[str, str]]] = [
-    (True, ("Quarterbell runs 205 towers", "Quarterbell has 199 towers in service")),
-    (True, ("The staging database is Postgres", "The staging database is MySQL")),
-    (True, ("Candeias has a carillon of 49 bells", "The carillon of Candeias has 47 bells")),
-    (True, ("The release manager is Ann", "Our release manager is Bob")),
-    (True, ("The gateway of the shop is on port 8080", "The shop gateway is on port 8081")),
-    (False, ("The gateway of the shop is on port 8080", "The ledger of the shop is on port 8081")),
-    (False, ("Quarterbell runs 205 towers", "Wendelau runs 43 towers")),
-    (
-        False,
-        ("The build of Quarterbell took 12 minutes", "The build of Quarterbell took 9 minutes"),
-    ),
-    (False, ("The staging database is Postgres", "The production database is MySQL")),
-    (False, ("Quarterbell added 3 towers in 2024", "Quarterbell added 5 towers in 2025")),
-    (False, ("Candeias has 49 bells", "Candeias has 12 clocks")),
-    (False, ("244 tests passed for Quarterbell", "242 tests passed for Quarterbell")),
-    (False, ("The release manager is Ann", "The release manager is Ann")),
-]
-"""Texts in two stores, and whether they disagree."""
+"""Paraphrases that were written after the rule and are only counted."""
 SUPERSEDED = [
     LabelledCase(Kind.SUPERSEDED, is_true, memories(*pair, store=EVENTS, kind="event",
         type=types, entity="shop/main"))
@@ -386,7 +311,6 @@ CASES: list[LabelledCase] = [
     *DUPLICATES,
     *CLUSTERS,
     *CONTRADICTIONS,
-    *OPPOSED,
     *SUPERSEDED,
     *COMPACTIONS,
     *EXPIRIES,

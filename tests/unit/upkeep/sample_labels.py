@@ -33,17 +33,19 @@ _TRUE: dict[str, dict[Kind, list[str]]] = {
     TOWER: {
         Kind.UNREADABLE: ["file:loaner-van/items.json"],
         Kind.SECRET: [f"{FACT}2546b0cf"],
-        Kind.INSTRUCTION: [f"{FACT}e69096e8"],
         Kind.DUPLICATE: [
             f"{FACT}1cfbc275 {FACT}ad461558",
             f"{TRIPLE}fact_t10 {TRIPLE}fact_t11 {TRIPLE}fact_t12",
             f"{TRIPLE}fact_t13 {TRIPLE}fact_t14",
         ],
-        Kind.CONTRADICTION: [
+        Kind.CONFLICT: [
+            f"{FACT}23bd426f {FACT}be226461",
+            "agent-memory-2:00000001 agent-memory-3:00000001",
+            f"{FACT}91b804c2 {ROW}10",
+            f"{FACT}f5402905 {ROW}10",
             f"{FACT}abdabadb {FACT}34897f60",
             f"{TRIPLE}fact_t01 {TRIPLE}fact_t02",
         ],
-        Kind.OPPOSED: [f"{FACT}23bd426f {FACT}be226461"],
         Kind.SUPERSEDED: [f"{EVENT}e62a763c {EVENT}fc511a4d"],
         Kind.CLUSTER: [f"{ROW}1 {ROW}2"],
         Kind.COMPACTION: [f"{EVENT}c95b4f35"],
@@ -53,20 +55,14 @@ _TRUE: dict[str, dict[Kind, list[str]]] = {
         Kind.STALE_SUMMARY: [f"{FACT}entities/runa-holt/summary.md"],
         Kind.LONG_HISTORY: [f"{FACT}091cdb40"],
         Kind.OUTDATED_SCHEMA: [f"{TRIPLE}sch_t2"],
-        Kind.HIDDEN: [f"{FACT}2d165415"],
+        Kind.PLANTED: [f"{FACT}2d165415"],
         Kind.DUPLICATE_ID: [f"{TRIPLE}fact_t20#2"],
-        Kind.DANGLING: [f"{FACT}23bd426f", f"{TRIPLE}fact_t21"],
+        Kind.BROKEN_LINK: [f"{FACT}23bd426f", f"{TRIPLE}fact_t21"],
         Kind.OUTDATED: ["markdown-folder:build.md"],
-        Kind.DISAGREE: [
-            "agent-memory-2:00000001 agent-memory-3:00000001",
-            f"{FACT}91b804c2 {ROW}10",
-            f"{FACT}f5402905 {ROW}10",
-        ],
         Kind.OVERWRITTEN: ["file:timo-brandt/items.json"],
-        Kind.ACROSS: [f"{FACT}39c7a01a {ROW}9"],
     },
     STORY: {
-        Kind.CONTRADICTION: [
+        Kind.CONFLICT: [
             f"{TRIPLE}fact_1a3 {TRIPLE}fact_1a0",
             f"{TRIPLE}fact_1ce {TRIPLE}fact_1cb",
             f"{TRIPLE}fact_21e {TRIPLE}fact_21b",
@@ -78,12 +74,12 @@ _TRUE: dict[str, dict[Kind, list[str]]] = {
                 *("c6ecbbb7", "78aa6b04", "6c1d2c56", "3c91d00d"),
             )
         ],
-        Kind.HIDDEN: [
+        Kind.PLANTED: [
             *(f"{FACT}1af1725f", f"{FACT}78441f80", f"{EVENT}01ea03f3", f"{EVENT}70b2cce9"),
             *(f"{EVENT}60ad649f", f"{ROW}76", f"{ROW}86", "beads:towerd-vy16"),
             *("claude-mem:observations/12", "conport:custom_data/12"),
         ],
-        Kind.DANGLING: [
+        Kind.BROKEN_LINK: [
             f"{FACT}b1ae7721",
             f"{CLAUDE}towerd/memory/MEMORY.md#project_october_replay.md",
             "mcp-memory:entity-aa66aef492",
@@ -96,6 +92,7 @@ _TRUE: dict[str, dict[Kind, list[str]]] = {
             f"{CLAUDE}chime-control/memory/feedback_amber_not_red.md",
             f"{CLAUDE}towerd/memory/reference_hammer_tables.md",
         ],
+        Kind.DAMAGED: ["workspace:journal/2026-08-25.md"],
         Kind.UNUSED: [f"{FACT}a504f1a1"],
     },
 }
@@ -103,7 +100,6 @@ _FALSE: dict[str, dict[Kind, list[str]]] = {
     TOWER: {
         Kind.UNREADABLE: ["file:rope-works/items.json"],
         Kind.SECRET: [f"{FACT}a15dd444", f"{FACT}ed77ac6d"],
-        Kind.INSTRUCTION: [f"{FACT}05415854", f"{FACT}7aa31bbd"],
         Kind.DUPLICATE: [
             f"{FACT}91b804c2 {FACT}f5402905",
             f"{FACT}53c37f65 {FACT}c2a91a9a",
@@ -111,13 +107,14 @@ _FALSE: dict[str, dict[Kind, list[str]]] = {
             f"{EVENT}e62a763c {EVENT}fc511a4d",
             f"{ROW}7 {ROW}8",
         ],
-        Kind.CONTRADICTION: [
+        Kind.CONFLICT: [
             f"{FACT}8fca3978 {FACT}b6d87cab",
             f"{TRIPLE}fact_t04 {TRIPLE}fact_t03",
             f"{TRIPLE}fact_t05 {TRIPLE}fact_t06",
             f"{FACT}aebee86e",
+            f"{FACT}9983798b {FACT}c2a0ec0f",
+            "agent-memory-2:00000002 agent-memory-3:00000002",
         ],
-        Kind.OPPOSED: [f"{FACT}9983798b {FACT}c2a0ec0f"],
         Kind.SUPERSEDED: [f"{EVENT}ec8830fb", f"{EVENT}2b73ac8d"],
         Kind.CLUSTER: [f"{ROW}3 {ROW}4", f"{ROW}5 {ROW}6", f"{ROW}7 {ROW}8"],
         Kind.COMPACTION: [f"{EVENT}b8c64291", f"{EVENT}8528e089"],
@@ -127,17 +124,14 @@ _FALSE: dict[str, dict[Kind, list[str]]] = {
         Kind.STALE_SUMMARY: [f"{FACT}entities/test-tower/summary.md"],
         Kind.LONG_HISTORY: [f"{FACT}7c67230b", f"{FACT}dd4c7c52"],
         Kind.OUTDATED_SCHEMA: [f"{TRIPLE}sch_t1", f"{TRIPLE}sch_t3"],
-        Kind.HIDDEN: [f"{FACT}451d77db"],
+        Kind.PLANTED: [f"{FACT}451d77db"],
         Kind.DUPLICATE_ID: [f"{TRIPLE}fact_t10", f"{ROW}1"],
-        Kind.DANGLING: [f"{FACT}7c67230b", f"{TRIPLE}fact_t22"],
+        Kind.BROKEN_LINK: [f"{FACT}7c67230b", f"{TRIPLE}fact_t22"],
         Kind.OUTDATED: ["markdown-folder:ring.md"],
-        Kind.DISAGREE: ["agent-memory-2:00000002 agent-memory-3:00000002"],
         Kind.OVERWRITTEN: ["file:runa-holt/items.json"],
-        Kind.ACROSS: [f"{FACT}91b804c2 {ROW}10"],
     },
     STORY: {
-        Kind.INSTRUCTION: ["hermes:MEMORY.md#d96dcf45a9"],
-        Kind.DANGLING: ["markdown-folder:bells/lourenço.md"],
+        Kind.BROKEN_LINK: ["markdown-folder:bells/lourenço.md"],
         Kind.DUPLICATE_ID: ["markdown-folder:bells/lourenço.md#6045953453"],
         Kind.ORPHAN: [f"{CLAUDE}towerd/memory/feedback_"],
         Kind.UNUSED: [f"{FACT}41fc1ac1"],

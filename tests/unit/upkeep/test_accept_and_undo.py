@@ -20,7 +20,7 @@ from memtui.upkeep.proposals import Proposal, ProposalKind
 from tests.long_run import count
 from tests.unit.stores.json_stores.opened import files_below
 
-from .test_instructions import SAMPLES
+from .test_planted_text import SAMPLES
 from .test_precision import clone_with_a_merged_branch
 
 LOW = ReviewSettings(project_events=3, branch_events=3, idle_days=1, pattern_repeats=2)
@@ -35,10 +35,10 @@ PLANTED = (
 REVISIONS = frozenset({"engram", "conport"})
 """Formats in which undoing leaves other bytes: there the memories are compared."""
 FOUND: dict[str, frozenset[ProposalKind]] = {
-    "agent-memory": frozenset({ProposalKind.DUPLICATE, ProposalKind.SECRET, ProposalKind.HIDDEN}),
+    "agent-memory": frozenset({ProposalKind.DUPLICATE, ProposalKind.SECRET, ProposalKind.PLANTED}),
     "ambient": frozenset({ProposalKind.EXPIRY, ProposalKind.COMPACTION, ProposalKind.SECRET}),
-    "engram": frozenset({ProposalKind.SECRET, ProposalKind.HIDDEN}),
-    "simple-memory": frozenset({ProposalKind.CONTRADICTION, ProposalKind.SECRET}),
+    "engram": frozenset({ProposalKind.SECRET, ProposalKind.PLANTED}),
+    "simple-memory": frozenset({ProposalKind.CONFLICT, ProposalKind.SECRET}),
     "workspace": frozenset(),
     "markdown-folder": frozenset({ProposalKind.SECRET}),
     "claude-code": frozenset({ProposalKind.SECRET}),
@@ -52,8 +52,8 @@ FOUND: dict[str, frozenset[ProposalKind]] = {
     "test-tower/agent-memory": frozenset(
         {
             ProposalKind.DUPLICATE,
-            ProposalKind.CONTRADICTION,
-            ProposalKind.HIDDEN,
+            ProposalKind.CONFLICT,
+            ProposalKind.PLANTED,
             ProposalKind.LONG_HISTORY,
         }
     ),
@@ -161,7 +161,6 @@ def test_one_of_each_kind(opened: OpenedCopy) -> None:
         assert accept_and_undo(opened, chosen), chosen
 
 
-@pytest.mark.slow
 def test_all_of_them_together(opened: OpenedCopy) -> None:
     """What one archives, the others leave alone."""
     if opened.proposals:
@@ -174,7 +173,6 @@ def test_what_is_archived_is_not_changed_as_well(opened: OpenedCopy) -> None:
         assert accept_and_undo(opened, same), same
 
 
-@pytest.mark.slow
 @settings(
     max_examples=count(2, 5),
     deadline=None,
@@ -212,13 +210,13 @@ def test_merging_repeated_lines_of_a_file_leaves_the_first_of_each(tmp_path: Pat
         (root / name).write_text(f"# {name}\n")
     words = ("gateway", "ledger", "mirror", "archive")
     lines = [f"- The nightly build of the {word} passed on all machines" for word in words] * 2
-    log = root / "memory" / "2026-03-01.md"
+    log = root / "memory" / "builds.md"
     log.write_text("# Builds\n\n" + "\n".join(lines) + "\n")
     library = Library.open([root], state=tmp_path / "state")
     library.load()
     queue = ReviewQueue(library)
     (one,) = queue.scan([ProposalKind.DUPLICATE]).proposals
-    assert one.title == "2026-03-01.md: 4 lines repeat 4 others"
+    assert one.title == "builds.md: 4 lines repeat 4 others"
     library.apply(queue.plan([one]))
     assert log.read_text() == "# Builds\n\n" + "\n".join(lines[:4]) + "\n"
     library.undo()

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from memtui.text import secrets
 from memtui.text.filtered_pattern import ExpressionFilter, fold
-from memtui.upkeep import instructions
 
-from .labelled_instructions import HONEST, POISONED, TUNING, measured_lines
 from .labelled_secrets import secrets as labelled_secrets
 
 EXPRESSIONS = (
@@ -46,28 +44,12 @@ def test_what_a_word_holds_is_forgotten_in_time() -> None:
     assert one.candidates("no way") == [1, 2]
 
 
-@pytest.mark.slow
 def test_the_rules_have_words_and_lose_no_labelled_line() -> None:
-    texts = [*POISONED, *HONEST, *(line.text for line in measured_lines(TUNING))]
-    texts += [text for line in labelled_secrets() for text in line]
-    phrases = tuple(phrase for own in instructions.PHRASES.values() for phrase in own)
-    for expressions in (phrases, tuple(secrets.NAMED)):
-        each = ExpressionFilter(expressions)
-        assert sum(map(bool, each.words)) >= 0.9 * len(expressions)
-        for text in texts:
-            found = matching(expressions, text)
-            assert set(found) <= set(each.candidates(fold(text)))
-            assert all(each.matches(at, text) for at in found)
-
-
-PIECES = sorted(
-    {piece for line in measured_lines(TUNING) for piece in line.text.split()}
-    | {'"', "`", "'", "—", ";", "don't", "~/.aws/x", "a@b.example", "http://localhost/"}
-)
-
-
-@given(line=st.lists(st.sampled_from(PIECES), max_size=14).map(" ".join))
-def test_a_quick_look_at_a_line_loses_nothing_that_is_read_in_it(line: str) -> None:
-    reader = instructions.reader()
-    words = instructions.split_words(instructions.with_whole_words(line.lower()))
-    assert reader.may_instruct(line, reader.words.join(words)) or not list(reader.read(line))
+    texts = [text for line in labelled_secrets() for text in line]
+    expressions = tuple(secrets.NAMED)
+    each = ExpressionFilter(expressions)
+    assert sum(map(bool, each.words)) >= 0.9 * len(expressions)
+    for text in texts:
+        found = matching(expressions, text)
+        assert set(found) <= set(each.candidates(fold(text)))
+        assert all(each.matches(at, text) for at in found)

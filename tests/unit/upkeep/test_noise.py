@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from memtui.model import Memory, Place
 from memtui.upkeep.checks import check_text
-from memtui.upkeep.instructions import find_suspicions
 from memtui.upkeep.proposals import ProposalKind
 from memtui.upkeep.similar_memories import find_duplicates
 from memtui.upkeep.staleness import find_contradictions
+from tests.growth import assert_straight
 
 from .labelled_findings import HELD_BACK, LabelledCase, memories
 from .test_precision import context, is_found
@@ -90,22 +90,8 @@ def test_a_password_after_pass_is_one(text: str) -> None:
     assert check_text(memory).secrets
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "If you do not use 2FA, a passkey will skip the check of a new device.",
-        "Reply to Spence: time is the cost, discounting the answer in reverse",
-        "No claims history = no pricing = moral hazard by default.",
-    ],
-)
-def test_statements_order_nothing(text: str) -> None:
-    assert not find_suspicions(text)
-
-
-@pytest.mark.parametrize("kind", [ProposalKind.OPPOSED, ProposalKind.DUPLICATE])
-def test_paraphrases_and_moves_that_were_held_back(
-    kind: ProposalKind, figures: Callable[[str], None]
-) -> None:
+def test_paraphrases_that_were_held_back(figures: Callable[[str], None]) -> None:
+    kind = ProposalKind.DUPLICATE
     cases = [
         (is_true, is_found(LabelledCase(kind, is_true, memories(*pair))))
         for each, is_true, *pair in HELD_BACK
@@ -117,3 +103,9 @@ def test_paraphrases_and_moves_that_were_held_back(
     figures(f"{kind}, held back: {right} of {true} named, {wrong} of {len(cases) - true} wrong")
     assert right >= 0.8 * true
     assert wrong <= 1
+
+
+def test_a_line_that_a_program_writes_again_and_again_takes_no_square() -> None:
+    lines = memories(*[LINE] * 4_000, days=0)
+    assert_straight(lambda size: found(lines[:size]), 4_000)
+    assert len(found(lines)) == 1

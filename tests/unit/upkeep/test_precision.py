@@ -1,8 +1,7 @@
-"""How often each finding is right on hand-labelled cases; what is often wrong is only a hint."""
+"""How often each finding is right on hand-labelled cases and on the sample stores."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -21,31 +20,22 @@ from memtui.stores import registry
 from memtui.stores.values import with_unique_ids
 from memtui.text import hidden_count
 from memtui.text.secrets import find_secrets
-from memtui.upkeep.checks import (
-    check_dangling_references,
-    check_duplicate_ids,
-    check_orphaned_files,
-)
-from memtui.upkeep.disagreement import find_disagreements
-from memtui.upkeep.instructions import find_suspicions
+from memtui.upkeep.checks import check_duplicate_ids, check_links, check_orphaned_files
 from memtui.upkeep.outdated import find_outdated
+from memtui.upkeep.planted_text import find_suspicions
 from memtui.upkeep.proposal_scan import scan
 from memtui.upkeep.proposals import (
-    MEMTUI,
     MIN_PRECISION,
     RULES,
-    STORE,
     Proposal,
     ProposalKind,
     UpkeepContext,
 )
-from memtui.upkeep.similar_memories import find_across
 from tests.unit.library.stores_for_tests import agent_memory
 
-from . import labelled_instructions, labelled_outdated, labelled_secrets
+from . import labelled_outdated, labelled_secrets
 from .labelled_findings import (
     CASES,
-    DISAGREEING,
     HIDDEN_FALSE,
     HIDDEN_TRUE,
     MERGED,
@@ -54,9 +44,8 @@ from .labelled_findings import (
     memories,
 )
 from .sample_labels import LABELS, STORY, TOWER, SampleLabel
-from .test_instructions import SAMPLES
+from .test_planted_text import HONEST, POSING, SAMPLES
 
-PAGE = Path(__file__).parents[3] / "docs" / "review.md"
 REMOTE = "git@git.example.org:quarterbell/test-tower.git"
 """The remote of the test tower in the sample stores; a clone of it has one merged branch."""
 
@@ -70,7 +59,8 @@ def context() -> UpkeepContext:
 
 
 def is_found(case: LabelledCase) -> bool:
-    return bool(scan(case.memories, context(), {}, kinds=[case.kind]).proposals)
+    groups = scan(case.memories, context(), {}, kinds=[case.kind])
+    return any(group.proposals for group in groups.values())
 
 
 class Measured(Struct, frozen=True):
@@ -82,8 +72,8 @@ class Measured(Struct, frozen=True):
     wrong: int
 
     def __str__(self) -> str:
-        precision = f"{self.right / (self.right + self.wrong):.0%}"
-        return f"{self.true} / {self.false} | {precision}, {self.right / self.true:.0%}"
+        precision = f"{self.right / max(1, self.right + self.wrong):.0%}"
+        return f"{self.true} / {self.false} | {precision}, {self.right / max(1, self.true):.0%}"
 
 
 def measure(cases: Iterator[tuple[bool, bool]]) -> Measured:
@@ -105,30 +95,17 @@ def texts_of(kind: ProposalKind) -> Iterator[tuple[bool, bool]]:
         true = [text for is_secret, _, text in lines if is_secret]
         false = [text for is_secret, _, text in lines if not is_secret]
         named = lambda text: list(find_secrets(text))  # noqa: E731
-    elif kind is ProposalKind.INSTRUCTION:
-        reported = labelled_instructions.measured_lines(labelled_instructions.REPORTED)
-        true = [line.text for line in reported if line.is_planted]
-        false = [line.text for line in reported if not line.is_planted]
-        named = find_suspicions
+    elif kind is ProposalKind.PLANTED:
+        true, false = [*POSING, *HIDDEN_TRUE], [*HONEST, *HIDDEN_FALSE]
+        named = lambda text: find_suspicions(text) or hidden_count(text)  # noqa: E731
     elif kind is ProposalKind.OUTDATED:
         true = [text for is_true, text in labelled_outdated.REPORTED if is_true]
         false = [text for is_true, text in labelled_outdated.REPORTED if not is_true]
         named = lambda text: find_outdated(*memories(text), labelled_outdated.PROJECT)  # noqa: E731
-    elif kind is ProposalKind.DISAGREE:
-        yield from ((is_true, disagree(pair)) for is_true, pair in DISAGREEING)
-        return
-    elif kind is ProposalKind.HIDDEN:
-        true, false, named = HIDDEN_TRUE, HIDDEN_FALSE, hidden_count
     else:
         return
     yield from ((True, bool(named(text))) for text in true)
     yield from ((False, bool(named(text))) for text in false)
-
-
-def disagree(pair: tuple[str, str]) -> bool:
-    """Whether two texts in two stores are found to disagree."""
-    (one,), (other,) = memories(pair[0]), memories(pair[1], store="engram")
-    return bool(list(find_disagreements([one, other])))
 
 
 class ScannedSamples(Struct, frozen=True):
@@ -140,7 +117,11 @@ class ScannedSamples(Struct, frozen=True):
         return next((one for one in LABELS if one.stores == stores and fits(one, proposal)), None)
 
     def names(self, label: SampleLabel) -> bool:
-        return any(fits(label, one) for one in self.proposals[label.stores])
+        """Whether it is found; what should not be found may be a hint."""
+        return any(
+            fits(label, one) and (label.is_true or not one.is_hint)
+            for one in self.proposals[label.stores]
+        )
 
 
 def fits(label: SampleLabel, proposal: Proposal) -> bool:
@@ -193,7 +174,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> ScannedSamples:
     story.load()
     return ScannedSamples(
         {
-            TOWER: ReviewQueue(library, clones=[clone]).scan(across=True).proposals,
+            TOWER: ReviewQueue(library, clones=[clone]).scan().proposals,
             STORY: ReviewQueue(story).scan().proposals,
         }
     )
@@ -239,18 +220,19 @@ def test_every_proposal_of_the_sample_data_is_labelled(samples: ScannedSamples) 
         (str(one.kind), one.title, one.refs)
         for stores, proposals in samples.proposals.items()
         for one in proposals
-        if samples.label_of(stores, one) is None
+        if one.kind is not ProposalKind.AGENT and samples.label_of(stores, one) is None
     ]
     assert unlabelled == []
 
 
-@pytest.mark.parametrize("kind", [kind for kind in RULES if kind != "agent"], ids=str)
-def test_a_finding_that_is_often_wrong_is_a_hint(
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind", [kind for kind in RULES if kind not in ("agent", "remark")], ids=str
+)
+def test_a_finding_is_right_on_the_labelled_cases(
     kind: ProposalKind, samples: ScannedSamples, figures: Callable[[str], None]
 ) -> None:
-    """The table of `RULES` and the page say what is measured here."""
     labels = [one for one in LABELS if one.kind is kind]
-    assert {one.is_true for one in labels} == {True, False}, "not both in the sample stores"
     measured = measure(
         iter(
             [
@@ -261,16 +243,11 @@ def test_a_finding_that_is_often_wrong_is_a_hint(
         )
     )
     figures(f"finding {kind}: true / false | precision, recall: {measured}")
-    assert any(one.is_true and samples.names(one) for one in labels)
-    rule = RULES[kind]
-    assert (rule.right, rule.named) == (measured.right, measured.right + measured.wrong)
-    assert rule.is_uncertain is (measured.right < MIN_PRECISION * (measured.right + measured.wrong))
-    row = re.search(rf"^\| `{kind}`.*\|$", PAGE.read_text("utf-8"), re.MULTILINE)
-    assert row is not None
-    assert row[0].endswith(f"| {measured} |"), str(measured)
+    assert not labels or any(one.is_true and samples.names(one) for one in labels)
+    assert measured.right >= MIN_PRECISION * (measured.right + measured.wrong)
 
 
-def test_a_finding_below_the_limit_is_a_hint_though_it_proposes_a_change(
+def test_a_finding_of_an_uncertain_rule_is_a_hint_though_it_proposes_a_change(
     monkeypatch: pytest.MonkeyPatch, samples: ScannedSamples
 ) -> None:
     (one, *_) = [p for p in samples.proposals[TOWER] if p.kind is ProposalKind.DUPLICATE]
@@ -290,16 +267,6 @@ def indexed(value: object) -> list[Memory]:
     return memories("About the tower", kind="document", extra={"indexed": value})
 
 
-def test_the_same_in_two_stores_is_found_when_asked() -> None:
-    (mine,) = memories("Ann works at Lumen Systems in Porto")
-    (other,) = memories("Ann works at Lumen Systems, in Porto", store="engram")
-    (third,) = memories("Ann works at Lumen Systems in Braga", store="ambient")
-    found = list(find_across([mine, other, third], context()))
-    assert [one.refs for one in found] == [(mine.ref, other.ref)]
-    assert found[0].is_hint
-    assert not scan([mine, other], context(), {}).proposals
-
-
 @pytest.mark.parametrize(
     ("check", "true", "false"),
     [
@@ -314,12 +281,12 @@ def test_the_same_in_two_stores_is_found_when_asked() -> None:
             [replace(one, id=id) for one, id in zip(memories("A", "B"), ("1", "1#2"), strict=True)],
         ),
         (
-            partial(check_dangling_references, rules={}),
+            partial(check_links, context=UpkeepContext(NOW)),
             memories("Ann", links=(Link("met", "people/nobody"),)),
             memories("Ann", links=(Link("met", "people/ann"),)),
         ),
         (
-            partial(check_dangling_references, rules={}),
+            partial(check_links, context=UpkeepContext(NOW)),
             memories("Ann", supersedes=("gone",)),
             memories("Ann", "Bob", supersedes=("agent-memory-0",)),
         ),
@@ -340,11 +307,3 @@ def test_checks_of_ids_find_the_true_case_only(
 ) -> None:
     assert list(check(true))  # type: ignore[call-overload]
     assert not list(check(false))  # type: ignore[call-overload]
-
-
-def test_each_rule_is_explained_to_a_person() -> None:
-    """In a sentence, with the document that it follows unless that is memtui, or in its reason."""
-    for kind, rule in RULES.items():
-        assert rule.about.endswith("."), kind
-        names_source = f"Found by: {rule.source}." in rule.explanation
-        assert names_source is (rule.source not in (MEMTUI, STORE)), kind

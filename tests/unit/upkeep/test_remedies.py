@@ -10,12 +10,7 @@ from msgspec.structs import replace
 
 from memtui.changes import Act
 from memtui.model import Link, Memory, Place
-from memtui.upkeep.checks import (
-    check_all,
-    check_dangling_references,
-    check_text,
-    proposals_from,
-)
+from memtui.upkeep.checks import check_all, check_links, check_text
 from memtui.upkeep.proposals import Proposal
 from memtui.upkeep.staleness import find_long_history
 
@@ -23,35 +18,33 @@ from .labelled_findings import memories
 from .test_precision import context
 
 
-def dangling(*links: tuple[str, ...]) -> tuple[Proposal, ...]:
-    """The hints on one memory for each tuple, which links to these targets."""
+def broken(*links: tuple[str, ...]) -> tuple[Proposal, ...]:
+    """The findings on one memory for each tuple, which links to these targets."""
     found: Sequence[Memory] = memories(*(f"memory {number}" for number in range(len(links))))
     linked = [
         replace(memory, links=tuple(Link("links_to", target) for target in targets))
         for memory, targets in zip(found, links, strict=True)
     ]
-    by_ref = {memory.ref: memory for memory in linked}
-    findings = check_dangling_references(linked, {})
-    return tuple(proposals_from(findings, by_ref.__getitem__, context()))
+    return tuple(check_links(linked, context()))
 
 
 def test_references_into_one_folder_are_one_hint() -> None:
-    (one,) = dangling(("notes/a.md", "notes/b.md"), ("notes/a.md",))
+    (one,) = broken(("notes/a.md", "notes/b.md"), ("notes/a.md",))
     assert one.title == "notes/: 2 missing files, named by 2 memories"
     assert one.reason.startswith("a.md, b.md: ")
     assert len(one.refs) == 2
 
 
 def test_references_elsewhere_stay_apart() -> None:
-    found = dangling(("notes/a.md", "people/b.md", "nobody"), ("nobody",))
+    found = broken(("notes/a.md", "people/b.md", "Nobody"), ("Nobody",))
     assert len(found) == 3
     shared, *others = sorted(found, key=lambda one: -len(one.refs))
-    assert shared.title == "nobody: not found, named by 2 memories"
-    assert all("(not found)" in one.title for one in others)
+    assert shared.title == "links_to Nobody: not found, named by 2 memories"
+    assert all(": not found: " in one.title for one in others)
 
 
-def test_links_that_show_a_form_are_not_dangling() -> None:
-    assert not dangling(("path/to/note.md", "people/<name>.md", "log/YYYY-MM-DD.md"))
+def test_links_that_show_a_form_are_not_broken() -> None:
+    assert not broken(("path/to/note.md", "people/<name>.md", "log/YYYY-MM-DD.md"))
 
 
 @given(st.text("ab c d, é猫😀\n", min_size=500, max_size=900))
@@ -73,13 +66,7 @@ def test_hidden_characters_all_over_a_file_are_one_proposal() -> None:
             for at, one in enumerate(memories(*["\x1b[1mFix the mill\x1b[0m"] * count))
         ]
         texts = list(map(check_text, found))
-        proposals = list(
-            proposals_from(
-                check_all(found, texts, (), {}),
-                {one.ref: one for one in found}.__getitem__,
-                context(),
-            )
-        )
+        proposals = list(check_all(found, texts, (), context()))
         assert len(proposals) == expected
         changes = [change.fields["content"] for one in proposals for change in one.changes]
         assert changes == ["Fix the mill"] * count

@@ -99,7 +99,6 @@ def test_each_is_found_once_and_where_it_stands() -> None:
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("begin", "piece", "end"),
     [

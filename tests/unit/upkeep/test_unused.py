@@ -28,7 +28,7 @@ def test_the_unused_of_a_store_are_one_hint() -> None:
     (one,) = found({"s:1": LONG_AGO}, *map(memory, "123"))
     assert one.refs == ("s:2", "s:3")
     assert one.title == "2 memories of s were never used in 90 days"
-    assert one.is_hint
+    assert one.is_housekeeping
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.changes import Act, Change
-from memtui.context.building import NO_SETTINGS, draft_pack, find_recipe
+from memtui.context import draft_pack, find_recipe
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.query import Query
-from memtui.stores.claude_code.rules import LOADED_BYTES, LOADED_LINES, imports_in, loaded_part
+from memtui.stores.base import count_units
+from memtui.stores.claude_code.rules import LOADED_LINES, LOADED_UNITS, imports_in, loaded_part
 from memtui.testing.fixtures import contents, differences
 from tests.samples import SAMPLES
 
@@ -148,17 +149,25 @@ def test_the_items_below_the_cut_say_so(library: Library) -> None:
         assert memory.importance == ("high" if loaded else "low")
 
 
-@given(st.lists(st.text(alphabet="aé -", max_size=40), max_size=260))
+@given(st.lists(st.text(alphabet="aé🙂 -", max_size=40), max_size=260))
 def test_the_cut_is_the_first_line_over_a_limit(lines: list[str]) -> None:
-    text = "".join(f"{line * 4}\n" for line in lines)
-    cut = loaded_part(text).cut_line
-    kept = text.split("\n")[: (cut or len(lines) + 1) - 1]
+    written = [f"|{line * 4}|" for line in lines]
+    cut = loaded_part("\n".join([*written, "", ""])).cut_line
+    kept = written[: (cut or len(lines) + 1) - 1]
     assert len(kept) <= LOADED_LINES
-    assert sum(len(line.encode()) + 1 for line in kept if cut) <= LOADED_BYTES
+    assert count_units("\n".join(kept)) <= LOADED_UNITS
     if cut:
-        more = text.split("\n")[:cut]
-        size = sum(len(line.encode()) + 1 for line in more)
-        assert len(more) > LOADED_LINES or size > LOADED_BYTES
+        more = written[:cut]
+        assert len(more) > LOADED_LINES or count_units("\n".join(more)) > LOADED_UNITS
+
+
+def test_an_index_is_measured_in_utf_16_units_of_the_trimmed_text() -> None:
+    chinese = "".join(f"- 部署规则{number:03} {'漢' * 95}\n" for number in range(120))
+    part = loaded_part(f"\n\n{chinese}\n\n")
+    assert len(chinese.encode()) > LOADED_UNITS
+    assert (part.lines, part.size, part.cut_line) == (120, len(chinese), None)
+    assert loaded_part("x" * LOADED_UNITS + "\n").cut_line is None
+    assert loaded_part("x" * (LOADED_UNITS + 1) + "\n").cut_line == 1
 
 
 FRONT = st.sampled_from(["", "---\nname: x\n---\n", "<!-- a\nb -->\n"])
@@ -211,7 +220,7 @@ def test_a_session_is_given_the_head_of_the_index(library: Library) -> None:
         assert memory.extra[key] is (entry.ref in loaded)
     assert len(store.session_start(library, "", library.now())) > len(texts)
 
-    pack = draft_pack(find_recipe("loaded"), chime, library, NO_SETTINGS, library.now()).pack()
+    pack = draft_pack(find_recipe("loaded"), chime, library, library.now()).pack()
     assert pack.text == "".join(text.text[: text.cut] for text in texts)
     assert any(f"cut in line {LOADED_LINES + 1}; the limit is 200 lines" in n for n in pack.notes)
     lost = {one.entry.ref for one in pack.dropped} - {""}

@@ -11,9 +11,7 @@ from memtui.changes import Act, Change
 from memtui.errors import MemtuiError, Refused
 from memtui.library import Library
 from memtui.model import Link, Memory
-from memtui.stores import registry
 from memtui.stores.claude_code import rules
-from memtui.upkeep import checks
 
 LABEL = "claude-code"
 FOLDER = "projects/-src-mill/memory"
@@ -99,7 +97,7 @@ def test_each_item_of_the_index_says_what_it_is(library: Library) -> None:
     assert [m.extra.get("missing_file") for m in items] == ["gone away.md", None, None]
     assert {m.extra["section"] for m in items} == {"Stones"}
     assert {m.extra["load_limit"] for m in items} == {
-        f"7 of 200 lines, {len(INDEX.partition('# ')[2].encode()) + 2} of 25000 bytes"
+        f"7 of 200 lines, {len(INDEX.partition('# ')[2]) + 2} of 25,000 UTF-16 units"
     }
     assert items[1].content == "A plain item\nof two lines"
 
@@ -246,6 +244,5 @@ def test_only_a_name_in_double_brackets_may_lead_to_a_topic_that_is_not_written_
 ) -> None:
     do(library, Act.EDIT, f"{FOLDER}/wheat.md", content="See [[barley]] and [rice](rice.md).\n")
     library.refresh()
-    rules_of = {LABEL: registry.upkeep_rules_of(library.stores[0])}
-    found = checks.check_dangling_references(list(library.memories(LABEL)), rules_of)
-    assert {each.target for each in found} == {f"{FOLDER}/gone away.md", f"{FOLDER}/rice.md"}
+    (found,) = (one for one in library.check() if one.kind == "broken-link")
+    assert found.reason.startswith("gone away.md, rice.md: ")

@@ -12,6 +12,7 @@ from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.model import Memory
+from memtui.sessions.origin import recorded_ids
 from memtui.stores.codex import detect
 from memtui.testing.fixtures import contents, differences
 from tests.samples import SAMPLES
@@ -45,6 +46,7 @@ def test_items_know_their_task_group_and_summaries_their_thread(library: Library
     assert rollout.extra["rollout_path"].endswith("rollout-2026-11-03T09-12-44-019a4c1e.jsonl")
     linked = one(library, f"{rollout.id} (cwd=")
     assert [(link.relation, link.target) for link in linked.links] == [("drawn_from", rollout.id)]
+    assert linked.source == rollout.source
 
 
 @pytest.mark.parametrize("act", [Act.SUPERSEDE, Act.RETIRE])
@@ -63,7 +65,13 @@ def test_a_change_of_what_codex_wrote_is_a_note_that_asks(
     assert ("It takes a Night" in text) is (act is Act.SUPERSEDE)
     now = library.get(memory.ref)
     assert now.status == ("superseded" if act is Act.SUPERSEDE else "retired")
-    assert now.extra["pending"] == "pending until Codex consolidates"
+    asked = "being replaced" if act is Act.SUPERSEDE else "being forgotten"
+    assert now.extra["pending"] == f"{asked}, pending until Codex consolidates"
+    assert now.shown_status == asked  # Codex still has it
+    note = library.get(f"{memory.store}:{changed[0]}")
+    asked = "It takes a Night" if act is Act.SUPERSEDE else "Forget: plan::verify takes the night"
+    assert note.headline.startswith(asked)
+    assert note.headline.endswith("(asked, not yet done)")
     assert now.superseded_by == ((changed[0],) if act is Act.SUPERSEDE else ())
     library.apply(library.plan([Change(Act.RESTORE, memory.store, memory.ref)]))
     assert contents(root) == before
@@ -150,3 +158,57 @@ def test_a_session_is_given_the_summary_of_the_version_that_codex_writes(
     assert store.session_start(library, "", now) == ()
     summary.unlink()
     assert store.session_start(library, "", now) == ()
+
+
+def test_notes_that_codex_does_not_read_are_counted(root: Path, library: Library) -> None:
+    assert library.stores[0].remarks() == []
+    (root / "mine").mkdir()
+    for number in range(5):
+        (root / "mine" / f"{number}.md").write_text("The port is 8081\n")
+    (remark,) = library.stores[0].remarks()
+    assert remark.text == (
+        "5 notes below memories/ are no program's memory: mine/0.md, mine/1.md, mine/2.md "
+        "and 2 more"
+    )
+
+
+TWO_TASKS = """# Task Group: towerd
+
+## Task 1: parse the plan, success
+
+### rollout_summary_files
+
+- rollout_summaries/2026-11-01T09-00-00-ab.md (cwd=/src/towerd, thread_id=019a-one, usable)
+
+## Task 2: ring the bell, success
+
+### rollout_summary_files
+
+- rollout_summaries/2026-11-02T09-00-00-cd.md (cwd=/src/towerd)
+
+## Reusable knowledge
+
+- Plans are signed [Task 1]
+- The bell is silent at night [Task 1, 2]
+- Nobody said where this is from
+"""
+
+
+def test_an_item_has_the_threads_of_its_tasks(tmp_path: Path) -> None:
+    """Those of the tasks that it names, by their lines or else by the rollout summaries."""
+    root = tmp_path / "memories"
+    (root / "rollout_summaries").mkdir(parents=True)
+    (root / "memory_summary.md").write_text("v1\n")
+    (root / "MEMORY.md").write_text(TWO_TASKS)
+    second = root / "rollout_summaries" / "2026-11-02T09-00-00-cd.md"
+    second.write_text("thread_id: 019a-two\ncwd: /src/towerd\n\n# Bell\n")
+    library = Library.open([root], state=tmp_path / "state")
+    library.load()
+    signed, silent = one(library, "Plans are signed"), one(library, "silent at night")
+    assert (signed.source, recorded_ids(signed)) == ("thread 019a-one", ("019a-one",))
+    assert recorded_ids(silent) == ("019a-one", "019a-two")
+    assert [link.target for link in silent.links][1] == f"rollout_summaries/{second.name}"
+    assert one(library, "Nobody said").source == ""
+    (root / "MEMORY.md").write_text(TWO_TASKS.replace("## Task 2", "## Other"))
+    library.refresh()
+    assert one(library, "Nobody said").source == "thread 019a-one", "the group has one task"

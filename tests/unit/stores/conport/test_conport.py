@@ -135,6 +135,13 @@ def test_progress_is_done_and_taken_up_again(conport: Opened) -> None:
     assert asked(conport, status) == [("DONE",)]
     conport.do(Act.RESTORE, "progress_entries/6")
     assert asked(conport, status) == [("TODO",)]
+    with closing(sqlite3.connect(conport.store.root / "context.db")) as database, database:
+        database.execute("UPDATE progress_entries SET status = 'IN_PROGRESS' WHERE id = 6")
+    conport.reload()
+    conport.do(Act.RETIRE, "progress_entries/6")
+    assert asked(conport, status) == [("DONE",)]
+    conport.do(Act.RESTORE, "progress_entries/6")
+    assert asked(conport, status) == [("IN_PROGRESS",)], "the one it had"
     assert "progress only" in conport.store.refusal(Act.RETIRE, conport.by_id("decisions/1"))
 
 

@@ -78,7 +78,6 @@ def in_little_memory(work: Callable[[], None]) -> None:
     assert in_child(limited) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("computed", [LARGE, SLOW], ids=["large", "slow"])
 @pytest.mark.parametrize(
     "table",

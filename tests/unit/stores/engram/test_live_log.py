@@ -155,7 +155,6 @@ def assert_sound(folder: Path) -> None:
     sql(folder, "INSERT INTO observations_fts(observations_fts) VALUES ('integrity-check')")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_ended", ["when memtui opens it", "after memtui has read"])
 def test_a_program_that_starts_while_memtui_reads_keeps_its_log(
     tmp_path: Path, is_ended: str

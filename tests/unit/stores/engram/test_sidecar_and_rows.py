@@ -121,7 +121,6 @@ def prepare(tmp_path: Path, step: str) -> None:
         library.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("step", "point"), share(FAULTS, 0, 4))
 def test_an_error_at_any_point_leaves_all_or_nothing(
     tmp_path: Path, folder: Path, step: str, point: str
@@ -159,7 +158,6 @@ def test_an_error_at_any_point_leaves_all_or_nothing(
                 shutil.copytree(before / path.name, path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "point", "count"),
     share([(*fault, count) for count in (1, 2) for fault in FAULTS], 1, 7),

@@ -134,7 +134,7 @@ def test_the_list_of_stores_says_it(
 
     said = printed()
     assert "sync  paused, 1 change queued, pulled up to change 7: by" in said
-    (record,) = json.loads(printed("--json"))
+    (record,) = json.loads(printed("--json"))["stores"]
     assert record["sync"]["state"] == "paused"
     assert record["sync"]["queued"] == 1
     assert record["sync"]["last_pull"] is None

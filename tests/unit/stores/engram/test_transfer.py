@@ -14,7 +14,6 @@ from memtui.changes import Act, Outcome, invert_edits
 from memtui.errors import BundleError
 from memtui.stores.engram.exchange import left_out, plan_import
 from memtui.stores.engram.store import EngramStore
-from memtui.stores.sqlite.rebuild import rebuild
 from tests.unit.stores.engram.invented import export_of
 
 from .invented import DDL, SCHEMAS, Told, build, change, connect, everything, open_store, sql
@@ -186,10 +185,9 @@ def test_an_export_makes_a_new_database(folder: Path, tmp_path: Path) -> None:
     document = export_of(open_store(folder))
     (incoming,) = _read(tmp_path, document).stores
     assert incoming.whole
-    assert incoming.rows is not None
     to = tmp_path / "new"
     to.mkdir()
-    rebuild(incoming.rows(), to / "engram.db")
+    (to / "engram.db").write_bytes(incoming.files["engram.db"]())
     store = open_store(to)
     assert store.read_only == ""
     assert _named(export_of(store)) == _named(document)
@@ -207,9 +205,8 @@ def test_an_early_export_makes_a_database_too(tmp_path: Path) -> None:
         {"version": "0.1.0", "observations": [_ROW, _ROW | {"content": "d"}], "sessions": None}
     )
     (incoming,) = _read(tmp_path, document).stores
-    assert incoming.rows is not None
     (tmp_path / "new").mkdir()
-    rebuild(incoming.rows(), tmp_path / "new" / "engram.db")
+    (tmp_path / "new" / "engram.db").write_bytes(incoming.files["engram.db"]())
     rows = sql(
         tmp_path / "new", "SELECT id, content, substr(sync_id, 1, 4), updated_at FROM observations"
     )
@@ -221,9 +218,8 @@ def test_what_only_v3_has_arrives_in_a_database_that_an_export_makes(tmp_path: P
     session = _SESSION | {"ownership_mode": "project_owned"}
     document = json.dumps({"version": "0.1.0", "observations": [_ROW], "sessions": [session]})
     (incoming,) = _read(tmp_path, document).stores
-    assert incoming.rows is not None
     (tmp_path / "new").mkdir()
-    rebuild(incoming.rows(), tmp_path / "new" / "engram.db")
+    (tmp_path / "new" / "engram.db").write_bytes(incoming.files["engram.db"]())
     assert sql(tmp_path / "new", "SELECT id, ownership_mode FROM sessions") == [
         ("s", "project_owned")
     ]

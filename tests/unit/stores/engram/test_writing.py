@@ -265,7 +265,6 @@ _ACTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", _ACTS)
 def test_every_act_can_be_undone_and_redone(folder: Path, name: str) -> None:
     store = open_store(folder)
@@ -841,7 +840,6 @@ def _hold(folder: Path, how_long: str) -> subprocess.Popen[str]:
     return holder
 
 
-@pytest.mark.slow
 def test_a_lock_held_for_a_second_is_waited_for(july: Path) -> None:
     store = open_store(july)
     planned = plan(store, change(Act.EDIT, 2, content="after the wait"))

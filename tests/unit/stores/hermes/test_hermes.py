@@ -25,14 +25,16 @@ from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.base import StoreView
 from memtui.stores.hermes import detect
+from memtui.stores.hermes.pending import why_refused
 from memtui.stores.hermes.store import (
     EntryFile,
     HermesStore,
     parse_limits,
-    why_refused,
 )
 from memtui.stores.sidecar import Sidecar
 from tests.samples import SAMPLES
+
+pytestmark = pytest.mark.usefixtures("own_places")  # else a home like one that went is that one
 
 RECORDED: dict[str, Any] = json.loads(
     Path(__file__).with_name("hermes_agent_0_19_0.json").read_text(encoding="utf-8")
@@ -254,3 +256,17 @@ def test_bytes_that_are_no_text_are_named_and_the_limits_are_told(tmp_path: Path
     assert record["characters"] == {"used": 38, "limit": 2200}
     assert record["title"] == "MEMORY.md"
     assert record["file"].endswith("MEMORY.md")
+
+
+def test_what_hermes_would_not_write_is_read_and_remarked_on(tmp_path: Path) -> None:
+    root = home(tmp_path, "The tower has nine bells \n§\n  Ring softly", "Ann")
+    (root / "memories" / "old").mkdir()
+    (root / "memories" / "old" / "MEMORY.md").write_text("Ten bells")
+    library = load(root, tmp_path / "state")
+    (store,) = library.stores
+    assert library.unreadable(store.label) == ()
+    assert len(library.snapshot.rows) == 3
+    assert [remark.text for remark in store.remarks()] == [
+        "Hermes refuses to write it: it is not a clean list of entries",
+        "1 note below memories/ is no program's memory: old/MEMORY.md",
+    ]

@@ -385,7 +385,7 @@ def test_a_fact_is_not_merged_with_a_note(programs: AgentMemoryPrograms) -> None
     (programs.items("alice").parent / "summary.md").write_text("# Alice\n\nShe plays.\n")
     opened = open_agent_memory(programs.home)
     (note,) = (memory.id for memory in opened.of(LABEL) if memory.kind == "note")
-    with pytest.raises(Refused, match="only facts can be merged"):
+    with pytest.raises(Refused, match="a note is a file"):
         opened.plan(Act.MERGE, id, others=[note])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -124,24 +123,15 @@ def test_a_file_idle_for_90_days_is_said_to_be_expired(ambient: AmbientProgram) 
     assert "expired" not in opened.by_id(new["id"]).extra
 
 
-def test_legacy_files_read_as_ambients_migration_reads_them(ambient: AmbientProgram) -> None:
-    old = {
-        "directory": "/home/m/bells",
-        "lastAgent": "claude",
-        "lastActive": START,
-        "summary": "tuned three bells",
-        "facts": ["the tenor is cracked", "ropes come on Friday"],
-    }
-    (ambient.root / "0123456789abcdef.json").write_text(json.dumps(old))
-    (ambient.root / "fedcba9876543210.json.migrated").write_text(json.dumps(old))
-    found = open_ambient(ambient.root).memories
-    assert [(m.type, m.importance, m.content) for m in found] == [
-        ("decision", "medium", "the tenor is cracked"),
-        ("decision", "medium", "ropes come on Friday"),
-        ("session-summary", "low", "tuned three bells"),
-    ]
-    assert {m.entity for m in found} == {"bells"}
-    assert [m.id for m in found] == [m.id for m in open_ambient(ambient.root).memories]
+def test_files_of_the_format_before_projects_are_named_and_not_read(
+    ambient: AmbientProgram,
+) -> None:
+    (ambient.root / "0123456789abcdef.json").write_text('{"facts": ["the tenor is cracked"]}')
+    (ambient.root / "fedcba9876543210.json.migrated").write_text("{}")
+    opened = open_ambient(ambient.root)
+    assert opened.memories == []
+    (remark,) = opened.store.remarks()
+    assert remark.text.startswith("1 file of Ambient's format before projects: not read")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +142,7 @@ def test_legacy_files_read_as_ambients_migration_reads_them(ambient: AmbientProg
         (b"[]", "it does not hold a JSON object"),
         (b'{"events": {}}', "no list named 'events'"),
         (b"{}", "no list named 'events'"),
-        (b"\xff\xfe{\x00}\x00", "not valid JSON"),
+        (b"\xff\xfe{\x00}\x00", "UTF-16"),
     ],
 )
 def test_a_file_that_cannot_be_read_stops_nothing(
@@ -214,3 +204,30 @@ def test_a_project_without_a_name_is_called_by_its_folder_where_events_prove_it(
     opened = open_ambient(ambient.root)
     assert opened.by_id(proven["id"]).entity == "pigeon-post/main"
     assert opened.by_id(other["id"]).entity == f"{NOTES[:8]}/main"
+
+
+@pytest.mark.parametrize("below", [".", SHOP])
+def test_a_link_below_the_store_is_named_and_neither_read_nor_written(
+    ambient: AmbientProgram, tmp_path: Path, below: str
+) -> None:
+    """The folder of all projects is under the same rule as one project."""
+    ambient.project(SHOP, "shop", ambient.event("Postgres for everything"))
+    folder = ambient.root / "projects" / below
+    outside = tmp_path / "outside"
+    folder.rename(outside)
+    folder.symlink_to(outside)
+    opened = open_ambient(ambient.root)
+    assert opened.memories == []
+    (fault,) = opened.unreadable
+    assert fault.file == str(folder)
+    assert "symbolic link to a place outside the store" in fault.reason
+
+
+def test_a_store_whose_folder_is_a_link_is_read(ambient: AmbientProgram, tmp_path: Path) -> None:
+    ambient.project(SHOP, "shop", ambient.event("Postgres for everything"))
+    shared = tmp_path / "shared"
+    (ambient.home / ".ambient").rename(shared)
+    (ambient.home / ".ambient").symlink_to(shared)
+    opened = open_ambient(ambient.root)
+    assert [memory.content for memory in opened.memories] == ["Postgres for everything"]
+    assert opened.unreadable == []

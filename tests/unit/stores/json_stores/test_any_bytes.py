@@ -77,7 +77,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> tuple[AmbientProgram, list
     return ambient, files
 
 
-@pytest.mark.slow
 @quick
 @given(data=st.data(), number=st.integers(0, 2))
 def test_ambient(shop: tuple[AmbientProgram, list[Path]], data: st.DataObject, number: int) -> None:

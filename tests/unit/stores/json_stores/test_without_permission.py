@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import memtui
+from tests.own_folders import own_folders
 
 from .programs import AgentMemoryPrograms, AmbientProgram
 
@@ -49,7 +50,10 @@ def look(folder: Path, mode: int = 0o755) -> dict[str, object]:
     done = subprocess.run(
         [sys.executable, "-c", LOOK],
         cwd=folder,
-        env={"PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            **{"PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1"},
+            **own_folders(folder),
+        },
         capture_output=True,
         text=True,
         check=True,
@@ -58,6 +62,7 @@ def look(folder: Path, mode: int = 0o755) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_agent_memory(tmp_path: Path) -> None:
     programs = AgentMemoryPrograms(tmp_path / "work")
     programs.add_fact("closed", "person", "nobody may read this folder")
@@ -73,9 +78,10 @@ def test_agent_memory(tmp_path: Path) -> None:
         programs.home.chmod(0o755)
     assert found["read"] == [good]
     assert found["unreadable"] == ["entities/closed", "entities/shut/items.json"]
-    assert found["read_only"] == "the folder is read-only for this user"
+    assert found["read_only"] == "the folder has no write permission"
 
 
+@pytest.mark.slow
 def test_a_folder_of_somebody_else_in_a_store_of_ones_own(tmp_path: Path) -> None:
     programs = AgentMemoryPrograms(tmp_path / "work")
     programs.add_fact("alice", "person", "everybody may read this")
@@ -85,9 +91,10 @@ def test_a_folder_of_somebody_else_in_a_store_of_ones_own(tmp_path: Path) -> Non
     finally:
         programs.items("alice").parent.chmod(0o755)
     assert found["read_only"] == ""
-    assert found["refusals"] == ["the folder of its file is read-only for this user", ""]
+    assert found["refusals"] == ["the folder of its file has no write permission", ""]
 
 
+@pytest.mark.slow
 def test_ambient(tmp_path: Path) -> None:
     ambient = AmbientProgram(tmp_path / "home")
     event = ambient.event("everybody may read this")

@@ -90,7 +90,6 @@ def test_one_observation_is_replaced(text: str, wanted: str, data: st.DataObject
     assert values(back.replace(again, item.text)) == values(text)
 
 
-@pytest.mark.slow
 @given(files(), st.data())
 def test_observations_are_removed(text: str, data: st.DataObject) -> None:
     file = opened(text)
@@ -103,7 +102,6 @@ def test_observations_are_removed(text: str, data: st.DataObject) -> None:
     assert parse_graph(after).faults == parse_graph(text).faults
 
 
-@pytest.mark.slow
 @given(files(), NAME, TEXT)
 def test_an_observation_is_added(text: str, entity: str, wanted: str) -> None:
     file = opened(text)
@@ -121,7 +119,6 @@ def test_an_observation_is_added(text: str, entity: str, wanted: str) -> None:
     assert len(parse_graph(after).faults) == len(parse_graph(text).faults)
 
 
-@pytest.mark.slow
 @given(files(), st.data())
 def test_records_are_removed_with_their_lines(text: str, data: st.DataObject) -> None:
     graph = parse_graph(text)
@@ -157,7 +154,7 @@ def test_a_broken_line_is_named_and_kept(tmp_path: Path) -> None:
     file = graph(tmp_path, ALICE, BROKEN, ALICE.replace("Alice", "Zoë"))
     library = load(file, tmp_path / "state")
     state = library.snapshot.stores[0]
-    assert [fault.reason for fault in state.unreadable] == ["line 2: it is no JSON object"]
+    assert [fault.reason for fault in state.unreadable] == ["line 2: not a whole JSON record"]
     assert state.count == 2
     label = library.stores[0].label
     first = next(iter(library.memories(label)))

@@ -239,7 +239,7 @@ def test_an_empty_memory_file_is_named_and_an_empty_note_is_nothing(root: Path) 
     ("id", "fault"),
     [
         ("elsewhere.md#a", "cannot be added here"),
-        ("memory/deep/2026-11-01.md#a", "cannot be added here"),
+        ("memory/.deep/2026-11-01.md#a", "cannot be added here"),
         ("memory/2026-11-01.txt#a", "cannot be added here"),
         ("OTHER.md", "notes cannot be added here"),
     ],
@@ -283,3 +283,31 @@ def test_all_of_the_file_counts_towards_what_a_session_is_given(root: Path, head
     items = [each for each in library.memories(label) if each.origin.file == str(file)]
     limit = f"{len(file.read_text()):,} of {BOOTSTRAP_CHARACTERS:,} characters"
     assert {each.extra["load_limit"] for each in items} == {limit}
+
+
+def test_folders_of_notes_and_both_root_files_are_read(tmp_path: Path) -> None:
+    for name, text in {
+        "SOUL.md": "# Soul\n",
+        "USER.md": "# User\n",
+        "MEMORY.md": "- Pat is the landlord\n",
+        "memory.md": "- The key is at the neighbour\n",
+        "memory/2026-08-01_bank.md": "- Called the bank\n",
+        "memory/important/2026-03-04-v3.md": "- Moved to v3\n",
+        "memory/people/pat.md": "- Phone in the book\n",
+        "memory/.dreams/x.md": "- Not a memory\n",
+    }.items():
+        (tmp_path / "w" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "w" / name).write_text(text)
+    library = load(tmp_path / "w")
+    found = {m.content: m for m in library.snapshot.rows if m.kind != "document"}
+    assert {text: f"{m.created:%F}" if m.created else "" for text, m in found.items()} == {
+        "Pat is the landlord": "",
+        "The key is at the neighbour": "",
+        "Called the bank": "2026-08-01",
+        "Moved to v3": "2026-03-04",
+        "Phone in the book": "",
+    }
+    assert found["Phone in the book"].entity == "notes/people/pat"
+    edit = Change(Act.EDIT, "openclaw", found["Moved to v3"].ref, {"content": "Moved to v4"})
+    library.apply(library.plan([edit]))
+    assert (tmp_path / "w/memory/important/2026-03-04-v3.md").read_text() == "- Moved to v4\n"

@@ -72,7 +72,7 @@ def test_a_section_is_edited_and_undone_byte_for_byte(tmp_path: Path) -> None:
     library = opened(tmp_path / "p")
     about = of(library, "AGENTS.md")[0]
     effect = do(library, Act.EDIT, about, content=about.content.replace("rye", "oats\n\nand rye"))
-    assert effect == "Each of Codex, Cursor and 10 others reads the new text from its next session"
+    assert effect == "Each of Codex, Cursor and 14 others reads the new text from its next session"
     assert file.read_text() == AGENTS.replace("rye", "oats\n\nand rye")
     library.undo()
     assert file.read_text() == AGENTS
@@ -179,6 +179,7 @@ def test_a_file_belongs_to_the_store_that_is_richer(tmp_path: Path) -> None:
     assert found == ["claude-code", LABEL]
 
 
+@pytest.mark.slow
 def test_a_session_is_given_what_is_always_in_scope(tmp_path: Path) -> None:
     root = tmp_path / "p"
     write(root / "AGENTS.md", "- a\n")
@@ -249,3 +250,66 @@ def test_an_imported_file_that_comes_later_is_read(tmp_path: Path) -> None:
     write(root / "docs" / "a.md", "- fine\n")
     library.refresh()
     assert {m.content for m in library.memories(LABEL)} >= {"coarse", "fine"}
+
+
+def readers_of(library: Library) -> dict[str, list[str]]:
+    return {m.entity: m.extra["read_by"] for m in library.snapshot.rows}
+
+
+def test_claude_code_reads_agents_md_where_no_file_of_its_own_is_in_the_folder_or_above(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path / "mill" / "AGENTS.md", "- rye\n")
+    write(tmp_path / "mill" / "stones" / "AGENTS.md", "- two\n")
+    library = opened(tmp_path / "mill" / "stones")
+    assert "Claude Code" in readers_of(library)["AGENTS.md"]
+    write(tmp_path / "mill" / "CLAUDE.local.md", "- oats\n")
+    library.refresh()
+    assert "Claude Code" not in readers_of(library)["AGENTS.md"]
+    assert "Claude Code" not in readers_of(opened(tmp_path / "mill"))["AGENTS.md"]
+
+
+def test_what_a_person_wrote_for_all_projects_is_none_of_a_project(tmp_path: Path) -> None:
+    (tmp_path / ".claude" / "projects").mkdir(parents=True)
+    write(tmp_path / ".claude" / "CLAUDE.md", "- for all\n")
+    write(tmp_path / "mill" / "AGENTS.md", "- rye\n")
+    assert "Claude Code" in readers_of(opened(tmp_path / "mill"))["AGENTS.md"]
+
+
+def test_claude_code_reads_agents_md_that_its_own_file_imports(tmp_path: Path) -> None:
+    write(tmp_path / "p" / "AGENTS.md", "- rye\n")
+    write(tmp_path / "p" / "CLAUDE.md", "@AGENTS.md\n")
+    assert readers_of(opened(tmp_path / "p"))["AGENTS.md"][-1] == "Claude Code"
+
+
+def test_codex_reads_the_override_instead(tmp_path: Path) -> None:
+    write(tmp_path / "p" / "AGENTS.md", "- rye\n")
+    write(tmp_path / "p" / "AGENTS.override.md", "- oats\n")
+    readers = readers_of(opened(tmp_path / "p"))
+    assert readers["AGENTS.override.md"] == ["Codex"]
+    assert "Codex" not in readers["AGENTS.md"]
+
+
+def test_links_to_one_file_are_one_memory_with_the_readers_of_all_names(tmp_path: Path) -> None:
+    write(tmp_path / "p" / "CLAUDE.md", "- rye\n")
+    (tmp_path / "p" / "AGENTS.md").symlink_to("CLAUDE.md")
+    (tmp_path / "p" / "GEMINI.md").symlink_to("CLAUDE.md")
+    library = opened(tmp_path / "p")
+    (rule,) = library.snapshot.rows
+    assert rule.id.startswith("CLAUDE.md#")
+    assert {"Claude Code", "Codex", "Gemini CLI"} <= set(rule.extra["read_by"])
+
+
+def test_the_global_instructions_of_codex_are_its_own_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    write(tmp_path / ".codex" / "AGENTS.md", "- npm for everything\n")
+    write(tmp_path / ".claude" / "CLAUDE.md", "- for all\n")
+    write(tmp_path / ".claude" / "projects" / "-x" / "memory" / "a.md", "a\n")
+    project = tmp_path / "p"
+    project.mkdir()
+    for folder in (project, tmp_path):
+        found = [root for known, root in registry.discover(folder, tmp_path) if known.name == LABEL]
+        assert found == [tmp_path / ".codex"], "the other file is of Claude Code's own store"
+    assert readers_of(opened(tmp_path / ".codex")) == {"AGENTS.md": ["Codex"]}
