@@ -56,7 +56,7 @@ CREATE TABLE stores (
 );
 CREATE TABLE files (
     id INTEGER PRIMARY KEY,
-    store INTEGER NOT NULL,
+    store INTEGER NOT NULL REFERENCES stores (id),
     name TEXT NOT NULL,   -- below the root
     stamp TEXT NOT NULL,   -- at the last look; '' if it was gone
     UNIQUE (store, name)
@@ -68,9 +68,9 @@ CREATE TABLE texts (
     masked INTEGER NOT NULL   -- secrets in it are masked
 );
 CREATE TABLE versions (
-    file INTEGER NOT NULL,
+    file INTEGER NOT NULL REFERENCES files (id),
     began REAL NOT NULL,
-    text INTEGER,   -- NULL: the file was gone
+    text INTEGER REFERENCES texts (id),   -- NULL: the file was gone
     PRIMARY KEY (file, began)
 ) WITHOUT ROWID;
 CREATE INDEX versions_by_text ON versions (text);
@@ -176,10 +176,11 @@ class TextHistory:
                             continue
                         text = _keep_text(db, found[0], settings)
                         file = known.get(name) or _moved_file(lost, text)
-                        changed += _note(db, number, name, file, stamps[name], text, found[1], now)
+                        file = file or _new_file(db, number, name)
+                        changed += _note(db, file, name, stamps[name], text, found[1], now)
             with _transaction(db):
                 for name, file in lost.items():
-                    changed += _note(db, number, name, file, "", None, now, now)
+                    changed += _note(db, file, name, "", None, now, now)
                 db.execute("UPDATE stores SET mark = ? WHERE id = ?", (mark, number))
                 if changed:
                     _prune(db, settings, now)
@@ -350,6 +351,7 @@ def _connect(file: Path) -> sqlite3.Connection:
             "auto_vacuum=INCREMENTAL",  # while the file is empty
             "trusted_schema=OFF",
             "secure_delete=ON",
+            "foreign_keys=ON",  # what is forgotten during a look is not noted by it
             "journal_mode=WAL",
             "synchronous=NORMAL",
         ):
@@ -375,7 +377,6 @@ class _File(Struct, frozen=True):
     stamp: str = ""
     text: int | None = None
     """The text of its newest version."""
-    began: float = 0.0
 
 
 _NONE = _File()
@@ -415,18 +416,20 @@ def _known_files(
                 db.execute("UPDATE stores SET root = ? WHERE id = ?", (store.root, number))
                 return number, known
     columns = "(format, root, since) VALUES (?, ?, ?)"
-    return db.execute(f"INSERT INTO stores {columns}", (*key, now)).lastrowid or 0, {}
+    db.execute(f"INSERT OR IGNORE INTO stores {columns}", (*key, now))
+    row = db.execute("SELECT id FROM stores WHERE format = ? AND root = ?", key).fetchone()
+    return row[0], {}
 
 
 def _files_of(db: sqlite3.Connection, store: int) -> dict[str, _File]:
     rows = db.execute(
-        "SELECT name, files.id, stamp, text, versions.began FROM files"
+        "SELECT name, files.id, stamp, text FROM files"
         f" LEFT JOIN ({_NEWEST}) AS newest ON newest.file = files.id"
         " LEFT JOIN versions ON versions.file = files.id AND versions.began = newest.began"
         " WHERE store = ?",
         (store,),
     )
-    return {name: _File(id, stamp, text, began or 0.0) for name, id, stamp, text, began in rows}
+    return {name: _File(*columns) for name, *columns in rows}
 
 
 def _has_same_texts(
@@ -477,11 +480,17 @@ def _moved_file(lost: dict[str, _File], text: int) -> _File | None:
     return lost.pop(names[0]) if len(names) == 1 else None
 
 
+def _new_file(db: sqlite3.Connection, store: int, name: str) -> _File:
+    """A file that was not known at the beginning of the look; another process may know it now."""
+    db.execute("INSERT OR IGNORE INTO files (store, name, stamp) VALUES (?, ?, '')", (store, name))
+    row = db.execute("SELECT id FROM files WHERE store = ? AND name = ?", (store, name)).fetchone()
+    return _File(row[0])
+
+
 def _note(
     db: sqlite3.Connection,
-    store: int,
+    file: _File,
     name: str,
-    file: _File | None,
     stamp: str,
     text: int | None,
     changed: float,
@@ -489,18 +498,15 @@ def _note(
 ) -> bool:
     """Note what a file holds from its change on; returns whether that is new.
 
-    The time of the change counts if it lies between the last one known and now.
+    The time of the change counts if it lies between the last one known and now. The last one is
+    asked for here: another process may have noted one since the look began.
     """
-    if file is None:
-        columns = "(store, name, stamp) VALUES (?, ?, ?)"
-        added = db.execute(f"INSERT INTO files {columns}", (store, name, stamp)).lastrowid
-        file = _File(added or 0)
-    else:
-        values = (name, stamp, file.id)
-        db.execute("UPDATE files SET name = ?, stamp = ? WHERE id = ?", values)
-        if file.text == text and file.began:
-            return False
-    began = changed if file.began < changed <= now else max(now, file.began + 1e-3)
+    db.execute("UPDATE files SET name = ?, stamp = ? WHERE id = ?", (name, stamp, file.id))
+    newest = "SELECT began, text FROM versions WHERE file = ? ORDER BY began DESC LIMIT 1"
+    last, former = db.execute(newest, (file.id,)).fetchone() or (0.0, None)
+    if last and former == text:
+        return False
+    began = changed if last < changed <= now else max(now, last + 1e-3)
     db.execute("INSERT INTO versions VALUES (?, ?, ?)", (file.id, began, text))
     return True
 

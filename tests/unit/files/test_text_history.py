@@ -223,6 +223,45 @@ def test_two_processes_look_at_once(tmp_path: Path) -> None:
         assert texts == sorted(texts, key=int)
 
 
+class Meanwhile:
+    """What another process does after a look has begun and before it notes anything."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self._act = act
+
+    def __call__(self) -> bool:  # asked whether the look is cancelled
+        self._act()
+        return False
+
+
+def look_while(folder: Folder, texts: Mapping[str, str], act: Callable[[], object]) -> None:
+    read = reader(texts, 2.0)
+    folder.history.look(folder.key, "2", texts, read, SETTINGS, 2.0, Meanwhile(act))
+
+
+def test_what_another_process_noted_since_a_look_began_stays_before_it(tmp_path: Path) -> None:
+    folder, other = Folder(tmp_path), Folder(tmp_path)
+    folder.look(1.0, {"a": "first"})
+    texts = {"a": "second", "new": "x"}
+    look_while(folder, texts, lambda: other.look(5.0, {"a": "of the other", "new": "y"}))
+    assert folder.versions("a") == ["first", "of the other", "second"]
+    assert folder.versions("new") == ["y", "x"]
+
+
+def test_a_store_that_another_process_meets_first_is_one_store(tmp_path: Path) -> None:
+    folder, other = Folder(tmp_path), Folder(tmp_path)
+    look_while(folder, {"a": "second"}, lambda: other.look(1.0, {"a": "first"}))
+    assert folder.versions("a") == ["first", "second"]
+
+
+def test_what_is_forgotten_while_a_look_is_made_stays_forgotten(tmp_path: Path) -> None:
+    folder, other = Folder(tmp_path), Folder(tmp_path)
+    folder.look(1.0, {"a": "first"})
+    look_while(folder, {"a": "second"}, other.history.forget)
+    with sqlite3.connect(tmp_path / "state" / FILE) as db:
+        assert db.execute("SELECT count(*) FROM texts").fetchone() == (0,)
+
+
 def test_times_are_in_utc(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.look(1_000_000.0, {"a": "x"})
