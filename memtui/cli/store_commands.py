@@ -85,9 +85,10 @@ def stores(
     """List stores by project and program: label, memories, last write, path, unreadable files.
 
     Stores that were closed on the screen are marked. Of an Engram that is synchronised with a
-    server, says what waits to be sent and what stops it. Also lists changes of yours that another
-    program has overwritten in the last seven days; the screen can reapply them. Folders that are
-    opened only if you name them are mentioned at the end.
+    server, says what waits to be sent and what stops it. Of programs that can be told to keep no
+    memory, says whether they do, and which file of settings says so. Also lists changes of yours
+    that another program has overwritten in the last seven days; the screen can reapply them.
+    Folders that are opened only if you name them are mentioned at the end.
     """
     if explain:
         _print_explanations(_explanations(stores), as_json)
@@ -216,6 +217,11 @@ def _record(
         "unreadable": [asdict(item) for item in each.unreadable],
         "remarks": [remark._asdict() for remark in each.remarks],
         "sync": _sync_record(each.sync),
+        "switches": [
+            {"name": switch.name, "on": switch.is_on, "setting": switch.setting}
+            | {"source": switch.source or None}
+            for switch in each.switches
+        ],
         "overwritten": [
             {"number": number, "title": title, "reason": reason}
             for number, title, reason in overwritten.get(label, ())
@@ -232,7 +238,7 @@ def _sync_record(sync: SyncState | None) -> dict[str, Any] | None:
 
 
 def _print_summary(each: StoreSummary, overwritten: Overwritten) -> None:
-    from memtui.library.store_catalog import describe_sync
+    from memtui.library.store_catalog import describe_switch, describe_sync
 
     closed = "" if each.is_open else "  closed"
     locked = f"  read-only: {one_line(each.read_only)}" if each.read_only else ""
@@ -246,6 +252,8 @@ def _print_summary(each: StoreSummary, overwritten: Overwritten) -> None:
         print(f"    link to  {one_line(target)}")
     if each.sync is not None:
         print(f"    sync  {describe_sync(each.sync, datetime.now(UTC))}")
+    for switch in each.switches:
+        print(f"    memory  {describe_switch(switch)}")
     for item in each.unreadable:
         print(f"    unreadable  {one_line(item.file)}: {one_line(item.reason)}")
     for remark in each.remarks:

@@ -45,6 +45,7 @@ _OTHERWISE: dict[str, Any] = {
     "look_again": (),
     "limit_uses": (),
     "sync_state": None,
+    "memory_switches": (),
     "remarks": (),
 }
 """What a store that fails answers; that it fails is reported by `scan`."""

@@ -25,7 +25,7 @@ from memtui.library.snapshot import StoreState
 from memtui.library.store_names import project_of
 from memtui.paths import read_private, real_root, write_private
 from memtui.stores import registry
-from memtui.stores.base import Remark, SyncState, Unreadable
+from memtui.stores.base import MemorySwitch, Remark, SyncState, Unreadable
 from memtui.text import ago, counted, file_name, mask_secrets, number, one_line
 
 FILE = "store_choice.json"
@@ -59,6 +59,7 @@ class StoreContents(Struct, frozen=True):
     read_only: str = ""
     sync: SyncState | None = None
     remarks: tuple[Remark, ...] = ()
+    switches: tuple[MemorySwitch, ...] = ()
 
 
 class StoreSummary(StoreContents, frozen=True, kw_only=True):
@@ -257,6 +258,7 @@ def contents_of(library: Library) -> dict[str, StoreContents]:
             state.read_only,
             library.store(state.label).sync_state(),
             tuple(library.store(state.label).remarks()),
+            tuple(library.store(state.label).memory_switches()),
         )
         for state in library.snapshot.stores
     }
@@ -281,6 +283,16 @@ def describe_sync(sync: SyncState, now: datetime) -> str:
         pull = f"pulled up to change {number(sync.pulled)}" if sync.pulled else "nothing pulled yet"
     state = "" if sync.state == "queued" else sync.state
     return ", ".join(filter(None, (state, waiting, refused, pull))) + (f": {why}" if why else "")
+
+
+def describe_switch(switch: MemorySwitch) -> str:
+    """Whether a program keeps memory, and which setting of which file says so, in one line."""
+    state = f"{one_line(switch.name)} {'on' if switch.is_on else 'off'}"
+    if not switch.source:
+        return f"{state} by default ({switch.setting} is not set)"
+    source = switch.source if switch.source[0] == "$" else path_from_home(Path(switch.source))
+    setting = "" if source == f"${switch.setting}" else f"{switch.setting} in "
+    return f"{state} ({setting}{source})"
 
 
 def project_name(summary: StoreSummary) -> str:

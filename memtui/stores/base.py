@@ -102,6 +102,19 @@ class SyncState(NamedTuple):
     """Number of the last change that was taken; 0: none."""
 
 
+class MemorySwitch(NamedTuple):
+    """Whether a program keeps memory, or one part of it, and what says so."""
+
+    name: str
+    """What is switched, for people: `auto memory`."""
+    is_on: bool
+    setting: str
+    """Its keys from the outermost, joined by dots: `features.memories`."""
+    source: str = ""
+    """Absolute path of the file that has the setting, or `$NAME` of a variable of the environment;
+    "": none has it, and this is what the program does by default."""
+
+
 class ReadTime(StrEnum):
     """When a program reads a file that was changed, as the end of a sentence; soonest last."""
 
@@ -272,6 +285,11 @@ class Store(Protocol):
     def sync_state(self) -> SyncState | None:
         """How its program's synchronisation with a server gets on; None where there is none."""
         return None
+
+    def memory_switches(self) -> Sequence[MemorySwitch]:
+        """Whether its program keeps memory at present, the most general first; () where it has no
+        switch for it. Asked as `remarks` is."""
+        return ()
 
     def remarks(self) -> Sequence[Remark]:
         """What a person should know of it, such as files that no program reads; asked for lists of

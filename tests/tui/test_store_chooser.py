@@ -159,6 +159,17 @@ async def test_what_stops_the_synchronisation_of_an_engram_is_shown(home: Path) 
         await on.sees("sync: paused, nothing queued, nothing pulled yet: belfry: ask the bell")
 
 
+async def test_a_store_whose_program_keeps_no_memory_is_marked(home: Path) -> None:
+    hermes = home / ".hermes"
+    (hermes / "memories").mkdir(parents=True)
+    (hermes / "memories" / "MEMORY.md").write_text("The bell is rung at noon.\n")
+    (hermes / "config.yaml").write_text("memory:\n  memory_enabled: false\n")
+    async with started(home, (120, 30)) as on:
+        await on.press("0", "G")
+        await on.sees("MEMORY.md off")
+        await on.sees("MEMORY.md off (memory.memory_enabled in ~/.hermes/config.yaml); USER.md on")
+
+
 async def test_without_any_store_it_says_where_it_looked(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()

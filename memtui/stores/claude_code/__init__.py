@@ -30,8 +30,14 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from memtui.stores.base import Unreadable
+from memtui.stores.base import MemorySwitch, Unreadable
 from memtui.stores.format import Candidate, Detection, Format, Product
+from memtui.stores.memory_switch import (
+    MAX_SETTINGS_BYTES,
+    find_switch,
+    read_settings,
+    system_folder,
+)
 from memtui.stores.scanning import (
     SKIPPED,
     Entry,
@@ -192,9 +198,14 @@ def judge_memory_folder(folder: Path) -> Candidate | None:
     return Candidate(folder, INDEX, "a line of it that names a file beside it, or a topic file")
 
 
+def config_folder(home: Path, variables: Mapping[str, str]) -> Path:
+    """Where Claude Code keeps the settings of its user."""
+    return Path(variables.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+
+
 def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:
     """Memory folders that the setting `autoMemoryDirectory` names, for all or for this folder."""
-    config = Path(variables.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+    config = config_folder(home, variables)
     layers = (config / "settings.json", config / "settings.local.json")
     own = (folder / ".claude" / "settings.json", folder / ".claude" / "settings.local.json")
     for file in (*layers, *own):
@@ -203,8 +214,35 @@ def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -
             yield home / named[2:] if named.startswith("~/") else Path(named)
 
 
-MAX_SETTINGS_BYTES = 32 << 20
-"""Bytes of a settings file that is read; `.claude.json` holds the history of every project."""
+AUTO_MEMORY = "auto memory"
+ENABLED, DISABLE_VARIABLE = "autoMemoryEnabled", "CLAUDE_CODE_DISABLE_AUTO_MEMORY"
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+def auto_memory_switch(
+    config: Path, project: Path | None, variables: Mapping[str, str]
+) -> MemorySwitch:
+    """Whether auto memory is on, in this project or where none has a say of its own.
+
+    The variable prevails, of the environment or of `env` in the settings: 1 turns it off, 0 on.
+    Then come the settings that are managed, of the project's person, of the project, of the user;
+    auto memory is on by default. (Sources: code.claude.com/docs/en/memory and /settings; of the
+    values of the variable, a reading of the program 2.1.258 in the benchmarks of cdeust/Cortex.)
+    """
+    managed = system_folder("claude-code", "ClaudeCode") / "managed-settings.json"
+    names = (".claude/settings.local.json", ".claude/settings.json")
+    own = [project / name for name in names] if project else []
+    files = [managed, *own, config / "settings.json"]
+    told = [(f"${DISABLE_VARIABLE}", variables.get(DISABLE_VARIABLE))]
+    told += [
+        (str(file), members_of(read_settings(file).get("env")).get(DISABLE_VARIABLE))
+        for file in files
+    ]
+    for source, value in told:
+        word = str(value).lower()
+        if word in _YES or word in _NO:
+            return MemorySwitch(AUTO_MEMORY, word in _NO, DISABLE_VARIABLE, source)
+    return find_switch(AUTO_MEMORY, ENABLED, files, is_on_by_default=True)
 
 
 # ---- memory folders -----------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from memtui.stores.base import (
     LoadedEntry,
     LoadedText,
     LoadLimit,
+    MemorySwitch,
     Reading,
     ReadTime,
     Remark,
@@ -37,10 +38,14 @@ from memtui.stores.base import (
 )
 from memtui.stores.claude_code import (
     ALSO_READ,
+    CONFIG,
     INDEX,
     INSTRUCTIONS,
+    PROJECT,
     MemoryFolder,
     ProjectPaths,
+    auto_memory_switch,
+    config_folder,
     editing,
     folder_key,
     instruction_names,
@@ -186,6 +191,22 @@ class ClaudeCodeStore(MarkdownListStore):
         """The repository whose store Claude Code loads instead of that of its worktree."""
         path = "" if self.has_worktrees else self._paths.of(slug)
         return main_worktree(path) if path else ""
+
+    def switch_in(self, project: Path | None) -> MemorySwitch | None:
+        """Whether auto memory is on in a project; None: where no project has a say."""
+        is_config = kind_of(self.root) == CONFIG
+        config = self.root if is_config else config_folder(Path.home(), os.environ)
+        return auto_memory_switch(config, project, os.environ)
+
+    def memory_switches(self) -> Sequence[MemorySwitch]:
+        """Whether auto memory is on, and the projects in which that is otherwise."""
+        folders = self.memory_folders([])
+        paths = {self._paths.of(each.name) if each.kind == "project" else "" for each in folders}
+        own = self.switch_in(self.root if kind_of(self.root) == PROJECT else None)
+        projects = ((path, self.switch_in(Path(path))) for path in sorted(paths - {""}))
+        others = [each._replace(name=f"{each.name} in {path}") for path, each in projects if each]
+        differing = [each for each in others if own is not None and each.is_on != own.is_on]
+        return [own, *differing] if own is not None and paths else []
 
     def remarks(self) -> Sequence[Remark]:
         """Stores that two folders share, and stores of worktrees, which no session loads."""

@@ -32,7 +32,15 @@ from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp
 from memtui.model import CURRENT, FILE_TIME, FILE_TIME_KEY, PENDING_KEY, Link, Memory, Place
-from memtui.stores.base import LoadedText, Reading, ReadTime, Remark, StoreView, Unreadable
+from memtui.stores.base import (
+    LoadedText,
+    MemorySwitch,
+    Reading,
+    ReadTime,
+    Remark,
+    StoreView,
+    Unreadable,
+)
 from memtui.stores.codex import (
     MEMORY,
     NOTES,
@@ -57,6 +65,7 @@ from memtui.stores.importing import (
 from memtui.stores.listed_texts import shard_of
 from memtui.stores.markdown import document_store, documents
 from memtui.stores.markdown.items import SECTION, MarkdownList
+from memtui.stores.memory_switch import find_switch
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, PlanContext, plan_duplicate, plan_one
 from memtui.stores.scanning import FoundShard, planned_text, time_of_change, unread_notes
 from memtui.stores.sidecar import Sidecar
@@ -456,6 +465,21 @@ class CodexStore(TextFileStore):
             mark = file_stamp([file, self.root / MEMORY]) if is_note(path) else ""
             yield FoundShard(path, (file,), mark)
         yield from faults
+
+    def memory_switches(self) -> Sequence[MemorySwitch]:
+        """Whether memories are on, and of those that are, which half is turned off.
+        (openai/codex, codex-rs/features/src/lib.rs, `Feature::MemoryTool`, and `MemoriesToml` in
+        codex-rs/config/src/types.rs.)"""
+        files = [self.root.parent / "config.toml"]
+        every = find_switch("memories", "features.memories", files, is_on_by_default=False)
+        halves = (
+            find_switch(name, f"memories.{key}", files, is_on_by_default=True)
+            for name, key in (
+                ("new memories", "generate_memories"),
+                ("use of memories", "use_memories"),
+            )
+        )
+        return [every, *(each for each in halves if every.is_on and not each.is_on)]
 
     def remarks(self) -> Sequence[Remark]:
         """Notes that lie among its files and that Codex does not read."""

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,14 @@ from memtui.files.reading import (
     read_text_file,
 )
 from memtui.model import FILE_TIME, FILE_TIME_KEY, PROJECT_PATH, Memory, Place
-from memtui.stores.base import LoadedText, Reading, ReadTime, StoreView, Unreadable
+from memtui.stores.base import (
+    LoadedText,
+    MemorySwitch,
+    Reading,
+    ReadTime,
+    StoreView,
+    Unreadable,
+)
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.gemini import (
     ADDED,
@@ -41,11 +49,13 @@ from memtui.stores.importing import CONVERTED
 from memtui.stores.listed_acts import convert_with_entity, list_acts
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile, text_key
 from memtui.stores.markdown.items import SECTION, MarkdownList, MarkdownListStore, parse_items
+from memtui.stores.memory_switch import find_switch, layered_files, system_folder
 from memtui.stores.proposed_files import ProposedFiles
 from memtui.stores.scanning import planned_text, time_of_change
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import memory_name
 
+SETTINGS, AUTO_MEMORY = "settings.json", "experimental.autoMemory"
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NOTHING = "/dev/null"
 _NO_END = "\\ No newline at end of file"
@@ -250,6 +260,14 @@ class GeminiStore(MarkdownListStore):
         not_on=PATCHES.not_on,
     )
     rescans = True  # the name of a patch depends on what is there already
+
+    def memory_switches(self) -> Sequence[MemorySwitch]:
+        """Whether sessions are searched for patches to propose; GEMINI.md is always read.
+        (google-gemini/gemini-cli@5411f113, docs/cli/auto-memory.md and settingsSchema.ts.)"""
+        named = os.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
+        system = Path(named) if named else system_folder("gemini-cli", "GeminiCli") / SETTINGS
+        files = layered_files(system, self.root / SETTINGS)
+        return (find_switch("Auto Memory", AUTO_MEMORY, files, is_on_by_default=False),)
 
     def list_files(self, faults: list[Unreadable]) -> list[str]:
         return list(memory_files(self.root, faults))

@@ -25,6 +25,7 @@ from memtui.stores import listed_acts, listed_texts
 from memtui.stores.base import (
     LoadedBlock,
     LoadedText,
+    MemorySwitch,
     Reading,
     ReadTime,
     Remark,
@@ -35,6 +36,7 @@ from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.hermes import CONFIG, MEMORY, NAMES, USER, memory_folder, pending
 from memtui.stores.hermes.pending import LINE_ENDS, why_refused, with_line_feeds
 from memtui.stores.listed_texts import ListedText, ListFile
+from memtui.stores.memory_switch import find_switch
 from memtui.stores.scanning import CachedFile, FoundShard, list_folder, unread_notes
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import members_of, whole_number
@@ -162,6 +164,13 @@ class HermesStore(listed_texts.ListStore):
     def faults(self, file: ListFile) -> Iterator[Unreadable]:
         if why := why_not_loaded(file.before or ""):
             yield Unreadable(str(file.path), why)
+
+    def memory_switches(self) -> Sequence[MemorySwitch]:
+        """Whether each of the two files is used. (NousResearch/hermes-agent, agent/agent_init.py
+        and `DEFAULT_CONFIG` in hermes_cli/config.py.)"""
+        files = [self.root / CONFIG]
+        keys = ((MEMORY, "memory.memory_enabled"), (USER, "memory.user_profile_enabled"))
+        return [find_switch(name, key, files, is_on_by_default=True) for name, key in keys]
 
     def remarks(self) -> Sequence[Remark]:
         """Files that Hermes would refuse to write, and notes beside them that it does not read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from memtui.stores.base import ReadTime, Unreadable
@@ -20,6 +21,10 @@ class ProjectMemoryStore(ClaudeCodeStore):
 
     def memory_folders(self, faults: list[Unreadable]) -> Iterator[MemoryFolder]:  # noqa: ARG002
         yield from with_parts([MemoryFolder(".", self.root, "", self.root.parents[1].name)])
+
+    def switch_in(self, project: Path | None) -> None:  # noqa: ARG002
+        """There is no setting for it: agents follow what their instructions say."""
+        return
 
     def read_time(self, path: str) -> ReadTime:  # noqa: ARG002
         """The agents' own instructions say what they open, and when."""

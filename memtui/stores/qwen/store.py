@@ -8,6 +8,7 @@ QWEN.md is read by the store of a project's instructions.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ from msgspec.structs import replace
 
 from memtui.changes import Change, Plan
 from memtui.errors import Refused
-from memtui.stores.base import LoadLimit, Unreadable
+from memtui.stores.base import LoadLimit, MemorySwitch, Unreadable
 from memtui.stores.claude_code import (
+    AUTO_MEMORY,
+    QWEN,
     MemoryFolder,
     editing,
     folder_key,
@@ -28,8 +31,13 @@ from memtui.stores.claude_code import (
 from memtui.stores.claude_code.records import ClaudeContext
 from memtui.stores.claude_code.store import MEMORY_LIMIT, ClaudeCodeStore
 from memtui.stores.format import FormatSupport, TransferSupport
+from memtui.stores.memory_switch import find_switch, layered_files, system_folder
 from memtui.stores.qwen import FOLDER, HOME, TEAM, USER, is_home
 
+SETTINGS = "settings.json"
+ENABLED, TEAM_ENABLED = "memory.enableManagedAutoMemory", "memory.enableTeamMemory"
+"""On, and off, by default (QwenLM/qwen-code, packages/cli/src/config/config.ts and
+docs/users/features/memory.md)."""
 ENTITIES = {USER: "user", TEAM: "team"}
 """Name of a folder -> the entity of its memories."""
 
@@ -69,6 +77,17 @@ class QwenStore(ClaudeCodeStore):
     def __init__(self, root: Path, label: str, **more: Any) -> None:
         super().__init__(root, label, **more)
         self._kind, self._name = (HOME, "") if is_home(root) else (FOLDER, root.name)
+
+    def switch_in(self, project: Path | None) -> MemorySwitch:
+        """Whether auto memory, or that of a team, is on in a project."""
+        named = os.environ.get("QWEN_CODE_SYSTEM_SETTINGS_PATH")
+        system = Path(named) if named else system_folder("qwen-code", "QwenCode") / SETTINGS
+        home = self.root if self._kind == HOME else Path.home() / QWEN
+        is_team = self._kind == FOLDER and self._name == TEAM
+        own = self.root.parent if is_team else project and project / QWEN
+        files = layered_files(system, home / SETTINGS, *([own / SETTINGS] if own else []))
+        name, key = ("team memory", TEAM_ENABLED) if is_team else (AUTO_MEMORY, ENABLED)
+        return find_switch(name, key, files, is_on_by_default=not is_team)
 
     def take_rules(self, other: Any) -> None:
         super().take_rules(other)

@@ -18,6 +18,7 @@ from memtui import text
 from memtui.library.store_catalog import (
     StoreSummary,
     TypedPath,
+    describe_switch,
     describe_sync,
     path_from_home,
     project_name,
@@ -33,7 +34,8 @@ PROGRAM_CELLS = 18
 COUNT_CELLS = 9
 AGE_CELLS = 6
 DETAIL_ROWS = 2
-"""Lines below the list: the path of a store, and what cannot be read, or its synchronisation."""
+"""Lines below the list: the path of a store, and what cannot be read, its synchronisation, or
+whether its program keeps memory."""
 NEW = "new"
 WHAT_IT_IS = (
     "memtui shows what AI agents remember about you and your projects, and lets you correct it. It "
@@ -123,12 +125,14 @@ def _path_in(summary: StoreSummary) -> str:
 
 
 def _remarks(summary: StoreSummary, *, is_new: bool) -> str:
-    """Return remarks on a store: new, unreadable, read-only, what stops its synchronisation."""
+    """Return remarks on a store: new, unreadable, read-only, what its program does not keep, what
+    stops its synchronisation."""
     faults, sync = len(summary.unreadable), summary.sync
     parts = (
         NEW if is_new else "",
         f"× {text.number(faults)} unreadable" if faults else "",
         "read-only" if summary.read_only else "",
+        *(f"{text.one_line(each.name)} off" for each in summary.switches if not each.is_on),
         f"sync {sync.state}" if sync is not None and sync.reasons else "",
     )
     return ", ".join(part for part in parts if part)
@@ -213,6 +217,9 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
             elif current.sync is not None:
                 sync = describe_sync(current.sync, self.app.now())
                 words.append(text.cut(f"sync: {sync}", width))
+            elif current.switches:
+                states = "; ".join(map(describe_switch, current.switches))
+                words.append(text.cut(states, width))
         line.update(Content("\n".join([*words, ""][:DETAIL_ROWS])))
 
     def _show_places(self) -> None:

@@ -188,6 +188,28 @@ def test_a_store_whose_folder_is_a_link_is_opened_and_its_target_shown(
     assert "link to" not in run("stores", "--store", home).stdout
 
 
+def test_stores_says_whether_a_program_keeps_memory(run: Run, tmp_path: Path) -> None:
+    hermes = tmp_path / "person" / ".hermes"
+    (hermes / "memories").mkdir(parents=True)
+    (hermes / "memories" / "MEMORY.md").write_text("The bell is rung at noon.\n")
+    config = hermes / "config.yaml"
+    config.write_text("memory:\n  memory_enabled: false\n")
+    (store,) = printed(run("stores", "--store", hermes, "--json"))
+    setting = "memory.user_profile_enabled"
+    assert store["switches"] == [
+        {
+            "name": "MEMORY.md",
+            "on": False,
+            "setting": "memory.memory_enabled",
+            "source": str(config),
+        },
+        {"name": "USER.md", "on": True, "setting": setting, "source": None},
+    ]
+    shown = run("stores", "--store", hermes).stdout
+    assert "    memory  MEMORY.md off (memory.memory_enabled in ~/.hermes/config.yaml)\n" in shown
+    assert f"    memory  USER.md on by default ({setting} is not set)\n" in shown
+
+
 def test_show_takes_a_prefix_and_refuses_an_ambiguous_one(run: Run, home: Path) -> None:
     assert printed(run("show", "--store", home, "--json", "00000003"))["content"].startswith(
         "Atlas"
