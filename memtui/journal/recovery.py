@@ -22,7 +22,7 @@ from memtui.errors import Conflict, MemtuiError, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups, text_items
 from memtui.files.locking import locked
 from memtui.files.merging import diff_records, is_same_value, rebase
-from memtui.files.reading import decode, digest, real_path
+from memtui.files.reading import decode, digest, encode, real_path
 from memtui.files.revert_detection import RECORD_FILES
 from memtui.files.save_hooks import NullRecorder, WriteRecorder
 from memtui.files.save_transaction import MAX_ATTEMPTS, commit, group_by_file
@@ -138,9 +138,8 @@ def _recover_file(
             displaced = _remove_leftovers(path, writes, now, outcome, state)
     except (SaveError, UnreadableFile):
         return RecoveryVerdict(WriteOutcome.UNSURE)
-    merged = [
-        merge_displaced(path, edits, backup.read(), NullRecorder(state)) for backup in displaced
-    ]
+    was, recorder = writes[0].pre, NullRecorder(state)
+    merged = [merge_displaced(path, edits, each.read(), was, recorder) for each in displaced]
     return RecoveryVerdict(outcome, "" if all(merged) else _KEPT_MESSAGE)
 
 
@@ -230,13 +229,13 @@ def recover_late_writes(
     """
     found = []
     own = [edit for edit in ours if edit.kind in _FILE_KINDS]
+    is_structured = path.suffix == RECORD_FILES or any(edit.kind in _STRUCTURED for edit in own)
     for backup in reversed(backups.find_late_writes(path, recorder.state)):
         data = backup.read()
-        if path.suffix == RECORD_FILES or any(edit.kind in _STRUCTURED for edit in own):
-            is_recovered = _add_late(real_path(path), decode(data), own, recorder)
-        else:
-            tail = _appended_part(data, backup.digest)
-            is_recovered = tail is not None and _append(real_path(path), decode(tail), recorder)
+        base = None if is_structured else _lines_with_digest(data, backup.digest)
+        is_recovered = False
+        with suppress(UnreadableFile):
+            is_recovered = _merge_version(real_path(path), decode(data), base, own, recorder)
         if is_recovered:
             renamed = backup.file.name.rpartition("-")[0] + f"-{digest(data)}"
             backup.file.rename(backup.file.with_name(renamed))
@@ -244,51 +243,16 @@ def recover_late_writes(
     return found
 
 
-def _add_late(path: Path, late: str, ours: Sequence[Edit], recorder: WriteRecorder) -> bool:
-    """Add the records and items that only the late version has; False if more is different.
-
-    What only the file has is newer. A record that differs may be either.
-    """
-    records = [edit for edit in ours if edit.kind is Kind.RECORD]
-    text_kind = next((edit.kind for edit in ours if edit.kind in TEXTS), None)
-    try:
-        now = decode(atomic_replace.read_if_exists(path) or b"")
-        if text_kind in ITEM_TEXTS:
-            return _add_late_items(path, now, late, ours, recorder)
-        own_keys = {edit.key for edit in records}
-        found = diff_records(now, late, [edit.key[:2] for edit in records])
-        found = [edit for edit in found if edit.after and edit.key not in own_keys]
-        commit([replace(edit, path=str(path)) for edit in found if edit.before is None], recorder)
-        return bool(records) and all(
-            edit.before is None or is_same_value(edit.before, edit.after) for edit in found
-        )
-    except (Conflict, UnreadableFile):
-        return False
-
-
-def _add_late_items(
-    path: Path, now: str, late: str, ours: Sequence[Edit], recorder: WriteRecorder
-) -> bool:
-    edits = [edit for edit in ours if edit.kind in ITEM_TEXTS]
-    form = edits[0].kind
-    if not text_items.is_complete(late, form):
-        return False
-    own = {item for edit in edits for item in text_items.changed_items(edit)}
-    present = text_items.parse(now, form)
-    changes = text_items.diff(present, text_items.parse(late, form))
-    added = [replace(change, old=None) for change in changes if change.new not in own | {None}]
-    merged = text_items.merge(present, added)[0]
-    commit([text_edit(str(path), now, merged, form)], recorder)
-    return True
-
-
 def merge_displaced(
-    path: Path, edits: Sequence[Edit], displaced: bytes, recorder: WriteRecorder
+    path: Path, edits: Sequence[Edit], displaced: bytes, was: str, recorder: WriteRecorder
 ) -> bool:
     """Merge a version of the file that a killed save had displaced; False where that fails.
 
-    `edits` are those of the save, which are on disk: without them the file is what that save had
-    read, and the difference to `displaced` is what the other program did.
+    Args:
+        edits: Of the save, which are on disk: without them the file is what that save had read,
+            unless another program has written it since.
+        displaced: What another program wrote while the file was saved.
+        was: The digest of what the save had read.
     """
     now = atomic_replace.read_if_exists(path)
     ours = [e for e in edits if e.kind in _FILE_KINDS and real_path(Path(e.path)) == path]
@@ -296,31 +260,80 @@ def merge_displaced(
         if now is None or not ours:
             return False
         base = rebase(decode(now), invert_edits(tuple(ours)))
-        foreign = _foreign_edits(path, base or "", decode(displaced), decode(now), ours)
-        if foreign is None:
-            return False
-        commit(foreign, recorder)
+        is_base = base is not None and digest(encode(base)) == was
+        if not is_base and any(edit.kind in _STRUCTURED for edit in ours):
+            base = None
+        return _merge_version(path, decode(displaced), base, ours, recorder)
     except MemtuiError:
         return False
-    return True
+
+
+def _merge_version(
+    path: Path, version: str, base: str | None, ours: Sequence[Edit], recorder: WriteRecorder
+) -> bool:
+    """Merge another program's version of a file; False where some of it is not in the file then.
+
+    Args:
+        version: Of the file.
+        base: What it was made from. None: not known; only records and items that the version adds
+            are taken, for what the file alone has is newer, and of a record that differs either
+            may be.
+        ours: memtui's edits of the file; what they change stays.
+
+    Raises SaveError, UnreadableFile.
+    """
+    for _ in range(MAX_ATTEMPTS):
+        now = atomic_replace.read_if_exists(path)
+        if now is None:
+            return False
+        made, is_whole = _foreign_edits(str(path), decode(now), version, base, ours)
+        with suppress(Conflict):  # another program has just written it
+            commit(made, recorder)
+            return is_whole
+    return False
 
 
 def _foreign_edits(
-    path: Path, base: str, displaced: str, now: str, ours: Sequence[Edit]
-) -> list[Edit] | None:
-    """The other program's changes as edits of the file as it is now; None when undecidable."""
+    path: str, now: str, version: str, base: str | None, ours: Sequence[Edit]
+) -> tuple[list[Edit], bool]:
+    """What another program changed in its version, as edits of the file as it is now, and whether
+    that is all of it. Raises UnreadableFile."""
+    kind = next((edit.kind for edit in ours if edit.kind in ITEM_TEXTS), None)
+    if kind is not None:
+        if not text_items.is_complete(version, kind):
+            return [], False
+        present = text_items.parse(now, kind)
+        former = present if base is None else text_items.parse(base, kind)
+        changes = text_items.diff(former, text_items.parse(version, kind))
+        if base is None:
+            own = {item for edit in ours for item in text_items.changed_items(edit)}
+            changes = [replace(each, old=None) for each in changes if each.new not in own | {None}]
+        merged, conflicts = text_items.merge(present, changes)
+        return [text_edit(path, now, merged, kind)], not conflicts
     records = [edit for edit in ours if edit.kind is Kind.RECORD]
     if not records:
-        if not (base.endswith("\n") and displaced.startswith(base)):
-            return None
-        return [text_edit(str(path), now, now + displaced[len(base) :])]
+        if base is None or not version.startswith(base) or not _ends_a_line(base, now):
+            return [], False
+        return [text_edit(path, now, now + version[len(base) :])], True
     own_keys = {edit.key for edit in records}
-    found = diff_records(base, displaced, [edit.key[:2] for edit in records])
-    return [replace(edit, path=str(path)) for edit in found if edit.key not in own_keys]
+    found = diff_records(now if base is None else base, version, [each.key[:2] for each in records])
+    found = [replace(edit, path=path) for edit in found if edit.key not in own_keys]
+    if base is not None:
+        return found, True
+    is_whole = all(
+        None in (edit.before, edit.after) or is_same_value(edit.before, edit.after)
+        for edit in found
+    )
+    return [edit for edit in found if edit.before is None], is_whole
 
 
-def _appended_part(data: bytes, was: str) -> bytes | None:
-    """Return the bytes after the lines whose SHA-256 is `was`; None if no such lines begin it."""
+def _ends_a_line(base: str, now: str) -> bool:
+    """Whether lines below the base are lines below the text of now too."""
+    return (not base or base.endswith("\n")) and now.endswith("\n")
+
+
+def _lines_with_digest(data: bytes, was: str) -> str | None:
+    """The lines with this SHA-256 that a file begins with; None if it begins with no such."""
     sha256, end = hashlib.sha256(), 0
     while sha256.hexdigest() != was:
         next_end = data.find(b"\n", end) + 1
@@ -328,19 +341,4 @@ def _appended_part(data: bytes, was: str) -> bytes | None:
             return None
         sha256.update(data[end:next_end])
         end = next_end
-    return data[end:]
-
-
-def _append(path: Path, tail: str, recorder: WriteRecorder) -> bool:
-    for _ in range(MAX_ATTEMPTS):
-        try:
-            now = decode(atomic_replace.read_if_exists(path) or b"")
-            if not now.endswith("\n"):
-                return False
-            commit([text_edit(str(path), now, now + tail)], recorder)
-            return True
-        except Conflict:
-            continue
-        except UnreadableFile:
-            return False
-    return False  # another program keeps writing to it: the backup has it
+    return decode(data[:end])

@@ -206,6 +206,46 @@ def test_a_displaced_text_is_merged_where_lines_were_added(
     assert killed_over(tmp_path, edit, before, displaced) == (ActionState.DONE, note, after, True)
 
 
+@pytest.mark.parametrize(
+    ("later", "note", "now"),
+    [
+        ({}, "", {"r1": "theirs"}),
+        ({"late": "x"}, KEPT, {"r1": "fact 1", "late": "x"}),  # either text of r1 may be newer
+        ({"r1": "theirs", "late": "x"}, "", {"r1": "theirs", "late": "x"}),
+    ],
+)
+def test_what_is_written_after_the_kill_stays(
+    tmp_path: Path, later: Mapping[str, str], note: str, now: Mapping[str, str]
+) -> None:
+    path = write_store(tmp_path, 2)
+    edit, before = edit_of(path, 0, "mine"), path.read_text()
+    written = items(r0="mine", r1="fact 1")
+    path.write_text(items(r0="mine", **{"r1": "fact 1", **later}))
+    leftover_of(path, items(r0="fact 0", r1="theirs", new="y"))
+    action = killed_while(tmp_path, (edit,), None, (path, mark_of(before), mark_of(written)))
+    assert (action.state, action.note) == (ActionState.DONE, note)
+    found = {record["id"]: record["content"] for record in json.loads(path.read_text())}
+    assert found == {"r0": "mine", **now, "new": "y"}
+
+
+@pytest.mark.parametrize(
+    ("displaced", "note", "after"),
+    [
+        (f"{ENTRIES}\n§\nIt floats", "", f"{ENTRIES}\n§\nIt floats"),
+        ("Bo has a boat", "", "Bo has a boat"),
+        ("Bo has a raft\n§\nIt is blue", KEPT, ENTRIES),
+    ],
+)
+def test_entries_of_a_displaced_version_are_merged(
+    tmp_path: Path, displaced: str, note: str, after: str
+) -> None:
+    path = tmp_path / "MEMORY.md"
+    path.write_text(ENTRIES.replace("a boat", "a ship"))
+    edit = text_edit(str(path), ENTRIES, path.read_text(), Kind.ENTRIES)
+    found = killed_over(tmp_path, edit, ENTRIES, displaced)
+    assert found == (ActionState.DONE, note, after.replace("a boat", "a ship"), True)
+
+
 def test_a_file_that_is_gone_takes_no_displaced_version(tmp_path: Path) -> None:
     path = tmp_path / "note.md"
     leftover = leftover_of(path, "theirs\n")
