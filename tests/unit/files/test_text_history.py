@@ -207,7 +207,7 @@ def test_two_processes_look_at_once(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tests.unit.files.test_text_history import *\n"
         "folder, name = Folder(Path(sys.argv[1])), sys.argv[2]\n"
-        "for n in range(30): folder.look(n + float(name), {name: f'{n}', 'both': 'x'})"
+        "for n in range(30): folder.look(n + float(name), {name: f'{name} {n}', 'both': 'x'})"
     )
     running = [
         subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name], cwd=Path.cwd())
@@ -220,7 +220,7 @@ def test_two_processes_look_at_once(tmp_path: Path) -> None:
     for name in ("0.25", "0.5", "0.75"):
         texts = [text for text in folder.versions(name) if text is not None]
         assert texts
-        assert texts == sorted(texts, key=int)
+        assert texts == sorted(texts, key=lambda text: int(text.split()[1]))
 
 
 class Meanwhile:
