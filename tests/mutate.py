@@ -91,9 +91,30 @@ AREAS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
         ["query"],
         ["tests/unit/model", "tests/unit/search", "tests/unit/trust/test_fuzz.py"],
     ),
+    "planning": (
+        ["library/planning.py"],
+        [
+            "tests/conformance",
+            "tests/tui/test_changing_values.py",
+            "tests/tui/test_editing_several.py",
+            "tests/unit/bundle/test_import_plan.py",
+            "tests/unit/cli/test_deciding.py",
+            "tests/unit/cli/test_masked_output.py",
+            "tests/unit/library/test_large_changes.py",
+            "tests/unit/library/test_library.py",
+            "tests/unit/library/test_links_between_formats.py",
+            "tests/unit/library/test_reverted_edits.py",
+            "tests/unit/library/test_store_links.py",
+            "tests/unit/mcp/test_tools.py",
+            "tests/unit/stores/engram/test_sidecar_and_rows.py",
+            "tests/unit/stores/engram/test_written_refs.py",
+            "tests/unit/stores/test_batch_view.py",
+            "tests/unit/stores/test_merged_references.py",
+        ],
+    ),
 }
-"""Area -> packages below `memtui`, and the arguments of pytest for the tests that ought to notice a
-fault in them."""
+"""Area -> packages and modules below `memtui`, and the arguments of pytest for the tests that ought
+to notice a fault in them."""
 
 TESTS_ARE_NOT = "tests/unit/files/test_mutants.py"
 """Runs mutants of its own, each in a copy of the source."""
@@ -464,13 +485,14 @@ def choose(packages: Sequence[str], place: str, count: int, seed: int) -> list[M
     """A random choice of mutants, or all of one line or module.
 
     Args:
-        packages: Folders below `memtui`.
+        packages: Folders and modules below `memtui`.
         place: `module.py` or `module.py:line` below `memtui`, or empty.
         count: How many at most.
         seed: Of the choice.
     """
     module, _, line = place.partition(":")
-    paths = sorted(path for name in packages for path in (ROOT / "memtui" / name).rglob("*.py"))
+    named = [ROOT / "memtui" / name for name in packages]
+    paths = sorted(path for at in named for path in (at.rglob("*.py") if at.is_dir() else [at]))
     found = [
         mutant
         for path in paths
