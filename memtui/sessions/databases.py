@@ -2,8 +2,8 @@
 
 A database is read with its program's locks and left as it is (`stores.sqlite.connection`).
 
-Source: formats page of sessions, 3 (Hermes, `hermes_state.py`); OpenCode
-`packages/opencode/src/session/session.sql.ts` and `message-v2.ts`.
+Source: formats page of sessions, 3 (Hermes, `hermes_state.py`); OpenCode 1
+`packages/opencode/src/session/session.sql.ts` and `message-v2.ts`; OpenCode 2 below.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import sqlite3
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
 from msgspec.structs import replace
@@ -32,7 +32,6 @@ from memtui.sessions.base import (
     make_result,
     make_texts,
     object_of,
-    say_unread,
     text_of,
 )
 from memtui.sessions.message import (
@@ -208,39 +207,58 @@ def _arguments(value: object) -> Mapping[str, Any]:
     return object_of(value)
 
 
+class Generation(NamedTuple):
+    """The tables of one generation of OpenCode."""
+
+    sessions: str
+    messages: str
+    """The table that has a row for each message or part."""
+    stamps: str
+    """What differs once a session has changed, after its id."""
+
+
+GENERATIONS = (
+    Generation("session_v2", "session_message", "MAX(seq), MAX(time_updated), COUNT(*)"),
+    Generation("session", "part", "MAX(rowid), COUNT(*)"),
+)
+"""OpenCode 2 leaves the tables of OpenCode 1 as they were and takes some of their sessions over,
+with their ids (anomalyco/opencode#41217; getagentseal/codeburn#1293, a schema of 2.0.3)."""
+
+
 class OpenCode(DatabaseTranscripts):
-    """`opencode.db`: messages with their parts."""
+    """`opencode.db`, or `opencode-<channel>.db`: messages with their parts."""
 
     name = "opencode"
     title = "OpenCode"
-    session_table = "session"
-    session_columns = ("id", "parent_id", "directory", "title", "time_created", "time_updated")
+    session_columns = (
+        *("id", "parent_id", "fork_session_id"),
+        *("directory", "title", "time_created", "time_updated"),
+    )
 
     def roots(self, home: Path, variables: Mapping[str, str]) -> list[Path]:
-        """The database in the folder of data."""
-        data = Path(variables.get("XDG_DATA_HOME") or home / ".local" / "share")
-        return [data / "opencode" / "opencode.db"]
+        """The databases in the folder of data."""
+        folder = Path(variables.get("XDG_DATA_HOME") or home / ".local" / "share") / "opencode"
+        return [folder / "opencode.db", *sorted(folder.glob("opencode-*.db"))]
 
     def sessions(self, file: Path) -> Iterator[Session]:
-        """The sessions in the database, with their stamps."""
-        query = "SELECT session_id, MAX(rowid), COUNT(*) FROM part GROUP BY session_id"
-        parts = read_database(file, lambda c: {row[0]: tuple(row) for row in c.execute(query)})
-        for session in super().sessions(file):
-            yield replace(session, stamp=f"{session.changed} {parts.get(session.id)}")
+        """The sessions of both generations, with their stamps; one that is in both is the newer."""
+        found = read_database(file, self._find)
+        size = share_of(file, len(found))
+        for row, stamp in found.values():
+            session = self.describe(row, file)
+            yield replace(session, size=size, stamp=f"{session.changed} {stamp}")
 
-    def left_unread(self, root: Path) -> Iterator[UnreadableFile]:
-        """The sessions of OpenCode 2, in a table of their own (nicosuave/memex#195)."""
-        tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'session_v2'"
-
-        def count(connection: sqlite3.Connection) -> int:
-            (found,) = connection.execute(tables).fetchone()
-            if found:
-                (found,) = connection.execute("SELECT count(*) FROM session_v2").fetchone()
-            return int(found)
-
-        if root.is_file():
-            with suppress(UnreadableFile):  # which `sessions` says
-                yield from say_unread(root, read_database(root, count), "of OpenCode 2")
+    def _find(self, connection: sqlite3.Connection) -> dict[str, tuple[dict[str, Any], object]]:
+        found: dict[str, tuple[dict[str, Any], object]] = {}
+        generations = generations_in(connection)
+        for each in generations:
+            query = f"SELECT session_id, {each.stamps} FROM {each.messages} GROUP BY session_id"
+            stamps = {row[0]: tuple(row) for row in connection.execute(query)}
+            for row in select(connection, each.sessions, self.session_columns):
+                found.setdefault(row["id"], (row, stamps.get(row["id"])))
+        if not generations:
+            raise StoreError("it has no table of sessions that memtui knows")
+        return found
 
     def describe(self, row: Mapping[str, Any], file: Path) -> Session:
         """See `DatabaseTranscripts.describe`. A session below another is a subagent's."""
@@ -253,7 +271,7 @@ class OpenCode(DatabaseTranscripts):
             title=text_of(row["title"])[:TITLE_CHARS],
             started=parse_time(row["time_created"]),
             changed=parse_time(row["time_updated"]),
-            parent=parent,
+            parent=parent or text_of(row["fork_session_id"]),
             is_sidechain=bool(parent),
         )
 
@@ -261,28 +279,72 @@ class OpenCode(DatabaseTranscripts):
         self, session: Session, connection: sqlite3.Connection, reading: Reading
     ) -> Iterator[Message]:
         """See `DatabaseTranscripts.read`."""
-        where = "WHERE session_id = ?"
-        messages = select(connection, "message", ("id", "data"), where, (session.id,), reading)
-        heads = {row["id"]: _arguments(row["data"]) for row in messages}
-        columns, ordered = ("rowid", "message_id", "data"), f"{where} ORDER BY message_id, id"
+        newest = GENERATIONS[0]
+        is_new = newest in generations_in(connection) and select(
+            connection, newest.sessions, ("id",), "WHERE id = ?", (session.id,)
+        )
+        rows = (_rows_of_2 if is_new else _rows_of_1)(session, connection, reading)
         counts: Counter[str] = Counter()
-        for row in select(connection, "part", columns, ordered, (session.id,), reading):
-            message, part = row["message_id"], _arguments(row["data"])
-            head = heads.get(message, {})
-            created = object_of(head.get("time")).get("created")
-            times = object_of(part.get("time") or object_of(part.get("state")).get("time"))
-            time = parse_time(times.get("start")) or parse_time(created)
-            for made in _opencode_parts(part, head):
-                counts[message] += 1
+        for row in rows:
+            for made in row.parts:
+                counts[row.message] += 1
                 # A fork copies messages with new ids, but with their times and texts.
                 named = (
-                    f"{created} {crc32(made.text.encode('utf-8', 'replace'))}"
-                    if created
-                    else message
+                    f"{row.created} {crc32(made.text.encode('utf-8', 'replace'))}"
+                    if row.created
+                    else row.message
                 )
-                id = f"{named}#{counts[message]}"
-                place = Place(str(session.path), int(row["rowid"]))
-                yield make_message(session, made, place, id=id, time=time)
+                id = f"{named}#{counts[row.message]}"
+                place = Place(str(session.path), row.rowid)
+                yield make_message(session, made, place, id=id, time=row.time)
+
+
+def generations_in(connection: sqlite3.Connection) -> list[Generation]:
+    """The generations whose tables the database has, the newest first."""
+    names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+    return [each for each in GENERATIONS if {each.sessions, each.messages} <= names]
+
+
+class _Row(NamedTuple):
+    """What one row of messages or parts holds."""
+
+    rowid: int
+    message: str
+    created: object
+    """The time of the message, as it is written; a fork keeps it."""
+    time: datetime | None
+    parts: Iterable[Part]
+
+
+def _rows_of_1(
+    session: Session, connection: sqlite3.Connection, reading: Reading
+) -> Iterator[_Row]:
+    where = "WHERE session_id = ?"
+    messages = select(connection, "message", ("id", "data"), where, (session.id,), reading)
+    heads = {row["id"]: _arguments(row["data"]) for row in messages}
+    columns, ordered = ("rowid", "message_id", "data"), f"{where} ORDER BY message_id, id"
+    for row in select(connection, "part", columns, ordered, (session.id,), reading):
+        message, part = row["message_id"], _arguments(row["data"])
+        head = heads.get(message, {})
+        created = object_of(head.get("time")).get("created")
+        times = object_of(part.get("time") or object_of(part.get("state")).get("time"))
+        time = parse_time(times.get("start")) or parse_time(created)
+        yield _Row(row["rowid"], message, created, time, _opencode_parts(part, head))
+
+
+def _rows_of_2(
+    session: Session, connection: sqlite3.Connection, reading: Reading
+) -> Iterator[_Row]:
+    columns, where = ("rowid", "id", "type", "data", "time_created"), "WHERE session_id = ?"
+    ordered = f"{where} ORDER BY seq"
+    for row in select(connection, "session_message", columns, ordered, (session.id,), reading):
+        data, kind = _arguments(row["data"]), text_of(row["type"])
+        created = object_of(data.get("time")).get("created") or row["time_created"]
+        if kind in _SAID_IN_2:
+            parts = _opencode_2_parts(kind, data)
+            yield _Row(row["rowid"], row["id"], created, parse_time(created), parts)
+        elif kind not in _NOT_SAID_IN_2:
+            reading.unknown[kind] += 1
 
 
 def _opencode_parts(part: Mapping[str, Any], head: Mapping[str, Any]) -> Iterator[Part]:
@@ -293,8 +355,40 @@ def _opencode_parts(part: Mapping[str, Any], head: Mapping[str, Any]) -> Iterato
         else:
             yield from make_texts(role, text)
     elif kind == "tool":
-        state, id = object_of(part.get("state")), part.get("callID")
-        yield make_call(part.get("tool"), state.get("input"), id)
-        error = text_of(state.get("error"))
-        if output := error or text_of(state.get("output")):
-            yield make_result(output, id, is_error=bool(error))
+        yield from _opencode_call(part.get("tool"), part.get("callID"), part.get("state"))
+
+
+_SAID_IN_2 = ("user", "assistant", "compaction", "shell")
+_NOT_SAID_IN_2 = frozenset(
+    {"system", "synthetic", "agent-switched", "model-switched", "location-switched", "idle"}
+)
+
+
+def _opencode_2_parts(kind: str, data: Mapping[str, Any]) -> Iterator[Part]:
+    """The parts of a row of OpenCode 2, whose type says whose it is. (anomalyco/opencode@08e3e1f,
+    packages/core/src/session/message.ts; rows that others read: Dicklesworthstone/
+    cross_agent_session_resumer#30.)"""
+    if kind == "user":
+        yield from make_texts("user", text_of(data.get("text")))
+    elif kind == "compaction":
+        if text := text_of(data.get("summary")).strip():
+            yield Part(Role.SYSTEM, Kind.SUMMARY, text)
+    elif kind == "shell":  # what the person ran
+        state = {"input": {"command": data.get("command")}, "output": data.get("output")}
+        yield from _opencode_call("shell", data.get("callID"), state)
+    else:
+        for part in map(object_of, list_of(data.get("content"))):
+            if part.get("type") == "text" and part.get("synthetic") is not True:
+                yield from make_texts("assistant", text_of(part.get("text")))
+            elif part.get("type") == "tool":
+                yield from _opencode_call(part.get("name"), part.get("id"), part.get("state"))
+
+
+def _opencode_call(name: object, id: object, told: object) -> Iterator[Part]:
+    """A call and its result, as the state of the tool has them."""
+    state = object_of(told)
+    yield make_call(name, _arguments(state.get("input")), id)
+    failure = state.get("error")
+    error = text_of(failure) or text_of(object_of(failure).get("message"))
+    if output := error or text_of(state.get("output")) or joined_texts(state.get("content")):
+        yield make_result(output, id, is_error=bool(error))

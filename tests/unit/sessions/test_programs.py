@@ -21,6 +21,7 @@ from tests.unit.sessions.transcripts import (
     claude_line,
     cline_cli,
     openclaw_lines,
+    opencode_2,
     write_lines,
 )
 
@@ -311,16 +312,75 @@ def test_a_fork_of_opencode_has_the_ids_and_times_of_what_it_copies(tmp_path: Pa
     assert one == other
 
 
-def test_the_sessions_of_opencode_2_are_named_as_not_read(tmp_path: Path) -> None:
+def test_a_session_of_opencode_2_is_read_from_its_own_tables(tmp_path: Path) -> None:
+    opencode_2(tmp_path)
+    (session,) = find_sessions(["opencode"], [], tmp_path, {}).sessions
+    assert (session.id, session.cwd, session.title) == ("n1", PROJECT, "")
+    messages, reading = read(tmp_path, "opencode")
+    assert [(message.role, message.kind, message.text) for message in messages] == [
+        (Role.USER, Kind.TEXT, SAID),
+        (Role.ASSISTANT, Kind.TEXT, ANSWER),
+        (Role.ASSISTANT, Kind.CALL, "git diff"),
+        (Role.TOOL, Kind.RESULT, RESULT),
+    ]
+    assert [call.id for call in (message.call for message in messages) if call] == ["t1", "t1"]
+    assert reading.skipped == 0
+
+
+def test_both_generations_of_opencode_are_listed_and_what_was_taken_over_once(
+    tmp_path: Path,
+) -> None:
     file = WRITERS["opencode"](tmp_path)
-    before = find_sessions(["opencode"], [], tmp_path, {})
-    assert not before.unreadable
+    opencode_2(tmp_path)
+    opencode_2(tmp_path, "opencode-beta.db")
     with sqlite3.connect(file) as database:
-        database.execute("CREATE TABLE session_v2 (id TEXT PRIMARY KEY, title TEXT)")
-        database.execute("INSERT INTO session_v2 VALUES ('ses_2', 'New one')")
+        database.execute("INSERT INTO session SELECT 'n1', NULL, '/old', '', 1, 1")
+    database.close()
     found = find_sessions(["opencode"], [], tmp_path, {})
-    assert [each.id for each in found.sessions] == [each.id for each in before.sessions]
-    assert [each.what for each in found.unreadable] == ["1 session is of OpenCode 2, and not read"]
+    assert not found.unreadable
+    assert sorted((each.id, each.path.name, each.cwd) for each in found.sessions) == [
+        ("n1", "opencode-beta.db", PROJECT),
+        ("n1", "opencode.db", PROJECT),
+        ("o1", "opencode.db", PROJECT),
+    ]
+    for session in found.sessions:
+        texts = [each.text for each in PROGRAMS["opencode"].messages(session, Reading())]
+        assert texts == [SAID, ANSWER, "git diff", RESULT]
+
+
+def test_the_table_of_opencode_2_counts_only_beside_its_sessions(tmp_path: Path) -> None:
+    """OpenCode 1 wrote it, too, for itself (xiufengsun/TokenTracker#501)."""
+    file = opencode_2(tmp_path)
+    with sqlite3.connect(file) as database:
+        database.execute("DROP TABLE session_v2")
+    database.close()
+    found = find_sessions(["opencode"], [], tmp_path, {})
+    assert [each.what for each in found.unreadable] == [
+        "it has no table of sessions that memtui knows"
+    ]
+    first = WRITERS["opencode"](tmp_path / "other")
+    with sqlite3.connect(first) as database:
+        database.execute("CREATE TABLE session_message (id TEXT PRIMARY KEY, session_id TEXT)")
+    database.close()
+    found = find_sessions(["opencode"], [], tmp_path / "other", {})
+    assert [each.id for each in found.sessions] == ["o1"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE session_message SET time_updated = time_updated + 1 WHERE type = 'assistant'",
+        "INSERT INTO session_message VALUES ('e0', 'n1', 'user', 9, 1, 1, '{\"text\": \"More\"}')",
+        "DELETE FROM session_message WHERE type = 'synthetic'",
+    ],
+)
+def test_a_session_of_opencode_2_that_changed_says_so(tmp_path: Path, change: str) -> None:
+    file = opencode_2(tmp_path)
+    before = find_sessions(["opencode"], [], tmp_path, {}).sessions[0].stamp
+    with sqlite3.connect(file) as database:
+        database.execute(change)
+    database.close()
+    assert find_sessions(["opencode"], [], tmp_path, {}).sessions[0].stamp != before
 
 
 def test_a_compaction_of_opencode_is_a_summary(tmp_path: Path) -> None:

@@ -344,6 +344,45 @@ def opencode(home: Path) -> Path:
     return path
 
 
+def opencode_2(home: Path, name: str = "opencode.db") -> Path:
+    """A session of OpenCode 2, in a database that may hold those of OpenCode 1."""
+    path = home / ".local" / "share" / "opencode" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    state = {"status": "completed", "input": {"command": "git diff"}}
+    state |= {"content": [{"type": "text", "text": RESULT}], "structured": {}}
+    answer = [{"type": "reasoning", "id": "r1", "text": "Cents it is."}]
+    answer += [{"type": "text", "id": "x1", "text": ANSWER}]
+    answer += [{"type": "tool", "id": "t1", "name": "bash", "state": state}]
+    rows: list[tuple[str, dict[str, object]]] = [
+        ("model-switched", {"model": {"id": "m"}}),
+        ("user", {"text": SAID}),
+        ("synthetic", {"text": "The file was opened."}),
+        ("assistant", {"agent": "build", "content": answer}),
+    ]
+    with sqlite3.connect(path) as database:
+        database.executescript(
+            "PRAGMA journal_mode = WAL;"
+            "CREATE TABLE session_v2 (id TEXT PRIMARY KEY, parent_id TEXT, fork_session_id TEXT,"
+            " directory TEXT, title TEXT, time_created INTEGER, time_updated INTEGER);"
+            "CREATE TABLE session_message (id TEXT PRIMARY KEY, session_id TEXT, type TEXT,"
+            " seq INTEGER, time_created INTEGER, time_updated INTEGER, data TEXT);"
+        )
+        database.execute(
+            "INSERT INTO session_v2 VALUES ('n1', NULL, NULL, ?, NULL, 1777882500000,"
+            " 1777882504000)",
+            (PROJECT,),
+        )
+        for number, (kind, data) in enumerate(rows):
+            time = 1777882500000 + number * 1000
+            told = json.dumps(data | {"time": {"created": time}})
+            database.execute(
+                "INSERT INTO session_message VALUES (?, 'n1', ?, ?, ?, ?, ?)",
+                (f"e{9 - number}", kind, number, time, time, told),
+            )
+    database.close()
+    return path
+
+
 def gptme(home: Path) -> Path:
     folder = home / ".local" / "share" / "gptme" / "logs" / "2026-05-04-shop"
     folder.mkdir(parents=True)
