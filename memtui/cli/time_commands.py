@@ -11,7 +11,7 @@ import click
 
 from memtui.cli.options import argument, command, option, query_from
 from memtui.cli.output import NOT_OPEN, apply_planned, print_json
-from memtui.cli.store_selection import load_library, open_library, read_library
+from memtui.cli.store_selection import load_library, load_settings, open_library, read_library
 from memtui.errors import QueryError, Refused
 from memtui.insight.comparison import diff_words, mark_words
 from memtui.model import format_time, to_record
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memtui.insight.comparison import Difference
     from memtui.insight.versions import VersionHistory
     from memtui.library import Library
+    from memtui.sessions import Session
 
 
 @command
@@ -44,13 +45,15 @@ def history(
     Covers what it superseded and what superseded it, edits made with memtui, what memtui saw when
     it looked, versions the store keeps, and the git history of its file.
     """
+    from memtui.library.change_authors import with_authors
+
     if forget:
         return _forget(open_library(stores))
     if len(refs) != 1:
         raise click.UsageError("Give one REF.")
     library = read_library(stores) if number is None else load_library(stores)
     memory = library.resolve(refs[0])
-    found = library.history(memory)
+    found = with_authors(library, library.history(memory), _sessions())
     if number is not None:
         if number > len(found.versions):
             raise Refused(
@@ -63,6 +66,15 @@ def history(
     else:
         _print_history(found)
     return 0
+
+
+def _sessions() -> Sequence[Session]:
+    """The sessions of the programs that are on."""
+    if not load_settings().session_programs:
+        return ()
+    from memtui.sessions.programs import chosen_sessions
+
+    return chosen_sessions().sessions
 
 
 def _forget(library: Library) -> int:
@@ -90,6 +102,7 @@ def restore_as_of(
         only_deleted: Only those that are gone.
         dry_run, as_json: As of the command.
     """
+    from memtui.library.change_authors import authors_of, describe_authors
     from memtui.library.past_library import library_at
     from memtui.library.restoring import plan_restore
 
@@ -105,6 +118,8 @@ def restore_as_of(
         if not found.planned.has_edits and not found.refused:
             click.echo(f"nothing to restore: all is as it was at {date(at)}", err=True)
             continue
+        for words in describe_authors(authors_of(library, found.changes, _sessions())):
+            click.echo(f"was changed: {words}", err=True)
         code = max(code, apply_planned(library, found.planned, dry_run, as_json))
         code = max(code, 1 if found.refused else 0)
     return code
@@ -193,7 +208,8 @@ def diff(
         raise QueryError("--until is before --since", do="swap the two times")
     query = query_from("", since=None, until=None, **filters)
     library = read_library(stores)
-    found = compare_times(library, start, end, None if query.is_empty else query)
+    asked = None if query.is_empty else query
+    found = compare_times(library, start, end, asked, sessions=_sessions())
     if as_json:
         record = {
             "since": format_time(start),

@@ -11,15 +11,18 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from memtui.files.git_history import FileVersion
+from memtui.files.reading import decode
 from memtui.files.text_history import KeptText, StoreKey, TextHistory
 from memtui.model import Memory
 from memtui.paths import real_root
+from memtui.sessions.origin import plain_text
 from memtui.stores import registry
 from memtui.stores.base import Store
 
@@ -31,9 +34,54 @@ def file_versions(memory: Memory, store: Store, state: Path | None) -> list[File
     """The different versions of the file of a memory that were seen, newest first."""
     if not memory.origin.file:
         return []
-    name = ROW + memory.id if is_database(store) else name_of(store, memory.origin.file)
-    kept = TextHistory(state).versions(key_of(store), name)
+    kept = TextHistory(state).versions(key_of(store), _kept_name(store, memory))
     return [FileVersion("", each.began, "", each.text) for each in kept if each.text is not None]
+
+
+class TextTimes:
+    """When memories were seen to change, of which nothing is read twice."""
+
+    def __init__(self, state: Path | None) -> None:
+        self._history = TextHistory(state)
+        self._texts: dict[tuple[StoreKey, str], list[tuple[datetime, str]]] = {}
+
+    def of_change(
+        self, store: Store, memory: Memory, before: str, after: str
+    ) -> tuple[datetime, datetime] | None:
+        """The last time at which the former text was seen to be there, and the first at which it
+        was another or gone; None if that is not known.
+
+        Args:
+            store, memory: The memory, before or after.
+            before, after: Its texts; empty: it was not there.
+        """
+        before, after = plain_text(before), plain_text(after)
+        texts = self._texts_of(store, memory)
+        for (since, old), (until, new) in reversed([*pairwise(texts)]):
+            is_other = after in new and after not in old if after else before not in new
+            if before in old and is_other:
+                return since, until
+        return None
+
+    def _texts_of(self, store: Store, memory: Memory) -> list[tuple[datetime, str]]:
+        """What the file, or the row, has held, oldest first."""
+        key = key_of(store), _kept_name(store, memory)
+        if key not in self._texts:
+            read = _text_of_row if is_database(store) else decode
+            self._texts[key] = [
+                (each.began, plain_text(read(each.text or b"")))
+                for each in reversed(self._history.versions(*key))
+            ]
+        return self._texts[key]
+
+
+def _text_of_row(text: bytes) -> str:
+    memory = read_row(text, "")
+    return "" if memory is None else memory.full_text
+
+
+def _kept_name(store: Store, memory: Memory) -> str:
+    return ROW + memory.id if is_database(store) else name_of(store, memory.origin.file)
 
 
 def memories_with(

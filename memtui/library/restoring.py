@@ -24,6 +24,7 @@ from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode, read_text_file
 from memtui.files.text_history import KeptText
 from memtui.library import kept_texts
+from memtui.library.change_authors import ChangedMemory
 from memtui.library.former_versions import FormerReader
 from memtui.library.guarded_store import effect_of
 from memtui.library.kept_texts import KeptState
@@ -49,6 +50,8 @@ class RestorePlan(Struct, frozen=True):
 
     planned: Planned
     refused: tuple[NotRestored, ...] = ()
+    changes: tuple[ChangedMemory, ...] = ()
+    """What is taken back."""
 
 
 def plan_restore(
@@ -90,9 +93,15 @@ def plan_restore(
         for memory in stoppable(memories, cancelled):
             own = state.files.get(memory.origin.file) if in_file[memory.origin.file] == 1 else None
             _add_memory(found, library, store, memory, own)
-    count = sum(map(len, wanted.values())) - len(found.refused)
-    title = f"{Act.RESTORE} {counted(count, 'memory')} as of {date(past.at)}"
-    return _planned(library, title, found)
+    refused = {each.memory.ref for each in found.refused}
+    changes = tuple(
+        ChangedMemory(former, library.seen(former.ref), past.at, library.now())
+        for memories in wanted.values()
+        for former in memories
+        if former.ref not in refused
+    )
+    title = f"{Act.RESTORE} {counted(len(changes), 'memory')} as of {date(past.at)}"
+    return replace(_planned(library, title, found), changes=changes)
 
 
 class _Found(Struct):

@@ -14,7 +14,14 @@ from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Condition, Query, Term, TermKind
 from memtui.sessions import PROGRAMS, Call, Kind, Message, Reading, Session
-from memtui.sessions.origin import FILE_TOOLS, MEMORY_TOOLS, does_write, texts_in
+from memtui.sessions.origin import (
+    FILE_TOOLS,
+    MEMORY_TOOLS,
+    does_write,
+    plain_text,
+    texts_in,
+    tool_name,
+)
 
 FIRST_WORDS = 8
 """Words of a text by which the memories that may have it are found."""
@@ -59,7 +66,7 @@ def find_written(
 def _of_call(
     library: LibraryReader, call: Call, files: set[str], in_file: dict[str, list[Memory]]
 ) -> Iterator[tuple[Memory, bool]]:
-    name = call.name.rpartition("__")[2].lower()
+    name = tool_name(call)
     if name in FILE_TOOLS:
         for path in dict.fromkeys(_paths(call.arguments)):
             if path not in files:
@@ -95,7 +102,7 @@ def _memories_with(library: LibraryReader, given: str) -> list[Memory]:
 
 
 def _plain(memory: Memory) -> str:
-    return " ".join((memory.content or memory.title).split())
+    return plain_text(memory.content or memory.title)
 
 
 def _paths(arguments: Mapping[str, Any]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from memtui.insight.comparison import Difference, compare
 from memtui.insight.timeline import TimeSpan
 from memtui.journal import ActionStep
 from memtui.library import held_stores
+from memtui.library.change_authors import ChangedMemory, authors_of
 from memtui.library.finding import SearchResult
 from memtui.library.former_versions import concerns, read_steps
 from memtui.library.library import Library
@@ -24,6 +25,8 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.query import Query
 from memtui.search import aggregates
+from memtui.sessions import Session
+from memtui.sessions.authorship import describe_author
 
 MEMTUI = "memtui"
 """Who made a change that is in the journal, unless it names an agent."""
@@ -35,6 +38,7 @@ def compare_times(
     until: datetime | None = None,
     query: Query | None = None,
     cancelled: IsCancelled = never,
+    sessions: Sequence[Session] = (),
 ) -> list[Difference]:
     """Return what changed between two times.
 
@@ -43,7 +47,8 @@ def compare_times(
         since: The first time.
         until: The second one; None for now.
         query: Only memories that match it at one of both times, whatever their status; all if None.
-        cancelled: Asked while git is read.
+        cancelled: Asked while git and sessions are read.
+        sessions: Those that may say who changed something.
 
     Raises:
         StoreError: A store that is asked does not answer, or cannot say what it was then.
@@ -76,13 +81,24 @@ def compare_times(
     own = _changed_by_memtui(present, [*first.values(), *second.values()], since, end.timestamp())
     for each in asked:
         own.update(each.by)
-    return compare(
+    found = compare(
         first,
         second,
         since=since,
         until=end,
         by=lambda memory: own.get(memory.ref) or memory.source,
     )
+    changes = [
+        ChangedMemory(each.before, each.after, since, end)
+        for each in found
+        if each.memory.ref not in own
+    ]
+    authors = iter(authors_of(present, changes, sessions, cancelled))
+    named = [None if each.memory.ref in own else next(authors) for each in found]
+    return [
+        each if author is None else replace(each, by=describe_author(author))
+        for each, author in zip(found, named, strict=True)
+    ]
 
 
 def _by_ref(snapshot: Snapshot) -> dict[str, Memory]:

@@ -21,7 +21,7 @@ from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search.salience import count_accesses, find_last_access
 from memtui.sessions import PROGRAMS, Call, Kind, Message, Reading, Session
-from memtui.sessions.origin import FILE_TOOLS, SHORTEST_PART, recorded_ids
+from memtui.sessions.origin import FILE_TOOLS, SHORTEST_PART, recorded_ids, tool_name
 
 _CITATION = re.compile(r"<oai-mem-citation>(.*?)(?:</oai-mem-citation>|\Z)", re.DOTALL)
 _ENTRY = re.compile(r"^\s*(?:\./)?(\S[^|\n]*?):(\d+)(?:-(\d+))?\|", re.MULTILINE)
@@ -100,7 +100,7 @@ def _asked_for(
     call: Call, memories: Sequence[Memory], by_name: Mapping[str, Sequence[Memory]]
 ) -> Iterator[Memory]:
     """The memories that a call may read: those of a file that it names, or of any memory server."""
-    name = call.name.rpartition("__")[2].lower()
+    name = tool_name(call)
     if name in FILE_TOOLS - _SHELLS:
         return
     if "mem" in call.name.lower():

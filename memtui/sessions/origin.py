@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import Any
@@ -43,7 +43,9 @@ FILE_TOOLS = frozenset(
         "terminal",
         "execute_command",
         "run_shell_command",
+        "exec",
         "exec_command",
+        "shell_command",
     }
 )
 """Tools that write a file, which must be the memory's."""
@@ -142,12 +144,17 @@ def find_origins(
         sessions, key=lambda each: each.started.timestamp() if each.started else 0.0
     )
     found = [find_recorded(memory, oldest_first) for memory in memories]
-    texts = [(memory.origin.file, _plain(memory.content or memory.title)) for memory in memories]
+    texts = [(each.origin.file, plain_text(each.content or each.title)) for each in memories]
     seen: set[tuple[int, str]] = set()
+
+    def written_by(message: Message) -> list[int]:
+        call = message.call
+        return [n for n, text in enumerate(texts) if call is not None and does_write(call, *text)]
+
     for session in oldest_first:
         written: set[int] = set()
         with suppress(UnreadableFile):
-            for number, words, call in _writes(texts, session, cancelled):
+            for number, words, call in find_calls(session, written_by, cancelled):
                 is_new = not call.id or (number, call.id) not in seen
                 seen.add((number, call.id))
                 if is_new and number not in written:
@@ -156,17 +163,19 @@ def find_origins(
     return found
 
 
-_Write = tuple[int, Message | None, Message]
-"""The number of a text, what a person said last before the call that wrote it, and the call."""
+FoundCall = tuple[int, Message | None, Message]
+"""A number that is found in a call, what a person said last before the call, and the call."""
 
 
-def _writes(
-    texts: Sequence[tuple[str, str]], session: Session, cancelled: IsCancelled
-) -> Iterator[_Write]:
-    """The calls of a session that wrote one of these texts, each given with its file, and were not
-    refused."""
+def find_calls(
+    session: Session, find: Callable[[Message], Sequence[int]], cancelled: IsCancelled
+) -> Iterator[FoundCall]:
+    """The calls of a session in which `find` finds something, and which were not refused.
+
+    Raises Cancelled, UnreadableFile.
+    """
     words: Message | None = None
-    waiting: dict[str, list[_Write]] = {}
+    waiting: dict[str, list[FoundCall]] = {}
     for message in PROGRAMS[session.program].messages(session, Reading()):
         if cancelled():
             raise Cancelled
@@ -175,12 +184,7 @@ def _writes(
         elif message.call is None:
             continue
         elif message.kind is Kind.CALL:
-            found = [
-                (number, words, message)
-                for number, (file, text) in enumerate(texts)
-                if does_write(message.call, file, text)
-            ]
-            if found:
+            if found := [(number, words, message) for number in find(message)]:
                 waiting[message.call.id] = found
         elif message.kind is Kind.RESULT and message.call.id in waiting:
             written = waiting.pop(message.call.id)
@@ -191,8 +195,8 @@ def _writes(
 
 
 def does_write(call: Call, file: str, text: str) -> bool:
-    """Whether a call writes the text, `_plain`, to the memory at this file."""
-    name = call.name.rpartition("__")[2].lower()
+    """Whether a call writes the text, `plain_text`, to the memory at this file."""
+    name = tool_name(call)
     if not text or name not in FILE_TOOLS | MEMORY_TOOLS:
         return False
     given = list(texts_in(call.arguments))
@@ -200,8 +204,13 @@ def does_write(call: Call, file: str, text: str) -> bool:
         bool(file) and (os.path.normpath(each) == file or file in each) for each in given
     ):
         return False
-    plain = [_plain(each) for each in given]
+    plain = [plain_text(each) for each in given]
     return any(each == text or (len(text) >= SHORTEST_PART and text in each) for each in plain)
+
+
+def tool_name(call: Call) -> str:
+    """The name of the tool, without that of its server."""
+    return call.name.rpartition("__")[2].lower()
 
 
 def texts_in(value: Any) -> Iterator[str]:
@@ -213,5 +222,6 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(each)
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
+    """A text with single blanks, to compare."""
     return " ".join(text.split())

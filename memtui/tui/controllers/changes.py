@@ -289,7 +289,8 @@ class ChangeActions:
         """Show what giving back memories as they were at a time would write, all that are gone if
         `refs` is None; return it if the person confirms."""
 
-        def look(library: Library, job: Job) -> tuple[Preview, Sequence[NotRestored]]:
+        def look(library: Library, job: Job) -> tuple[Preview, Sequence[NotRestored], list[str]]:
+            from memtui.library.change_authors import authors_of, describe_authors
             from memtui.library.past_library import library_at
             from memtui.library.restoring import plan_restore
 
@@ -299,10 +300,13 @@ class ChangeActions:
             )
             if not found.planned.has_edits:
                 raise Refused(found.refused[0].reason if found.refused else "nothing would change")
-            return previews.preview_of(found.planned, library, job), found.refused
+            sessions = self.screen.transcripts.sessions(job)
+            authors = authors_of(library, found.changes, sessions, job.is_cancelled)
+            preview = previews.preview_of(found.planned, library, job)
+            return preview, found.refused, describe_authors(authors)
 
-        found, refused = await self.acts.library(look)
-        notes: list[OutcomeLine] = []
+        found, refused, authors = await self.acts.library(look)
+        notes = [OutcomeLine(words, Tone.QUIET, "was changed:") for words in authors]
         if refused:
             words = f"{text.counted(len(refused), 'memory')}: {refused[0].reason}"
             notes.append(OutcomeLine(words, Tone.BAD, "left out:"))

@@ -76,7 +76,9 @@ class InsightActions:
             since = now - timedelta(days=DEFAULT_DAYS)
             span = ComparedTimes(since, name=f"last {DEFAULT_DAYS} days")
         confirm = None if screen.refusal("log") else screen.editing.changes.confirm_past
-        chosen = await screen.acts.show(ComparisonScreen(span, filter_query, confirm))
+        chosen = await screen.acts.show(
+            ComparisonScreen(span, filter_query, confirm, screen.transcripts.sessions)
+        )
         if isinstance(chosen, str):
             screen.go_to_memory(chosen)
         elif chosen is not None:

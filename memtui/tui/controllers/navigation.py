@@ -14,6 +14,7 @@ from memtui.tui import terminal
 from memtui.tui.view_state import window_of
 
 if TYPE_CHECKING:
+    from memtui.insight.versions import VersionHistory
     from memtui.library import Library
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.jobs import Job
@@ -147,8 +148,15 @@ class NavigationActions:
         screen, memory = self._screen, self._screen.detail.memory
         if memory is None:
             return
+
+        def read(library: Library, job: Job) -> VersionHistory:
+            from memtui.library.change_authors import with_authors
+
+            found = library.history(memory, job.is_cancelled)
+            return with_authors(library, found, screen.transcripts.sessions(job), job.is_cancelled)
+
         found = await screen.acts.library(
-            lambda library, job: library.history(memory, job.is_cancelled),
+            read,
             group="history",
             present=True,
             only_reads=True,

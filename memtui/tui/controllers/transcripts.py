@@ -142,8 +142,12 @@ class TranscriptActions:
 
         screen.worker.start("learned", find, show, lambda _: None, only_reads=True)
 
-    def _look(self, job: Job) -> Sequence[Session]:
+    def sessions(self, job: Job) -> Sequence[Session]:
         """The sessions of the programs that are on; called in a job. Raises Cancelled."""
+        return self._look(job) if self._screen.app.settings.session_programs else ()
+
+    def _look(self, job: Job) -> Sequence[Session]:
+        """The same where a program is on."""
         if job.rest():
             raise Cancelled
         if monotonic() - self._looked >= LOOK_AGAIN:

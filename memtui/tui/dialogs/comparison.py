@@ -36,6 +36,7 @@ from memtui.tui.widgets.text_window import RowList, TextWindow
 
 if TYPE_CHECKING:
     from memtui.library.planning import Planned
+    from memtui.sessions import Session
 
 SIGNS = {
     DifferenceKind.ADDED: "+",
@@ -144,7 +145,11 @@ class ComparisonScreen(PageDialog["str | Planned"]):
     ]
 
     def __init__(
-        self, span: ComparedTimes, filter_query: Query | None, confirm: Confirm | None
+        self,
+        span: ComparedTimes,
+        filter_query: Query | None,
+        confirm: Confirm | None,
+        sessions: Callable[[Job], Sequence[Session]],
     ) -> None:
         """Make the screen.
 
@@ -152,9 +157,11 @@ class ComparisonScreen(PageDialog["str | Planned"]):
             span: The times.
             filter_query: What the memories that are compared must pass; None: nothing.
             confirm: None where nothing can be written.
+            sessions: Those that may say who changed something; called in a job.
         """
         super().__init__()
         self._span, self._filter, self._confirm = span, filter_query, confirm
+        self._sessions = sessions
         self.found: Sequence[Difference] = ()
         self._kinds: frozenset[str] = frozenset()
         """Kinds that are shown; all if empty."""
@@ -189,7 +196,8 @@ class ComparisonScreen(PageDialog["str | Planned"]):
         def compared(library: Library, job: Job) -> list[Difference]:
             self.worker.wait_until_read(job)
             since, until = span.since, span.until
-            return compare_times(library, since, until, self._filter, job.is_cancelled)
+            sessions = self._sessions(job)
+            return compare_times(library, since, until, self._filter, job.is_cancelled, sessions)
 
         self.worker.run(
             "compare",
