@@ -51,6 +51,13 @@ class StoreLosses(Struct, frozen=True):
     losses: tuple[Loss, ...]
     memories: int
     """How many memories fewer there are."""
+    by: str = ""
+    """Who deleted them and when, as far as it is known."""
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether its store lists one of them as unreadable."""
+        return any(loss.is_listed for loss in self.losses)
 
 
 class StoreFiles(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -75,18 +75,20 @@ def with_authors(
     return replace(history, versions=tuple(versions))
 
 
-def describe_authors(origins: Iterable[Origin | None]) -> list[str]:
-    """Each session with how many memories it has changed, and when: `23 memories by Claude Code,
-    session 5c0f, at ...`."""
+def describe_authors(
+    origins: Iterable[Origin | None], name: Callable[[Origin], str] = describe_author
+) -> list[str]:
+    """How many memories each author has changed, and when the last one: `23 memories by Claude
+    Code, session 5c0f, 2026-05-04 02:10`. `name`: what an author is called."""
     found: dict[str, list[Origin]] = {}
     for each in origins:
         if each is not None:
-            found.setdefault(describe_author(each), []).append(each)
+            found.setdefault(name(each), []).append(each)
     lines = []
     for author, own in found.items():
         times = [each.call.time for each in own if each.call and each.call.time]
-        at = f", at {date(max(times))}" if times else ""
-        lines.append(f"{counted(len(own), 'memory')} by {author}{at}")
+        words = [f"{counted(len(own), 'memory')} by {author}", *[date(max(times))][: len(times)]]
+        lines.append(", ".join(words))
     return lines
 
 

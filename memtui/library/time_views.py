@@ -14,7 +14,7 @@ from memtui.insight.comparison import Difference, compare
 from memtui.insight.timeline import TimeSpan
 from memtui.journal import ActionStep
 from memtui.library import held_stores
-from memtui.library.change_authors import ChangedMemory, authors_of
+from memtui.library.change_authors import ChangedMemory, authors_of, describe_authors
 from memtui.library.finding import SearchResult
 from memtui.library.former_versions import concerns, read_steps
 from memtui.library.library import Library
@@ -25,7 +25,7 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.query import Query
 from memtui.search import aggregates
-from memtui.sessions import Session
+from memtui.sessions import PROGRAMS, Session
 from memtui.sessions.authorship import describe_author
 
 MEMTUI = "memtui"
@@ -99,6 +99,27 @@ def compare_times(
         each if author is None else replace(each, by=describe_author(author))
         for each, author in zip(found, named, strict=True)
     ]
+
+
+def describe_deletions(
+    present: Library,
+    store: str,
+    since: datetime,
+    sessions: Sequence[Session],
+    cancelled: IsCancelled = never,
+) -> str:
+    """Who has deleted memories of a store since a time, how many, and when; empty if nobody is
+    known. Raises as `compare_times`."""
+    if not sessions:
+        return ""
+    now = present.now()
+    changes = [
+        ChangedMemory(each.before, None, since, now)
+        for each in compare_times(present, since, cancelled=cancelled)
+        if each.after is None and each.memory.store == store
+    ]
+    authors = authors_of(present, changes, sessions, cancelled)
+    return "; ".join(describe_authors(authors, lambda each: PROGRAMS[each.session.program].title))
 
 
 def _by_ref(snapshot: Snapshot) -> dict[str, Memory]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 from importlib import import_module
 from threading import Event, Thread
@@ -27,7 +28,7 @@ from memtui.tui.jobs import Failed, FileWatcher, Job, JobOptions, JobRunner, cal
 if TYPE_CHECKING:
     from memtui.insight.timeline import Unit
     from memtui.library import Library
-    from memtui.library.broken_files import LossDetector
+    from memtui.library.broken_files import LossDetector, StoreLosses
     from memtui.library.past_library import PastLibrary
     from memtui.library.queried_stores import QueriedStores
     from memtui.library.snapshot import Snapshot
@@ -61,6 +62,9 @@ TYPING_REST = 0.08
 FOLLOW_SECONDS, FOLLOW_PAUSE, RETRY_SECONDS = 1.0, 0.05, 2.0
 """For which a queried store is waited for to change, after which its thread ends with the screen;
 between two changes; after a failure."""
+LONGEST_LOSS = timedelta(days=1)
+"""How long ago a loss may have begun that is seen now, where it is not known when the stores were
+last seen."""
 READ_AT_ONCE = 1_024
 """Memories between two reports of progress."""
 MAX_TAGGED = 500
@@ -285,14 +289,29 @@ class LibraryWorker(JobRunner):
         if news := library.refresh():
             self._show_news(library, job)
         self._refreshed, self._refresh_cost = monotonic(), thread_time() - begun
-        if self._losses is not None and (reports := self._losses.check(library)):
-            job.call(self._screen.show_losses, reports)
         if news:
             job.rest()
             self._offer_vocabulary(library, job)
         if news or self._has_own_change:
             self._has_own_change = False
             self._keep_files(library, job)
+        if self._losses is not None and (reports := self._losses.check(library)):
+            named = [self._with_author(each, library, job) for each in reports]
+            job.call(self._screen.show_losses, named)
+
+    def _with_author(self, report: StoreLosses, library: Library, job: Job) -> StoreLosses:
+        """The losses of a store with who deleted them, where a program's sessions are read."""
+        if report.is_listed:
+            return report
+        from memtui.library.time_views import describe_deletions
+
+        since = self._screen.last_seen or library.now() - LONGEST_LOSS
+        try:
+            sessions = self._screen.transcripts.sessions(job)
+            by = describe_deletions(library, report.store, since, sessions, job.rest)
+        except (StoreError, Cancelled):
+            return report
+        return replace(report, by=by)
 
     def _keep_files(self, library: Library, job: Job) -> None:
         """Keep what the files hold now, for the time after another program has changed them."""

@@ -297,7 +297,7 @@ def describe_losses(
 
     `store`: its name; `keys`: the keys of every action.
     """
-    is_listed = any(loss.is_listed for loss in report.losses)
+    is_listed = report.is_listed
     label, what = text.one_line(store), "unreadable" if is_listed else "missing"
     title = f"{label}: {what}"
     if report.memories:
@@ -311,6 +311,8 @@ def describe_losses(
         words.append(f"{name}: {text.one_line(first.reason)}.")
     if others:
         words.append(f"{text.number(len(others))} more.")
+    if report.by:
+        words.append(f"Deleted: {report.by}.")
     words.append(key_bindings.press(keys, _LIST_UNREADABLE if is_listed else _LIST_CHANGES))
     return title, " ".join(filter(None, words))
 

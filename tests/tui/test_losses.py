@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from memtui import config, paths
 from memtui.tui.dialogs.edit_form import FormScreen
+from tests.unit.sessions.transcripts import claude_line, write_lines
 
-from .stage import FACTS, Stage, stage, write_store
+from .stage import FACTS, NOW, Stage, stage, write_store
 
 
 def toasts(on: Stage) -> list[str]:
@@ -56,6 +60,31 @@ async def test_a_store_deleted_underneath_is_announced(tmp_path: Path) -> None:
         assert "it is not there" in toast
         assert "! 1 unreadable" in on.text().split("\n")[1]
         assert "No readable memories." in on.text()
+
+
+async def test_what_an_agent_deleted_is_announced_with_its_program(
+    own_places: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    config.save_value(paths.config_file(), "sessions.programs", ["claude"])
+    folder = tmp_path / ".claude" / "projects" / "-srv-shop" / "memory"
+    folder.mkdir(parents=True)
+    for name in ("money.md", "tests.md"):
+        (folder / name).write_text(f"---\nname: {name}\n---\n\nWhat is known of {name}.\n")
+        os.utime(folder / name, (NOW.timestamp() - 3600, NOW.timestamp() - 3600))
+    async with stage(tmp_path / ".claude", toasts=True, state=paths.state_folder()) as on:
+        on.app.settings = replace(on.app.settings, session_programs=("claude",))
+        command = {"command": f"cd {folder} && rm money.md tests.md"}
+        use = {"type": "tool_use", "id": "t1", "name": "Bash", "input": command}
+        line = claude_line("assistant", [use], "a1", timestamp=NOW.isoformat())
+        write_lines(folder.parent / "5c0f.jsonl", [line])
+        (folder / "money.md").unlink()
+        (folder / "tests.md").unlink()
+        await look(on)
+        await on.until(lambda: bool(toasts(on)), "the loss is announced")
+        (toast,) = toasts(on)
+        assert "Deleted: 2 memories by Claude Code" in toast
 
 
 @pytest.mark.slow

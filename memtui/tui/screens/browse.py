@@ -579,9 +579,8 @@ class BrowseScreen(PaneScreen):
             title, words = describe_losses(
                 report, self.app.store_name(report.store), self.app.key_overrides
             )
-            is_listed = any(loss.is_listed for loss in report.losses)
             self.app.notify(
-                words, title=title, severity="error" if is_listed else "warning", timeout=15
+                words, title=title, severity="error" if report.is_listed else "warning", timeout=15
             )
 
     def writing_ready(self) -> None:

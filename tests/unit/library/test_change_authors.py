@@ -95,7 +95,7 @@ def test_the_versions_and_the_preview_of_a_restore_say_who_it_was(home: Path) ->
         assert [each.author for each in found.versions] == ["", author]
     plan = plan_restore(library, library_at(library, LOOKED), only_deleted=True)
     (words,) = describe_authors(authors_of(library, plan.changes, sessions))
-    assert words.startswith(f"1 memory by {AUTHOR}, at 2026-05-04")
+    assert words.startswith(f"1 memory by {AUTHOR}, 2026-05-04")
 
 
 def test_the_commands_say_who_it_was(
