@@ -261,6 +261,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         (memory.type not in ("", _SINGULARS.get(kind, kind)), "type (becomes a tag)"),
         (memory.entity not in ("", entity), "entity (becomes kind/name, the rest tags)"),
         (memory.status in _STATUS, f"status {memory.status} (becomes {fields['status']})"),
+        (memory.superseded_by and memory.status != "superseded", "superseded_by"),
         (True, "importance (follows from age and uses)"),
     )
     return importing.converted(memory, fields, changes)

@@ -258,7 +258,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         importing.kind_change(memory, kind),
         (memory.entity not in ("", fields["entity"]), "entity (becomes domain/topic)"),
         (kind == "schema" and memory.created, "created"),
-        (kind == "episode" and memory.confidence, "confidence"),
+        (kind != "fact" and memory.confidence, "confidence"),
         (kind == "fact" and has_time, "created (only its day)"),
     )
     return importing.converted(memory, fields, changes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -28,6 +28,7 @@ from memtui.testing.fixtures import contents, memories
 from tests.formats import FORMATS
 from tests.long_run import share
 from tests.samples import SAMPLES
+from tests.unit.stores.test_converted import DELETED, FULL, PLAIN, PROPOSED
 
 NAMES = [known.name for known in FORMATS]
 PAIRS = [
@@ -99,7 +100,21 @@ def state(library: Library) -> object:
 def test_what_is_lost_is_named_and_nothing_else(
     source: str, target: str, opened: dict[str, Library]
 ) -> None:
-    library, incoming = opened[target], chosen(opened[source])
+    check_lost(source, chosen(opened[source]), opened[target], DERIVED.get(target, set()))
+
+
+@pytest.mark.parametrize("target", NAMES)
+def test_of_memories_with_every_field_what_is_lost_is_named(
+    target: str, opened: dict[str, Library]
+) -> None:
+    check_lost("x", (PLAIN, FULL, PROPOSED, DELETED), opened[target], DERIVED.get(target, set()))
+
+
+def check_lost(
+    source: str, incoming: Sequence[Memory], library: Library, derived: Collection[str]
+) -> None:
+    """Import the memories, read them back, and compare what they lost with what was named."""
+    target = library.stores[0].label
     document = ImportDocument(Path(), "copy", (IncomingStore(source, source, incoming),))
     before, there = state(library), memories(library)
     try:
@@ -121,7 +136,7 @@ def test_what_is_lost_is_named_and_nothing_else(
         assert all(after[ref].content == memory.content for ref, memory in there.items())
         for item, now in written(plan, library):
             assert find_lost(item.memory, now) <= named(item), item.memory.ref
-            lost = find_lost(item.memory, now) | DERIVED.get(target, set())
+            lost = find_lost(item.memory, now).union(derived)
             assert named(item) <= lost, item.memory.ref
         again = plan_import(document, library, target, entity=entity)
         assert again.counts == {**dict.fromkeys(again.counts, 0), "same": len(incoming)}

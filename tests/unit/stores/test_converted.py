@@ -1,4 +1,4 @@
-"""What a memory of another format becomes in each format, and what is said to be lost."""
+"""What a memory of another format becomes in each format. What it loses: `tests/unit/bundle`."""
 
 from __future__ import annotations
 
@@ -33,9 +33,20 @@ FULL = replace(
     source="s1",
     extra={"own": 1, "tags": ["grain"]},
 )
-PROPOSED = replace(PLAIN, status="proposed", kind="episode", created=DAY + timedelta(hours=1))
+PROPOSED = replace(
+    PLAIN,
+    id="c3",
+    ref="x:c3",
+    status="proposed",
+    kind="episode",
+    content="oats roll flat",
+    created=DAY + timedelta(hours=1),
+)
 DELETED = replace(
     PLAIN,
+    id="d4",
+    ref="x:d4",
+    content="corn cracks loudly",
     status="deleted",
     kind="document",
     importance="low",
@@ -49,97 +60,6 @@ def converted(name: str, memory: Memory) -> ConvertedMemory:
     assert transfer is not None
     assert transfer.convert is not None
     return transfer.convert(memory)
-
-
-LOST_OF_FULL = {
-    "agent-memory": "type (becomes a tag), entity (becomes kind/name, the rest tags),"
-    " importance (follows from age and uses), updated, confidence, source, extra.own",
-    "ambient": "kind fact (becomes event), entity (becomes project/branch),"
-    " type (becomes decision), updated, confidence, source, extra.own",
-    "engram": "kind fact (becomes observation), entity (its first part becomes the project),"
-    " confidence, tags, source, supersedes, links, extra.own",
-    "simple-memory": "kind fact (becomes schema), entity (becomes domain/topic), created,"
-    " updated, source, supersedes, links, extra.own",
-    "workspace": "type (stands in the frontmatter), kind fact (becomes document),"
-    " entity (becomes a folder), confidence, source, pinned, supersedes, links, extra.own",
-    "claude-code": "type (becomes feedback), created (stands in the text),"
-    " kind fact (becomes document), importance (medium, as the index names it), updated,"
-    " confidence, source, supersedes, links, extra.own",
-    "conport": "type (becomes decision), entity (becomes decisions), updated, confidence, source,"
-    " supersedes, links, extra.own",
-    "beads": "entity (becomes a label), updated, confidence, source, supersedes, links, extra.own",
-    "mcp-memory": "confidence, source, supersedes, links, extra.own",
-    "codex": "entity (stands in the text), kind fact (becomes note), updated, importance,"
-    " confidence, source, supersedes, links, type, extra.own",
-    "gemini": "entity (becomes global; it stands in the text), confidence, source,"
-    " supersedes, links, type, extra.own",
-    "hermes": "entity (becomes memory; it stands in the text), confidence, source,"
-    " supersedes, links, type, extra.own",
-    "openclaw": "entity (becomes a heading), confidence, source, supersedes, links, type,"
-    " extra.own",
-    "project-instructions": "entity (becomes a heading), confidence, source, supersedes, links,"
-    " type, extra.own",
-    "markdown-folder": "kind fact (becomes document), entity (becomes a folder),"
-    " importance (stands in the frontmatter, if the notes have one), confidence, source,"
-    " supersedes, links, extra.own",
-}
-LOST_OF_PLAIN = {
-    "conport": "importance (decisions are high)",
-    "agent-memory": "importance (follows from age and uses)",
-    "ambient": "kind fact (becomes event)",
-    "engram": "kind fact (becomes observation)",
-    "workspace": "kind fact (becomes document)",
-    "claude-code": "kind fact (becomes document)",
-    "codex": "kind fact (becomes note)",
-    "project-instructions": "importance (follows from the scope of the file)",
-    "markdown-folder": "kind fact (becomes document)",
-}
-LOST_OF_DELETED = {
-    "agent-memory": "kind document (becomes fact), entity (becomes kind/name, the rest tags),"
-    " status deleted (becomes retired), importance (follows from age and uses)",
-    "ambient": "kind document (becomes event), entity (becomes project/branch)",
-    "engram": "kind document (becomes observation), entity (its first part becomes the project),"
-    " importance (follows from the type), superseded_by",
-    "simple-memory": "status deleted (becomes retired), kind document (becomes fact),"
-    " superseded_by",
-    "workspace": "status deleted (stands in the frontmatter), entity (becomes a folder),"
-    " superseded_by",
-    "claude-code": "status deleted (stands in the text),"
-    " importance (medium, as the index names it), superseded_by",
-    "conport": "entity (becomes decisions), status deleted (becomes active),"
-    " kind document (becomes fact), importance (decisions are high), superseded_by",
-    "beads": "entity (becomes a label), status deleted (becomes retired),"
-    " kind document (becomes fact), superseded_by",
-    "mcp-memory": "status deleted (becomes retired), kind document (becomes fact), superseded_by",
-    "codex": "entity (stands in the text), status deleted (becomes active),"
-    " kind document (becomes note), importance, superseded_by",
-    "gemini": "entity (becomes global; it stands in the text), status deleted (becomes retired),"
-    " kind document (becomes fact), superseded_by",
-    "hermes": "entity (becomes memory; it stands in the text), status deleted (becomes retired),"
-    " kind document (becomes fact), superseded_by",
-    "openclaw": "entity (becomes a heading), status deleted (becomes retired),"
-    " kind document (becomes fact), superseded_by",
-    "project-instructions": "entity (becomes a heading), status deleted (becomes retired),"
-    " kind document (becomes fact), superseded_by",
-    "markdown-folder": "status deleted (stands in the frontmatter, if the notes have one),"
-    " entity (becomes a folder), importance (stands in the frontmatter, if the notes have one),"
-    " superseded_by",
-}
-for lost in (LOST_OF_FULL, LOST_OF_PLAIN, LOST_OF_DELETED):
-    lost |= dict.fromkeys(("qwen", "project-memory"), lost["claude-code"])  # the same engine
-    of_lists = ("openwolf", "claude-remember", "memsearch", "vscode-copilot")
-    lost |= dict.fromkeys(of_lists, lost.get("openclaw", ""))
-    lost["goose"] = lost.get("hermes", "").replace("becomes memory", "becomes general")
-LOST_OF_FULL["goose"] += ", content (without its empty lines)"
-
-
-@pytest.mark.parametrize("name", BY_NAME)
-def test_a_conversion_names_what_is_lost(name: str) -> None:
-    assert ", ".join(converted(name, FULL).lost) == LOST_OF_FULL[name]
-    assert ", ".join(converted(name, PLAIN).lost) == LOST_OF_PLAIN.get(name, "")
-    assert ", ".join(converted(name, DELETED).lost) == LOST_OF_DELETED[name]
-    proposed = converted(name, PROPOSED).lost
-    assert [lost for lost in proposed if lost.startswith("status proposed (")]
 
 
 NOTE = "extensions/ad_hoc/notes/"
