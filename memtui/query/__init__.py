@@ -40,7 +40,8 @@ from memtui.query.parsed_query import (
 )
 
 if TYPE_CHECKING:
-    from memtui.query.parser import parse_query, parse_search
+    from memtui.query.formatting import format_condition, format_node, format_query
+    from memtui.query.parser import Token, TokenKind, parse_query, parse_search, tokenize
     from memtui.query.periods import Period, parse_period, parse_time, parse_time_end
     from memtui.query.query_fields import (
         ALL_HOLD,
@@ -53,16 +54,8 @@ if TYPE_CHECKING:
         parse_sort,
     )
     from memtui.query.relaxing import Relaxed, count_first, relax
-    from memtui.query.tokens import (
-        Token,
-        TokenKind,
-        format_condition,
-        format_node,
-        format_query,
-        tokenize,
-    )
 
-_PARSING = ("periods", "query_fields", "tokens", "parser", "relaxing")
+_PARSING = ("periods", "query_fields", "parser", "formatting", "relaxing")
 """Modules that are imported on first use of a name, each after those that it imports: the first
 paint only needs the values."""
 

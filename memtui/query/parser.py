@@ -1,18 +1,30 @@
-"""Parse a search line into a query.
+r"""Parse a search line into a query.
 
     query    := sequence ("OR" sequence)*
     sequence := part ("AND"? part)*         with an AND every part is required
     part     := ("-" | "NOT")* ( "(" query ")" | term | field:value | /regex/ )
 
-The tokens and their rules are in `memtui.query.tokens`. Parsing never fails and takes time linear
-in the line: what cannot be used is left out, and a `Problem` says why and where.
+Parsing never fails and takes time linear in the line: what cannot be used is left out, and a
+`Problem` says why and where. Rules, in this order, at the beginning of a word:
+
+- `-` excludes before a letter, a quote, `(`, `/regex/` or a field. It is text before a digit or a
+  mark, as a single letter (`-p`), doubled (`--release`), and everywhere in a line that has such a
+  flag outside of quotes: that is a pasted command.
+- `(` opens a group, and `)` closes one if one is open and the word has no `(` of its own; anywhere
+  else they are text: `main()`, `:)`.
+- `"` begins quoted text up to the next `"` or the end.
+- `/.../` with a blank, `)` or the end behind it is a regular expression; `/usr/bin` is a path.
+- `name:value` is a filter if the name is a field, or nearly one. With `:`, `/` or `\` after the
+  colon it is text, as are `http://x`, `std::vector`, `12:30`, `src/a.py:12`, `C:\x`.
+- `OR`, `AND` and `NOT` are operators in upper case only.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from enum import Enum, auto
 from itertools import accumulate
 
 from msgspec import Struct, field
@@ -35,10 +47,161 @@ from memtui.query.parsed_query import (
 )
 from memtui.query.periods import parse_time, parse_time_end
 from memtui.query.query_fields import ALL_HOLD, FIELDS, Matching, parse_condition
-from memtui.query.tokens import Token, TokenKind, tokenize
+
+MAX_DEPTH = 30
+"""Groups in groups; further parentheses are ignored."""
+_FIELD = re.compile(r"([A-Za-z]+):(?![:/\\])")
+_VALUE = re.compile(r'(?:"[^"]*(?:"|$)|[^\s"]++)*')
+_REGEX = re.compile(r"/(?=\S)((?:[^/\\]++|\\.)+)/(?=\s|\)|$)", re.DOTALL)
+_BLANKS = re.compile(r"\s*")
+_CHUNK = re.compile(r"[^\s()]*")
+_QUOTED = re.compile(r'"[^"]*(?:"|$)')
+FLAG = re.compile(r"(?:^|(?<=[\s(]))(?:-[A-Za-z](?=[\s)]|$)|--[A-Za-z])")
+"""What marks a line as a pasted command."""
+
+
+class TokenKind(Enum):
+    WORD = auto()
+    QUOTED = auto()
+    REGEX = auto()
+    FILTER = auto()
+    OPEN = auto()
+    CLOSE = auto()
+    OR = auto()
+    AND = auto()
+    NOT = auto()
+    END = auto()
+    """Of the line."""
+
+
+_OPERATORS = {"OR": TokenKind.OR, "AND": TokenKind.AND, "NOT": TokenKind.NOT}
+
+
+class Token(Struct, frozen=True):
+    """One token of a line."""
+
+    kind: TokenKind
+    start: int
+    end: int
+    text: str = ""
+    """The word, what is in the quotes or slashes, or the value of the filter without quotes."""
+    negated: bool = False
+    """A `-` stands before it, at `start`."""
+    field: str = ""
+    """Name of a filter, in lower case."""
+    value_start: int = -1
+    """Where the value of a filter begins."""
+
+
+def has_flag(line: str) -> bool:
+    """Whether the line has a command's flag outside of quotes, so that `-word` is text."""
+    return FLAG.search(_QUOTED.sub('""', line)) is not None
+
+
+def tokenize(line: str) -> Iterator[Token]:
+    """Yield the tokens of a line, in time linear in its length."""
+    is_command = "-" in line and has_flag(line)
+    depth = ignored = at = 0
+    size = len(line)
+    while True:
+        at = _BLANKS.match(line, at).end()  # type: ignore[union-attr]
+        if at >= size:
+            return
+        start, letter = at, line[at]
+        negated = letter == "-" and _excludes(line, at + 1, is_command)
+        if negated:
+            at += 1
+            letter = line[at]
+        if letter == "(":
+            at += 1
+            if depth < MAX_DEPTH:
+                depth += 1
+                yield Token(TokenKind.OPEN, start, at, negated=negated)
+            else:
+                ignored += 1
+        elif letter == ")" and (depth or ignored):
+            at += 1
+            if ignored:
+                ignored -= 1
+            else:
+                depth -= 1
+                yield Token(TokenKind.CLOSE, start, at)
+        elif letter == '"':
+            end = line.find('"', at + 1)
+            text = line[at + 1 : size if end < 0 else end]
+            at = size if end < 0 else end + 1
+            yield Token(TokenKind.QUOTED, start, at, text, negated)
+        elif letter == "/" and (regex := _REGEX.match(line, at)):
+            at = regex.end()
+            yield Token(TokenKind.REGEX, start, at, regex[1], negated)
+        elif (named := _FIELD.match(line, at)) and _is_field(named[1]):
+            value = named.end()
+            at = _end_of_value(line, value, bool(depth))
+            text = line[value:at].replace('"', "")
+            name = named[1].lower()
+            yield Token(TokenKind.FILTER, start, at, text, negated, name, value)
+        else:
+            at = _end_of_word(line, at, bool(depth))
+            text = line[start + negated : at]
+            kind = TokenKind.WORD if negated else _OPERATORS.get(text, TokenKind.WORD)
+            yield Token(kind, start, at, text, negated)
+
+
+def _is_field(name: str) -> bool:
+    return name.lower() in FIELDS or bool(query_fields.suggest_field(name.lower()))
+
+
+def _excludes(line: str, at: int, is_command: bool) -> bool:
+    """Whether the `-` before this position excludes what follows."""
+    letter = line[at : at + 1]
+    if letter in ('"', "("):
+        return True
+    if letter == "/":
+        return _REGEX.match(line, at) is not None
+    if (named := _FIELD.match(line, at)) and named[1].lower() in FIELDS:
+        return True
+    is_word = letter.isalpha() or letter in "~*" or letter > "\x7f"
+    return bool(letter) and is_word and not is_command
+
+
+def _end_of_word(line: str, at: int, in_group: bool) -> int:
+    """The end of the word that begins here: a blank, or the `)` that closes the group around it."""
+    begin, opened = at, 0
+    while True:
+        at = _CHUNK.match(line, at).end()  # type: ignore[union-attr]
+        letter = line[at : at + 1]
+        if letter == "(":
+            opened += 1
+        elif letter == ")" and (opened or not in_group or at == begin):
+            opened -= opened > 0
+        else:
+            return at
+        at += 1
+
+
+def _end_of_value(line: str, at: int, in_group: bool) -> int:
+    """The end of a filter's value; quoted parts may hold blanks."""
+    if not in_group:
+        return _VALUE.match(line, at).end()  # type: ignore[union-attr]
+    opened = 0
+    while at < len(line):
+        letter = line[at]
+        if letter == '"':
+            end = line.find('"', at + 1)
+            at = len(line) if end < 0 else end + 1
+            continue
+        if letter.isspace() or (letter == ")" and not opened):
+            return at
+        opened += (letter == "(") - (letter == ")")
+        at += 1
+    return at
+
 
 _FUZZY = re.compile(r"(.+[^~])~[12]?")
 _HAS_LETTER = re.compile(r"[^\W_]|[^\x00-\x7f]")
+_OPEN_WORD = re.compile(r"(?!-)(?=.*(?:[^\W_]|[^\x00-\x7f]))[^*?]*(?:\w|[^\x00-\x7f])", re.DOTALL)
+"""A word to which more letters may be added."""
+_ENDS = (TokenKind.CLOSE, TokenKind.OR, TokenKind.END)
 _MARKS = frozenset("*~?\"-()'")
 """Characters of the query language; a word of these alone looks for nothing."""
 
@@ -55,7 +218,7 @@ def parse_query(text: str, now: datetime, *, typing: bool = False) -> Query:
     Returns:
         The query; its `problems` and `hint` say what was left out.
     """
-    return _Parser(text, now, typing).parse()
+    return _Parser(text, now, typing, typing).parse()
 
 
 def parse_search(text: str, now: datetime, *, typing: bool = False) -> Query:
@@ -64,10 +227,7 @@ def parse_search(text: str, now: datetime, *, typing: bool = False) -> Query:
     So enter on the screen removes no results, and the command finds the same; a space or quotes
     end the word.
     """
-    typed, begun = parse_query(text, now, typing=typing), parse_query(text, now, typing=True)
-    if len(begun.wanted_terms) == len(typed.wanted_terms):
-        typed = replace(typed, terms=begun.terms, groups=begun.groups)
-    return typed
+    return _Parser(text, now, typing, is_open=True).parse()
 
 
 class _Parser(Struct):
@@ -76,6 +236,8 @@ class _Parser(Struct):
     text: str
     now: datetime
     typing: bool
+    is_open: bool
+    """Whether the last word may be the beginning of a longer one."""
     tokens: Sequence[Token] = ()
     at: int = 0
     problems: list[Problem] = field(default_factory=list)
@@ -85,7 +247,8 @@ class _Parser(Struct):
     """The filter at the end is still being typed."""
 
     def parse(self) -> Query:
-        self.tokens = tokenize(self.text)
+        size = len(self.text)
+        self.tokens = (*tokenize(self.text), Token(TokenKind.END, size, size))
         root = self._alternatives(negated=False)
         if root is None:
             parts: tuple[Node, ...] = ()
@@ -94,7 +257,7 @@ class _Parser(Struct):
         else:
             parts = (root,)
         query = self._make_query(parts)
-        useless = query.is_empty and not (query.sort or query.prefer) and bool(self.text.strip())
+        useless = not (parts or query.sort or query.prefer) and bool(self.text.strip())
         if useless and not self.problems and not self.unfinished:
             self.problems.append(
                 Problem(f"nothing to look for in {self.text.strip()[:40]}; type a word")
@@ -136,9 +299,6 @@ class _Parser(Struct):
 
     # The grammar
 
-    def _peek(self) -> Token | None:
-        return self.tokens[self.at] if self.at < len(self.tokens) else None
-
     def _alternatives(self, *, negated: bool) -> Node | None:
         """Sequences with OR between them, up to a `)` or the end."""
         found: list[Node] = []
@@ -146,17 +306,16 @@ class _Parser(Struct):
             part = self._sequence(negated=negated)
             if part is not None:
                 found.append(part)
-            token = self._peek()
-            if token is None or token.kind is not TokenKind.OR:
-                return _join(Operator.ANY, found)
+            token = self.tokens[self.at]
+            if token.kind is not TokenKind.OR:
+                return found[0] if len(found) == 1 else _join(Operator.ANY, found)
             self.at += 1
             if part is None or self._ends():
                 self._remark(token)
 
     def _ends(self) -> bool:
         """Whether nothing follows that an operator could join."""
-        token = self._peek()
-        return token is None or token.kind in (TokenKind.CLOSE, TokenKind.OR)
+        return self.tokens[self.at].kind in _ENDS
 
     def _remark(self, token: Token) -> None:
         """Say that an operator joins nothing; a last one may wait for the next word."""
@@ -169,9 +328,7 @@ class _Parser(Struct):
         """Parts without OR between them."""
         found: list[Node] = []
         is_all = False
-        while (token := self._peek()) is not None:
-            if token.kind in (TokenKind.OR, TokenKind.CLOSE):
-                break
+        while (token := self.tokens[self.at]).kind not in _ENDS:
             if token.kind is TokenKind.AND:
                 self.at += 1
                 is_all = is_all or bool(found)
@@ -181,6 +338,8 @@ class _Parser(Struct):
             part = self._part(negated=negated)
             if part is not None:
                 found.append(part)
+        if len(found) == 1:
+            return found[0]
         return _join(Operator.ALL if is_all else Operator.SEQUENCE, found)
 
     def _part(self, *, negated: bool) -> Node | None:
@@ -189,21 +348,15 @@ class _Parser(Struct):
         while token.kind is TokenKind.NOT:
             excluded = not excluded
             self.at += 1
-            following = self._peek()
-            if following is None or following.kind in (
-                TokenKind.CLOSE,
-                TokenKind.OR,
-                TokenKind.AND,
-            ):
+            if self._ends() or self.tokens[self.at].kind is TokenKind.AND:
                 self._remark(token)
                 return None
-            token = following
+            token = self.tokens[self.at]
         self.at += 1
         excluded ^= token.negated
         if token.kind is TokenKind.OPEN:
             node = self._alternatives(negated=negated ^ excluded)
-            end = self._peek()
-            if end is not None:
+            if self.tokens[self.at].kind is not TokenKind.END:
                 self.at += 1
             if node is None:
                 return None
@@ -224,8 +377,8 @@ class _Parser(Struct):
         term = _parse_term(token, excluded)
         if term is None:
             return None
-        last = self.typing and token.end == len(self.text) and not (excluded or in_negated)
-        if last and term.kind is TermKind.WORD and _is_open_word(term.text):
+        last = self.is_open and token.end == len(self.text) and not (excluded or in_negated)
+        if last and term.kind is TermKind.WORD and _OPEN_WORD.fullmatch(term.text):
             term = replace(term, kind=TermKind.PREFIX, is_open=True)
         return replace(term, span=span)
 
@@ -262,13 +415,6 @@ def _begun(part: Condition) -> Condition:
     if FIELDS[part.field].values or last.endswith("*"):
         return part
     return replace(part, values=(*part.values[:-1], f"{last}*"))
-
-
-def _is_open_word(text: str) -> bool:
-    """Whether more letters may follow."""
-    ends_in_letter = text[-1].isalnum() or text[-1] == "_" or text[-1] > "\x7f"
-    is_word = bool(_HAS_LETTER.search(text)) and text[0] != "-"
-    return ends_in_letter and is_word and not re.search(r"[*?]", text)
 
 
 def _parse_term(token: Token, negated: bool) -> Term | None:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from memtui.query.formatting import format_condition, format_node
 from memtui.query.parsed_query import Condition, Query, TermKind, has_terms
 from memtui.query.parsed_query import with_filter_values as filtered
-from memtui.query.tokens import format_condition, format_node
 
 Relaxed = Mapping[str, Query]
 """What to do (`without type:decision`) -> the query after it."""

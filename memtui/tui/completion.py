@@ -72,7 +72,7 @@ class Offer(NamedTuple):
 
 def offers(line: str, found: Counts, known: Vocabulary) -> tuple[Offer, ...]:
     """Completions at the end of a search text, the likeliest first."""
-    token = next(reversed(tokenize(line)), None)
+    token = next(reversed([*tokenize(line)]), None)
     if token is None or token.end != len(line):
         return ()
     if token.kind is TokenKind.FILTER and token.field in FIELDS:

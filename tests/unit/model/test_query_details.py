@@ -24,11 +24,11 @@ from memtui.query import (
     parse_query,
     parse_time,
     parse_time_end,
+    parser,
     query_fields,
-    tokens,
 )
+from memtui.query.parser import TokenKind
 from memtui.query.periods import parse_time_range
-from memtui.query.tokens import TokenKind
 
 NOW = datetime(2026, 11, 21, 12, 30, 15, tzinfo=UTC)
 """A Saturday."""
@@ -560,9 +560,9 @@ def test_plain_words_and_filters_before_them() -> None:
 
 
 def test_groups_deeper_than_the_limit_are_flattened() -> None:
-    depth = tokens.MAX_DEPTH
+    depth = parser.MAX_DEPTH
     line = "(" * (depth + 2) + "a" + ")" * (depth + 2) + " b"
-    found = [token.kind for token in tokens.tokenize(line)]
+    found = [token.kind for token in parser.tokenize(line)]
     assert found == [
         *[TokenKind.OPEN] * depth,
         TokenKind.WORD,

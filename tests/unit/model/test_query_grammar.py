@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -21,7 +21,6 @@ from memtui.query import (
     TermKind,
     format_query,
     parse_query,
-    parser,
 )
 from memtui.search import columns, filters
 
@@ -266,33 +265,3 @@ def test_the_start_of_a_label_stands_for_the_only_store_that_has_it(
     assert [name for name, passes in zip(stores, passing, strict=True) if passes] == found
     if found:
         assert not filters.describe_unknown_value(table, parse_query(line, NOW))
-
-
-@given(st.text(alphabet="abORANDT19é_ ", max_size=24) | st.lists(st.sampled_from(
-    ["OR", "AND", "NOT", "ORDER", "note", "Zürich", "東京", "ſ", "7", ""]
-)).map(" ".join), st.booleans())  # fmt: skip
-def test_a_line_of_plain_words_is_read_as_the_grammar_reads_it(line: str, typing: bool) -> None:
-    """Such lines take a short way."""
-    by_grammar = parser._Parser(line, NOW, typing).parse()
-    assert parse_query(line, NOW, typing=typing) == by_grammar
-    spans = [term.span for term in parse_query(line, NOW, typing=typing).terms]
-    assert spans == [term.span for term in by_grammar.terms]
-
-
-@pytest.mark.slow
-@settings(max_examples=200)
-@given(
-    st.lists(PIECES.filter(lambda piece: ":" in piece), min_size=1, max_size=4),
-    st.lists(st.sampled_from(["a", "lease", "OR", "x9", "AND", "é", "日"]), max_size=4),
-    st.booleans(),
-)
-def test_filters_before_words_are_parsed_once_as_any_line_is(
-    conditions: list[str], words: list[str], typing: bool
-) -> None:
-    line = " ".join([*conditions, *words])
-    for moment in (NOW, NOW + timedelta(days=40)):
-        whole = parser._Parser(line, moment, typing).parse()
-        for _ in range(2):  # the second time the filters are known
-            found = parse_query(line, moment, typing=typing)
-            assert found == whole
-            assert [part.span for part in found.terms] == [part.span for part in whole.terms]
