@@ -29,6 +29,7 @@ from memtui.query import (
 from memtui.search import (
     aggregates,
     analysis,
+    context,
     filters,
     fusion,
     memory_index,
@@ -40,27 +41,21 @@ from memtui.search import (
 from memtui.search.aggregates import Facets
 from memtui.search.array_types import Doubles, Longs, Mask, slots_in
 from memtui.search.columns import Columns, build, to_array
-from memtui.search.context import score_context
 from memtui.search.date_matches import DateHits, find_date_hits
 from memtui.search.documents import MAX_INDEXED, is_cut, to_document
 from memtui.search.filters import Filters, HiddenMatches
-from memtui.search.hits import NO_SLOTS
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import Match, Substitution, TextIndex, match_terms
-from memtui.search.memory_index import Segment
 from memtui.search.query_terms import QueryTerms, analyze_terms
-from memtui.search.ranking import DEFAULTS, RankedHits, ScorePart, Weights, score_complete_matches
+from memtui.search.ranking import DEFAULTS, AddedScore, RankedHits, ScorePart, Weights
 from memtui.search.row_filters import read_conditions
+from memtui.search.segments import NO_SLOTS, Segment
 from memtui.stores.base import LimitUse
 from memtui.stores.queryable import Accuracy, Count
 from memtui.text import MAX_READ, and_more, number, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
 """Possible beginnings of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
-
-
-SearchMethod = Literal["all", "index", "scan"]
-"""`all`: the query has no text; `scan`: the index is not ready, so the loaded text was read."""
 
 
 class SearchResult(Struct, frozen=True, eq=False, dict=True):
@@ -72,7 +67,6 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
     total: int
     scores: Sequence[float] | None
     """One per slot where the order is by relevance."""
-    how: SearchMethod
     hits: RankedHits
     """The matches, for `explain`."""
     words: tuple[str, ...] = ()
@@ -96,6 +90,8 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
     """The time from which recency was counted."""
     accuracy: Accuracy = Accuracy.EXACT
     """How far `total` can be trusted."""
+    is_scan: bool = False
+    """The index is not ready, so the loaded texts were read."""
 
     @property
     def among(self) -> str:
@@ -143,8 +139,12 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def hint(self) -> str:
         """For the person: bad syntax, another spelling, a value that no memory has."""
-        unknown = filters.describe_unknown_value(self.columns, self.query)
-        return self.remark or "; ".join(filter(None, (_word_hint(self.hits.match), unknown)))
+        parts = [self.remark]
+        if not self.remark and self.hits.match is not None:
+            parts.append(_word_hint(self.hits.match))
+        if not self.remark and (self.query.conditions or self.query.groups):
+            parts.append(filters.describe_unknown_value(self.columns, self.query))
+        return "; ".join(filter(None, parts))
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -212,6 +212,7 @@ class Searchable(NamedTuple):
     """Whether the segments cover every row; else the texts are read."""
     weights: Weights = DEFAULTS
     semantic: SemanticSearch | None = None
+    """Where there are vectors."""
     outdated: Callable[[IsCancelled], Collection[str]] = lambda _: ()
     """Gives the refs of the memories that name what their project no longer has."""
     linked_to: Callable[[str], Collection[str] | None] = lambda _: None
@@ -230,32 +231,36 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
     columns, now, weights = scope.columns, scope.now, scope.weights
     segments = scope.segments if scope.is_indexed else ()
     literals = LiteralSearch(scope.rows, columns.alive, cancelled)
-    index = TextIndex(segments, len(columns), columns.alive, literals, cancelled)
-    read, remarks = _read_filters(query, scope, index)
+    index = TextIndex(segments, len(columns.alive), columns.alive, literals, cancelled)
+    is_filtered = bool(query.conditions or query.groups)
+    read, remarks = _read_filters(query, scope, index) if is_filtered else ({}, ())
     passed = filters.evaluate(columns, query, read)
     match, terms, dates = _match(query, scope, index, passed)
-    complete = matching = shown = None
+    complete, ids, shown = NO_SLOTS, [], None
     if match is not None:
         complete = match.slots[match.all_words]
         ids = _match_ids(query, scope)
-        match = match.with_slots(slots_in(ids, passed.joining))
-        matching = match.slots
+        if ids or passed.joining is not None:
+            match = match.with_slots(slots_in(ids, passed.joining))
         shown = match.narrowed(passed.passing)
     if match is None or shown is None or query.order is not Sort.RELEVANCE:
         found = passed.passing if shown is None else shown.found
         slots = ordering.order_slots(columns, found, query.order, now, query.then)
-        hits = RankedHits(slots.tolist(), None, shown, (), tuple(ids) if match else ())
+        hits = RankedHits(slots.tolist(), None, shown, (), tuple(ids))
     else:
-        around = score_context(match, shown, columns, segments, query.words, now, weights)
-        bonuses = score_complete_matches(shown, terms, segments, columns.when, literals, dates)
-        added = (*around, *ranking.score_documents(shown, segments), *bonuses)
+        around: Sequence[AddedScore] = ()
+        if len(shown.terms) >= context.MIN_TERMS:
+            words = query.words
+            around = context.score_context(match, shown, columns, segments, words, now, weights)
+        of_texts = ranking.score_texts(shown, terms, segments, columns.when, literals, dates)
+        added = (*around, *of_texts)
         types = _preferred(query)
         scores = ranking.score_matches(shown, columns, now, weights, types, ids, added)
-        slots, scores = ordering.order_by_score(columns, shown.slots, scores)
+        slots, scores = ranking.order_by_score(columns, shown.slots, scores)
         hits = RankedHits(slots.tolist(), scores.tolist(), shown, added, tuple(ids))
 
     remark = query.hint or "; ".join(remarks) or _meaning_hint(query, match, scope)
-    if not remark and (query.conditions or query.groups):
+    if not remark and is_filtered:
         remark = filters.describe_unknown_value(columns, query, is_near=True)
     for segment in scope.segments:
         segment.release()
@@ -264,7 +269,6 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
         slots=hits.slots,
         total=len(hits.slots),
         scores=hits.scores,
-        how="all" if match is None else "index" if scope.is_indexed else "scan",
         hits=hits,
         words=query.words if match is None else (*_significant(query.words), *match.words),
         remark=remark,
@@ -273,9 +277,10 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
         rows=scope.rows,
         columns=columns,
         filters=passed,
-        matching=matching,
-        complete=NO_SLOTS if complete is None else complete,
+        matching=None if match is None else match.slots,
+        complete=complete,
         ranked_at=now,
+        is_scan=match is not None and not scope.is_indexed,
     )
 
 
@@ -373,7 +378,7 @@ def _meaning_hint(query: Query, match: Match | None, scope: Searchable) -> str:
     if match is not None and match.too_far is not None and scope.semantic is not None:
         least, nearest = scope.semantic.floor, match.too_far
         return f"nothing near enough in meaning: the nearest {nearest:.2f}, the least {least:.2f}"
-    is_asked = any(map(fusion.is_meaning, query.wanted_terms))
+    is_asked = any(t.kind is TermKind.MEANING and not t.negated for t in query.wanted_terms)
     if match is None or match.meaning is not None or not is_asked:
         return ""
     return "~ asks for meaning, which needs vectors (memtui embed); looked for as words"
@@ -389,10 +394,8 @@ MAX_NAMED = 2
 """Words that a hint names in place of one; the number of the others follows."""
 
 
-def _word_hint(match: Match | None) -> str:
+def _word_hint(match: Match) -> str:
     """Say which words no memory has, and what is shown in their place."""
-    if match is None:
-        return ""
     parts = [f"no {_quoted(each.typed)}; showing {_describe(each)}" for each in match.substituted]
     if match.missing:
         parts.append("no " + ", ".join(map(_quoted, match.missing)))

@@ -14,7 +14,7 @@ from memtui.progress import IsCancelled, Report
 from memtui.search import memory_index
 from memtui.search.documents import to_document
 from memtui.search.index_worker import build_index
-from memtui.search.memory_index import Segment
+from memtui.search.segments import Segment
 
 log = logging.getLogger(__name__)
 

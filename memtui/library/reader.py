@@ -282,7 +282,7 @@ class LibraryReader:
             Cancelled: `cancelled` returned True.
         """
         found = self.find_loaded(query, cancelled)
-        if not self.queried:
+        if not self.queried.stores:
             return found
 
         def rank(query: Query, memories: Sequence[Memory]) -> SearchResult:
@@ -403,7 +403,7 @@ class LibraryReader:
             segments=index.segments,
             is_indexed=index.snapshot is not None,
             weights=self.weights,
-            semantic=self.semantic,
+            semantic=self.semantic if self.semantic.state.parts else None,
             linked_to=lambda name: self.links.linked_to(name),
             outdated=self._outdated,
             now=self.now(),

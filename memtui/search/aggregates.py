@@ -63,11 +63,12 @@ def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[st
         Field -> value -> count; the fields are those of `COUNTED`.
     """
     at = to_array(slots)
-    codes = {name: columns.codes_of(name).take(at) for name in COUNTED if name != "entity"}
-    codes["entity"], _ = entities_at(columns, at)
-    return {
-        name: named_counts(np.bincount(codes[name]), columns.values_of(name)) for name in COUNTED
-    }
+    found: dict[str, Mapping[str, int]] = {}
+    for name in COUNTED:
+        codes, values = columns.coded(name)
+        codes = entities_at(columns, at)[0] if name == "entity" else codes.take(at)
+        found[name] = named_counts(np.bincount(codes), values)
+    return found
 
 
 def list_entities(columns: Columns) -> set[str]:
@@ -131,21 +132,24 @@ def count_facets(columns: Columns, filters: Filters, matching: Longs | None) -> 
     """
     found: dict[str, Any] = {}
     for name in COUNTED:
-        lifted = filters.over(name)
-        passing = filters.passing_without(*lifted) if lifted else filters.passing
-        at = passing if matching is None else passing.take(matching)
-        slots = at.nonzero()[0] if matching is None else matching[at]
+        slots = _slots_without(filters, (name,), matching)
+        codes, values = columns.coded(name)
         if name == "entity":
             codes, repeats = entities_at(columns, slots)
             found["entity_repeats"] = named_counts(np.bincount(repeats), columns.entities)
         else:
-            codes = columns.codes_of(name).take(slots)
-        found[name] = named_counts(np.bincount(codes), columns.values_of(name))
-    lifted = (*filters.over("entity"), *filters.over("store"))
-    at = filters.passing_without(*lifted)
-    slots = at.nonzero()[0] if matching is None else matching[at.take(matching)]
+            codes = codes.take(slots)
+        found[name] = named_counts(np.bincount(codes), values)
+    slots = _slots_without(filters, ("entity", "store"), matching)
     tree, tree_repeats = _count_pairs(columns, slots)
     return Facets(**found, tree=tree, tree_repeats=tree_repeats)
+
+
+def _slots_without(filters: Filters, fields: Sequence[str], matching: Longs | None) -> Longs:
+    """The matching slots that pass all filters but those over these fields."""
+    lifted = [one for one in filters.each if one.field in fields]
+    passing = filters.passing_without(*lifted) if lifted else filters.passing
+    return passing.nonzero()[0] if matching is None else matching[passing.take(matching)]
 
 
 def _count_pairs(columns: Columns, slots: Longs) -> tuple[PairCounts, PairCounts]:

@@ -146,19 +146,13 @@ class Columns(Struct, frozen=True, eq=False, dict=True):
         codes = np.array([known.get(name, -1) for name in self.types], np.int32).take(self.type)
         return np.where(codes < 0, kinds.take(self.kind), codes), tuple(known)
 
-    def codes_of(self, name: str) -> NDArray[np.signedinteger[Any]]:
-        """The code of each slot in a field."""
-        codes: NDArray[np.signedinteger[Any]]
-        codes = self._shown_types[0] if name == "type" else getattr(self, name)
-        return codes
-
-    def values_of(self, name: str) -> Sequence[str]:
-        """The values that the codes of a field stand for."""
+    def coded(self, name: str) -> tuple[NDArray[np.signedinteger[Any]], Sequence[str]]:
+        """The code of each slot in a field, and the values that the codes stand for."""
         if name == "type":
-            return self._shown_types[1]
+            return self._shown_types
         fixed = FIXED_VALUES.get(name)
-        found: Sequence[str] = getattr(self, VOCABULARY_OF[name]) if fixed is None else fixed
-        return found
+        values = getattr(self, VOCABULARY_OF[name]) if fixed is None else fixed
+        return getattr(self, name), values
 
     def without(self, slots: Sequence[int]) -> Columns:
         """Return columns in which these slots are no longer alive."""

@@ -30,14 +30,14 @@ from functools import lru_cache
 import numpy as np
 from msgspec import Struct
 
-from memtui.search import analysis, hits
+from memtui.search import analysis
 from memtui.search.array_types import Floats, Ints, Longs, Mask, to_mask
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.date_matches import Span, find_dates
 from memtui.search.matching import K1, Match, ScoredTerm
-from memtui.search.memory_index import Segment
 from memtui.search.ordering import positions_of_highest
 from memtui.search.ranking import AddedScore, Weights, are_documents
+from memtui.search.segments import Segment, join_hits
 
 Names = Mapping[str, Sequence[tuple[tuple[str, ...], int]]]
 """First word of a name -> the words and the code of each name that begins with it."""
@@ -228,7 +228,7 @@ def _have_time_words(
     """Whether each of these slots has one of `TIME_WORDS`; None if the query does not ask when."""
     if _ASK_WHEN.isdisjoint([word.casefold().strip("?,") for word in words]):
         return None
-    found = hits.concat_hits(hits.read_words(each, TIME_WORDS) for each in segments).slots
+    found = join_hits(each.find_words(TIME_WORDS) for each in segments).slots
     return to_mask(found[found < size], size).take(slots)
 
 

@@ -28,12 +28,9 @@ from msgspec import Struct
 
 from memtui.query import Term, TermKind
 from memtui.query.periods import MONTHS, Period, parse_date, parse_period
-from memtui.search import hits
 from memtui.search.array_types import Longs, sort_unique
 from memtui.search.columns import DAY_SECONDS, Columns
-from memtui.search.literals import find_phrase, find_titles
-from memtui.search.memory_index import Segment
-from memtui.search.query_terms import QueryTerm
+from memtui.search.segments import NO_SLOTS, Segment
 
 LONGEST_DAY = DAY_SECONDS + 3_600
 """Seconds of the day on which clocks go back."""
@@ -83,6 +80,8 @@ def find_date_hits(
     """
     dateless = (TermKind.MEANING, TermKind.PHRASE)
     words = [term.text for term in terms if not term.negated and term.kind not in dateless]
+    if _ANY_LANGUAGE.search(" ".join(words).casefold()) is None:
+        return None
     spans = _find(words, now)
     if not spans:
         return None
@@ -103,9 +102,9 @@ def find_date_hits(
         for span in spans
         if span.end - span.first <= LONGEST_DAY
     ]
-    written = sort_unique(np.concatenate([hits.NO_SLOTS, *_find_written(days, segments)]))
+    written = sort_unique(np.concatenate([NO_SLOTS, *_find_written(days, segments)]))
     titled = [
-        find_titles(segment, (f"{day:%Y}", f"{day:%m}", f"{day:%d}"), False)
+        segment.find_titles((f"{day:%Y}", f"{day:%m}", f"{day:%d}"))
         for day in days
         for segment in segments
     ]
@@ -113,16 +112,13 @@ def find_date_hits(
     return DateHits(
         frozenset(named),
         written[alive[written]].astype(np.int64),
-        np.concatenate([hits.NO_SLOTS, *titled]).astype(np.int64),
+        np.concatenate([NO_SLOTS, *titled]).astype(np.int64),
         np.flatnonzero(timed & alive),
     )
 
 
 def _find(words: Sequence[str], now: datetime) -> tuple[Span, ...]:
-    text = " ".join(words)
-    if _ANY_LANGUAGE.search(text.casefold()) is None:
-        return ()
-    text = _WORD.sub(_translate, text)
+    text = _WORD.sub(_translate, " ".join(words))
     return find_dates(re.sub(_OF, " ", text), now)
 
 
@@ -138,14 +134,11 @@ def _find_written(days: Iterable[date], segments: Sequence[Segment]) -> Iterable
     for segment in segments:
         for day in days:
             forms = (f"{day:%Y%m%d}", f"{day.day}.{day.month}.{day.year}", f"{day:%d.%m.%Y}")
-            yield hits.read_words(segment, forms).slots
+            yield segment.find_words(forms).slots
         for month, number in {(day.month, day.day) for day in days}:
             name = MONTHS[month - 1]
             for parts in ((name, str(number)), (str(number), name)):
-                yield find_phrase(
-                    segment,
-                    QueryTerm(Term(" ".join(parts), TermKind.PHRASE), TermKind.PHRASE, parts),
-                ).slots
+                yield segment.find_phrase(parts).slots
 
 
 YEARS_TRIED = 10

@@ -20,9 +20,9 @@ from itertools import product
 import numpy as np
 
 from memtui.progress import Cancelled, IsCancelled, never, stoppable
-from memtui.search import analysis, hits
+from memtui.search import analysis
 from memtui.search.array_types import Ints, Mask
-from memtui.search.memory_index import Segment
+from memtui.search.segments import Segment
 
 
 def normalize_pattern(text: str) -> str:
@@ -146,7 +146,7 @@ def _find_held_words(
 
 
 def _add(found: Held, segment: Segment, at: int, alive: Mask | None) -> None:
-    if count := hits.count_holders(segment, at, alive):
+    if count := segment.count_holders(at, alive):
         word = segment.terms[at]
         found[word] = found.get(word, 0) + count
 
@@ -225,5 +225,5 @@ def split_word(word: str, segments: Sequence[Segment]) -> Iterator[tuple[str, st
     cuts = sorted(range(2, len(word) - 1), key=lambda cut: abs(2 * cut - len(word)))
     for cut in cuts:
         parts = word[:cut], word[cut:]
-        if all(any(s.find_word(part) is not None for s in segments) for part in parts):
+        if all(any(s.terms.find(part) is not None for s in segments) for part in parts):
             yield parts

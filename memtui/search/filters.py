@@ -7,7 +7,6 @@ no column (`memtui.search.row_filters`).
 from __future__ import annotations
 
 import fnmatch
-import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -56,18 +55,15 @@ class Filter(NamedTuple):
     """As it is typed; `status` for the default, which shows current memories only."""
 
 
-class Filters(Struct, frozen=True, dict=True):
+class Filters(Struct, frozen=True):
     """The filters of one query over all slots."""
 
     alive: Mask
     each: tuple[Filter, ...]
+    passing: Mask
+    """The slots that pass all filters."""
     joining: Mask | None = None
     """The slots matched by text inside a group; they need no match outside it."""
-
-    @functools.cached_property
-    def passing(self) -> Mask:
-        """The slots that pass all filters."""
-        return self.passing_without()
 
     def passing_without(self, *lifted: Filter) -> Mask:
         """The slots that pass all filters but these."""
@@ -97,9 +93,8 @@ def evaluate(columns: Columns, query: Query, read: Read | None = None) -> Filter
     for part in query.conditions:
         name = "is:marked" if part.field == "ref" else format_condition(part)
         found.append(Filter(part.field, _match_condition(columns, part, read), name))
-    if not query.has_status:
-        current = match_names(STATUSES, CURRENT.__contains__).take(columns.status)
-        found.append(Filter("status", current, "status"))
+    if not (query.conditions or query.groups) or not query.has_status:
+        found.append(Filter("status", IS_CURRENT.take(columns.status), "status"))
     if query.since is not None:
         after = columns.shown >= query.since.time.timestamp()
         found.append(Filter("since", after, f"since:{query.since.text}"))
@@ -110,7 +105,9 @@ def evaluate(columns: Columns, query: Query, read: Read | None = None) -> Filter
     found += (Filter("", mask) for mask in groups)
     if query.matches_nothing:
         found.append(Filter("", np.zeros(len(columns), np.bool_)))
-    return Filters(columns.alive, tuple(found), _joining(query, groups, read))
+    passing = np.logical_and.reduce([columns.alive, *(one.mask for one in found)])
+    joining = _joining(query, groups, read) if groups else None
+    return Filters(columns.alive, tuple(found), passing, joining)
 
 
 MAX_NAMED = 3
@@ -170,7 +167,7 @@ def _match_condition(columns: Columns, part: Condition, read: Read) -> Mask:
     elif part.field == "has" and part.values == ("tags",):
         found = _slots_with(columns, columns.tags.values())
     elif part.field == "is" and part.values == ("stale",):
-        current = match_names(STATUSES, CURRENT.__contains__)[columns.status]
+        current = IS_CURRENT.take(columns.status)
         found = _match_ranges(columns.when, part) & current & ~columns.pinned
     elif part.field == "is" and part.values == ("unused",):
         found = _match_unused(columns)
@@ -195,11 +192,10 @@ def is_read(part: Condition) -> bool:
 def _match_unused(columns: Columns) -> Mask:
     """Current memories without a use, in the stores that count uses at all."""
     is_used = columns.accesses > 0
-    stores = columns.codes_of("store")
-    counting = np.zeros(max(1, len(columns.values_of("store"))), np.bool_)
+    stores, labels = columns.coded("store")
+    counting = np.zeros(max(1, len(labels)), np.bool_)
     counting[stores[is_used & columns.alive]] = True
-    current = match_names(STATUSES, CURRENT.__contains__)[columns.status]
-    unused: Mask = counting[stores] & ~is_used & current
+    unused: Mask = counting[stores] & ~is_used & IS_CURRENT.take(columns.status)
     return unused
 
 
@@ -219,6 +215,10 @@ def match_names(vocabulary: Sequence[str], is_match: Callable[[str], bool]) -> M
     return np.array([is_match(value.casefold()) for value in vocabulary] or [False], np.bool_)
 
 
+IS_CURRENT = match_names(STATUSES, CURRENT.__contains__)
+"""For each code of a status whether memories of it are current."""
+
+
 def make_matcher(values: Collection[str]) -> Callable[[str], bool]:
     """A predicate: whether a folded value is one of these, or matches one with `*`."""
     patterns = [value for value in values if "*" in value]
@@ -232,8 +232,8 @@ def make_matcher(values: Collection[str]) -> Callable[[str], bool]:
 def _match_values(part: Condition, columns: Columns) -> Mask:
     """Evaluate a condition over a field with few values; the empty type is that of memories that
     are listed by their kind."""
-    passed: Mask = _allowed_values(part, columns.values_of(part.field))
-    passed = passed.take(columns.codes_of(part.field))
+    codes, values = columns.coded(part.field)
+    passed: Mask = _allowed_values(part, values).take(codes)
     if part.field != "type" or "" not in part.values:
         return passed
     untyped = match_names(columns.types, lambda value: not value).take(columns.type)
@@ -353,7 +353,7 @@ def describe_unknown_value(columns: Columns, query: Query, *, is_near: bool = Fa
     for part in query.all_conditions:
         if part.field not in _OPEN:
             continue
-        known = columns.tags if part.field == "tag" else columns.values_of(part.field)
+        known = columns.tags if part.field == "tag" else columns.coded(part.field)[1]
         folded = dict.fromkeys(value.casefold() for value in known)
         for value in part.values:
             if part.field == "store":

@@ -19,8 +19,8 @@ from memtui.query import Term, TermKind
 from memtui.search import analysis
 from memtui.search.array_types import Floats, Longs, Mask
 from memtui.search.matching import Match
-from memtui.search.memory_index import Segment
 from memtui.search.nearest_memories import find_nearest
+from memtui.search.segments import Segment
 
 MAX_ADDED = 100
 """Memories that vectors may add, the best."""
@@ -61,7 +61,7 @@ def text_to_embed(terms: Sequence[Term], segments: Sequence[Segment] = ()) -> st
 def _is_indexed(typed: str, segments: Sequence[Segment]) -> bool:
     """Whether the last word of what is typed is a word of one of the segments."""
     words = analysis.list_words(typed)
-    return bool(words) and any(segment.find_word(words[-1]) is not None for segment in segments)
+    return bool(words) and any(segment.terms.find(words[-1]) is not None for segment in segments)
 
 
 def is_meaning_only(terms: Sequence[Term]) -> bool:

@@ -1,7 +1,7 @@
-"""Find text in memories exactly as it was typed: phrases, titles, symbols, punctuation.
+"""Find text in memories exactly as it was typed, by reading the texts: symbols, punctuation.
 
-The index holds words only. Symbols are found by reading the texts. White space matches any white
-space; case, accents and compatibility forms make no difference.
+The index holds words only. White space matches any white space; case, accents and compatibility
+forms make no difference.
 """
 
 from __future__ import annotations
@@ -15,13 +15,9 @@ import numpy as np
 
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never, stoppable
-from memtui.search import analysis, hits
-from memtui.search.array_types import Ints, Longs, Mask
+from memtui.search import analysis
+from memtui.search.array_types import Longs, Mask
 from memtui.search.documents import searched_text, to_document
-from memtui.search.hits import NO_SLOTS, TermHits
-from memtui.search.memory_index import Segment
-from memtui.search.postings import FIELD_END
-from memtui.search.query_terms import QueryTerm
 
 
 @lru_cache(maxsize=64)
@@ -161,75 +157,3 @@ def may_hold(text: str, run: str) -> bool:
     """Whether a folded text may hold a `longest_run`: folding every text takes ten times as long,
     but what is not ASCII may fold to anything."""
     return not text.isascii() or run in text.lower()
-
-
-def word_ranges(
-    segment: Segment, parts: Sequence[str], last_is_prefix: bool
-) -> list[tuple[int, int]] | None:
-    """The range of word numbers for each word; None if the segment lacks one of them.
-
-    Args:
-        last_is_prefix: The last word stands for all words that begin with it.
-    """
-    ranges = []
-    for at, word in enumerate(parts):
-        first, last = segment.word_range(word, last_is_prefix and at == len(parts) - 1)
-        if first == last:
-            return None
-        ranges.append((first, last))
-    return ranges
-
-
-def find_phrase(segment: Segment, term: QueryTerm) -> TermHits:
-    """Return the memories of a `segment` with the words of a `term` in their order.
-
-    They are found in the token stream, without reading texts.
-    """
-    ranges = word_ranges(segment, term.parts, term.last_is_prefix)
-    if ranges is None:
-        return hits.NO_HITS
-    rarest = min(
-        range(len(ranges)),
-        key=lambda at: int(segment.lists.sizes[slice(*ranges[at])].sum()),
-    )
-    stream = segment.stream
-    starts = in_range(stream, *ranges[rarest]).nonzero()[0] - rarest
-    starts = starts[(starts >= 0) & (starts <= len(stream) - len(ranges))]
-    for at, (first, last) in enumerate(ranges):
-        if at != rarest:
-            starts = starts[in_range(stream[starts + at], first, last)]
-    return hits.count_memories(segment, np.searchsorted(segment.starts, starts, side="right") - 1)
-
-
-def in_range(values: Ints, first: int, last: int) -> Mask:
-    """Return for each of the `values` whether it is at least `first` and below `last`."""
-    if last == first + 1:
-        return np.equal(values, first)
-    found: Mask = values >= first
-    found &= values < last
-    return found
-
-
-def find_titles(segment: Segment, parts: Sequence[str], last_is_prefix: bool) -> Longs:
-    """The slots of a `segment` whose title is exactly the words `parts`.
-
-    With `last_is_prefix` the last word of the title need only begin with the last of them.
-    """
-    memories, words = segment.titles
-    for at, word in enumerate(parts):
-        numbers = segment.word_range(word, last_is_prefix and at == len(parts) - 1)
-        if at == 0:
-            begin, end = words.searchsorted(np.array(numbers, np.int32)).tolist()
-            memories = memories[begin:end]
-        else:
-            memories = memories[in_range(_words_at(segment, memories, at), *numbers)]
-        if not len(memories):
-            return NO_SLOTS
-    ended: Mask = _words_at(segment, memories, len(parts)) == FIELD_END
-    return segment.slots.take(memories[ended])
-
-
-def _words_at(segment: Segment, memories: Longs, at: int) -> Ints:
-    """The word of each of these memories that has so many before it."""
-    words: Ints = segment.stream.take(segment.starts.take(memories) + at)
-    return words

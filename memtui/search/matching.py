@@ -12,8 +12,8 @@ these words can reach, so that it lies in 0..1 for every query.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -22,13 +22,21 @@ from msgspec.structs import replace
 
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import TermKind
-from memtui.search import analysis, expansion, hits, literals
-from memtui.search.array_types import Floats, Ints, Longs, Mask, sort_unique, to_mask
+from memtui.search import analysis, expansion
+from memtui.search.array_types import Floats, Longs, Mask, sort_unique, to_mask
 from memtui.search.date_matches import DateHits
-from memtui.search.hits import NO_SLOTS, TermHits, count_once, read_terms
 from memtui.search.literals import LiteralSearch
-from memtui.search.memory_index import Segment
 from memtui.search.query_terms import QueryTerm, QueryTerms, has_just_begun, join_neighbours
+from memtui.search.segments import (
+    NO_HITS,
+    NO_SLOTS,
+    Segment,
+    TermHits,
+    count_once,
+    intersect_hits,
+    join_hits,
+    take_maximum,
+)
 
 K1 = 1.2
 """BM25's saturation of repeated words; the usual value."""
@@ -119,7 +127,7 @@ class Match(Struct, frozen=True, dict=True):
 def match_none(size: int, missing: Iterable[str] = ()) -> Match:
     """Return a match without any of `size` slots; `missing` are the terms that matched nothing."""
     none = np.empty(0, np.bool_)
-    return Match(size, NO_SLOTS, hits.NO_HITS.weights, none, missing=tuple(dict.fromkeys(missing)))
+    return Match(size, NO_SLOTS, NO_HITS.weights, none, missing=tuple(dict.fromkeys(missing)))
 
 
 class TextIndex(NamedTuple):
@@ -148,8 +156,8 @@ def match_terms(
     """Find the slots whose text matches the terms of a query, with their text scores.
 
     Args:
-        index: What to look them up in; `cancelled` is asked once for each term and segment, and
-            while patterns are expanded.
+        index: What to look them up in; `cancelled` is asked once for each term, and while texts are
+            read and patterns expanded.
         query_terms: Of the query. Without one that is not negated, all slots match.
         dates: The memories with the dates of the query; they count as holding their words.
         as_written: Do not replace words that no memory holds.
@@ -162,24 +170,36 @@ def match_terms(
     """
     size, alive = index.size, index.alive
     count = size if alive is None else int(np.count_nonzero(alive))
-    search = _Search(index, alive if count < size else None)
-    positive = (*query_terms.optional, *query_terms.required)
+    if count == size:
+        index = index._replace(alive=None)
+    optional, required = query_terms.optional, query_terms.required
+    positive = (*optional, *required)
     if not positive and query_terms.unusable:
         return match_none(size, query_terms.unusable)
-    excluded = [search.mask(term) for term in query_terms.excluded]
+    excluded = [_find_mask(index, term) for term in query_terms.excluded]
     if not positive:
         none = np.zeros(size, np.float32)
         return _exclude(Match(size, np.arange(size), none, none > 0), excluded)
     words: dict[str, None] = {}
+    substituted: list[Substitution] = []
     scored: list[ScoredTerm] = []
-    joined = join_neighbours(query_terms.optional)
+    joined = join_neighbours(optional) if len(optional) > 1 else {}
     for number, term in enumerate(positive):
-        ways = [*search.find_ways(term, words), *search.find_joined(joined.get(number, ()))]
+        if index.cancelled():
+            raise Cancelled
+        ways = find_ways(index, term, words)
+        if number in joined:
+            ways += _find_joined(index, joined[number])
         if dates is not None and term.term.text in dates.terms:
             ways += [count_once(dates.written), count_once(dates.timed)]
         if not as_written and not any(len(way.slots) for way in ways):
-            ways = list(search.find_substitutes(term, words))
-        scored.append(ScoredTerm(*_score(ways, size, count)))
+            ways, others = _find_substitutes(index, term)
+            if others:
+                shown = [word for word in words if word not in term.highlights]
+                words = dict.fromkeys([*shown, *others])
+                named = others[:MAX_SUBSTITUTES_NAMED]
+                substituted.append(Substitution(term.term.text, named, len(others)))
+        scored.append(_score(ways, size, count))
     share = np.float32(1 / sum(each.highest for each in scored))
     text, held = np.zeros(size, np.float32), np.zeros(size, np.uint16)
     for each in scored:
@@ -187,6 +207,7 @@ def match_terms(
         held[each.hits.slots] += np.uint16(1)
     slots = held.nonzero()[0]
     missing = [n.term.text for n, s in zip(positive, scored, strict=True) if not len(s.hits.slots)]
+    around = [each for term, each in zip(positive, scored, strict=True) if not has_just_begun(term)]
     found = Match(
         size,
         slots,
@@ -194,14 +215,18 @@ def match_terms(
         held.take(slots) == len(positive),
         words=tuple(words),
         missing=tuple(dict.fromkeys(missing)),
-        substituted=tuple(search.substituted),
-        terms=tuple(
-            [each for term, each in zip(positive, scored, strict=True) if not has_just_begun(term)]
-        ),
+        substituted=tuple(substituted),
+        terms=tuple(around),
     )
-    required = scored[len(query_terms.optional) :]
-    found = _exclude(found, [*(~to_mask(each.hits.slots, size) for each in required), *excluded])
-    return replace(found, title=_find_titles(index.segments, query_terms, found))
+    excluded += [~to_mask(each.hits.slots, size) for each in scored[len(optional) :]]
+    if excluded:
+        found = _exclude(found, excluded)
+    titles = [
+        segment.find_titles(query_terms.title_words, query_terms.last_is_prefix)
+        for segment in index.segments
+    ]
+    titled: Longs = np.concatenate([NO_SLOTS, *titles])
+    return replace(found, title=titled[np.isin(titled, found.slots[found.all_words])])
 
 
 def _exclude(found: Match, excluded: Sequence[Mask]) -> Match:
@@ -209,22 +234,12 @@ def _exclude(found: Match, excluded: Sequence[Mask]) -> Match:
     return found.narrowed(~np.logical_or.reduce(excluded)) if excluded else found
 
 
-def _find_titles(segments: Sequence[Segment], query_terms: QueryTerms, found: Match) -> Longs:
-    """The matches with all words whose title is exactly the words of the query."""
-    parts = [
-        literals.find_titles(segment, query_terms.title_words, query_terms.last_is_prefix)
-        for segment in segments
-    ]
-    titled: Longs = np.concatenate([NO_SLOTS, *parts])
-    return titled[to_mask(found.slots[found.all_words], found.size)[titled]]
-
-
-def _score(ways: Iterable[TermHits], size: int, count: int) -> tuple[TermHits, float]:
+def _score(ways: Iterable[TermHits], size: int, count: int) -> ScoredTerm:
     """The score of the best way to hold a term for each slot, and the highest possible score.
 
     `count` is the number of memories, from which the rarity of a word is computed.
     """
-    best = hits.NO_HITS
+    best = NO_HITS
     highest = 0.0
     for way in ways:
         frequency = len(way.slots)
@@ -234,163 +249,139 @@ def _score(ways: Iterable[TermHits], size: int, count: int) -> tuple[TermHits, f
             scores = way.weights * np.float32(rarity)
             scores /= way.weights + np.float32(K1)
             scored = TermHits(way.slots, scores)
-            best = hits.take_maximum(best, scored, size) if len(best.slots) else scored
-    return best, highest or math.log1p(2.0 * count + 1.0) * (K1 + 1)
+            best = take_maximum(best, scored, size) if len(best.slots) else scored
+    return ScoredTerm(best, highest or math.log1p(2.0 * count + 1.0) * (K1 + 1))
 
 
-class _Search(Struct):
-    """One query over all segments."""
+def _find_mask(index: TextIndex, term: QueryTerm) -> Mask:
+    """Whether each slot holds the term."""
+    found = [way.slots for way in find_ways(index, term, {})]
+    return to_mask(np.concatenate([NO_SLOTS, *found]), index.size)
 
-    index: TextIndex
-    alive: Mask | None
-    substituted: list[Substitution] = field(default_factory=list)
 
-    def mask(self, term: QueryTerm) -> Mask:
-        """Whether each slot holds the term."""
-        found = [way.slots for way in self.find_ways(term, {})]
-        return to_mask(np.concatenate([NO_SLOTS, *found]), self.index.size)
+def find_ways(index: TextIndex, term: QueryTerm, words: dict[str, None]) -> list[TermHits]:
+    """The memories that hold a term, by each way to hold it: the word, a compound, or all its
+    parts; then its completions. Each way is scored by its own rarity.
 
-    def find_ways(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
-        """The memories that hold the term, by each way to hold it: the word, then its completions.
+    Adds the words to highlight to `words`. Raises Cancelled.
+    """
+    words.update(dict.fromkeys(term.highlights))
+    if not term.parts or not index.segments:
+        return [] if index.literals is None else [count_once(_read_texts(index.literals, term))]
+    if term.kind is TermKind.PHRASE:
+        return [_find_phrase(index, term)]
+    if term.kind is not TermKind.WORD:
+        return [_find_similar(index, term, words)]
+    ways = []
+    if term.has_forms and len(term.parts) == 1:
+        ways.append(_find_forms(index, term.parts[0], words))
+    elif term.has_forms:
+        ways.append(_find_forms(index, term.compound, words))
+        ways.append(_find_all(index, term.parts, last_is_prefix=False, words=words))
+    if term.last_is_prefix:
+        ways.append(_find_completions(index, term.compound or term.parts[-1]))
+        if len(term.parts) > 1:
+            ways.append(_find_all(index, term.parts, last_is_prefix=True, words=words))
+    return ways
 
-        Each way is scored by its own rarity. Adds the words to highlight to `words`.
-        """
-        words.update(dict.fromkeys(term.highlights))
-        if not term.parts or not self.index.segments:
-            if self.index.literals is not None:
-                yield count_once(self._read_texts(term, self.index.literals))
-            return
-        match term.kind:
-            case TermKind.PHRASE:
-                yield self._phrases(term)
-            case TermKind.WILDCARD:
-                yield self._expand(term, expansion.expand_wildcard, words)
-            case TermKind.FUZZY:
-                yield self._expand(term, expansion.expand_fuzzy, words)
-            case _:
-                yield from self._words(term, words)
 
-    def _read_texts(self, term: QueryTerm, texts: LiteralSearch) -> Longs:
-        """The memories with a term as it is typed."""
-        if term.kind is TermKind.WILDCARD and term.parts:
-            return texts.find_words(term.parts[0])
-        return texts.find(term.literal or term.term.text, is_prefix=term.last_is_prefix)
+def _find_forms(index: TextIndex, word: str, words: dict[str, None]) -> TermHits:
+    """Memories with any form of an English word."""
+    stem = analysis.stem(word)
+    found = []
+    for segment in index.segments:
+        forms = segment.forms_of(stem)
+        words.update(dict.fromkeys([*forms][:MAX_HIGHLIGHTS]))
+        shares = [1.0 if form == word else OTHER_FORM_WEIGHT for form in forms]
+        found.append(segment.read_words([*forms.values()], shares))
+    return join_hits(found, index.alive)
 
-    def _phrases(self, term: QueryTerm) -> TermHits:
-        """Memories with the words in this order and with the punctuation as typed."""
-        found = self._gather(lambda segment: literals.find_phrase(segment, term))
-        if self.index.literals is None or term.literal.replace(" ", "").isalnum():
-            return found
-        slots = self.index.literals.filter(found.slots, term.literal, is_prefix=term.last_is_prefix)
-        return hits.TermHits(slots, found.weights[np.searchsorted(found.slots, slots)])
 
-    def find_joined(self, joined: Sequence[tuple[str, bool]]) -> Iterator[TermHits]:
-        """The memories with words written together that the query has apart."""
-        for each in joined:
-            if (found := self._look_up_joined(*each)) is not None:
-                yield found
+def _find_completions(index: TextIndex, start: str) -> TermHits:
+    return join_hits([segment.read_prefix(start) for segment in index.segments], index.alive)
 
-    def _look_up_joined(self, word: str, is_prefix: bool) -> TermHits | None:
-        begun = [segment.first_completion(word) for segment in self.index.segments]
+
+def _find_all(
+    index: TextIndex, parts: Sequence[str], *, last_is_prefix: bool, words: dict[str, None]
+) -> TermHits:
+    """Memories with all parts, weighted as the part that they hold least."""
+    *before, last = parts
+    found = [_find_forms(index, word, words) for word in before]
+    found.append(
+        _find_completions(index, last) if last_is_prefix else _find_forms(index, last, words)
+    )
+    return intersect_hits(found)
+
+
+def _find_similar(index: TextIndex, term: QueryTerm, words: dict[str, None]) -> TermHits:
+    """Memories with words that match a pattern, or are like a misspelt one. Raises Cancelled."""
+    is_pattern = term.kind is TermKind.WILDCARD
+    expand = expansion.expand_wildcard if is_pattern else expansion.expand_fuzzy
+    found = []
+    for segment in index.segments:
+        numbers = expand(segment, term.parts[0], index.cancelled).tolist()
+        for number in numbers[: max(0, MAX_HIGHLIGHTS - len(words))]:
+            words[segment.terms[number]] = None
+        found.append(segment.read_words(numbers))
+    return join_hits(found, index.alive)
+
+
+def _find_words(index: TextIndex, parts: Sequence[str], last_is_prefix: bool = False) -> TermHits:
+    """Memories with these words in their order."""
+    found = [segment.find_phrase(parts, last_is_prefix) for segment in index.segments]
+    return join_hits(found, index.alive)
+
+
+def _find_phrase(index: TextIndex, term: QueryTerm) -> TermHits:
+    """Memories with the words in this order and with the punctuation as typed."""
+    found = _find_words(index, term.parts, term.last_is_prefix)
+    if index.literals is None or term.literal.replace(" ", "").isalnum():
+        return found
+    slots = index.literals.filter(found.slots, term.literal, is_prefix=term.last_is_prefix)
+    return TermHits(slots, found.weights[np.searchsorted(found.slots, slots)])
+
+
+def _read_texts(texts: LiteralSearch, term: QueryTerm) -> Longs:
+    """The memories with a term as it is typed."""
+    if term.kind is TermKind.WILDCARD and term.parts:
+        return texts.find_words(term.parts[0])
+    return texts.find(term.literal or term.term.text, is_prefix=term.last_is_prefix)
+
+
+def _find_joined(index: TextIndex, joined: Iterable[tuple[str, bool]]) -> list[TermHits]:
+    """The memories with words written together that the query has apart."""
+    found = []
+    for word, is_prefix in joined:
+        begun = [segment.first_completion(word) for segment in index.segments]
         if is_prefix and any(begun):
-            return self._completions(word)
-        return self._forms(word, {}) if word in begun else None
+            found.append(_find_completions(index, word))
+        elif word in begun:
+            found.append(_find_forms(index, word, {}))
+    return found
 
-    def find_substitutes(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
-        """The memories with words in place of one that occurs nowhere (see `expansion`)."""
-        if term.kind is TermKind.PHRASE and self.index.literals is not None:
-            yield count_once(self.index.literals.find(term.literal, whole_words=False))
-            return
-        if term.kind is not TermKind.WORD or not term.parts:
-            return
-        if len(analysis.find_chunks(term.term.text)) > 1:  # an address or a path is exact
-            return
-        word = term.compound or term.parts[0]
-        for parts in expansion.split_word(word, self.index.segments):
-            apart = term._replace(kind=TermKind.PHRASE, parts=parts, compound="")
-            found = self._gather(partial(literals.find_phrase, term=apart))
-            if len(found.slots):
-                self._note(term, (" ".join(parts),), words)
-                yield found
-                return
-        others = expansion.find_substitutes(
-            word,
-            self.index.segments,
-            self.alive,
-            is_prefix=term.last_is_prefix,
-            cancelled=self.index.cancelled,
-        )
-        if others:
-            self._note(term, others, words)
-            yield self._gather(lambda segment: hits.read_words(segment, others))
 
-    def _note(self, term: QueryTerm, others: Sequence[str], words: dict[str, None]) -> None:
-        for other in term.highlights:
-            words.pop(other, None)
-        words.update(dict.fromkeys(others))
-        named = tuple(others[:MAX_SUBSTITUTES_NAMED])
-        self.substituted.append(Substitution(term.term.text, named, len(others)))
-
-    def _words(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
-        """One word; or a compound, or all its parts; then their completions."""
-        if not term.has_forms:
-            pass
-        elif len(term.parts) == 1:
-            yield self._forms(term.parts[0], words)
-        else:
-            yield self._forms(term.compound, words)
-            yield self._all_parts(term.parts, last_is_prefix=False, words=words)
-        if term.last_is_prefix:
-            yield self._completions(term.compound or term.parts[-1])
-            if len(term.parts) > 1:
-                yield self._all_parts(term.parts, last_is_prefix=True, words=words)
-
-    def _forms(self, word: str, words: dict[str, None]) -> TermHits:
-        """Memories with any form of an English word."""
-        stem = analysis.stem(word)
-
-        def of(segment: Segment) -> TermHits:
-            if not (terms := segment.words_with_stem(stem)):
-                return hits.NO_HITS
-            forms = [segment.terms[term] for term in terms]
-            words.update(dict.fromkeys(forms[:MAX_HIGHLIGHTS]))
-            shares = [1.0 if form == word else OTHER_FORM_WEIGHT for form in forms]
-            return read_terms(segment, terms, shares)
-
-        return self._gather(of)
-
-    def _completions(self, start: str) -> TermHits:
-        return self._gather(lambda segment: hits.read_prefix(segment, start))
-
-    def _all_parts(
-        self, parts: Sequence[str], *, last_is_prefix: bool, words: dict[str, None]
-    ) -> TermHits:
-        """Memories with all parts, weighted as the part that they hold least."""
-        *before, last = parts
-        found = [self._forms(word, words) for word in before]
-        found.append(self._completions(last) if last_is_prefix else self._forms(last, words))
-        return hits.intersect_hits(found)
-
-    def _expand(
-        self,
-        term: QueryTerm,
-        expand: Callable[[Segment, str, Callable[[], bool]], Ints],
-        words: dict[str, None],
-    ) -> TermHits:
-        def of(segment: Segment) -> TermHits:
-            numbers = expand(segment, term.parts[0], self.index.cancelled).tolist()
-            for number in numbers[: max(0, MAX_HIGHLIGHTS - len(words))]:
-                words[segment.terms[number]] = None
-            return read_terms(segment, numbers)
-
-        return self._gather(of)
-
-    def _gather(self, of: Callable[[Segment], TermHits]) -> TermHits:
-        """The hits of all segments, of living memories only. Raises Cancelled."""
-        found = []
-        for segment in self.index.segments:
-            if self.index.cancelled():
-                raise Cancelled
-            found.append(of(segment))
-        gathered = found[0] if len(found) == 1 else hits.concat_hits(found)
-        return gathered if self.alive is None else hits.filter_hits(gathered, self.alive)
+def _find_substitutes(index: TextIndex, term: QueryTerm) -> tuple[list[TermHits], tuple[str, ...]]:
+    """The memories with words in place of a term that occurs nowhere (see `expansion`), and the
+    words, where they are others."""
+    if term.kind is TermKind.PHRASE and index.literals is not None:
+        return [count_once(index.literals.find(term.literal, whole_words=False))], ()
+    if term.kind is not TermKind.WORD or not term.parts:
+        return [], ()
+    if len(analysis.find_chunks(term.term.text)) > 1:  # an address or a path is exact
+        return [], ()
+    word = term.compound or term.parts[0]
+    for parts in expansion.split_word(word, index.segments):
+        found = _find_words(index, parts)
+        if len(found.slots):
+            return [found], (" ".join(parts),)
+    others = expansion.find_substitutes(
+        word,
+        index.segments,
+        index.alive,
+        is_prefix=term.last_is_prefix,
+        cancelled=index.cancelled,
+    )
+    if not others:
+        return [], ()
+    found = join_hits([segment.find_words(others) for segment in index.segments], index.alive)
+    return [found], others

@@ -24,23 +24,20 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import Struct, field
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from memtui import __version__
 from memtui.progress import IsCancelled, never
 from memtui.search import analysis, cache_files
-from memtui.search.array_types import Floats, Ints, Longs
+from memtui.search.array_types import Longs
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
-from memtui.search.posting_lists import NO_LISTS, Buffer, FieldLists, read_fields
-from memtui.search.postings import FIELD_END, MAX_WEIGHT, Lists, Postings, WordList, build
+from memtui.search.postings import Lists, Postings, build
+from memtui.search.segments import FIELD_END, NO_LISTS, Buffer, Segment, read_fields
 
 if TYPE_CHECKING:
     from memtui.search.whoosh_patches import PostingList
@@ -53,126 +50,6 @@ WORDS, BEGINNINGS, TOKENS = "words", "beginnings", "tokens"
 _SHORT_LIST = 64
 """Lists of fewer memories lie beside their word."""
 _HEADER = "index.json"
-LENGTH_WORDS = 8.0
-"""Words from which a memory counts as long; see `memtui.search.ranking`."""
-
-
-class Segment(Struct, frozen=True, eq=False, dict=True):
-    """The words of memories as arrays; any thread may read it.
-
-    A memory is numbered in the segment, from 0, and has a slot (see `memtui.search.columns`).
-    """
-
-    slots: Longs
-    """The slot of each memory, ascending."""
-    terms: WordList
-    beginnings: WordList
-    stream: Ints
-    starts: Longs
-    """Where the words of each memory begin in the stream, and the last end."""
-    lists: FieldLists = NO_LISTS
-    """Of the words."""
-    beginning_lists: FieldLists = NO_LISTS
-    release: Callable[[], None] = field(default=lambda: None)
-    """Called after a search: leaves the files that it has read to the page cache, if the segment
-    is mapped files."""
-
-    @property
-    def count(self) -> int:
-        return len(self.slots)
-
-    def spread(self, slots: Sequence[int] | Longs) -> Segment:
-        """The segment with these slots for its memories, which ascend."""
-        return replace(self, slots=np.asarray(slots, np.int64))
-
-    @cached_property
-    def _memory_of(self) -> Ints:
-        """For each slot from the first to the last the memory; -1 where it has none."""
-        first, last = (self.slots[0], self.slots[-1]) if self.count else (0, -1)
-        memories = np.full(int(last - first) + 1, -1, np.int32)
-        memories[self.slots - first] = np.arange(self.count, dtype=np.int32)
-        return memories
-
-    def memories_of(self, slots: Longs) -> Ints:
-        """The memory in each of these slots; -1 where the segment has none."""
-        if not self.count:
-            return np.full(len(slots), -1, np.int32)
-        places = slots - self.slots[0]
-        found: Ints = self._memory_of.take(places, mode="clip")
-        found[(places < 0) | (places >= len(self._memory_of))] = -1
-        return found
-
-    # ---- words -----------------------------------------------------------------------------------
-
-    def find_word(self, word: str) -> int | None:
-        """The number of this word, or None if no memory holds it."""
-        return self.terms.find(word)
-
-    def first_completion(self, start: str) -> str:
-        """The first word with this prefix; empty if there is none."""
-        first, last = self.terms.prefix_range(start)
-        return self.terms[first] if first < last else ""
-
-    def word_range(self, word: str, is_prefix: bool) -> tuple[int, int]:
-        """The half-open range of the number of a `word`; `is_prefix`: of all that begin so."""
-        if is_prefix:
-            return self.terms.prefix_range(word)
-        number = self.find_word(word)
-        return (0, 0) if number is None else (number, number + 1)
-
-    def words_with_stem(self, stem: str) -> list[int]:
-        """The numbers of the words with this stem of an English word, or of the word itself."""
-        if len(stem) < 2 or not (stem.isascii() and stem.isalpha()):  # it has no other forms
-            number = self.find_word(stem)
-            return [] if number is None else [number]
-        words = self.terms.numbered(*self.terms.prefix_range(analysis.prefix_of_stem(stem)))
-        return [number for number, word in words if analysis.stem(word) == stem]
-
-    # ---- lists -----------------------------------------------------------------------------------
-
-    def read(self, word: int) -> tuple[Ints, NDArray[np.uint8]]:
-        """The memories that hold the word of this number, ascending, and the weight of each."""
-        return self.lists.read(word)
-
-    def read_prefix(self, start: str) -> tuple[NDArray[Any], NDArray[np.uint8]]:
-        """The memories with words with this prefix, ascending, and the sum of the weights of each,
-        at most 255."""
-        first, last = self.terms.prefix_range(start)
-        if first == last:
-            return _NO_LIST
-        if (at := self.beginnings.find(start)) is not None:
-            return self.beginning_lists.read(at)
-        ids, weights = self.lists.read_range(first, last)
-        if last - first == 1:
-            return ids, weights
-        sums = np.bincount(ids, weights, self.count)
-        memories = sums.nonzero()[0]
-        return memories, np.minimum(sums.take(memories), MAX_WEIGHT).astype(np.uint8)
-
-    # ---- texts -----------------------------------------------------------------------------------
-
-    @cached_property
-    def titles(self) -> tuple[Longs, Ints]:
-        """The memories that have a title and the first word of each, in the order of the words."""
-        first_words = self.stream.take(self.starts[:-1])
-        memories = first_words.argsort(kind="stable")
-        first_words = first_words.take(memories)
-        titled = slice(first_words.searchsorted(np.int32(FIELD_END), side="right"), None)
-        return memories[titled], first_words[titled]
-
-    @cached_property
-    def lengths(self) -> Floats:
-        """Return log2(1 + words / 8) of each memory, over all its fields."""
-        words: Longs = np.maximum(np.diff(self.starts) - len(FIELD_WEIGHTS), 0)
-        return np.log2(1 + words / LENGTH_WORDS).astype(np.float32)
-
-    @cached_property
-    def longest(self) -> float:
-        """The highest of `lengths`."""
-        return float(self.lengths.max(initial=0.0))
-
-
-_NO_LIST = (np.empty(0, np.int32), np.empty(0, np.uint8))
 
 
 def make(
@@ -328,14 +205,12 @@ def _read(names: Sequence[str], count: int, read: Callable[[str], Buffer]) -> Se
     """The segment that has files of these names; `read` gives the bytes of one. Raises anything."""
     slots = np.arange(count)
     if not count:
-        none = WordList(b"")
-        return Segment(slots, none, none, np.empty(0, np.int32), slots)
+        return Segment(slots, NO_LISTS, NO_LISTS, np.empty(0, np.int32), slots)
     terms, lists, column = (
         read(next(name for name in names if name.endswith(end)))
         for end in (".trm", ".pst", f".{TOKENS}.col")
     )
     found = read_fields(terms, lists)
-    words, beginnings = found.get(WORDS, NO_LISTS), found.get(BEGINNINGS, NO_LISTS)
     tokens = np.frombuffer(column, np.int32, len(column) // 4)
     ends = (tokens == FIELD_END).nonzero()[0][: count * len(FIELD_WEIGHTS)]
     starts = np.concatenate([[0], ends[len(FIELD_WEIGHTS) - 1 :: len(FIELD_WEIGHTS)] + 1])
@@ -343,12 +218,10 @@ def _read(names: Sequence[str], count: int, read: Callable[[str], Buffer]) -> Se
         raise ValueError("not the index of these memories")
     return Segment(
         slots,
-        WordList(words.words),
-        WordList(beginnings.words),
+        found.get(WORDS, NO_LISTS),
+        found.get(BEGINNINGS, NO_LISTS),
         tokens[: int(starts[-1])],
         starts,
-        words,
-        beginnings,
     )
 
 

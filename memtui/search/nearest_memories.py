@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from memtui.model import CURRENT, STATUSES
 from memtui.progress import Cancelled, IsCancelled
-from memtui.search import analysis, hits
+from memtui.search import analysis
 from memtui.search.array_types import Floats, Keys, Longs, Mask
 from memtui.search.columns import Columns
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 from memtui.search.embedding import Embedder, PieceCounts
 from memtui.search.matching import K1
-from memtui.search.memory_index import Segment
+from memtui.search.segments import Segment
 
 NEAR_WORDS = 4
 """Words that show why a memory is near."""
@@ -223,9 +223,9 @@ def find_distinctive_words(
         if len(word) < MIN_CHARS or word in analysis.QUESTION_WORDS:
             continue
         holders = sum(
-            hits.count_holders(segment, at, alive)
+            segment.count_holders(at, alive)
             for segment in segments
-            if (at := segment.find_word(word)) is not None
+            if (at := segment.terms.find(word)) is not None
         )
         if 1 < holders <= max(FEW_MEMORIES, MAX_SHARE * count):
             rarity = float(np.log1p((count - holders + 0.5) / (holders + 0.5)))
@@ -256,9 +256,9 @@ def score_by_words(
         if cancelled():
             raise Cancelled
         for segment in segments:
-            at = segment.find_word(word)
+            at = segment.terms.find(word)
             if at is not None:
-                holders = hits.read_terms(segment, [at]).slots
+                holders = segment.read_words([at]).slots
                 near[holders[holders < slots]] += weight / total
     return near
 

@@ -1,4 +1,4 @@
-"""Put what was found in order: by score, time, importance, priority, use.
+"""Put what was found in order: by time, importance, priority, use.
 
 Simple Memory's priority is made of recency, importance and frequency (RIF): 0.5 x recency
 + 0.3 x importance + 0.2 x frequency, its recency exp(-age / tau) (white paper, Scoring &
@@ -22,22 +22,6 @@ TAU_DAYS = 30.0
 """The recency of the priority is exp(-days / tau). Simple Memory leaves it open."""
 PRIORITY_RECENCY, PRIORITY_IMPORTANCE, PRIORITY_FREQUENCY = 0.5, 0.3, 0.2
 """Weights of the parts of the priority (Simple Memory, RIF)."""
-
-
-def order_by_score(columns: Columns, slots: Longs, scores: Doubles) -> tuple[Longs, Doubles]:
-    """Return slots and their scores, the highest first; of equal ones the newest first.
-
-    Args:
-        slots: Unique slots, in any order.
-    """
-    by_slot = np.full(len(columns), np.nan)
-    by_slot[slots] = scores
-    found = np.zeros(len(columns), np.bool_)
-    found[slots] = True
-    newest = columns.newest_first
-    slots = newest[found.take(newest)]
-    slots = slots[np.argsort(-by_slot.take(slots), kind="stable")]
-    return slots, by_slot.take(slots)
 
 
 def order_slots(

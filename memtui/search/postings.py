@@ -6,10 +6,8 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
-from typing import Any, overload
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -19,105 +17,9 @@ from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.search import analysis
 from memtui.search.array_types import Ints, Longs
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
-
-_BATCH = 4096
-"""Words that are made into strings at a time."""
-_STEP = 16
-"""Every 16th word is kept as a string for bisection: 3 MB for a million words, and a look-up
-takes 6 microseconds instead of 29."""
-LAST_CHARACTER = "\U0010ffff"
-"""No word that begins with a prefix stands behind the prefix and this."""
-
-
-class WordList(Sequence[str]):
-    """Words in code point order, which is also the order of their bytes; none holds a newline."""
-
-    def __init__(self, joined: bytes) -> None:
-        """Take the words as UTF-8, a newline between two of them."""
-        self.joined = joined
-        ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == ord("\n")) + 1
-        last = [len(joined) + 1] if joined else []
-        self._starts = np.concatenate([[0], ends, last]).astype(np.int64)
-        """Where each word begins, and where a further one would."""
-
-    @classmethod
-    def of(cls, words: Iterable[str]) -> WordList:
-        """The list of these words, which are in order."""
-        return cls("\n".join(words).encode("utf-8", "surrogatepass"))
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[str]: ...
-    def __getitem__(self, at: int | slice) -> str | list[str]:
-        if isinstance(at, slice):
-            numbers = range(*at.indices(len(self)))
-            if numbers.step == 1:
-                return self._between(numbers.start, numbers.stop)
-            return [self[number] for number in numbers]
-        first = at if at >= 0 else at + len(self)
-        if not 0 <= first < len(self):
-            raise IndexError(at)
-        return self._text(first, first + 1)
-
-    def __iter__(self) -> Iterator[str]:
-        for _, word in self.numbered(0, len(self)):
-            yield word
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, WordList) and self.joined == other.joined
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def numbered(self, first: int, last: int) -> Iterator[tuple[int, str]]:
-        """Each word from number `first` to before `last`, with its number."""
-        for begin in range(first, last, _BATCH):
-            yield from enumerate(self._between(begin, min(begin + _BATCH, last)), begin)
-
-    def find(self, word: str) -> int | None:
-        """The number of this word; None if it is not in the list."""
-        at = self._place(word)
-        return at if at < len(self) and self[at] == word else None
-
-    def prefix_range(self, start: str) -> tuple[int, int]:
-        """The half-open range of the words with this prefix."""
-        return self._place(start), self._place(start + LAST_CHARACTER)
-
-    def containing(self, part: str) -> list[int]:
-        """The numbers of the words with this part (.3 ms at 63,000 words)."""
-        encoded = part.encode("utf-8", "surrogatepass")
-        found: list[int] = []
-        at = self.joined.find(encoded)
-        while at >= 0:
-            found.append(int(np.searchsorted(self._starts, at, side="right")) - 1)
-            at = self.joined.find(encoded, int(self._starts[found[-1] + 1]))
-        return found
-
-    @cached_property
-    def _marks(self) -> list[str]:
-        return [self[at] for at in range(0, len(self), _STEP)]
-
-    def _place(self, word: str) -> int:
-        """The number that this word has or would have."""
-        first = max(0, bisect_left(self._marks, word) - 1) * _STEP
-        return first + bisect_left(self._between(first, min(first + _STEP, len(self))), word)
-
-    def _between(self, first: int, last: int) -> list[str]:
-        return self._text(first, last).split("\n") if first < last else []
-
-    def _text(self, first: int, last: int) -> str:
-        begin, end = self._starts.item(first), self._starts.item(last) - 1
-        return self.joined[begin:end].decode("utf-8", "surrogatepass")
-
+from memtui.search.segments import FIELD_END, MAX_WEIGHT
 
 QUARTERS = np.array([round(4 * weight) for weight in FIELD_WEIGHTS], np.uint16)
-FIELD_END = -1
-"""Behind each field in the stream of a memory."""
-MAX_WEIGHT = 255
-"""Cap of a weight, in quarters: 64 occurrences score within 2 % of infinitely many."""
 BEGINNING_CHARS = 3
 """The longest beginnings of words that have lists of their own: few words have a longer one, and
 their lists are added when it is looked for. With 2, three letters take twice the time."""

@@ -107,10 +107,14 @@ def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
             and query_term.parts[0] in analysis.QUESTION_WORDS
         )
     ]
+    looked_up = significant if significant or required else optional
+    unique: dict[tuple[object, ...], QueryTerm] = {}
+    for query_term in looked_up:  # of those that look up the same, the first
+        unique.setdefault(query_term[1:], query_term)
     positive = [term for term in terms if not term.negated]
     is_usable = bool(optional or required)
     return QueryTerms(
-        _drop_repeated(significant if significant or required else optional),
+        tuple(unique.values())[:MAX_TERMS],
         tuple(required)[:MAX_TERMS],
         tuple(excluded)[:MAX_TERMS],
         tuple(word for term in positive for word in analysis.list_words(term.text)),
@@ -118,14 +122,6 @@ def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
         () if is_usable else tuple(term.text for term in positive),
         _list_typed(positive),
     )
-
-
-def _drop_repeated(terms: Sequence[QueryTerm]) -> tuple[QueryTerm, ...]:
-    """The first of each that look up the same."""
-    found: dict[tuple[object, ...], QueryTerm] = {}
-    for term in terms:
-        found.setdefault(term[1:], term)
-    return tuple(found.values())[:MAX_TERMS]
 
 
 def _list_typed(positive: Sequence[Term]) -> tuple[str, ...]:

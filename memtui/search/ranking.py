@@ -41,9 +41,9 @@ from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.date_matches import DateHits
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import Match
-from memtui.search.memory_index import LENGTH_WORDS, Segment
 from memtui.search.ordering import best_positions
 from memtui.search.query_terms import QueryTerm, QueryTerms, has_just_begun
+from memtui.search.segments import LENGTH_WORDS, Segment
 
 TITLE_FACTOR = 2
 ID_FACTOR = 4
@@ -245,6 +245,22 @@ def score_matches(
     return score
 
 
+def order_by_score(columns: Columns, slots: Longs, scores: Doubles) -> tuple[Longs, Doubles]:
+    """Return slots and their scores, the highest first; of equal ones the newest first.
+
+    Args:
+        slots: Unique slots, in any order.
+    """
+    by_slot = np.full(len(columns), np.nan)
+    by_slot[slots] = scores
+    found = np.zeros(len(columns), np.bool_)
+    found[slots] = True
+    newest = columns.newest_first
+    slots = newest[found.take(newest)]
+    slots = slots[np.argsort(-by_slot.take(slots), kind="stable")]
+    return slots, by_slot.take(slots)
+
+
 def explain_score(
     match: Match,
     columns: Columns,
@@ -266,7 +282,7 @@ def explain_score(
 
 
 LENGTH_WEIGHT = 0.2
-"""The weight of `length`, as measured (with `memory_index.LENGTH_WORDS`)."""
+"""The weight of `length`, as measured (with `segments.LENGTH_WORDS`)."""
 DOCUMENT_WORDS = 200
 """Words above which every hit loses for its length, and has no score for its session and window
 (`memtui.search.context`): a long document mentions many words that it is not about. On 60 questions
@@ -287,7 +303,7 @@ MAX_READ = 16
 """Memories whose texts are read for what stands as typed; the best ones."""
 
 
-def score_complete_matches(
+def score_texts(
     match: Match,
     query_terms: QueryTerms,
     segments: Sequence[Segment],
@@ -295,7 +311,7 @@ def score_complete_matches(
     literals: LiteralSearch,
     dates: DateHits | None = None,
 ) -> list[AddedScore]:
-    """The parts of the score that only matches with all words have.
+    """The part that long memories lose, and those that only matches with all words have.
 
     Only the best are read; of equal ones the newest, as they are shown.
 
@@ -304,14 +320,21 @@ def score_complete_matches(
         literals: Reads texts.
         dates: The memories with the dates of the query.
     """
+    found: list[AddedScore] = []
+    losses = _losses(segments, match.slots)
+    beyond = losses - _DOCUMENT_LOSS
+    documents = (beyond > 0).nonzero()[0]
+    if len(documents):
+        lost = match.text.take(documents) * np.minimum(beyond.take(documents), np.float32(1.0))
+        found.append(AddedScore("document", documents, -lost, -1.0, 0.0))
     complete = match.all_words.nonzero()[0]
     if len(complete) < 2:
-        return []
+        return found
     slots, text = match.slots.take(complete), match.text.take(complete)
-    losses = _losses(segments, slots)
+    losses = losses.take(complete)
     lost = text * losses
     most = LENGTH_WEIGHT * max((segment.longest for segment in segments), default=0.0)
-    found = [AddedScore("length", complete, -lost, -most, 0.0)]
+    found.append(AddedScore("length", complete, -lost, -most, 0.0))
     long = (losses > _PASSAGE_LOSS).nonzero()[0]
     if len(long) and (terms := _passage_words(query_terms)):
         long = best_positions(text, slots, when, MAX_PASSAGES, long)
@@ -339,17 +362,9 @@ def score_complete_matches(
     return found
 
 
-def score_documents(match: Match, segments: Sequence[Segment]) -> list[AddedScore]:
-    """The part that long memories lose."""
-    losses = _losses(segments, match.slots) - _loss(np.float32(DOCUMENT_WORDS))
-    long = (losses > 0).nonzero()[0]
-    lost = match.text.take(long) * np.minimum(losses.take(long), np.float32(1.0))
-    return [AddedScore("document", long, -lost, -1.0, 0.0)] if len(long) else []
-
-
 def are_documents(segments: Sequence[Segment], slots: Longs) -> Mask:
     """Whether each of these memories has more than `DOCUMENT_WORDS` words."""
-    is_long: Mask = _losses(segments, slots) > _loss(np.float32(DOCUMENT_WORDS))
+    is_long: Mask = _losses(segments, slots) > _DOCUMENT_LOSS
     return is_long
 
 
@@ -383,6 +398,7 @@ NO_WORD = -2
 _BEFORE = np.array([-np.inf])
 """The place of a word that does not stand before another."""
 _PASSAGE_LOSS = _loss(np.float32(PASSAGE_WORDS))
+_DOCUMENT_LOSS = _loss(np.float32(DOCUMENT_WORDS))
 
 
 def _passage_widths(
@@ -422,7 +438,7 @@ def _holds(tokens: Ints, segment: Segment, part: str, term: QueryTerm) -> Mask:
     if term.last_is_prefix and part == term.parts[-1]:
         first, last = segment.terms.prefix_range(part)
         return (tokens >= first) & (tokens < last)
-    forms = segment.words_with_stem(analysis.stem(part))
+    forms = [*segment.forms_of(analysis.stem(part)).values()]
     found: Mask = tokens == (forms[0] if forms else NO_WORD)
     for form in forms[1:]:
         found |= tokens == form

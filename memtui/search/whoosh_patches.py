@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.search.posting_lists import EXTENT, FIELD, INFO, MAGIC, SIZE, load, loads
+from memtui.search.segments import EXTENT, FIELD, INFO, MAGIC, SIZE, load, loads
 
 with warnings.catch_warnings():
     # Whoosh's own regular expressions, on the first import under Python 3.12 and later.

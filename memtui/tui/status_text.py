@@ -82,7 +82,7 @@ class StatusText:
         if library and library.queried:
             right = text.number(*found.count)
             total = found.total or not found.query.is_empty
-        if found.how == "scan":
+        if found.is_scan:
             right = f"index not ready, scanning · {right}"
         order = _order_words(found)
         has_status = queries.filter_values(found.query, "status")

@@ -259,10 +259,10 @@ def test_all_words_come_before_some_words(home: Path) -> None:
 def test_search_works_before_the_index_is_there_and_says_so(home: Path) -> None:
     library = open_library(home)
     found = library.find(parse_query("atlas nightly", NOW))
-    assert found.how == "scan"
+    assert found.is_scan
     assert library.snapshot.rows[found.slots[0]].content == "Atlas exports GeoJSON nightly"
     library.index()
-    assert library.find(parse_query("atlas nightly", NOW)).how == "index"
+    assert not library.find(parse_query("atlas nightly", NOW)).is_scan
 
 
 def test_an_id_finds_its_memory_first(home: Path) -> None:

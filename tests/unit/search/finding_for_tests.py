@@ -15,9 +15,9 @@ from memtui.search.columns import Columns
 from memtui.search.documents import IndexedDocument
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import Match, TextIndex, match_terms
-from memtui.search.memory_index import Segment
 from memtui.search.query_terms import analyze_terms
 from memtui.search.ranking import DEFAULTS, Weights
+from memtui.search.segments import Segment
 
 
 def find_in(

@@ -16,7 +16,7 @@ from memtui.search import columns, memory_index, ranking
 from memtui.search.documents import to_document
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import Match
-from memtui.search.ordering import order_by_score
+from memtui.search.ranking import order_by_score
 from tests.unit.search.finding_for_tests import match
 from tests.unit.search.memories_for_tests import NOW, memory
 

@@ -23,7 +23,7 @@ from memtui.query import parse_query
 from memtui.sealed_lines import seal, unseal
 from memtui.search import analysis, cache_files, memory_index
 from memtui.search.documents import IndexedDocument
-from memtui.search.memory_index import Segment
+from memtui.search.segments import Segment
 from tests.torture.processes import KILLED, fork, wait
 from tests.unit.search.finding_for_tests import match
 from tests.unit.search.memories_for_tests import NOW
@@ -55,12 +55,12 @@ def read_all(segment: Segment) -> list[object]:
     return [
         segment.count,
         segment.terms.joined,
-        segment.beginnings.joined,
+        segment.beginnings.words.joined,
         segment.stream.tolist(),
         segment.starts.tolist(),
-        segment.lists.sizes.tolist(),
-        [[part.tolist() for part in segment.read(at)] for at in range(len(segment.terms))],
-        [[part.tolist() for part in segment.read_prefix(each)] for each in segment.beginnings],
+        segment.words.sizes.tolist(),
+        [[part.tolist() for part in segment.words.read(at)] for at in range(len(segment.terms))],
+        [[part.tolist() for part in segment.read_prefix(each)] for each in segment.beginnings.words],
         [ask(segment, line) for line in QUERIES],
     ]
 
@@ -73,21 +73,22 @@ def loaded(generation: Path) -> Segment:
 
 def test_lists_have_memories_and_weights() -> None:
     segment = memory_index.make(DOCUMENTS[:3])
-    word = segment.find_word("text")
+    word = segment.terms.find("text")
     assert word is not None
-    assert [part.tolist() for part in segment.read(word)] == [[0, 2], [4, 12]]
-    title = segment.find_word("title")
+    assert [part.tolist() for part in segment.words.read(word)] == [[0, 2], [4, 12]]
+    title = segment.terms.find("title")
     assert title is not None
-    assert segment.read(title)[1].tolist() == [8]
-    assert [part.tolist() for part in segment.read_prefix("t")] == [[0, 2], [24, 12]]
-    assert [part.tolist() for part in segment.read_prefix("ti")] == [[0], [8]]
-    assert [part.tolist() for part in segment.read_prefix("tex")] == [[0, 2], [4, 12]]
+    assert segment.words.read(title)[1].tolist() == [8]
+    assert [part.tolist() for part in segment.read_prefix("t")] == [[0, 2], [6.0, 3.0]]
+    assert [part.tolist() for part in segment.read_prefix("ti")] == [[0], [2.0]]
+    assert [part.tolist() for part in segment.read_prefix("tex")] == [[0, 2], [1.0, 3.0]]
     assert len(segment.read_prefix("q")[0]) == 0
 
 
 def test_very_frequent_words_do_not_overflow() -> None:
     segment = memory_index.make([IndexedDocument("s:1", content="a " * 100_000)])
-    assert segment.read(0)[1].tolist() == segment.read_prefix("a")[1].tolist() == [255]
+    assert segment.words.read(0)[1].tolist() == [255]
+    assert segment.read_prefix("a").weights.tolist() == [255 / 4]
 
 
 def test_slots_may_have_gaps() -> None:
@@ -128,7 +129,7 @@ def test_whoosh_finds_what_is_read_as_arrays(tmp_path: Path) -> None:
             while matcher.is_active():
                 expected.append((matcher.id(), matcher.weight()))
                 matcher.next()
-            ids, weights = segment.read(number)
+            ids, weights = segment.words.read(number)
             assert list(zip(ids.tolist(), weights.tolist(), strict=True)) == expected, word
             asked = WhooshTerm(memory_index.WORDS, encoded)
             assert list(searcher.docs_for_query(asked)) == ids.tolist(), word
@@ -140,7 +141,7 @@ def test_forms_are_all_words_with_the_stem(word: str) -> None:
     segment = memory_index.make([IndexedDocument("s:1", content=words)])
     stem = analysis.stem(word)
     expected = [each for each in segment.terms if analysis.stem(each) == stem]
-    assert [segment.terms[at] for at in segment.words_with_stem(stem)] == expected
+    assert [*segment.forms_of(stem)] == expected
 
 
 def test_private_whatever_the_umask(tmp_path: Path) -> None:
