@@ -52,15 +52,16 @@ def ask(segment: Segment, line: str) -> list[int]:
 
 def read_all(segment: Segment) -> list[object]:
     """Everything that a segment says."""
+    words, starts = segment.words, segment.beginnings.words
     return [
         segment.count,
-        segment.terms.joined,
-        segment.beginnings.words.joined,
+        words.words.joined,
+        starts.joined,
         segment.stream.tolist(),
         segment.starts.tolist(),
-        segment.words.sizes.tolist(),
-        [[part.tolist() for part in segment.words.read(at)] for at in range(len(segment.terms))],
-        [[part.tolist() for part in segment.read_prefix(each)] for each in segment.beginnings.words],
+        words.sizes.tolist(),
+        [[part.tolist() for part in words.read(at)] for at in range(len(words.words))],
+        [[part.tolist() for part in segment.read_prefix(each)] for each in starts],
         [ask(segment, line) for line in QUERIES],
     ]
 
