@@ -40,8 +40,8 @@ from memtui.model import Memory
 from memtui.progress import Progress, Report
 from memtui.tui.actions import ActionHandlers
 from memtui.tui.appearance import Palette, wrapped
+from memtui.tui.change_log import JournalActions
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
-from memtui.tui.controllers.recovery import JournalActions
 from memtui.tui.dialogs.dialog import FittingDialog, Key, TextDialog
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.prompts import DISCARD, ConfirmDialog, PromptDialog, discard_question

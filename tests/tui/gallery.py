@@ -164,7 +164,7 @@ def beside_sessions(*pressed: str, sees: str) -> Callable[[Stage], Awaitable[Non
 
 LEDGER = "ledger cents"
 SCENES = (
-    Scene("broken", "BrokenScreen", "back", keys("U", "enter")),
+    Scene("broken", "UnreadablePage", "back", keys("U", "enter")),
     Scene("changed", "ComparisonScreen", "back", keys("R")),
     Scene("commands", "Picker", "cancel", keys("ctrl+p")),
     Scene("compare", "CompareScreen", "back", keys("space", "j", "space", "|", search="tea")),
@@ -190,7 +190,7 @@ SCENES = (
     Scene("history-markdown", "HistoryScreen", "back", keys("H", search=LEDGER)),
     Scene("import", "ImportScreen", "cancel", keys("I")),
     Scene("link", "LinkScreen", "cancel", keys("L")),
-    Scene("log", "LogScreen", "back", keys("p", "C", search="Lisbon")),
+    Scene("log", "LogPage", "back", keys("p", "C", search="Lisbon")),
     Scene("merge", "MergeScreen", "cancel", keys("*", "&", search=LEDGER)),
     Scene("new", "FormScreen", "cancel", keys("m", "enter")),
     Scene(
@@ -220,7 +220,7 @@ SCENES = (
     Scene("tags", "FormScreen", "cancel", keys("#")),
     Scene("theme", "ThemePicker", "cancel", keys("T")),
     Scene("time", "TimePrompt", "cancel", keys("@")),
-    Scene("unreadable", "UnreadableScreen", "back", keys("U")),
+    Scene("unreadable", "UnreadablePage", "back", keys("U")),
     Scene("why", "WhyScreen", "back", keys("w", search="tea")),
 )
 

@@ -15,8 +15,8 @@ from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.help import HelpScreen
 from memtui.tui.dialogs.history import HistoryScreen
 from memtui.tui.dialogs.picker import Picker, ThemePicker
-from memtui.tui.dialogs.unreadable import UnreadableScreen
 from memtui.tui.layout import Pane
+from memtui.tui.unreadable import UnreadablePage
 from tests.samples import SAMPLES
 
 from .stage import NOW, Stage, stage, write_store
@@ -457,7 +457,7 @@ async def test_help_theme_unreadable_palette(root: Path) -> None:
         await on.press("G")
         await on.sees("q ^c")
         await on.press("escape", "U")
-        assert isinstance(on.app.screen, UnreadableScreen)
+        assert isinstance(on.app.screen, UnreadablePage)
         await on.press("escape", "T")
         assert isinstance(on.app.screen, ThemePicker)
         await on.press("escape")

@@ -13,9 +13,9 @@ from textual import events
 
 from memtui.changes import Act, Change, Edit, FileDiff, edit_diffs
 from memtui.library import Library
+from memtui.tui.change_log import LogPage
 from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen, MergeScreen
 from memtui.tui.dialogs.edit_form import FormScreen
-from memtui.tui.dialogs.log import ActionList, LogScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 
@@ -686,14 +686,15 @@ async def test_the_log_computes_a_diff_in_a_job(
         computed_in.append(threading.current_thread())
         return list(edit_diffs(edit))
 
-    monkeypatch.setattr("memtui.tui.dialogs.log.edit_diffs", diffs_of)
+    monkeypatch.setattr("memtui.tui.change_log.edit_diffs", diffs_of)
     async with changing(tmp_path, AGENT) as on:
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
         await on.keys("d", "enter", "C")
         assert fact.headline[:20] in on.text()
         assert "+ " in on.text(), "the diff is shown"
         await on.keys("space")
-        assert isinstance(on.app.screen, DiffScreen)
+        assert isinstance(on.app.screen, LogPage)
+        assert on.app.screen.is_whole
         assert computed_in
         assert threading.main_thread() not in computed_in
 
@@ -705,9 +706,8 @@ async def test_the_log_goes_there_and_takes_back_from_there(tmp_path: Path) -> N
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
         await on.keys("p")
         await on.keys("d", "enter", "G", "C")
-        assert isinstance(on.app.screen, LogScreen)
+        assert isinstance(on.app.screen, LogPage)
         assert on.text().index("retire:") < on.text().index("pin:")
-        assert on.app.screen.query_one(ActionList).size.height == 2, "the rest is the diff's"
         await on.keys("enter")
         assert on.browse.detail.memory is not None
         assert on.browse.detail.memory.ref == fact.ref

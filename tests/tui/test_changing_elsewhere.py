@@ -23,9 +23,9 @@ from memtui.tui.dialogs import edit_form, transfer
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.transfer import CopyScreen, ExportScreen, ImportScreen
-from memtui.tui.dialogs.unreadable import BrokenScreen
 from memtui.tui.jobs import Job
 from memtui.tui.previews import Preview
+from memtui.tui.unreadable import UnreadablePage
 from memtui.tui.widgets.inputs import LineInput, TextInput
 from tests.secrets_for_tests import TOKEN
 
@@ -607,7 +607,7 @@ async def test_a_file_that_an_agent_emptied_gets_its_last_good_copy_back(tmp_pat
         broken = file.read_bytes()[:-40]
         file.write_bytes(broken)
         await on.keys("f5", "U", "enter")
-        assert isinstance(on.app.screen, BrokenScreen)
+        assert isinstance(on.app.screen, UnreadablePage)
         assert "▶" in on.text()
         assert "last good copy" in on.text()
         await on.keys("r")
@@ -648,7 +648,7 @@ async def test_the_last_good_copy_is_not_what_was_undone(tmp_path: Path) -> None
         assert file.read_bytes() == before
         file.write_bytes(before + b"{")
         await on.keys("f5", "U", "enter")
-        assert isinstance(on.app.screen, BrokenScreen)
+        assert isinstance(on.app.screen, UnreadablePage)
         await on.keys("r")
         assert "What a person undoes" not in on.text()
         await on.keys("enter")
@@ -664,7 +664,7 @@ async def test_a_broken_file_is_edited_where_its_error_is_shown(tmp_path: Path) 
         whole = file.read_text()
         file.write_text("BROKEN" + whole)
         await on.keys("f5", "U", "enter")
-        assert isinstance(on.app.screen, BrokenScreen)
+        assert isinstance(on.app.screen, UnreadablePage)
         assert "e edit" in on.text()
         await on.keys("e")
         assert file.read_text() == whole

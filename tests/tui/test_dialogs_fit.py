@@ -66,14 +66,6 @@ async def test_the_keys_of_pickers_and_forms_are_those_that_do_something(root: P
         await on.sees("←→ choose")
 
 
-@pytest.mark.slow
-async def test_an_empty_log_is_a_small_box(root: Path) -> None:
-    async with stage(root, (200, 60), state=root.parent / "state") as on:
-        await on.press("C")
-        await on.sees("No changes yet.")
-        assert _box(on).outer_size.width <= 80
-
-
 async def test_two_sizes_at_once_come_to_rest(root: Path) -> None:
     """As when the terminal is closed while the screen is made; they took turns for ever."""
     async with stage(root, (80, 24)) as on:
@@ -179,12 +171,11 @@ async def test_nothing_on_a_small_screen_is_cut_for_good(root: Path) -> None:
         await on.press("C")
         await on.sees("undo and redo it.")
         await on.press("escape", "U")
-        await on.sees(f"  /{root.parts[1]}")  # below the name of the store, not beside it
         await on.press("enter")
         await on.sees("▶")
-        assert "no good copy" not in on.text()
-        await on.press("tab", "end")
+        await on.press("home")
         await on.sees("no good copy")
+        await on.sees(f" /{root.parts[1]}")
 
 
 async def test_an_address_that_fits_is_on_one_line(root: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from textual.geometry import Region
 from textual.screen import Screen
 
-from memtui.tui import dialogs
+from memtui import tui
 from memtui.tui.app import MemtuiApp
 from memtui.tui.dialogs.dialog import Dialog
 
@@ -37,7 +37,7 @@ def _subclasses(of: type[Any]) -> Iterator[type[Any]]:
 
 
 def test_every_dialog_is_in_the_gallery() -> None:
-    for module in pkgutil.iter_modules(dialogs.__path__, f"{dialogs.__name__}."):
+    for module in pkgutil.walk_packages(tui.__path__, f"{tui.__name__}."):
         importlib.import_module(module.name)
     found = {each for each in _subclasses(Dialog) if each.__module__.startswith("memtui.")}
     shown = {scene.dialog for scene in SCENES}

@@ -19,7 +19,7 @@ from textual.widgets import Input, TextArea
 
 from memtui.tui.app import Launch, MemtuiApp
 from memtui.tui.controllers.panes import RUN_SECONDS
-from memtui.tui.dialogs.unreadable import UnreadableScreen
+from memtui.tui.unreadable import UnreadablePage
 from memtui.tui.widgets.line_api import ThemedWidget
 from tests.long_run import count, share
 
@@ -90,8 +90,8 @@ async def painted(on: Stage) -> list[list[tuple[object, ...]]]:
         on.browse._editing.review._rescan()
         await on.settle()
     for screen in on.app.screen_stack:
-        if isinstance(screen, UnreadableScreen):
-            screen._refill_if_changed()
+        if isinstance(screen, UnreadablePage):
+            screen.refill_if_changed()
             await on.settle()
         screen._on_timer_update()
     await on.settle()

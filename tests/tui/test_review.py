@@ -30,7 +30,6 @@ from memtui.query import TimeCondition
 from memtui.testing.fixtures import contents
 from memtui.tui import review as controllers_review
 from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen
-from memtui.tui.dialogs.unreadable import BrokenScreen, UnreadableScreen
 from memtui.tui.review import (
     ProposalDetail,
     ProposalTextScreen,
@@ -38,6 +37,7 @@ from memtui.tui.review import (
     SendScreen,
     proposal_lines,
 )
+from memtui.tui.unreadable import UnreadablePage
 from memtui.upkeep.proposals import RULES, ProposalKind, badges_of, propose
 
 from .sample_stage import changing
@@ -647,9 +647,7 @@ async def test_a_file_that_broke_leads_to_its_last_good_copy(
     await select(on, "items.json: ")
     assert "memtui, or the file's own program, cannot read it" in on.text()
     await on.press("enter")
-    assert isinstance(on.app.screen, UnreadableScreen)
-    await on.press("enter")
-    assert isinstance(on.app.screen, BrokenScreen)
+    assert isinstance(on.app.screen, UnreadablePage)
     assert "last good copy" in on.text()
     await on.press("r", "enter")  # the second confirms
     await on.settle()

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.files import drafts
 from memtui.tui.change_forms import UNCHANGED
+from memtui.tui.change_log import JournalActions
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.context import ContextActions
 from memtui.tui.controllers.forms import FormActions
-from memtui.tui.controllers.recovery import JournalActions, RepairActions
 from memtui.tui.controllers.transfer import TransferActions
 from memtui.tui.dialogs.prompts import replacing_question
 from memtui.tui.review import ReviewScan
+from memtui.tui.unreadable import UnreadablePage
 from memtui.tui.view_state import Choice
 
 if TYPE_CHECKING:
@@ -54,14 +55,13 @@ class EditingControllers:
             self.drafts,
             self.journal,
             self.transfer,
-            RepairActions(self.changes),
             self.review,
             ContextActions(screen),
         )
 
     def handlers(self) -> ActionHandlers:
         """Action id -> what does it."""
-        handlers: dict[str, Callable[[], object]] = {}
+        handlers: dict[str, Callable[[], object]] = {"unreadable": self._show_unreadable}
         for controller in self._controllers:
             handlers.update(controller.handlers())
         return handlers
@@ -79,6 +79,11 @@ class EditingControllers:
         if action_id == "new":
             return self.selection.can_write() or self.selection.all_read_only()
         return self.selection.refusal(action_id)
+
+    def _show_unreadable(self) -> None:
+        app, library = self._screen.app, self._screen.worker.library
+        if library is not None:
+            app.push_screen(UnreadablePage(lambda: library.snapshot.stores, app.launch.state))
 
     def begin(self) -> None:
         """Start what waits for all stores to be read."""

@@ -66,6 +66,10 @@ class Key(NamedTuple):
     """Called with the dialog; a coroutine is run as an act."""
     when: Callable[[Any], object] = lambda _: True
     """Called with the dialog: whether the key does something now; a text is its label then."""
+    why: str = ""
+    """Said where it does nothing now; empty: nothing is said."""
+    id: str = ""
+    """Of the action whose keys in the settings are used here too."""
 
 
 class Dialog(SelectingScreen[Result], ModalScreen[Result]):
@@ -81,16 +85,24 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     def __init_subclass__(cls, **options: Any) -> None:
         if keys := cls.__dict__.get("KEYS"):
             bindings = [
-                Binding(key.keys, f"key({number})", key.label, show=bool(key.label))
+                Binding(
+                    key.keys,
+                    f"key({number})",
+                    key.label,
+                    show=bool(key.label),
+                    id=key.id or None,
+                )
                 for number, key in enumerate(keys)
             ]
             cls.BINDINGS = [*bindings, *cls.__dict__.get("BINDINGS", ())]
         super().__init_subclass__(**options)
 
     def action_key(self, number: int) -> None:
-        """Do what this one of the `KEYS` does, if it does something now."""
+        """Do what this one of the `KEYS` does, if it does something now, or say why not."""
         key = self.KEYS[number]
         if not key.when(self):
+            if key.why:
+                self.app.report_refusal(key.why)
             return
         try:
             act = key.run(self)
@@ -214,7 +226,8 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         """The keys that work now, and their labels: the bindings that have a description."""
         shown: dict[str, tuple[str, str]] = {}
         labels, active = self.labels(), self.active_bindings.values()
-        for _, binding, *_ in sorted(active, key=lambda one: one.node is not self):
+        own_first = lambda one: (one.node is not self, not one.binding.action.startswith("key("))  # noqa: E731
+        for _, binding, *_ in sorted(active, key=own_first):
             label = labels.get(binding.action, True)
             if binding.show and label and binding.action not in shown:
                 key = binding.key_display or key_bindings.show_key(binding.key)

@@ -19,7 +19,7 @@ from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.library.reverted_edits import plan_reapply
 from memtui.model import Memory
-from memtui.tui.controllers.recovery import LOOKBACK_SECONDS
+from memtui.tui.change_log import LOOKBACK_SECONDS
 from tests.unit.bundle import small_stores
 from tests.unit.library.stores_for_tests import agent_memory
 

@@ -1,33 +1,164 @@
-"""Undo, redo, the change log, changes that other programs overwrote, unreadable files."""
+"""Undo, redo, the change log, and changes that other programs have overwritten."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from rich.style import Style
+
 from memtui import text
-from memtui.files import backups
+from memtui.changes import edit_diffs
+from memtui.errors import Refused
 from memtui.journal import ActionState, JournalAction
-from memtui.library import Library, broken_files
-from memtui.library.broken_files import BrokenFile
-from memtui.model import Place
+from memtui.journal.action import changed_memories
+from memtui.library import Library
+from memtui.library.planning import name_below
 from memtui.progress import Report
-from memtui.tui import actions, terminal
+from memtui.tui import actions
+from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
+from memtui.tui.dialogs.dialog import Key
+from memtui.tui.dialogs.diff import DiffScreen, Way
+from memtui.tui.dialogs.list_page import ListPage, PageText
+from memtui.tui.diff_lines import DiffLine, diff_files
 from memtui.tui.jobs import Job
 from memtui.tui.previews import describe_effects, preview_of
-from memtui.tui.widgets.text_window import OutcomeLine, Tone
+from memtui.tui.widgets.diff_view import draw_diff
+from memtui.tui.widgets.text_window import OutcomeLine, RowList, Tone
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from memtui.library.reverted_edits import RevertedEdit
-    from memtui.stores.base import WritableStore
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.dialogs.unreadable import Fault
 
+# ---- the page ------------------------------------------------------------------------------------
+
+_STATES = {
+    ActionState.DONE: "● done",
+    ActionState.UNDONE: "↶ undone",
+    ActionState.VOID: "○ not applied",
+    ActionState.UNSURE: "! interrupted",
+    ActionState.INTENT: "… in progress",
+}
+_OVERWRITTEN = "! overwritten"
+"""State of a change that another program has overwritten, in whole or in part."""
+TIME_WIDTH = 5
+STATE_WIDTH = 13
+NARROW = 50
+"""Columns below which the state of a change is its sign alone."""
+
+
+class ActionList(RowList[JournalAction]):
+    """A list of changes, one per line."""
+
+    empty = "No changes yet.\nWhat you change with memtui is listed here, to undo and redo it."
+    is_lit = False
+
+    def __init__(self, rows: Sequence[JournalAction], overwritten: Collection[int]) -> None:
+        super().__init__(rows, title="Changes")
+        self._overwritten = overwritten
+
+    def state_of(self, row: JournalAction) -> str:
+        return _OVERWRITTEN if row.id in self._overwritten else _STATES[row.state]
+
+    def draw_row(self, row: JournalAction, width: int) -> Sequence[tuple[str, Style]]:
+        palette, state = self.palette, self.state_of(row)
+        quiet = row.state not in (ActionState.DONE, ActionState.UNSURE)
+        when = text.short_ago(_time(row), self.app.now())
+        columns = STATE_WIDTH if width >= NARROW else 1
+        room = max(8, width - TIME_WIDTH - columns - 6)
+        return [
+            (f"{when:>{TIME_WIDTH}}  ", palette.dim),
+            (text.column(row.title, room), palette.faint if quiet else palette.text),
+            (f"  {state[:columns]:<{columns}} ", _tone(state, palette)),
+        ]
+
+
+def _time(action: JournalAction) -> datetime:
+    return datetime.fromtimestamp(action.time, UTC)
+
+
+def _tone(state: str, palette: Palette) -> Style:
+    return palette.warning if state.startswith("!") else palette.dim
+
+
+class LogPage(ListPage[JournalAction, tuple[str, str]]):
+    """Dismissed with (`go`, ref), (`undo`, number) or (`redo`, number)."""
+
+    AUTO_FOCUS = "ActionList"
+    rows: ActionList
+    BINDINGS = [("C", "dismiss")]
+
+    def __init__(self, actions: Sequence[JournalAction], overwritten: Collection[int] = ()) -> None:
+        """`overwritten`: ids of the actions that another program has overwritten."""
+        super().__init__(ActionList(actions, overwritten))
+
+    def head(self) -> Iterable[str]:
+        return ["Changes, newest first"]
+
+    def look(self, row: JournalAction) -> Callable[[Library, Job], Sequence[DiffLine]]:
+        """What computes the diff of an action: that of thousands of files takes long."""
+
+        def diff(library: Library, _: Job) -> Sequence[DiffLine]:
+            diffs = [diff for edit in row.edits for diff in edit_diffs(edit)]
+            return diff_files(name_below(diffs, library))
+
+        return diff
+
+    def text_of(
+        self, row: JournalAction, seen: Sequence[DiffLine], palette: Palette, width: int
+    ) -> PageText:
+        state = self.rows.state_of(row)
+        lines = [
+            *wrapped(text.one_line(row.title), palette.heading, width),
+            *wrapped(f"{text.date(_time(row))} · {state}", _tone(state, palette), width),
+            *(wrapped(text.one_line(row.note), palette.warning, width) if row.note else ()),
+        ]
+        diff = [part for line in seen for part in draw_diff(line, palette, width)]
+        return PageText([*lines, [], *diff])
+
+    def _go(self) -> None:
+        action, library = self.rows.current, self.worker.library
+        if action is None or library is None:
+            return
+        labels = {str(store.root): store.label for store in library.stores}
+        memories = changed_memories(action, labels, library.get)
+        if not memories:
+            raise Refused("the changed memories no longer exist")
+        self.dismiss(("go", memories[0].ref))
+
+    def _reversal(self) -> str:
+        """What can be done with the change: `undo` or `redo`; empty for none."""
+        action = self.rows.current
+        if action is None:
+            return ""
+        if action.state is ActionState.UNDONE:
+            return "redo"
+        return "undo" if action.state in (ActionState.DONE, ActionState.UNSURE) else ""
+
+    def _reverse(self, name: str) -> None:
+        """Undo or redo the change under the cursor."""
+        if (action := self.rows.current) is not None:
+            self.dismiss((name, str(action.id)))
+
+    # fmt: off
+    KEYS = (
+        Key("enter", "open", _go, lambda self: self.rows.current),
+        Key("u", "undo", lambda self: self._reverse("undo"),
+            lambda self: self._reversal() == "undo",
+            why="nothing of this change can be undone", id="undo"),
+        Key("ctrl+r", "redo", lambda self: self._reverse("redo"),
+            lambda self: self._reversal() == "redo",
+            why="this change was not undone", id="redo"),
+        Key("d", "", lambda self: self.action_whole()),
+    )
+    # fmt: on
+
+
+# ---- what its keys do ----------------------------------------------------------------------------
 
 LOOKBACK_SECONDS = 24 * 3600.0
 """Seconds before the start whose changes are checked too: agents may have reverted them."""
@@ -109,16 +240,11 @@ class JournalActions(WritingController):
     # The log
 
     async def _log(self) -> None:
-        from memtui.tui.dialogs.log import LogScreen
-
-        library = self._screen.worker.library
         changes = await self._acts.library(
             lambda library, _: library.log(MAX_LOGGED, void=False), group="log"
         )
-        if library is None:
-            return
         lost = {each.action.id for each in self.overwritten}
-        answer = await self._acts.show(LogScreen(changes, library, lost))
+        answer = await self._acts.show(LogPage(changes, lost))
         if answer is None:
             return
         what, value = answer
@@ -216,7 +342,6 @@ class JournalActions(WritingController):
         """Show what applying reverted edits again would write; then do it, or leave them for
         good."""
         from memtui.library.reverted_edits import plan_reapply
-        from memtui.tui.dialogs.diff import DiffScreen, Way
 
         reverted = self.overwritten
         planned = plan_reapply(reverted)
@@ -236,78 +361,3 @@ class JournalActions(WritingController):
             await self._acts.library(lambda library, _: library.decline_reapplying(reverted))
             self._screen.app.notify("Left as it is.")
         self.overwritten = ()
-
-
-class RepairActions(WritingController):
-    """Lists, shows, edits and restores files that cannot be read."""
-
-    def handlers(self) -> ActionHandlers:
-        return {"unreadable": self._list}
-
-    def _list(self) -> None:
-        from memtui.tui.dialogs.unreadable import UnreadableScreen
-
-        library = self._screen.worker.library
-        if library is not None:
-            start = self._acts.start
-            acts: dict[str, Callable[[Fault], None]] = {
-                "show": lambda fault: start(self._show(fault)),
-                "edit": self._edit,
-                "restore": lambda fault: start(self._restore(fault)),
-                "reveal": lambda fault: terminal.open_folder(self._screen.app, fault.path),
-            }
-            screen = UnreadableScreen(lambda: library.snapshot.stores, acts, self._has_copy)
-            self._screen.app.push_screen(screen)
-
-    def _has_copy(self, fault: Fault) -> bool:
-        state = self._screen.app.launch.state
-        if state is None or fault.store.read_only or broken_files.is_database(fault.path):
-            return False
-        return backups.last_good(fault.path, state) is not None
-
-    def _edit(self, fault: Fault) -> None:
-        self._open_source(fault.path, broken_files.fault_line(fault.item.reason))
-
-    def _open_source(self, path: Path, line: int) -> None:
-        terminal.open_source(self._screen.app, Place(str(path), max(1, line)))
-        self._screen.worker.refresh()
-
-    async def _inspect(self, fault: Fault) -> tuple[WritableStore, BrokenFile]:
-        library, state = self._screen.worker.library, self._screen.app.launch.state
-        assert library is not None, "it has said which files are unreadable"
-        store = library.store(fault.store.label)
-        broken = await self._acts.library(
-            lambda *_: broken_files.inspect_file(store, fault.item.file, fault.item.reason, state),
-            group="unreadable",
-        )
-        return store, broken
-
-    async def _show(self, fault: Fault) -> None:
-        from memtui.tui.dialogs.unreadable import BrokenScreen
-
-        _, broken = await self._inspect(fault)
-        answer = await self._acts.show(BrokenScreen(broken))
-        if answer == "edit":
-            self._open_source(broken.path, broken.line)
-        elif answer is not None:
-            await self._restore(fault)
-
-    async def _restore(self, fault: Fault) -> None:
-        """Show what restoring the last good copy of a file would write, then do it."""
-        from memtui.tui.dialogs.diff import DiffScreen
-
-        store, broken = await self._inspect(fault)
-        state = self._screen.app.launch.state
-        if state is None:
-            return
-        path = str(broken.path)
-        found = await self._acts.library(
-            lambda *_: preview_of(broken_files.plan_restore_copy(store, path, state))
-        )
-        effects = describe_effects(found.planned.plans)
-        dialog = DiffScreen(found.planned.title, effects, found.lines, yes="restore")
-        if await self._acts.show(dialog) is not None:
-            await self._acts.apply(found.planned)
-            undo = self._screen.app.hint("undo")
-            self._screen.app.notify(f"Restored {broken.path.name}{undo}", timeout=4)
-            self._screen.worker.refresh()
