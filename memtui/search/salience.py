@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -104,8 +105,8 @@ LAST_ACCESSED = "last_accessed"
 """Keys of `Memory.extra` under which stores give the accesses that were counted."""
 _REVISIONS = ("revision_count", "duplicate_count")
 """Counted from 1."""
-_ACCESSES = ("hits", ACCESS_COUNT, "accessCount", "injected")
-_LAST_TIMES = (LAST_ACCESSED, "last_accessed_at", "lastAccessed", "last")
+_ACCESSES = ("hits", ACCESS_COUNT, "accessCount", "injected", "usage_count")
+_LAST_TIMES = (LAST_ACCESSED, "last_accessed_at", "lastAccessed", "last", "last_usage")
 _MAX_COUNT = 1_000_000
 """Files may hold integers that no float can represent."""
 _NESTED = "injections"
@@ -143,16 +144,15 @@ def count_revisions(memory: Memory) -> float:
 
 def find_last_access(memory: Memory) -> datetime | None:
     """The last recorded time at which the memory was given to an agent or a person, or None."""
+    times = []
     for group in _groups(memory):
         for name in _LAST_TIMES:
             value = group.get(name)
             if isinstance(value, str) and value:
-                try:
+                with suppress(ValueError, OverflowError):
                     time = datetime.fromisoformat(value)
-                    return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
-                except (ValueError, OverflowError):
-                    continue
-    return None
+                    times.append(time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC))
+    return max(times, default=None)
 
 
 def _groups(memory: Memory) -> Iterable[Mapping[str, Any]]:

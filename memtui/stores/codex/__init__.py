@@ -1,7 +1,9 @@
 """Codex: the memories that it consolidates, and the notes by which it is asked to change them.
 
 The files lie in `memories/` of its home folder. `raw_memories.md` is left out: Codex makes it anew
-from a database, and the other files say what it says. (Source: formats page of Codex.)
+from a database, and the other files say what it says. Each further extension keeps what it gives to
+Codex in `extensions/<name>/resources/`. (Source: formats page of Codex; of extensions
+openai/codex@923df3e, codex-rs/memories/write/src/extensions/persistent.rs.)
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ SUMMARY, MEMORY = "memory_summary.md", "MEMORY.md"
 RAW = "raw_memories.md"
 ROLLOUTS = "rollout_summaries"
 SKILLS = "skills"
-NOTES = "extensions/ad_hoc/notes"
+EXTENSIONS = "extensions"
+NOTES = f"{EXTENSIONS}/ad_hoc/notes"
+RESOURCES = "resources"
 SUFFIX = ".md"
 FOLDER = "memories"
 
@@ -46,12 +50,29 @@ def memory_files(root: Path, faults: list[Unreadable]) -> Iterator[str]:
         if os.path.isdir(root / folder):
             for name in markdown_names(root / folder, faults):
                 yield f"{folder}/{name}"
-    if os.path.isdir(root / SKILLS):
-        for found in folders_in(root / SKILLS, root):
-            if isinstance(found, Unreadable):
-                faults.append(found)
-            elif os.path.lexists(os.path.join(found.path, "SKILL.md")):
-                yield f"{SKILLS}/{found.name}/SKILL.md"
+    for extension in _folders(root, EXTENSIONS, faults):
+        folder = f"{EXTENSIONS}/{extension}/{RESOURCES}"
+        if os.path.isdir(root / folder):
+            for name in markdown_names(root / folder, faults):
+                yield f"{folder}/{name}"
+    for skill in _folders(root, SKILLS, faults):
+        if os.path.lexists(root / SKILLS / skill / "SKILL.md"):
+            yield f"{SKILLS}/{skill}/SKILL.md"
+
+
+def _folders(root: Path, within: str, faults: list[Unreadable]) -> Iterator[str]:
+    """The names of the folders below one of the root; unreadable ones go to `faults`."""
+    for found in folders_in(root / within, root) if os.path.isdir(root / within) else ():
+        if isinstance(found, Unreadable):
+            faults.append(found)
+        else:
+            yield found.name
+
+
+def extension_of(path: str) -> str:
+    """The extension that gave this file to Codex; "" if none did."""
+    parts = path.split("/")
+    return parts[1] if parts[0] == EXTENSIONS and parts[2] == RESOURCES else ""
 
 
 def is_note(path: str) -> bool:

@@ -3,7 +3,8 @@
 * Items of MEMORY.md are facts; the entity is the name of their task group, the type follows from
   the heading. Items of memory_summary.md are facts of `summary/<heading>`.
 * A rollout summary is an episode of its working folder; `thread_id` and `rollout_path` lead to the
-  session it was made from. A skill is a document.
+  session it was made from; how often Codex used it is in `usage_count`. A skill is a document, and
+  so is a resource of an extension.
 * An ad-hoc note is a note. It has the type `pending` until MEMORY.md is newer than the note, which
   is when Codex has consolidated.
 * A memory that a note asks to forget or to change is retired or superseded by the sidecar
@@ -42,6 +43,7 @@ from memtui.stores.base import (
     Unreadable,
 )
 from memtui.stores.codex import (
+    EXTENSIONS,
     MEMORY,
     NOTES,
     RAW,
@@ -49,9 +51,11 @@ from memtui.stores.codex import (
     SKILLS,
     SUFFIX,
     SUMMARY,
+    extension_of,
     is_note,
     memory_files,
 )
+from memtui.stores.codex.usage import Usage, UsageReader
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import (
@@ -252,9 +256,14 @@ def _about(group: TaskGroup) -> dict[str, str]:
 
 
 def file_memory(
-    document: documents.MarkdownFile, sidecar: Sidecar, label: str, *, pending: bool
+    document: documents.MarkdownFile,
+    sidecar: Sidecar,
+    label: str,
+    usage: Mapping[str, Usage],
+    *,
+    pending: bool,
 ) -> Memory:
-    """A rollout summary, a skill or an ad-hoc note."""
+    """A rollout summary, a skill, a resource or an ad-hoc note."""
     is_rollout = document.path.startswith(f"{ROLLOUTS}/")
     is_note = document.path.startswith(f"{NOTES}/")
     head: Mapping[str, str] = head_lines(document.body) if is_rollout else {}
@@ -264,7 +273,8 @@ def file_memory(
     }
     if is_note and pending:
         extra[PENDING_KEY] = PENDING
-    thread = head.get("thread_id", "")
+    thread, extension = head.get("thread_id", ""), extension_of(document.path)
+    extra |= usage[thread].extra if thread in usage else {}
     name = document.path.rpartition("/")[2]
     title = documents.outline(document.body).title
     if is_note and (asked := asked_text(document.body)):
@@ -273,17 +283,21 @@ def file_memory(
     if updated is None:
         extra[FILE_TIME_KEY] = FILE_TIME
     if not is_note and not is_rollout:
-        title = str(document.frontmatter.get("name") or title or document.path.split("/")[-2])
+        stem = name.removesuffix(SUFFIX) if extension else document.path.split("/")[-2]
+        title = str(document.frontmatter.get("name") or title or stem)
+    type = ("pending" if pending else "ad-hoc") if is_note else "" if is_rollout else "skill"
     return _with_request(
         Memory(
             **documents.document_fields(document, label),
             kind="note" if is_note else "episode" if is_rollout else "document",
-            type=("pending" if pending else "ad-hoc") if is_note else "" if is_rollout else "skill",
+            type="resource" if extension else type,
             title=title,
-            entity="ad_hoc" if is_note else (head.get("cwd", "").strip("/") or "skills"),
+            entity="ad_hoc"
+            if is_note
+            else head.get("cwd", "").strip("/") or (extension or "skills"),
             created=_time_in(name) if is_note or is_rollout else None,
             updated=updated or document.changed,
-            importance="low" if is_rollout else "medium",
+            importance="low" if is_rollout or extension else "medium",
             source=f"thread {thread}" if thread else "",
             extra=extra,
         ),
@@ -453,16 +467,23 @@ class CodexStore(TextFileStore):
         not_on=_not_on,
     )
     reads = ReadTime.ASKED  # a note, which the next consolidation reads as what a person asks for
-    rescans = True  # a note is pending until MEMORY.md is newer
+    rescans = True  # a note is pending until MEMORY.md is newer, and a thread is used
+
+    def __init__(self, root: Path, label: str, **more: Any) -> None:
+        super().__init__(root, label, **more)
+        self._usage = UsageReader(root.parent)
 
     def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
         return not text.strip()
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         faults: list[Unreadable] = []
+        usage = self._usage.current()
         for path in memory_files(self.root, faults):
             file = str(self.root / path)
             mark = file_stamp([file, self.root / MEMORY]) if is_note(path) else ""
+            if usage and path.startswith(f"{ROLLOUTS}/"):
+                mark = f"{file_stamp([file])} {short_hash(repr(sorted(usage.items())), 12)}"
             yield FoundShard(path, (file,), mark)
         yield from faults
 
@@ -494,7 +515,8 @@ class CodexStore(TextFileStore):
             return Reading(tuple(item_memories(parsed, self.label, cache(self._thread_of))))
         document = documents.parse_document(key, str(path), text, time_of_change(path))
         pending = self._is_pending(path)
-        return Reading((file_memory(document, sidecar, self.label, pending=pending),))
+        usage = self._usage.current()
+        return Reading((file_memory(document, sidecar, self.label, usage, pending=pending),))
 
     def _thread_of(self, rollout: str) -> str:
         return head_lines(self.text_of(rollout) or "").get("thread_id", "")
@@ -517,7 +539,7 @@ class CodexStore(TextFileStore):
 SUPPORT = FormatSupport(
     CodexStore,
     transfer=TransferSupport(
-        belongings=("raw_memories.md",),
+        belongings=(RAW, f"{EXTENSIONS}/*/manifest.json", f"{EXTENSIONS}/*/instructions.md"),
         convert=convert,
     ),
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.model import Memory
+from memtui.search.salience import count_accesses, find_last_access
 from memtui.sessions.origin import recorded_ids
 from memtui.stores.codex import detect
 from memtui.testing.fixtures import contents, differences
@@ -212,3 +215,63 @@ def test_an_item_has_the_threads_of_its_tasks(tmp_path: Path) -> None:
     (root / "MEMORY.md").write_text(TWO_TASKS.replace("## Task 2", "## Other"))
     library.refresh()
     assert one(library, "Nobody said").source == "thread 019a-one", "the group has one task"
+
+
+THREAD = "019a4c1e-77b2-7d10-9a53-2f6f0c1d8e01"
+
+
+def count_uses(root: Path, count: int, last: int | None) -> None:
+    """As Codex counts the uses of a thread, in a database that it may be writing to."""
+    with sqlite3.connect(root.parent / "memories_1.sqlite") as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute(
+            "CREATE TABLE IF NOT EXISTS stage1_outputs (thread_id TEXT PRIMARY KEY,"
+            " raw_memory TEXT, usage_count INTEGER, last_usage INTEGER)"
+        )
+        row = (THREAD, "", count, last)
+        database.execute("INSERT OR REPLACE INTO stage1_outputs VALUES (?, ?, ?, ?)", row)
+    database.close()
+
+
+def test_the_uses_that_codex_counts_are_those_of_the_rollout_summary(root: Path) -> None:
+    count_uses(root, 3, 1_762_600_000)
+    library = Library.open([root], state=root.parent.parent / "state")
+    library.load()
+    rollout = one(library, "14 tests")
+    assert count_accesses(rollout) == 3
+    assert find_last_access(rollout) == datetime(2025, 11, 8, 11, 6, 40, tzinfo=UTC)
+    assert [m.ref for m in library.memories(rollout.store) if count_accesses(m)] == [rollout.ref]
+    count_uses(root, 4, None)
+    library.refresh()
+    again = library.get(rollout.ref)
+    assert (count_accesses(again), find_last_access(again)) == (4, None)
+
+
+@pytest.mark.parametrize("data", [b"", b"not a database", b"SQLite format 3\0"])
+def test_a_database_without_counts_costs_nothing_else(root: Path, data: bytes) -> None:
+    (root.parent / "memories_1.sqlite").write_bytes(data)
+    library = Library.open([root], state=root.parent.parent / "state")
+    library.load()
+    assert not library.snapshot.stores[0].unreadable
+    assert count_accesses(one(library, "14 tests")) == 0
+
+
+def test_what_an_extension_gives_to_codex_is_read_and_changed_by_a_note(root: Path) -> None:
+    folder = root / "extensions" / "calendar"
+    (folder / "resources").mkdir(parents=True)
+    (folder / "instructions.md").write_text("Read the resources.\n")
+    (folder / "resources" / "team-days.md").write_text("The team meets on Tuesdays.\n")
+    library = Library.open([root], state=root.parent.parent / "state")
+    library.load()
+    (resource,) = (m for m in library.memories(library.stores[0].label) if "Tuesdays" in m.content)
+    assert (resource.kind, resource.type, resource.entity) == ("document", "resource", "calendar")
+    assert (resource.title, resource.importance) == ("team-days", "low")
+    assert not [remark for remark in library.stores[0].remarks() if "team-days" in remark.text]
+    before = contents(root)
+    with pytest.raises(Refused, match="supersede it"):
+        library.plan([Change(Act.EDIT, resource.store, resource.ref, {"content": "x"})])
+    library.apply(library.plan([Change(Act.RETIRE, resource.store, resource.ref)]))
+    (note,) = differences(before, contents(root))
+    assert "> The team meets on Tuesdays." in (root / note).read_text()
+    library.undo()
+    assert contents(root) == before
