@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 SETTLE_MS, LONGEST_MS = 500, 2_000
 """A look follows when nothing has changed for so long, or when something has for so long: of a file
 that is rewritten all the time, one text in two seconds is kept."""
+WAKE_MS = 500
+"""After so long the watcher returns though nothing changed."""
 
 _SYSTEMD = """\
 # ~/.config/systemd/user/memtui-watch.service, then: systemctl --user enable --now memtui-watch
@@ -120,15 +122,26 @@ def _follow(library: Library, settings: HistorySettings) -> None:
         raise Refused("there is no store of files to watch")
     ended = Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
-    click.echo(f"watching {counted(len(roots), 'store')}; ctrl+c ends", err=True)
+    is_watching = False
     try:
-        for _ in changes_of(
-            *folders, step=SETTLE_MS, debounce=LONGEST_MS, stop_event=ended, raise_interrupt=False
+        for changes in changes_of(
+            *folders,
+            step=SETTLE_MS,
+            debounce=LONGEST_MS,
+            stop_event=ended,
+            rust_timeout=WAKE_MS,
+            yield_on_timeout=True,
+            raise_interrupt=False,
         ):
-            library.refresh()
+            if is_watching and not changes:
+                continue
+            library.refresh()  # also before the first change: what came until it could be seen
             for label, count in keep_texts(library, settings).changed.items():
                 name = one_line(library.names.of(label))
                 print(f"{date(library.now())}  {name}: {counted(count, 'text')} kept", flush=True)
+            if not is_watching:
+                click.echo(f"watching {counted(len(roots), 'store')}; ctrl+c ends", err=True)
+                is_watching = True
     except OSError as error:
         raise Refused(
             f"the system reports no changes: {error.strerror or error}",

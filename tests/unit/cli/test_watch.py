@@ -44,13 +44,6 @@ class Program:
         return printed
 
 
-def wait_for(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONGEST
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
 @pytest.mark.slow
 def test_what_is_written_and_deleted_while_it_watches_comes_back(tmp_path: Path) -> None:
     """A text that no other look would have seen: it is there for some seconds only."""
@@ -62,7 +55,6 @@ def test_what_is_written_and_deleted_while_it_watches_comes_back(tmp_path: Path)
     assert watching.stdout is not None
     try:
         assert "watching 1 store" in watching.stdout.readline()
-        time.sleep(1)  # until the system reports changes; nothing says when
         file.write_text(f"{former.rstrip()}\n§\nThe tower of Brekke is painted green.\n")
         assert "1 text kept" in watching.stdout.readline()
         written = time.time()

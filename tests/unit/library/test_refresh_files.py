@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections.abc import Callable, KeysView
 from pathlib import Path
-from queue import Empty, Queue
+from queue import Queue
 from threading import Thread
 from time import sleep
 from typing import Any
@@ -138,11 +137,10 @@ def test_the_system_names_files_as_the_stores_do(home: Path, library: Library) -
     watcher = FileWatcher([store.root for store in library.stores], told.put)
     paths: frozenset[str] = frozenset()
     try:
-        for number in range(5):  # until the watching has begun
-            say(file_of(home, 2), f"new {number}")
-            with contextlib.suppress(Empty):
-                paths = told.get(timeout=0.5)
-                break
+        watcher.wait_until_watching()
+        say(file_of(home, 2), "new")
+        if watcher.is_watching:
+            paths = told.get(timeout=60)
         assert library.refresh_files(paths) if paths else library.refresh()
     finally:
         watcher.end()
