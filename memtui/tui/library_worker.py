@@ -289,26 +289,29 @@ class LibraryWorker(JobRunner):
         if news := library.refresh():
             self._show_news(library, job)
         self._refreshed, self._refresh_cost = monotonic(), thread_time() - begun
+        if self._losses is not None and (reports := self._losses.check(library)):
+            self._keep_files(library, job)  # what is gone is known from then on
+            named = [self._with_author(each, library) for each in reports]
+            job.call(self._screen.show_losses, named)
         if news:
             job.rest()
             self._offer_vocabulary(library, job)
         if news or self._has_own_change:
             self._has_own_change = False
             self._keep_files(library, job)
-        if self._losses is not None and (reports := self._losses.check(library)):
-            named = [self._with_author(each, library, job) for each in reports]
-            job.call(self._screen.show_losses, named)
 
-    def _with_author(self, report: StoreLosses, library: Library, job: Job) -> StoreLosses:
+    def _with_author(self, report: StoreLosses, library: Library) -> StoreLosses:
         """The losses of a store with who deleted them, where a program's sessions are read."""
-        if report.is_listed:
+        if report.is_listed or not self._screen.app.settings.session_programs:
             return report
         from memtui.library.time_views import describe_deletions
+        from memtui.sessions.programs import chosen_sessions
 
         since = self._screen.last_seen or library.now() - LONGEST_LOSS
         try:
-            sessions = self._screen.transcripts.sessions(job)
-            by = describe_deletions(library, report.store, since, sessions, job.rest)
+            # The next refresh does not stop it: a loss is reported once.
+            sessions, stopped = chosen_sessions().sessions, self._is_closed.is_set
+            by = describe_deletions(library, report.store, since, sessions, stopped)
         except (StoreError, Cancelled):
             return report
         return replace(report, by=by)

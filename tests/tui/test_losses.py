@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from memtui import config, paths
+from memtui.files.text_history import TextHistory
 from memtui.tui.dialogs.edit_form import FormScreen
 from tests.unit.sessions.transcripts import claude_line, write_lines
 
@@ -75,6 +76,8 @@ async def test_what_an_agent_deleted_is_announced_with_its_program(
         os.utime(folder / name, (NOW.timestamp() - 3600, NOW.timestamp() - 3600))
     async with stage(tmp_path / ".claude", toasts=True, state=paths.state_folder()) as on:
         on.app.settings = replace(on.app.settings, session_programs=("claude",))
+        looks = TextHistory(paths.state_folder())
+        await on.until(lambda: any(looks.marks().values()), "the memories have been looked at")
         command = {"command": f"cd {folder} && rm money.md tests.md"}
         use = {"type": "tool_use", "id": "t1", "name": "Bash", "input": command}
         line = claude_line("assistant", [use], "a1", timestamp=NOW.isoformat())

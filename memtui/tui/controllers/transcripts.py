@@ -143,11 +143,15 @@ class TranscriptActions:
         screen.worker.start("learned", find, show, lambda _: None, only_reads=True)
 
     def sessions(self, job: Job) -> Sequence[Session]:
-        """The sessions of the programs that are on; called in a job. Raises Cancelled."""
-        return self._look(job) if self._screen.app.settings.session_programs else ()
+        """The sessions of the programs that are on, as of now: one that has just begun may have
+        changed something. Called in a job. Raises Cancelled."""
+        if not self._screen.app.settings.session_programs:
+            return ()
+        self._looked = -LOOK_AGAIN
+        return self._look(job)
 
     def _look(self, job: Job) -> Sequence[Session]:
-        """The same where a program is on."""
+        """The sessions where a program is on, as of the last minute."""
         if job.rest():
             raise Cancelled
         if monotonic() - self._looked >= LOOK_AGAIN:
