@@ -12,6 +12,7 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from memtui.changes import Change
 from memtui.model import FILE_TIME_KEY, FRONTMATTER_FAULT, HIDDEN, LOCAL_TIMES, Link, Memory
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.sidecar import link_to_json
+from memtui.stores.values import to_iso_seconds
 
 MEMTUI_KEYS = frozenset(
     {"kept", "rating", "reviewed", "unaddressable"}
@@ -70,6 +72,15 @@ def sidecar_values(
         "links": [link_to_json(link) for link in links_in(change) if link not in links],
         "supersedes": texts_in(change, "supersedes"),
         "superseded_by": texts_in(change, "superseded_by"),
+    }
+
+
+def sidecar_times(change: Change) -> dict[str, Any]:
+    """The times of an imported memory, as a sidecar entry has them where the store has none."""
+    times = {name: change.fields.get(name) for name in ("created", "updated")}
+    return {
+        name: to_iso_seconds(time) if isinstance(time, datetime) else time or None
+        for name, time in times.items()
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -262,10 +261,7 @@ def plan_listed_import(change: Change, context: ListContext) -> Plan:
 
 
 def _sidecar_values(change: Change) -> dict[str, Any]:
-    values = importing.sidecar_values(change)
-    for name in ("created", "updated"):
-        time = change.fields.get(name)
-        values[name] = to_iso_seconds(time) if isinstance(time, datetime) else time or None
+    values = importing.sidecar_values(change) | importing.sidecar_times(change)
     importance = str(change.fields.get("importance") or "medium")
     if importance != "medium" and not values["rating"]:
         values["rating"] = RATING_OF.get(importance)

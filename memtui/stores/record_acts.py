@@ -19,8 +19,9 @@ from msgspec.structs import replace
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Conflict, Refused
-from memtui.model import Memory
-from memtui.stores import plans
+from memtui.model import CURRENT, Memory
+from memtui.stores import importing, plans
+from memtui.stores.format import ConvertedMemory
 from memtui.stores.json_file import JsonFile, NamedRecord
 from memtui.stores.values import (
     changed_values,
@@ -219,6 +220,57 @@ class RecordTarget(Target):
         beside = self.context.entry_edits(id, shard, supersedes=[self.memory.id])
         edits = (*self.file.insert(value, "  "), *beside)
         return Successor(id, edits, f"{id} supersedes {self.memory.id}")
+
+
+# ---- imports -------------------------------------------------------------------------------------
+
+
+def import_record(add: Callable[[Change, Any], Plan]) -> Callable[[Change, Any], Plan]:
+    """The import of a record by the format's own `add`: what the record does not hold lies in the
+    sidecar, its status too."""
+
+    def planned(change: Change, context: Any) -> Plan:
+        plan = add(change, context)
+        if not plan.edits:
+            return plan
+        memory = importing.described_memory(change, plan.refs[0], "", content_of(change))
+        values = importing.sidecar_values(change) | importing.sidecar_times(change)
+        if memory.status not in CURRENT:
+            values["status"] = memory.status
+        shard = context.shard_of(memory)
+        return replace(
+            plan, edits=plans.with_entry(plan.edits, context, memory.id, shard, **values)
+        )
+
+    return planned
+
+
+def convert_to_record(target: type[Target], kind: str) -> Callable[[Memory], ConvertedMemory]:
+    """How a memory of another format becomes such a record, for `import_record`."""
+
+    def convert(memory: Memory) -> ConvertedMemory:
+        names = {"type", "title", "entity", "importance"}.intersection(target.fields)
+        status = {"deleted": "retired", "proposed": "active"}.get(memory.status, memory.status)
+        fields = {name: getattr(memory, name) for name in names} | {
+            "id": importing.uuid_of(memory.store, memory.id),
+            "content": memory.content if "title" in names else importing.text_with_title(memory),
+            "created": memory.created,
+            "updated": memory.updated,
+            "status": status,
+            "pinned": memory.pinned,
+            "tags": memory.tags,
+            "links": importing.converted_links(memory),
+            "supersedes": importing.converted_ids(memory, memory.supersedes),
+            "superseded_by": importing.converted_ids(memory, memory.superseded_by),
+        }
+        changes = (
+            importing.kind_change(memory, kind),
+            (memory.entity and "entity" not in names, "entity"),
+            (status != memory.status, f"status {memory.status} (becomes {status})"),
+        )
+        return importing.converted(memory, fields, changes)
+
+    return convert
 
 
 # ---- acts ----------------------------------------------------------------------------------------

@@ -22,11 +22,12 @@ from __future__ import annotations
 
 import pytest
 
-_WITH_ASSERTIONS = ("reading", "unreadable", "act", "hostile_text", "link", "asked")
+_WITH_ASSERTIONS = ("reading", "unreadable", "act", "conversion", "hostile_text", "link", "asked")
 pytest.register_assert_rewrite(*(f"memtui.testing.{name}_tests" for name in _WITH_ASSERTIONS))
 
 from memtui.testing.act_tests import ActTests, NeighbourTests  # noqa: E402
 from memtui.testing.asked_tests import AskedTests  # noqa: E402
+from memtui.testing.conversion_tests import ConversionTests  # noqa: E402
 from memtui.testing.hostile_text_tests import HostileTextTests  # noqa: E402
 from memtui.testing.link_tests import LinkTests  # noqa: E402
 from memtui.testing.reading_tests import LookingTests, ReadingTests  # noqa: E402
@@ -40,10 +41,10 @@ class StoreConformance(ReadingTests, LookingTests, UnreadableFileTests):
 
 
 class WritableStoreConformance(
-    StoreConformance, ActTests, HostileTextTests, LinkTests, NeighbourTests
+    StoreConformance, ActTests, ConversionTests, HostileTextTests, LinkTests, NeighbourTests
 ):
-    """Also: each act is undone to the byte, any text is kept, no link out of the store is written
-    through, two programs write side by side."""
+    """Also: each act is undone to the byte, any text is kept, what an import loses is named, no
+    link out of the store is written through, two programs write side by side."""
 
 
 class AskedConformance(AskedTests):

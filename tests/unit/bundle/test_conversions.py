@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -21,14 +20,13 @@ from memtui.library import Library
 from memtui.library.planning import planned_import
 from memtui.model import Memory
 from memtui.stores.format import IncomingStore
-from memtui.stores.importing import uuid_of
 from memtui.stores.registry import format_of
 from memtui.testing.act_tests import plain
+from memtui.testing.conversion_tests import find_lost, named
 from memtui.testing.fixtures import contents, memories
 from tests.formats import FORMATS
 from tests.long_run import share
 from tests.samples import SAMPLES
-from tests.unit.stores.test_converted import DELETED, FULL, PLAIN, PROPOSED
 
 NAMES = [known.name for known in FORMATS]
 PAIRS = [
@@ -100,21 +98,7 @@ def state(library: Library) -> object:
 def test_what_is_lost_is_named_and_nothing_else(
     source: str, target: str, opened: dict[str, Library]
 ) -> None:
-    check_lost(source, chosen(opened[source]), opened[target], DERIVED.get(target, set()))
-
-
-@pytest.mark.parametrize("target", NAMES)
-def test_of_memories_with_every_field_what_is_lost_is_named(
-    target: str, opened: dict[str, Library]
-) -> None:
-    check_lost("x", (PLAIN, FULL, PROPOSED, DELETED), opened[target], DERIVED.get(target, set()))
-
-
-def check_lost(
-    source: str, incoming: Sequence[Memory], library: Library, derived: Collection[str]
-) -> None:
-    """Import the memories, read them back, and compare what they lost with what was named."""
-    target = library.stores[0].label
+    library, incoming = opened[target], chosen(opened[source])
     document = ImportDocument(Path(), "copy", (IncomingStore(source, source, incoming),))
     before, there = state(library), memories(library)
     try:
@@ -136,7 +120,7 @@ def check_lost(
         assert all(after[ref].content == memory.content for ref, memory in there.items())
         for item, now in written(plan, library):
             assert find_lost(item.memory, now) <= named(item), item.memory.ref
-            lost = find_lost(item.memory, now).union(derived)
+            lost = find_lost(item.memory, now) | DERIVED.get(target, set())
             assert named(item) <= lost, item.memory.ref
         again = plan_import(document, library, target, entity=entity)
         assert again.counts == {**dict.fromkeys(again.counts, 0), "same": len(incoming)}
@@ -165,43 +149,3 @@ def written(plan: ImportPlan, library: Library) -> Iterator[tuple[MappedMemory, 
     refs = {id(one.changes[0]): one.refs[0] for one in plan.plans if one.refs}
     for item in plan.imports[0].new:
         yield item, library.get(refs[id(item.change)])
-
-
-FIELDS = ("kind", "type", "title", "content", "entity", "importance", "status", "created")
-FIELDS += ("updated", "tags", "pinned", "confidence", "source", "supersedes", "superseded_by")
-FIELDS += ("links",)
-
-
-def named(item: MappedMemory) -> set[str]:
-    """The fields of `Memory` that are said to be lost or changed."""
-    return {name.partition(" ")[0] for name in item.lost} & set(FIELDS)
-
-
-def find_lost(before: Memory, after: Memory) -> set[str]:
-    """The fields that do not say any more what they said."""
-    return {name for name in FIELDS if not _is_kept(name, before, after)}
-
-
-def _is_kept(name: str, before: Memory, after: Memory) -> bool:
-    old, new = getattr(before, name), getattr(after, name)
-    if name == "content":
-        return old.strip() in new
-    if name == "title":
-        is_in_title = after.title == old or after.title.startswith(f"{old} — ")
-        return old.strip() in after.content or is_in_title
-    if name == "tags":
-        return set(old) <= set(new)
-    if name in ("created", "updated"):
-        if old is None or (name == "updated" and old == before.created):
-            return True
-        return isinstance(new, datetime) and abs((new - old).total_seconds()) < 1
-    if name in ("supersedes", "superseded_by"):
-        return len(old) <= len(new)
-    if name == "links":
-        found = {(link.relation, link.target) for link in new}
-        return all(
-            {(link.relation, link.target), (link.relation, uuid_of(before.store, link.target))}
-            & found
-            for link in old
-        )
-    return old in ("", None) or old == new

@@ -294,19 +294,15 @@ def test_what_was_undone_and_redone_since_then_was_done_then(known: Any, tmp_pat
     assert believed(library) == before
 
 
-UNTIMED = ("claude-code", "project-memory", "qwen", "mcp-memory", "gemini", "hermes")
-UNTIMED += ("project-instructions", "goose", "openwolf", "vscode-copilot")
-TIMED = [f for f in FORMATS if f.name not in UNTIMED]
-"""Formats whose memories say when they were made; a file's time is none."""
-
-
-@pytest.mark.parametrize("known", TIMED, ids=lambda known: known.name)
+@pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
 def test_what_was_made_after_a_time_is_not_there_even_if_memtui_changed_it(
     known: Any, tmp_path: Path
 ) -> None:
     library = look(loaded(sample(known, tmp_path / "store"), state=tmp_path / "state"))
     memories = [library.get(ref) for ref in believed(library)]
     made = [m for m in memories if m.created and not library.refusal(Act.EDIT, m)]
+    if not made:
+        pytest.skip("its memories do not say when they were made; a file's time is none")
     memory = max(made, key=lambda each: each.created or START)
     assert memory.created is not None
     change = Change(Act.EDIT, memory.store, memory.ref, {"content": "Bo has a green boat"})

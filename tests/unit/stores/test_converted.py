@@ -1,58 +1,16 @@
-"""What a memory of another format becomes in each format. What it loses: `tests/unit/bundle`."""
+"""What a memory of another format becomes in each format. What it loses: `memtui.testing`."""
 
 from __future__ import annotations
-
-from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
 
-from memtui.model import Link, Memory
+from memtui.model import Memory
 from memtui.stores.format import ConvertedMemory
+from memtui.testing.conversion_tests import DELETED, FULL, PLAIN, PROPOSED
 from tests.formats import FORMATS
 
 BY_NAME = {known.name: known for known in FORMATS}
-DAY = datetime(2026, 11, 1, tzinfo=UTC)
-PLAIN = Memory(ref="x:a1", id="a1", store="x", kind="fact", content="rye grinds coarse")
-FULL = replace(
-    PLAIN,
-    id="b2",
-    ref="x:b2",
-    type="policy",
-    title="Rye",
-    content="Grind it coarse.\n\nAlways.",
-    entity="mill/Stones/rye",
-    created=DAY,
-    updated=DAY + timedelta(hours=5),
-    importance="high",
-    confidence=0.5,
-    tags=("grain",),
-    pinned=True,
-    supersedes=("a1",),
-    links=(Link("see", "a1"),),
-    source="s1",
-    extra={"own": 1, "tags": ["grain"]},
-)
-PROPOSED = replace(
-    PLAIN,
-    id="c3",
-    ref="x:c3",
-    status="proposed",
-    kind="episode",
-    content="oats roll flat",
-    created=DAY + timedelta(hours=1),
-)
-DELETED = replace(
-    PLAIN,
-    id="d4",
-    ref="x:d4",
-    content="corn cracks loudly",
-    status="deleted",
-    kind="document",
-    importance="low",
-    superseded_by=("b2",),
-    entity="mill",
-)
 
 
 def converted(name: str, memory: Memory) -> ConvertedMemory:

@@ -290,6 +290,9 @@ def test_every_act_says_what_the_program_reads(known: Format, tmp_path: Path) ->
         store.now = lambda: NOW  # type: ignore[attr-defined]
     library = Library(stores, state=tmp_path / "state")
     library.load()
+    if known.name not in EXPECTED:
+        assert all(store.reads is None for store in stores), "what its program reads is not known"
+        return
     seen = set()
     for act in Act:
         if act in BEFOREHAND and (can := allowed(library, BEFOREHAND[act])):

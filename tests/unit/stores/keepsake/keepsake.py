@@ -79,9 +79,8 @@ class KeepsakeStore(ListStore):
 def convert(memory: Memory) -> ConvertedMemory:
     """A memory of another format as a line of the list that its entity names."""
     name = re.sub(r"[\[\]\s]+", " ", memory.entity or memory.store).strip()
-    text = " ".join((memory.content or memory.title).split())
     changes = [(memory.entity not in ("", name), f"entity (becomes {name})")]
-    return convert_to_text(memory, name, changes, content=text)
+    return convert_to_text(memory, name, changes)
 
 
 def detect(path: Path) -> Path | None:
