@@ -116,13 +116,16 @@ class Format(Struct, frozen=True):
             return support.open_profile(root, label, profile)
         return support.open(root, label)
 
-    def detect_named(self, path: Path) -> Path | None:
-        """As `detect`, for a path that a person names: also what is opened only then."""
+    def detect_named(self, path: Path, *, falls_back: bool = True) -> Path | None:
+        """As `detect`, for a path that a person or the settings of a program name: also what is
+        opened only then. `falls_back`: and what `fallback` takes for a store."""
         root = self.detect(path)
         if root is None and isinstance(self.detect, Detection):
             named = (each.root for each in self.detect.candidates(path) if each.opens_when_named)
             root = next(named, None)
-        return self.fallback(path) if root is None and self.fallback is not None else root
+        if root is None and falls_back and self.fallback is not None:
+            root = self.fallback(path)
+        return root
 
     @property
     def support(self) -> FormatSupport:

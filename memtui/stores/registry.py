@@ -190,8 +190,10 @@ def _attempt(known: Format, call: Callable[[], _T], otherwise: _T) -> _T:
         return otherwise
 
 
-def _detected(known: Format, path: Path) -> Path | None:
-    root = _attempt(known, partial(known.detect, path), None)
+def _detected(known: Format, path: Path, *, is_named: bool = False) -> Path | None:
+    """The root of a store; `is_named`: also of what is opened only where it is named."""
+    named = partial(known.detect_named, path, falls_back=False)
+    root = _attempt(known, named if is_named else partial(known.detect, path), None)
     return root if isinstance(root, Path) else None
 
 
@@ -267,12 +269,9 @@ def detect_within(path: Path) -> list[tuple[Format, Path]]:
 def _detected_at(
     places: Iterable[tuple[Format, Path]], *, is_named: bool = False
 ) -> Iterator[tuple[Format, Path]]:
-    """The stores at these places; `is_named`: also what is opened only where it is named."""
+    """The stores at these places; `is_named` as in `_detected`."""
     for known, path in places:
-        root = _detected(known, path)
-        if root is None and is_named:
-            named = (each.root for each in _candidates(known, path) if each.opens_when_named)
-            root = next(named, None)
+        root = _detected(known, path, is_named=is_named)
         if root is not None:
             yield known, root
 
