@@ -160,8 +160,27 @@ def _stem_each_word_once() -> None:
     porter2.stem = cache(porter2.stem)
 
 
+LIMITS = {
+    "memtui.files.git_history": "TIME_LIMIT",
+    "memtui.files.git_repository": "SECONDS",
+    "memtui.files.project_index": "MAX_SECONDS",
+    "memtui.files.text_history": "PATIENCE",
+    "memtui.library.loaded_stores": "GIT_SECONDS",
+    "memtui.mcp.reading": "ORIGIN_SECONDS",
+}
+"""Seconds after which memtui goes on without an answer: what it would find is what tests look at.
+One that tests the limit itself sets its own."""
+
+
+def _wait_on_a_busy_machine() -> None:
+    for name, limit in LIMITS.items():
+        if (module := sys.modules.get(name)) is not None:
+            setattr(module, limit, 600.0)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     _stem_each_word_once()
+    _wait_on_a_busy_machine()
     _share_bytecode(session.config.stash[SHARED])
     gc.freeze()  # thousands of tests that stay until the end: no collection need look at them
     gc.set_threshold(100_000, 10, 10)  # an app of a test is garbage as a whole, when it has ended

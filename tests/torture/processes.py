@@ -44,9 +44,9 @@ def is_alive(process: int) -> bool:
 
 
 def has_ended(process: int) -> bool:
-    """Whether a process that somebody else started ends within five seconds."""
+    """Whether a process that somebody else started ends within a minute."""
     status = Path("/proc", str(process), "stat")
-    for _ in range(100):
+    for _ in range(1200):
         try:
             if status.read_text().rpartition(")")[2].split()[0] == "Z":
                 return True  # nobody has asked how it ended

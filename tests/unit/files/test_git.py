@@ -47,12 +47,6 @@ def repository(top: Path, *commits: dict[str, bytes | None], options: tuple[str,
     return top
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loaded machine may take its time."""
-    monkeypatch.setattr(git_history, "TIME_LIMIT", 60.0)
-
-
 def history(top: Path) -> GitHistory:
     found = GitHistory.of(top)
     assert found is not None

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Act, Change
-from memtui.files import git_repository
 from memtui.files.git_history import GitHistory
 from memtui.library import Library
 from tests.long_run import count, share
@@ -26,7 +25,6 @@ pytestmark = pytest.mark.usefixtures("plain_git")
 
 @pytest.fixture
 def plain_git(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git_repository, "SECONDS", 600.0)  # a loaded machine may take its time
     for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
         monkeypatch.setenv(name, os.devnull)
 
