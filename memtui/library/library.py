@@ -435,7 +435,12 @@ class Library(LibraryReader):
         texts = self.text_checks.of(rows, report, cancelled, self.loaded.clean_slots())
         if context is None:
             rules = {store.label: registry.upkeep_rules_of(store) for store in self.stores}
-            context = UpkeepContext(self.now(), can=lambda *_: False, rules_of=rules.__getitem__)
+            context = UpkeepContext(
+                self.now(),
+                can=lambda *_: False,
+                rules_of=rules.__getitem__,
+                program_of=self.names.program_of,
+            )
         unreadable = [
             (state.label, item) for state in self.snapshot.stores for item in state.unreadable
         ]

@@ -122,6 +122,7 @@ class ReviewQueue:
             can=self._can,
             rules_of=lambda label: self._rules.get(label, GENERAL_RULES),
             name_of=self._library.names.of,
+            program_of=self._library.names.program_of,
             merged=self._merged,
         )
 

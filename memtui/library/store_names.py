@@ -52,6 +52,11 @@ class StoreNames:
         """The name of the store with this label, in any case; else the label itself."""
         return self._folded.get(label.casefold(), label)
 
+    def program_of(self, label: str) -> str:
+        """The program that writes the store with this label; the label itself if none is open."""
+        named = self.by_label.get(label)
+        return label if named is None else named.product.name
+
     def resolve(self, query: Query) -> Query:
         """The query with labels where its filters name stores or programs."""
         if not any(part.field == "store" for part in query.all_conditions):

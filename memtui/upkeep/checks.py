@@ -28,6 +28,7 @@ from memtui.text import and_more, counted, hidden_count, without_hidden
 from memtui.text.secrets import find_secrets, has_secret, replace_secrets
 from memtui.upkeep.claims import Claim, claims_of, find_conflicts
 from memtui.upkeep.dated_memories import is_dated_file
+from memtui.upkeep.instructed import check_instructed
 from memtui.upkeep.outdated import Outdated
 from memtui.upkeep.planted_text import UNSEEN, find_suspicions, is_of_rules
 from memtui.upkeep.proposals import (
@@ -501,6 +502,7 @@ def check_all(
     yield from check_texts(memories, texts, context)
     yield from find_conflicts(memories, [text.claims for text in texts], context)
     yield from check_outdated(outdated)
+    yield from check_instructed(memories, context)
     yield from check_links(memories, context, exists)
     yield from check_duplicate_ids(memories)
     yield from check_orphaned_files(memories)

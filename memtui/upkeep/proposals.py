@@ -239,6 +239,8 @@ class UpkeepContext(Struct, frozen=True):
     """The rules of a store, by its label."""
     name_of: Callable[[str], str] = str
     """The name of a store for people, by its label."""
+    program_of: Callable[[str], str] = str
+    """The program that writes a store, by the store's label."""
     step: Step = no_step
     """Called within long comparisons; it reports how far they are, and raises to stop them."""
     merged: Mapping[str, frozenset[str]] = field(default_factory=dict)

@@ -1,0 +1,105 @@
+"""Memories whose text is also in a file of instructions that the same program loads.
+
+An agent is then given one statement twice, and a correction of one leaves the other
+(anthropics/claude-code#38402). A memory is found where each of its lines and sentences begins and
+ends as one of the file does, so that "use tabs" is not found in "never use tabs".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from memtui.changes import Act, Change
+from memtui.model import CURRENT, PROJECT_PATH, READ_BY, SCOPE, Memory
+from memtui.upkeep.planted_text import is_of_rules
+from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, headline_of, propose
+
+ALWAYS = "always"
+"""Scope of a file that its programs are given for everything."""
+HOMES = frozenset({".claude", ".codex", ".gemini", ".qwen"})
+"""Names of home folders of programs: what is there is given to sessions of all projects."""
+FEWEST_WORDS = 4
+"""Words of a memory from which on it is more than a heading or a label."""
+_END = re.compile(r"\n+|(?<=[.!?;])\s+")
+_MARKS = re.compile(r"^(?:\s*(?:[-*+>#]+|\d+[.)])\s+)+|[\s.;!]+$")
+_EMPHASIS = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
+_SPACE = re.compile(r"\s+")
+
+
+def statements_of(text: str) -> list[str]:
+    """The lines and sentences of a text, without the marks of Markdown, in lower case."""
+    parts = _END.split(_EMPHASIS.sub("", text))
+    found = (_SPACE.sub(" ", _MARKS.sub("", part)).strip().casefold() for part in parts)
+    return [part for part in found if part]
+
+
+class _InstructionFile(Struct):
+    """A file that programs are given at every start, and all that it says."""
+
+    path: str
+    folder: str
+    """The project that it is of; the home folder of a program, whose sessions are all given it."""
+    readers: Collection[str]
+    says: dict[str, Memory]
+    """Statement -> the memory of the file that it is in."""
+
+    def is_given_with(self, memory: Memory) -> bool:
+        """Whether a session that may have this memory is given the file too."""
+        if os.path.basename(self.folder) in HOMES:
+            return True
+        named = (memory.extra.get(PROJECT_PATH), memory.extra.get("cwd"), memory.origin.file)
+        below = f"{self.folder}/"
+        return any(isinstance(path, str) and f"{path}/".startswith(below) for path in named)
+
+
+def _files_of(memories: Iterable[Memory], context: UpkeepContext) -> list[_InstructionFile]:
+    files: dict[str, _InstructionFile] = {}
+    for memory in memories:
+        readers, path = memory.extra.get(READ_BY), memory.origin.file
+        if readers is None and is_of_rules(memory):  # read by the store of its program
+            readers = (context.program_of(memory.store),)
+        if not readers or memory.extra.get(SCOPE, ALWAYS) != ALWAYS:
+            continue
+        name = memory.id.partition("#")[0]
+        folder = path.removesuffix(f"/{name}") if path.endswith(f"/{name}") else ""
+        file = files.setdefault(path, _InstructionFile(path, folder, readers, {}))
+        for statement in statements_of(memory.content):
+            file.says.setdefault(statement, memory)
+    return list(files.values())
+
+
+def check_instructed(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
+    """Memories that a file of instructions repeats; accepting removes the memory."""
+    files = _files_of(memories, context)
+    said = {statement for file in files for statement in file.says}
+    for memory in memories if said else ():
+        if memory.status not in CURRENT or READ_BY in memory.extra or is_of_rules(memory):
+            continue
+        first = statements_of(memory.content.lstrip().partition("\n")[0])[:1]
+        if said.isdisjoint(first):
+            continue
+        statements = statements_of(memory.content)
+        if sum(len(each.split()) for each in statements) < FEWEST_WORDS:
+            continue
+        program = context.program_of(memory.store)
+        for file in files:
+            is_loaded = program in file.readers and file.is_given_with(memory)
+            if is_loaded and all(each in file.says for each in statements):
+                yield _propose(memory, file.says[statements[0]], file.path, program, context)
+                break
+
+
+def _propose(
+    memory: Memory, other: Memory, path: str, program: str, context: UpkeepContext
+) -> Proposal:
+    act = next((act for act in (Act.DELETE, Act.RETIRE) if context.can(act, memory)), None)
+    changes = [Change(act, memory.store, memory.ref)] if act else []
+    message = f"already in {os.path.basename(path)}"
+    done = {Act.DELETE: "accepting deletes the memory", Act.RETIRE: "accepting retires the memory"}
+    reason = f"{program} loads {path} too; {done[act] if act else 'one of them is enough'}"
+    title = f"{message}: {headline_of(memory)}"
+    return propose(ProposalKind.DUPLICATE, [other, memory], title, reason, changes, also=message)
