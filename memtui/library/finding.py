@@ -39,14 +39,14 @@ from memtui.search import (
     salience,
 )
 from memtui.search.aggregates import Facets
-from memtui.search.array_types import Doubles, Longs, Mask, slots_in
+from memtui.search.array_types import Doubles, Floats, Longs, Mask, slots_in
 from memtui.search.columns import Columns, build, to_array
-from memtui.search.date_matches import DateHits, find_date_hits
+from memtui.search.date_matches import find_date_hits
 from memtui.search.documents import MAX_INDEXED, is_cut, to_document
 from memtui.search.filters import Filters, HiddenMatches
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import Match, Substitution, TextIndex, match_terms
-from memtui.search.query_terms import QueryTerms, analyze_terms
+from memtui.search.query_terms import analyze_terms
 from memtui.search.ranking import DEFAULTS, AddedScore, RankedHits, ScorePart, Weights
 from memtui.search.row_filters import read_conditions
 from memtui.search.segments import NO_SLOTS, Segment
@@ -140,8 +140,9 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
     def hint(self) -> str:
         """For the person: bad syntax, another spelling, a value that no memory has."""
         parts = [self.remark]
-        if not self.remark and self.hits.match is not None:
-            parts.append(_word_hint(self.hits.match))
+        match = self.hits.match
+        if not self.remark and match is not None and (match.substituted or match.missing):
+            parts.append(_word_hint(match))
         if not self.remark and (self.query.conditions or self.query.groups):
             parts.append(filters.describe_unknown_value(self.columns, self.query))
         return "; ".join(filter(None, parts))
@@ -181,7 +182,7 @@ class SearchResult(Struct, frozen=True, eq=False, dict=True):
         if self.hits.match is None:
             return ()
         hits, slot = self.hits, self.slots[position]
-        key = (self.columns, slot, self.ranked_at, weights, _preferred(self.query), hits.id_matches)
+        key = (self.columns, slot, self.ranked_at, weights, hits.types, hits.id_matches)
         return ranking.explain_score(self.hits.match, *key, self.hits.added)
 
     def slots_of_refs(self, refs: Collection[str]) -> set[int]:
@@ -235,11 +236,19 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
     is_filtered = bool(query.conditions or query.groups)
     read, remarks = _read_filters(query, scope, index) if is_filtered else ({}, ())
     passed = filters.evaluate(columns, query, read)
-    match, terms, dates = _match(query, scope, index, passed)
+    wanted = query.wanted_terms
+    cosines = None if scope.semantic is None else _find_cosines(query, scope.semantic, index)
+    if cosines is not None:
+        wanted = tuple(term for term in wanted if not fusion.is_meaning(term))
+    terms = analyze_terms(wanted)
+    dates = find_date_hits(wanted, segments, columns, now)
+    match = match_terms(index, terms, dates, as_written=query.as_written) if wanted else None
+    if cosines is not None and scope.semantic is not None:
+        match = _add_meaning(query, scope, index, match, cosines, passed.passing)
     complete, ids, shown = NO_SLOTS, [], None
     if match is not None:
         complete = match.slots[match.all_words]
-        ids = _match_ids(query, scope)
+        ids = _match_ids(query, scope.slot_of)
         if ids or passed.joining is not None:
             match = match.with_slots(slots_in(ids, passed.joining))
         shown = match.narrowed(passed.passing)
@@ -254,14 +263,19 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
             around = context.score_context(match, shown, columns, segments, words, now, weights)
         of_texts = ranking.score_texts(shown, terms, segments, columns.when, literals, dates)
         added = (*around, *of_texts)
-        types = _preferred(query)
+        types = query.prefer or (filter_values(query, "type") if is_filtered else ())
         scores = ranking.score_matches(shown, columns, now, weights, types, ids, added)
         slots, scores = ranking.order_by_score(columns, shown.slots, scores)
-        hits = RankedHits(slots.tolist(), scores.tolist(), shown, added, tuple(ids))
+        hits = RankedHits(slots.tolist(), scores.tolist(), shown, added, tuple(ids), types)
 
-    remark = query.hint or "; ".join(remarks) or _meaning_hint(query, match, scope)
+    remark = query.hint or "; ".join(remarks)
+    is_meant = any(term.kind is TermKind.MEANING for term in query.wanted_terms)
+    if not remark and match is not None and is_meant:
+        remark = _meaning_hint(match, scope)
     if not remark and is_filtered:
         remark = filters.describe_unknown_value(columns, query, is_near=True)
+    words = query.words
+    significant = [word for word in words if word.casefold() not in analysis.QUESTION_WORDS]
     for segment in scope.segments:
         segment.release()
     return SearchResult(
@@ -270,7 +284,7 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
         total=len(hits.slots),
         scores=hits.scores,
         hits=hits,
-        words=query.words if match is None else (*_significant(query.words), *match.words),
+        words=words if match is None else (*(significant or words), *match.words),
         remark=remark,
         missing=() if match is None else match.missing,
         revision=scope.revision,
@@ -295,11 +309,6 @@ def find_among(
     segment = memory_index.make(map(to_document, memories), cancelled=cancelled)
     scope = Searchable([*memories], build(memories), (segment,), weights=like.weights)
     return find(query, scope._replace(slot_of=slot_of, now=like.now), cancelled)
-
-
-def _preferred(query: Query) -> tuple[str, ...]:
-    """The types that rank higher."""
-    return query.prefer or filter_values(query, "type")
 
 
 def _read_filters(
@@ -339,55 +348,41 @@ def _terms_of_groups(query: Query) -> set[Term]:
     return found
 
 
-def _match(
-    query: Query, scope: Searchable, index: TextIndex, passed: Filters
-) -> tuple[Match | None, QueryTerms, DateHits | None]:
-    """Match the text, and its embedding where there are vectors. Raises Cancelled.
-
-    Returns:
-        The match, None if the query has no text; its analyzed terms and its dates.
-    """
+def _find_cosines(query: Query, semantic: SemanticSearch, index: TextIndex) -> Floats | None:
+    """The cosine of each slot with the query; None where vectors do not count or are not there."""
     wanted = query.wanted_terms
-    if not wanted:
-        return None, QueryTerms(), None
-    cosines, semantic = None, scope.semantic
-    by_meaning = query.order is Sort.RELEVANCE or fusion.is_meaning_only(wanted)
-    if semantic is not None and by_meaning:
-        cosines = semantic.cosines(query, index.segments, index.size)
-    if cosines is not None:
-        wanted = tuple(term for term in wanted if not fusion.is_meaning(term))
-    terms = analyze_terms(wanted)
-    dates = find_date_hits(wanted, index.segments, scope.columns, scope.now)
-    match = match_terms(index, terms, dates, as_written=query.as_written) if wanted else None
-    if semantic is None or cosines is None:
-        return match, terms, dates
-    allowed = passed.passing
+    if not wanted or not (query.order is Sort.RELEVANCE or fusion.is_meaning_only(wanted)):
+        return None
+    return semantic.cosines(query, index.segments, index.size)
+
+
+def _add_meaning(
+    query: Query,
+    scope: Searchable,
+    index: TextIndex,
+    match: Match | None,
+    cosines: Floats,
+    allowed: Mask,
+) -> Match:
+    """Add the nearest of the `allowed` slots to the match of the text. Raises Cancelled."""
+    floor = 0.0 if scope.semantic is None else scope.semantic.floor
     if negated := tuple(term for term in query.wanted_terms if term.negated):
         allowed = allowed & match_terms(index, analyze_terms(negated)).found
     if match is None or fusion.is_meaning_only(query.wanted_terms):
-        match = fusion.match_by_meaning(cosines, allowed, semantic.floor)
-    else:
-        if any(term.kind is TermKind.PHRASE and not term.negated for term in query.terms):
-            allowed = allowed & match.found
-        weight, floor = scope.weights.meaning, semantic.floor
-        match = fusion.fuse_scores(match, cosines, allowed, weight, floor)
-    return match, terms, dates
+        return fusion.match_by_meaning(cosines, allowed, floor)
+    if any(term.kind is TermKind.PHRASE and not term.negated for term in query.terms):
+        allowed = allowed & match.found
+    return fusion.fuse_scores(match, cosines, allowed, scope.weights.meaning, floor)
 
 
-def _meaning_hint(query: Query, match: Match | None, scope: Searchable) -> str:
-    if match is not None and match.too_far is not None and scope.semantic is not None:
+def _meaning_hint(match: Match, scope: Searchable) -> str:
+    """What to say to who asks for meaning."""
+    if match.too_far is not None and scope.semantic is not None:
         least, nearest = scope.semantic.floor, match.too_far
         return f"nothing near enough in meaning: the nearest {nearest:.2f}, the least {least:.2f}"
-    is_asked = any(t.kind is TermKind.MEANING and not t.negated for t in query.wanted_terms)
-    if match is None or match.meaning is not None or not is_asked:
+    if match.meaning is not None:
         return ""
     return "~ asks for meaning, which needs vectors (memtui embed); looked for as words"
-
-
-def _significant(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words without question words, if any other remains."""
-    significant = [word for word in words if word.casefold() not in analysis.QUESTION_WORDS]
-    return tuple(significant) or words
 
 
 MAX_NAMED = 2
@@ -443,7 +438,7 @@ def similar(
     return SimilarMemories(slots, scores, how, words, scope.rows)
 
 
-def _match_ids(query: Query, scope: Searchable) -> list[int]:
+def _match_ids(query: Query, slot_of: Mapping[str, int]) -> list[int]:
     """Slots of memories whose id begins with the only word of the query."""
     if len(query.terms) != 1 or query.terms[0].negated or query.groups:
         return []
@@ -454,7 +449,7 @@ def _match_ids(query: Query, scope: Searchable) -> list[int]:
         return []
     return sorted(
         slot
-        for ref, slot in scope.slot_of.items()
+        for ref, slot in slot_of.items()
         if term.text in ref and (ref == term.text or ref.partition(":")[2].startswith(term.text))
     )
 

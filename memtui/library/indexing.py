@@ -28,27 +28,26 @@ MAX_IN_MEMORY = 8
 class IndexState(Struct, frozen=True):
     """The segments that can be searched; immutable."""
 
-    saved: tuple[Segment, ...] = ()
-    """What is on disk of each store."""
-    in_memory: tuple[Segment, ...] = ()
-    """Of the rows that are not: those that changed since, and those with a secret."""
+    segments: tuple[Segment, ...] = ()
+    """What is on disk of each store; then the rows that are not, which changed since or have a
+    secret."""
+    saved: int = 0
+    """How many segments are on disk."""
     snapshot: Snapshot | None = None
     """The newest whose rows are all indexed; None until one is."""
 
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        return self.saved + self.in_memory
-
     def covering(self, snapshot: Snapshot) -> IndexState:
         """Return this state with a segment of the rows it lacks; dead rows are not indexed."""
-        kept = list(self.in_memory) if len(self.in_memory) < MAX_IN_MEMORY else []
+        is_full = len(self.segments) - self.saved >= MAX_IN_MEMORY
+        kept = self.segments[: self.saved] if is_full else self.segments
         missing = snapshot.columns.alive.copy()
-        for segment in (*self.saved, *kept):
+        for segment in kept:
             missing[segment.slots[segment.slots < len(missing)]] = False
         slots = missing.nonzero()[0]
         if len(slots):
-            kept.append(memory_index.make(map(to_document, snapshot.take(slots).values()), slots))
-        return replace(self, in_memory=tuple(kept), snapshot=snapshot)
+            added = memory_index.make(map(to_document, snapshot.take(slots).values()), slots)
+            kept = (*kept, added)
+        return replace(self, segments=kept, snapshot=snapshot)
 
 
 class Index:
@@ -64,7 +63,7 @@ class Index:
         slots, folder = list(cache.saved_slots), cache.generation
         if not slots or folder is None:
             return
-        if any(segment.slots[0] == slots[0] for segment in self.state.saved):
+        if any(each.slots[0] == slots[0] for each in self.state.segments[: self.state.saved]):
             return
         if slots != sorted(slots):  # rows that were read again lie behind later ones
             return
@@ -86,8 +85,10 @@ class Index:
             segment = memory_index.load(folder)
         if segment is not None and segment.count == len(slots):
             with self._lock:
-                saved = (*self.state.saved, segment.spread(slots))
-                self.state = replace(self.state, saved=saved)
+                state = self.state
+                on_disk, rest = state.segments[: state.saved], state.segments[state.saved :]
+                segments = (*on_disk, segment.spread(slots), *rest)
+                self.state = replace(state, segments=segments, saved=state.saved + 1)
 
     def extend_to(self, snapshot: Snapshot) -> None:
         """Index the rows that no segment covers; meant for few rows beside the bases."""

@@ -312,7 +312,9 @@ class LibraryReader:
 
         Raises Cancelled.
         """
-        return finding.find(self.names.resolve(query), self._searchable(), cancelled)
+        if query.conditions or query.groups:
+            query = self.names.resolve(query)
+        return finding.find(query, self._searchable(), cancelled)
 
     def memories_of(self, found: SearchResult) -> list[Memory]:
         """Return all hits; raises Refused where a queried store has too many to hold."""

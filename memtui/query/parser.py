@@ -54,6 +54,7 @@ _FIELD = re.compile(r"([A-Za-z]+):(?![:/\\])")
 _VALUE = re.compile(r'(?:"[^"]*(?:"|$)|[^\s"]++)*')
 _REGEX = re.compile(r"/(?=\S)((?:[^/\\]++|\\.)+)/(?=\s|\)|$)", re.DOTALL)
 _BLANKS = re.compile(r"\s*")
+_NO_BLANKS = re.compile(r"\S*")
 _CHUNK = re.compile(r"[^\s()]*")
 _QUOTED = re.compile(r'"[^"]*(?:"|$)')
 FLAG = re.compile(r"(?:^|(?<=[\s(]))(?:-[A-Za-z](?=[\s)]|$)|--[A-Za-z])")
@@ -141,7 +142,7 @@ def tokenize(line: str) -> Iterator[Token]:
             name = named[1].lower()
             yield Token(TokenKind.FILTER, start, at, text, negated, name, value)
         else:
-            at = _end_of_word(line, at, bool(depth))
+            at = _end_in_group(line, at) if depth else _NO_BLANKS.match(line, at).end()  # type: ignore[union-attr]
             text = line[start + negated : at]
             kind = TokenKind.WORD if negated else _OPERATORS.get(text, TokenKind.WORD)
             yield Token(kind, start, at, text, negated)
@@ -164,7 +165,7 @@ def _excludes(line: str, at: int, is_command: bool) -> bool:
     return bool(letter) and is_word and not is_command
 
 
-def _end_of_word(line: str, at: int, in_group: bool) -> int:
+def _end_in_group(line: str, at: int) -> int:
     """The end of the word that begins here: a blank, or the `)` that closes the group around it."""
     begin, opened = at, 0
     while True:
@@ -172,7 +173,7 @@ def _end_of_word(line: str, at: int, in_group: bool) -> int:
         letter = line[at : at + 1]
         if letter == "(":
             opened += 1
-        elif letter == ")" and (opened or not in_group or at == begin):
+        elif letter == ")" and (opened or at == begin):
             opened -= opened > 0
         else:
             return at

@@ -11,8 +11,8 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from memtui.model import KINDS
-from memtui.search.array_types import Longs, sort_unique, to_mask
-from memtui.search.columns import Columns, entities_at, to_array
+from memtui.search.array_types import Longs, sort_unique
+from memtui.search.columns import Columns, further_entities, to_array
 from memtui.search.filters import Filters
 
 COUNTED = ("type", "importance", "status", "kind", "entity", "store")
@@ -66,7 +66,9 @@ def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[st
     found: dict[str, Mapping[str, int]] = {}
     for name in COUNTED:
         codes, values = columns.coded(name)
-        codes = entities_at(columns, at)[0] if name == "entity" else codes.take(at)
+        codes = codes.take(at)
+        if name == "entity":
+            codes = np.concatenate([codes, further_entities(columns, at)[:, 1]])
         found[name] = named_counts(np.bincount(codes), values)
     return found
 
@@ -134,11 +136,11 @@ def count_facets(columns: Columns, filters: Filters, matching: Longs | None) -> 
     for name in COUNTED:
         slots = _slots_without(filters, (name,), matching)
         codes, values = columns.coded(name)
+        codes = codes.take(slots)
         if name == "entity":
-            codes, repeats = entities_at(columns, slots)
-            found["entity_repeats"] = named_counts(np.bincount(repeats), columns.entities)
-        else:
-            codes = codes.take(slots)
+            further = further_entities(columns, slots)
+            codes = np.concatenate([codes, further[:, 1]])
+            found["entity_repeats"] = named_counts(np.bincount(further[:, 2]), values)
         found[name] = named_counts(np.bincount(codes), values)
     slots = _slots_without(filters, ("entity", "store"), matching)
     tree, tree_repeats = _count_pairs(columns, slots)
@@ -147,16 +149,16 @@ def count_facets(columns: Columns, filters: Filters, matching: Longs | None) -> 
 
 def _slots_without(filters: Filters, fields: Sequence[str], matching: Longs | None) -> Longs:
     """The matching slots that pass all filters but those over these fields."""
-    lifted = [one for one in filters.each if one.field in fields]
-    passing = filters.passing_without(*lifted) if lifted else filters.passing
+    masks = [one.mask for one in filters.each if one.field not in fields]
+    passing = filters.passing
+    if len(masks) < len(filters.each):
+        passing = np.logical_and.reduce([filters.alive, *masks])
     return passing.nonzero()[0] if matching is None else matching[passing.take(matching)]
 
 
 def _count_pairs(columns: Columns, slots: Longs) -> tuple[PairCounts, PairCounts]:
     """Count the pairs of store and entity, and those that a sum over paths counts twice."""
-    also = columns.also
-    if len(also):
-        also = also[to_mask(slots, len(columns))[also[:, 0]]]
+    also = further_entities(columns, slots)
     stores = columns.store.take(slots).astype(np.int64)
     further = columns.store.take(also[:, 0]).astype(np.int64)
     entities = columns.entity.take(slots)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.search import salience
-from memtui.search.array_types import Ints, Mask, to_mask
+from memtui.search.array_types import Ints, Mask
 from memtui.search.documents import find_context, find_position, find_speaker
 from memtui.search.salience import DAY_SECONDS as DAY_SECONDS
 
@@ -389,17 +389,13 @@ def take(columns: Columns, selection: Sequence[int] | Slots) -> Columns:
     return replace(columns, **taken, tags=used_tags, also=also)
 
 
-def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The entity codes of these slots, and the paths at and above which one is counted twice.
-
-    Args:
-        slots: Their further entities are included.
-    """
-    codes = columns.entity.take(slots)
+def further_entities(columns: Columns, slots: Slots) -> NDArray[np.int32]:
+    """Those rows of `Columns.also` that are of these slots."""
     if not len(columns.also):
-        return codes, codes[:0]
-    also = columns.also[to_mask(slots, len(columns))[columns.also[:, 0]]]
-    return np.concatenate([codes, also[:, 1]]), also[:, 2]
+        return columns.also
+    is_asked = np.zeros(len(columns.alive), np.bool_)
+    is_asked[slots] = True
+    return columns.also[is_asked.take(columns.also[:, 0])]
 
 
 def to_array(slots: Sequence[int] | Slots) -> Slots:

@@ -156,8 +156,8 @@ def match_terms(
     """Find the slots whose text matches the terms of a query, with their text scores.
 
     Args:
-        index: What to look them up in; `cancelled` is asked once for each term, and while texts are
-            read and patterns expanded.
+        index: What to look them up in; `cancelled` is asked between terms, and while texts are read
+            and patterns expanded.
         query_terms: Of the query. Without one that is not negated, all slots match.
         dates: The memories with the dates of the query; they count as holding their words.
         as_written: Do not replace words that no memory holds.
@@ -185,7 +185,7 @@ def match_terms(
     scored: list[ScoredTerm] = []
     joined = join_neighbours(optional) if len(optional) > 1 else {}
     for number, term in enumerate(positive):
-        if index.cancelled():
+        if number and index.cancelled():
             raise Cancelled
         ways = find_ways(index, term, words)
         if number in joined:
@@ -207,7 +207,9 @@ def match_terms(
         held[each.hits.slots] += np.uint16(1)
     slots = held.nonzero()[0]
     missing = [n.term.text for n, s in zip(positive, scored, strict=True) if not len(s.hits.slots)]
-    around = [each for term, each in zip(positive, scored, strict=True) if not has_just_begun(term)]
+    around = scored
+    if len(scored) > 1:
+        around = [s for term, s in zip(positive, scored, strict=True) if not has_just_begun(term)]
     found = Match(
         size,
         slots,

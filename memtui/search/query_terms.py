@@ -90,11 +90,15 @@ def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
     optional: list[QueryTerm] = []
     required: list[QueryTerm] = []
     excluded: list[QueryTerm] = []
+    title: list[str] = []
     for term in terms:
         found = list(_analyze_term(term))
         if term.negated:
             excluded += found
-        elif term.kind is TermKind.PHRASE and not term.optional:
+            continue
+        is_word = len(found) == 1 and found[0].kind is TermKind.WORD and len(found[0].parts) == 1
+        title += found[0].parts if is_word else analysis.list_words(term.text)
+        if term.kind is TermKind.PHRASE and not term.optional:
             required += found
         else:
             optional += found
@@ -113,22 +117,18 @@ def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
         unique.setdefault(query_term[1:], query_term)
     positive = [term for term in terms if not term.negated]
     is_usable = bool(optional or required)
+    plain = [term.text for term in positive if term.kind in _WORDS]
+    marked = [text for text in plain if not text.isalnum() and analysis.find_chunks(text)]
+    whole = [" ".join(plain)] if len(plain) > 1 and len(plain) == len(positive) else []
     return QueryTerms(
         tuple(unique.values())[:MAX_TERMS],
         tuple(required)[:MAX_TERMS],
         tuple(excluded)[:MAX_TERMS],
-        tuple(word for term in positive for word in analysis.list_words(term.text)),
+        tuple(title),
         bool(positive) and positive[-1].kind is TermKind.PREFIX,
         () if is_usable else tuple(term.text for term in positive),
-        _list_typed(positive),
+        tuple(dict.fromkeys([*marked, *whole]))[:MAX_TYPED],
     )
-
-
-def _list_typed(positive: Sequence[Term]) -> tuple[str, ...]:
-    plain = [term.text for term in positive if term.kind in (TermKind.WORD, TermKind.PREFIX)]
-    marked = [text for text in plain if not text.isalnum() and analysis.find_chunks(text)]
-    whole = [" ".join(plain)] if len(plain) > 1 and len(plain) == len(positive) else []
-    return tuple(dict.fromkeys([*marked, *whole]))[:MAX_TYPED]
 
 
 def _analyze_term(term: Term) -> Iterable[QueryTerm]:
@@ -137,7 +137,7 @@ def _analyze_term(term: Term) -> Iterable[QueryTerm]:
         if pattern.strip("*?"):
             return (QueryTerm(term, term.kind, (pattern,)),)
         return _make_literal(term, term.text.strip("*?"))
-    if analysis.is_plain(term.text) and term.kind in (TermKind.WORD, TermKind.PREFIX):
+    if analysis.is_plain(term.text) and term.kind in _WORDS:
         word = (term.text[: analysis.MAX_WORD_CHARS],)
         return (QueryTerm(term, TermKind.WORD, word, last_is_prefix=term.kind is TermKind.PREFIX),)
     parts = analysis.list_words(term.text)

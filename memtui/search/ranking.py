@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,7 +51,7 @@ ID_FACTOR = 4
 """How many times the worth of `all words` an exact title and an exact id are worth."""
 
 
-class Weights(Struct, frozen=True):
+class Weights(Struct, frozen=True, dict=True):
     """The weight of each part, as a share of the text score unless noted."""
 
     recency: float = 0.25
@@ -87,7 +88,7 @@ class Weights(Struct, frozen=True):
     """Weight of the cosine to the query, as a share of the best text score. Raises the MRR of known
     items (reported half) from .938 to .948."""
 
-    @property
+    @cached_property
     def spread(self) -> float:
         """More than two scores without `all words` and the exact parts can differ."""
         statuses = (self.proposed, self.superseded, self.retired, self.deleted)
@@ -161,6 +162,8 @@ class RankedHits(Struct, frozen=True):
     """The parts of the scores beside those of `_list_parts` itself."""
     id_matches: tuple[int, ...] = ()
     """Slots whose id is the text of the query."""
+    types: tuple[str, ...] = ()
+    """The types that rank higher: those that the query prefers, else those that it filters by."""
 
 
 def _list_parts(
@@ -189,35 +192,27 @@ def _list_parts(
             yield AddedScore(name, every, worth * spread * is_special)
     yield AddedScore("all words", every, spread * match.all_words)
     yield AddedScore("text", every, match.text)
-    for name, factor in _each_factor(columns, slots, now, weights, preferred_types):
-        yield AddedScore(name, every, match.text * factor)
-    yield from added
-
-
-def _each_factor(
-    columns: Columns, slots: Longs, now: datetime, weights: Weights, types: Collection[str]
-) -> Iterator[tuple[str, Floats | Doubles]]:
-    """The name of each factor of the text score, and its values for these slots."""
     minute = 60.0 * (now.timestamp() // 60)
     age = np.maximum(0.0, minute - columns.when.take(slots)) / DAY_SECONDS
-    yield "recency", np.nan_to_num(weights.recency * np.exp2(-age / weights.half_life_days))
+    recency = np.nan_to_num(weights.recency * np.exp2(-age / weights.half_life_days))
+    yield AddedScore("recency", every, match.text * recency)
     importance = np.array([weights.importance_high, 0.0, weights.importance_low])
-    yield "importance", importance.take(columns.importance.take(slots))
-    folded = frozenset(map(str.casefold, types))
-    if folded:
+    important = importance.take(columns.importance.take(slots))
+    yield AddedScore("importance", every, match.text * important)
+    if folded := frozenset(map(str.casefold, preferred_types)):
+        other = weights.type_other
         by_type = [
-            weights.type_wanted
-            if name.casefold() in folded
-            else weights.type_other
-            if name
-            else 0.0
+            weights.type_wanted if name.casefold() in folded else other if name else 0.0
             for name in columns.types
         ]
-        yield "type", np.array(by_type or [0.0]).take(columns.type.take(slots))
+        typed = np.array(by_type or [0.0]).take(columns.type.take(slots))
+        yield AddedScore("type", every, match.text * typed)
     status = np.array([0.0, weights.proposed, weights.superseded, weights.retired, weights.deleted])
-    yield "status", status.take(columns.status.take(slots))
-    yield "pinned", weights.pinned * columns.pinned.take(slots)
-    yield "salience", weights.salience * columns.salience.take(slots).astype(np.float64)
+    yield AddedScore("status", every, match.text * status.take(columns.status.take(slots)))
+    yield AddedScore("pinned", every, match.text * (weights.pinned * columns.pinned.take(slots)))
+    salience = weights.salience * columns.salience.take(slots).astype(np.float64)
+    yield AddedScore("salience", every, match.text * salience)
+    yield from added
 
 
 def score_matches(
@@ -251,9 +246,9 @@ def order_by_score(columns: Columns, slots: Longs, scores: Doubles) -> tuple[Lon
     Args:
         slots: Unique slots, in any order.
     """
-    by_slot = np.full(len(columns), np.nan)
+    by_slot = np.full(len(columns.alive), np.nan)
     by_slot[slots] = scores
-    found = np.zeros(len(columns), np.bool_)
+    found = np.zeros(len(columns.alive), np.bool_)
     found[slots] = True
     newest = columns.newest_first
     slots = newest[found.take(newest)]
@@ -336,7 +331,9 @@ def score_texts(
     most = LENGTH_WEIGHT * max((segment.longest for segment in segments), default=0.0)
     found.append(AddedScore("length", complete, -lost, -most, 0.0))
     long = (losses > _PASSAGE_LOSS).nonzero()[0]
-    if len(long) and (terms := _passage_words(query_terms)):
+    terms = [term for term in (*query_terms.optional, *query_terms.required) if term.parts]
+    is_several = sum(len(term.parts) for term in terms) > 1
+    if len(long) and is_several and not any(map(has_just_begun, terms)):
         long = best_positions(text, slots, when, MAX_PASSAGES, long)
         widths = _passage_widths(segments, slots.take(long), terms)
         if len(narrow := (widths <= PASSAGE_WORDS).nonzero()[0]):
@@ -376,15 +373,6 @@ def _losses(segments: Sequence[Segment], slots: Longs) -> Floats:
         inside = (memories >= 0).nonzero()[0]
         lost[inside] = segment.lengths.take(memories.take(inside))
     return lost * np.float32(LENGTH_WEIGHT)
-
-
-def _passage_words(query_terms: QueryTerms) -> Sequence[QueryTerm]:
-    """The terms that may stand within one passage; () if there are not several words."""
-    terms = (*query_terms.optional, *query_terms.required)
-    several = sum(len(term.parts) for term in terms) > 1
-    if not several or any(map(has_just_begun, terms)):
-        return ()
-    return [term for term in terms if term.parts]
 
 
 def _loss(words: Floats | np.float32) -> Floats:

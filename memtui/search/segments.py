@@ -213,13 +213,14 @@ class FieldLists(NamedTuple):
         at = place + _LENGTHS.size + key
         rest = at + INFO.size
         if self.terms[at]:  # a short list
-            documents, counts, _ = loads(self.terms[rest : at + value])
+            kept = io.BytesIO(self.terms[rest : at + value])
+            documents, counts, _ = _Restricted(kept).load()
             return documents, counts
         begin, length = EXTENT.unpack_from(self.terms, rest)
         block = io.BytesIO(self.lists[begin + len(MAGIC) : begin + length])
         block.seek(SIZE.size)
-        load(block)
-        steps, counts, _ = load(block)
+        _Restricted(block).load()
+        steps, counts, _ = _Restricted(block).load()
         numbers = np.frombuffer(steps, np.uint8) if isinstance(steps, bytes) else np.array(steps)
         return numbers.cumsum(dtype=np.int32), counts
 

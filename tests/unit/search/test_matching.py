@@ -141,7 +141,7 @@ def test_text_score_is_a_share() -> None:
 def test_cancelled() -> None:
     segment = memory_index.make([to_document(memory(0, "word"))])
     with pytest.raises(Cancelled):
-        match([segment], 1, parse_query("word", NOW).terms, cancelled=lambda: True)
+        match([segment], 1, parse_query("word other", NOW).terms, cancelled=lambda: True)
 
 
 def test_all_words_come_first_however_good_the_rest() -> None:
