@@ -43,7 +43,7 @@ from textual.worker import WorkerCancelled
 from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
-from memtui.tui import jobs, themes
+from memtui.tui import jobs, key_queue, themes
 from memtui.tui.app import Launch, MemtuiApp
 from memtui.tui.key_bindings import key_name
 from memtui.tui.screens.browse import BrowseScreen
@@ -226,6 +226,10 @@ themes.load_themes = lambda folders: (
 
 Notification.time_left = 3600.0  # type: ignore[assignment, misc]
 """A toast stays until a test has looked for it, which may take longer than its two seconds."""
+
+key_queue.LONGEST_WAIT = 30.0
+"""Seconds that a key waits for what the one before sets off: a busy machine opens a form later than
+after half a second, and what was typed for it would be run as commands."""
 
 jobs.KEY_REST = 0.0
 """Work that nobody waits for goes on at once, since tests wait for it."""

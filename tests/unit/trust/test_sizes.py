@@ -1,4 +1,4 @@
-"""A large store opens and a huge memory is shown like any other (T19; the times: tests.bench)."""
+"""A large store opens and a huge memory is shown like any other."""
 
 from __future__ import annotations
 
