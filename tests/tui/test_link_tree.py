@@ -64,7 +64,7 @@ async def show_links(on: Stage, title: str) -> LinkTreeScreen:
 
 
 def selected(screen: LinkTreeScreen) -> str:
-    row = screen.links.current
+    row = screen.rows.current
     assert row is not None
     return name_of(row.end)
 
@@ -113,7 +113,7 @@ async def test_a_node_that_leads_to_itself_is_not_opened_again(notes: Path) -> N
         screen = await show_links(on, "First of the ring")
         await on.press(*["right"] * 12)
         assert selected(screen) == "First of the ring"
-        assert len(screen.links.rows[screen.links.cursor].path) == 4
+        assert len(screen.rows.rows[screen.rows.cursor].path) == 4
 
 
 @pytest.mark.slow
@@ -221,9 +221,9 @@ async def test_what_a_superseded_memory_was_linked_to_is_drawn_from_it_only(
         screen = await show_links(on, "Bo works at the yard")
         assert "fact/mill" not in on.text()
         assert "fact/yard" in on.text()
-        names = [name_of(row.end) for row in screen.links.rows]
-        screen.links.go(names.index("Bo works at the mill"))
-        await on.press("space")
+        names = [name_of(row.end) for row in screen.rows.rows]
+        screen.rows.go(names.index("Bo works at the mill"))
+        await on.press("right")
         assert "─works_at▶ ▸ □ fact/mill · until 2026-06-12" in on.text()
 
 
@@ -231,8 +231,8 @@ async def test_an_entity_is_linked_by_a_fact_which_is_shown(employed: Path) -> N
     async with stage(employed) as on:
         screen = await show_links(on, "Bo")
         await on.press("right", "right")
-        nodes = [row.end.node for row in screen.links.rows]
-        screen.links.go(nodes.index(Node(NodeKind.ENTITY, "fact/yard")))
+        nodes = [row.end.node for row in screen.rows.rows]
+        screen.rows.go(nodes.index(Node(NodeKind.ENTITY, "fact/yard")))
         await on.settle()
         assert "□ fact/yard · Bo works at the yard" in on.text()
         detail = screen.query_one(Detail)

@@ -79,9 +79,9 @@ def check_links(screen: LinkTreeScreen) -> None:
     """The tree is what asking each opened node anew gives, each under the node that it links."""
     library = screen.worker.library
     assert library is not None
-    rows = screen.links.rows
+    rows = screen.rows.rows
     assert list(rows) == link_rows(screen._start, screen.below)
-    assert screen.links.current is not None
+    assert screen.rows.current is not None
     for row in rows:
         if row.is_open:
             came = row.end.step.edge if row.end.step is not None else None
@@ -92,7 +92,7 @@ def check_links(screen: LinkTreeScreen) -> None:
 
 
 def state_of(screen: LinkTreeScreen) -> tuple[object, ...]:
-    return list(screen.links.rows), screen.links.cursor
+    return list(screen.rows.rows), screen.rows.cursor
 
 
 @pytest.mark.parametrize("seed", SEEDS)

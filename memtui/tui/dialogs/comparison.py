@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual import on
-from textual.app import ComposeResult
-from textual.binding import Binding
 
 from memtui import text
 from memtui.errors import MemtuiError
@@ -23,20 +20,19 @@ from memtui.insight.comparison import (
     to_markdown,
 )
 from memtui.library import Library
+from memtui.library.planning import Planned
 from memtui.library.time_views import compare_times
 from memtui.query import Query
+from memtui.sessions import Session
 from memtui.tui.appearance import Palette, wrapped
-from memtui.tui.dialogs.dialog import Key, PageDialog
+from memtui.tui.dialogs.dialog import Key
+from memtui.tui.dialogs.list_page import ListPage, PageText
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.jobs import Job
 from memtui.tui.view_state import Choice
 from memtui.tui.widgets.diff_view import draw_text_diff
-from memtui.tui.widgets.text_window import RowList, TextWindow
-
-if TYPE_CHECKING:
-    from memtui.library.planning import Planned
-    from memtui.sessions import Session
+from memtui.tui.widgets.text_window import RowList
 
 SIGNS = {
     DifferenceKind.ADDED: "+",
@@ -67,20 +63,13 @@ class DifferenceList(RowList[Difference]):
 
     is_lit = False
 
-    def __init__(self) -> None:
-        super().__init__(title="Changes")
-        self._names_stores = False
-
-    def show(self, differences: Sequence[Difference], empty: str) -> None:
-        self.empty = empty
-        self._names_stores = len({each.memory.store for each in differences}) > 1
-        self.show_rows(differences)
-        self.post_message(self.Moved())
+    names_stores = False
+    """They are in several stores."""
 
     def draw_row(self, row: Difference, width: int) -> Sequence[tuple[str, Style]]:
         palette = self.palette
         age = text.short_ago(row.time, self.app.now()) if row.time else ""
-        names_store = self._names_stores and width >= 60
+        names_store = self.names_stores and width >= 60
         store = (
             text.cut_line(self.app.store_name(row.memory.store), STORE_MAX) if names_store else ""
         )
@@ -128,21 +117,16 @@ def describe(each: Difference, store: str, palette: Palette, width: int) -> list
     return lines
 
 
-Confirm = Callable[[datetime, Collection[str] | None], Awaitable["Planned | None"]]
+Confirm = Callable[[datetime, Collection[str] | None], Awaitable[Planned | None]]
 """Shows what giving back memories as they were at a time would write; all that are gone if none are
 named. Returns it if the person confirms."""
 
 
-class ComparisonScreen(PageDialog["str | Planned"]):
+class ComparisonScreen(ListPage[Difference, str | Planned]):
     """Dismissed with the ref of the memory to open, or with what is to be written."""
 
-    WIDE_FROM, STACKED_FROM = 110, 18
     AUTO_FOCUS = "DifferenceList"
-    BINDINGS = [
-        ("escape,q", "dismiss"),
-        Binding("right,l", "scroll_beside(1)", "scroll text", key_display="←→"),
-        ("left,h", "scroll_beside(-1)"),
-    ]
+    rows: DifferenceList
 
     def __init__(
         self,
@@ -159,39 +143,27 @@ class ComparisonScreen(PageDialog["str | Planned"]):
             confirm: None where nothing can be written.
             sessions: Those that may say who changed something; called in a job.
         """
-        super().__init__()
+        super().__init__(DifferenceList(title="Changes"))
         self._span, self._filter, self._confirm = span, filter_query, confirm
         self._sessions = sessions
         self.found: Sequence[Difference] = ()
         self._kinds: frozenset[str] = frozenset()
         """Kinds that are shown; all if empty."""
-        self._list = DifferenceList()
-        self._text = TextWindow(id="difference")
-        self._text.can_focus = False
         self.working = False
-
-    def panes(self) -> ComposeResult:
-        yield self._list
-        yield self._text
 
     def on_mount(self) -> None:
         self._ask()
-
-    def lay_out(self) -> None:
-        self._moved()
-        self._say_head()
 
     def _ask(self) -> None:
         span, self.working = self._span, True
 
         def done(found: Sequence[Difference]) -> None:
-            self.working = False
-            self.found = found
-            self._show()
+            self.working, self.found = False, found
+            self._show("nothing changed between these times; t takes another time")
 
         def failed(error: MemtuiError) -> None:
             self.working = False
-            self._list.show((), str(error))
+            self._show(str(error))
 
         def compared(library: Library, job: Job) -> list[Difference]:
             self.worker.wait_until_read(job)
@@ -207,19 +179,19 @@ class ComparisonScreen(PageDialog["str | Planned"]):
             present=True,
             only_reads=True,
         )
-        self._list.show((), "comparing …")
-        self._say_head()
+        self.found = ()
+        self._show("comparing …")
 
     @property
     def _shown(self) -> list[Difference]:
         return [each for each in self.found if not self._kinds or each.kind in self._kinds]
 
-    def _show(self) -> None:
-        keys = "t takes another time"
-        self._list.show(self._shown, f"nothing changed between these times; {keys}")
-        self._say_head()
+    def _show(self, empty: str) -> None:
+        shown, self.rows.empty = self._shown, empty
+        self.rows.names_stores = len({each.memory.store for each in shown}) > 1
+        self.show_rows(shown)
 
-    def _say_head(self) -> None:
+    def head(self) -> Iterable[str]:
         span = self._span
         until = text.date(span.until) if span.until else "now"
         parts = [f"{span.name or 'changes'}: {text.date(span.since)} to {until}"]
@@ -228,40 +200,32 @@ class ComparisonScreen(PageDialog["str | Planned"]):
             counts = Counter(each.kind for each in self._shown)
             parts += [f"{text.number(counts[kind])} {kind}" for kind in counts]
             parts = _with_stores(parts, self._shown, self.app.store_name, self.size.width - 2)
-        self.say_head(parts)
+        return parts
 
-    @on(DifferenceList.Moved)
-    def _moved(self) -> None:
-        each = self._list.current
-        width = max(20, self._text.size.width - 3)
-        store = self.app.store_name(each.memory.store) if each else ""
-        self._text.show(describe(each, store, self.app.palette, width) if each else ())
-        self.update_keys()
-
-    def labels(self) -> Mapping[str, object]:
-        return {**super().labels(), "scroll_beside(1)": bool(self.found)}
+    def text_of(self, row: Difference, seen: object, palette: Palette, width: int) -> PageText:
+        return PageText(describe(row, self.app.store_name(row.memory.store), palette, width))
 
     # Keys
 
     @on(DifferenceList.Opened)
     def _open(self) -> None:
-        each = self._list.current
+        each = self.rows.current
         if each is not None and each.after is not None:
             self.dismiss(each.memory.ref)
 
     def _opens(self) -> bool:
-        each = self._list.current
+        each = self.rows.current
         return each is not None and each.after is not None
 
     def _was_other(self) -> bool:
-        each = self._list.current
+        each = self.rows.current
         return self._confirm is not None and each is not None and each.before is not None
 
     def _has_gone(self) -> bool:
         return self._confirm is not None and any(each.after is None for each in self.found)
 
     async def _restore(self, *, all_gone: bool = False) -> None:
-        each, confirm = self._list.current, self._confirm
+        each, confirm = self.rows.current, self._confirm
         if each is not None and confirm is not None:
             planned = await confirm(self._span.since, None if all_gone else {each.memory.ref})
             if planned is not None:
@@ -289,7 +253,7 @@ class ComparisonScreen(PageDialog["str | Planned"]):
         ]
         if (kinds := await self.acts.show(Picker("Kinds of change", choices))) is not None:
             self._kinds = frozenset(kinds)
-            self._show()
+            self._show("")
 
     def _save(self) -> None:
         span, shown = self._span, self._shown

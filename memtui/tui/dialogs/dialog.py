@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
@@ -13,7 +13,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding
-from textual.containers import Container, Horizontal, Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import DescendantFocus
 from textual.geometry import Size
@@ -337,55 +337,3 @@ class TextDialog(FittingDialog[Result]):
     @abstractmethod
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         """The lines to show, each at most `width` cells."""
-
-
-class PageDialog(Dialog[Result]):
-    """A dialog of the whole screen: a line about it, two panes, the keys.
-
-    The panes stand side by side from `WIDE_FROM` columns on, else below each other; with less than
-    `STACKED_FROM` rows the first is alone.
-    """
-
-    CSS_PATH = STYLE_SHEET
-    WIDE_FROM: ClassVar[int]
-    STACKED_FROM: ClassVar[int]
-    leave = "back"
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="page"):
-            yield from self.above()
-            with Container(classes="split"):
-                yield from self.panes()
-            yield KeyLine(id="dialog-keys")
-
-    def above(self) -> ComposeResult:
-        """The lines above the panes."""
-        yield Static("", classes="head", markup=False)
-
-    @abstractmethod
-    def panes(self) -> ComposeResult:
-        """The widgets between the first line and the keys."""
-
-    @abstractmethod
-    def lay_out(self) -> None:
-        """Lay out the content once the panes have their sizes."""
-
-    def on_mount(self) -> None:
-        self.app.clear_notifications()
-        self.update_keys()
-
-    def on_resize(self) -> None:
-        width, height = self.app.size
-        self.set_class(width < self.WIDE_FROM, "-stacked")
-        self.set_class(width < self.WIDE_FROM and height < self.STACKED_FROM, "-alone")
-        self.call_after_refresh(self.lay_out)  # the classes come first, which give the sizes
-
-    def action_scroll_beside(self, step: int) -> None:
-        """Scroll the second pane by pages."""
-        pane = self._windows[-1]
-        pane.scroll_lines(step * max(1, pane.page - 1))
-
-    def say_head(self, parts: Iterable[str]) -> None:
-        """Show these parts in the first line."""
-        head = text.cut(" · ".join(parts), max(1, self.app.size.width - 2))
-        self.query_one(".head", Static).update(Content(head))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Any
 
 from msgspec.structs import replace
 from rich.segment import Segment
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
@@ -25,9 +25,10 @@ from memtui.progress import Progress
 from memtui.query import Sort, parse_query
 from memtui.sessions import PROGRAMS, Message, Session, survey
 from memtui.sessions.programs import Holdings, turn_off, turn_on
-from memtui.tui.appearance import wrapped
-from memtui.tui.dialogs.dialog import PageDialog
+from memtui.tui.appearance import Palette, wrapped
+from memtui.tui.dialogs.dialog import Key
 from memtui.tui.dialogs.diff import CompareScreen
+from memtui.tui.dialogs.list_page import ListPage, PageText
 from memtui.tui.dialogs.prompts import ConfirmDialog
 from memtui.tui.dialogs.session_programs import (
     Heading,
@@ -57,7 +58,7 @@ from memtui.tui.widgets.diff_view import draw_text_diff
 from memtui.tui.widgets.inputs import FilterInput
 from memtui.tui.widgets.search_bar import CompletedInput
 from memtui.tui.widgets.status_lines import ProgressLine
-from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 PLACEHOLDER = 'words, "a phrase", begin*, project:shop role:user session:1f program:codex since:7d'
 SEARCH_WHILE_INDEXING = 2.0
@@ -87,30 +88,17 @@ class EverywhereInput(CompletedInput):
     BINDINGS = FilterInput.BINDINGS
 
 
-class EverywhereScreen(PageDialog[str]):
+class EverywhereScreen(ListPage[Row, str]):
     """Dismissed with the ref of a memory to go to."""
 
     AUTO_FOCUS = "EverywhereInput"
-    WIDE_FROM, STACKED_FROM = 110, 18
-    BINDINGS = [
-        ("escape,q", "dismiss"),
-        ("enter", "open", "open"),
-        ("slash", "search", "search"),
-        ("s", "order", "newest first"),
-        ("p", "programs", "programs"),
-        ("d", "forget", "forget session"),
-        Binding("right,l", "scroll_beside(1)", "scroll text", key_display="←→"),
-        Binding("left,h", "scroll_beside(-1)", show=False),
-    ]
+    rows: ResultList
 
     def __init__(self, sessions: Sessions, line: str = "") -> None:
         """`line`: what is searched for at first."""
-        super().__init__()
+        super().__init__(ResultList())
         self._sessions = sessions
         self.line = line
-        self._list = ResultList()
-        self._text = TextWindow(id="passage")
-        self._text.can_focus = False
         self._progress = ProgressLine()
         self._results = Results(())
         self._fault = ""
@@ -136,10 +124,6 @@ class EverywhereScreen(PageDialog[str]):
         yield from super().above()
         yield self._progress
 
-    def panes(self) -> ComposeResult:
-        yield self._list
-        yield self._text
-
     @property
     def _on(self) -> tuple[str, ...]:
         """The programs whose sessions are read."""
@@ -147,7 +131,7 @@ class EverywhereScreen(PageDialog[str]):
 
     def on_mount(self) -> None:
         self._progress.display = False
-        self._list.empty = "…"
+        self.rows.empty = "…"
         self._survey()
         self._update()
         self.set_interval(LOOK_AGAIN, self._look_again)
@@ -160,7 +144,8 @@ class EverywhereScreen(PageDialog[str]):
         self._release_keys()
 
     def lay_out(self) -> None:
-        self._show()
+        super().lay_out()
+        self.show_row()  # a passage is laid out where it is read
 
     # The sessions and their index
 
@@ -293,17 +278,16 @@ class EverywhereScreen(PageDialog[str]):
             "program": dict.fromkeys(self._on, 1),
             "session": Counter(each.id for each in sessions),
         }
-        self._show(stays=self._list.cursor > 1)
+        self._show(stays=self.rows.cursor > 1)
         self._release_keys()
 
     def _show(self, *, stays: bool = True) -> None:
         """Show the results, and what else can be done where no program is on."""
         if not self.is_mounted:
             return
-        self._list.empty = "no matches" if self.line.strip() else NOTHING_SAID
-        self._list.show(self._rows(), self._results.words, stays=stays)
-        self._say_counts()
-        self.update_keys()
+        self.rows.empty = "no matches" if self.line.strip() else NOTHING_SAID
+        self.rows.show(self._rows(), self._results.words, stays=stays)
+        self.lay_out()
 
     def _rows(self) -> list[Row]:
         rows: list[Row] = [Note(self._fault)] if self._fault else []
@@ -323,14 +307,14 @@ class EverywhereScreen(PageDialog[str]):
         if not self._on and self._kept:
             rows += [Note("")] * bool(rows)
             rows += [Heading("Sessions", "no program is on")]
-            width = max(20, min(100, self._list.size.width - 4))
+            width = max(20, min(100, self.rows.size.width - 4))
             rows += [Note(line) for line in text.wrap(INTRODUCTION, width)]
             rows.append(Note(""))
             here = [ProgramRow(n, k, False) for n, k in self._kept.items() if k.files]
             rows += here or [Note("No sessions of a known program are on this machine.")]
         return rows
 
-    def _say_counts(self) -> None:
+    def head(self) -> Iterable[str]:
         counts = [
             text.counted(total, NOUNS[kind])
             for kind, total in self._results.totals.items()
@@ -345,20 +329,20 @@ class EverywhereScreen(PageDialog[str]):
         if self._unreadable:
             parts.append(text.counted(len(self._unreadable), "file") + " cannot be read")
         parts += [text.one_line(hint) for hint in self._results.hints]
-        self.say_head(parts)
+        return parts
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         self.line, self._is_entered = event.value, False
         self.update_keys()
-        self._list.cursor = 0
+        self.rows.cursor = 0
         self._search()
 
     @on(Input.Submitted)
     def _entered(self) -> None:
         """Go to the results; the next keys are for those of the line as it is now."""
         self._is_entered = True
-        self._list.focus()
+        self.rows.focus()
         self._release_keys()
         release = self.app.key_queue.hold()
         self._release_keys = release
@@ -366,21 +350,31 @@ class EverywhereScreen(PageDialog[str]):
 
     # The passage
 
-    @on(ResultList.Moved)
-    def _moved(self) -> None:
-        self.update_keys()
-        row = self._list.current
-        if not self._text.size.width or self.has_class("-alone"):
-            return
-        width, palette = max(20, self._text.size.width - 2), self.app.palette
+    def look(self, row: Row) -> Callable[[Library, Job], PageText] | None:
+        """What reads the messages around the one that was found."""
+        if not isinstance(row, Result) or row.memory is not None or row.session is None:
+            return None
+        session, message, words = row.session, row.message, self._results.words
+        palette, width = self.app.palette, self.text_width
+        head = wrapped(describe_session(session), palette.heading, width)
+        if row.is_gone:
+            gone = wrapped("This message has changed since it was indexed.", palette.dim, width)
+            return lambda *_: PageText([*head, [], *gone])
+
+        def read(_: Library, job: Job) -> PageText:
+            lines, at = _read_passage(session, message, words, palette, width, job)
+            return PageText([*head, [], *lines], len(head) + 1 + at)
+
+        return read
+
+    def text_of(self, row: Row, seen: Any, palette: Palette, width: int) -> PageText:
+        if isinstance(seen, PageText):
+            return seen
         if isinstance(row, ProgramRow):
-            self._text.show(draw_terms(row, palette, width))
-        elif not isinstance(row, Result):
-            self._text.show(())
-        elif row.memory is not None:
-            self._text.show(self._draw_memory(row.memory, self._current(row), width))
-        elif row.session is not None:
-            self._show_passage(row, row.session, width)
+            return PageText(draw_terms(row, palette, width))
+        if isinstance(row, Result) and row.memory is not None:
+            return PageText(self._draw_memory(row.memory, self._current(row), width))
+        return PageText(())
 
     def _draw_memory(
         self, memory: Memory, current: Memory | None, width: int
@@ -411,74 +405,26 @@ class EverywhereScreen(PageDialog[str]):
         names = (f"{row.memory.store}:{id}" for id in row.memory.superseded_by)
         return next(filter(None, map(self.worker.find_memory, names)), None)
 
-    def _show_passage(self, row: Result, session: Session, width: int) -> None:
-        message, words, palette = row.message, self._results.words, self.app.palette
-        title = describe_session(session)
-
-        def show(lines: list[list[Segment]], at: int = 0) -> None:
-            if self._list.current is row:
-                head = wrapped(title, palette.heading, width)
-                self._text.show([*head, [], *lines])
-                self._text.scroll_lines(max(0, at + len(head) + 1 - self._text.page // 2))
-
-        if row.is_gone:
-            show(wrapped("This message has changed since it was indexed.", palette.dim, width))
-            return
-
-        def read(job: Job) -> tuple[list[list[Segment]], int]:
-            from memtui.search.session_search import read_beginning, read_neighbours
-
-            before = list[Message]()
-            if message is not None:
-                before, behind = read_neighbours(session, message, job.is_cancelled)
-                said = [*before, message, *behind]
-            else:
-                said = read_beginning(session, job.is_cancelled)
-            transcript = Transcript()
-            transcript.add(said)
-            lines = TranscriptLines(transcript, (), PROGRAMS[session.program].title, palette, width)
-            lines.highlight(words)
-            for block in range(len(transcript.entries) + 1):
-                lines.lay_out(block)
-            at = 0
-            if message is not None:
-                at = lines.body_of(len(before) + 1)
-                found = lines.find_highlight(len(before) + 1, -1, 1)
-                at = lines.line_at((len(before) + 1, found)) if found >= 0 else at
-            return [list(lines.line(number)) for number in range(len(lines))], at
-
-        self.worker.start(
-            "session-passage",
-            read,
-            self.if_open(lambda found: show(*found)),
-            lambda _: None,
-            only_reads=True,
-        )
-
     # Keys
 
     @property
     def _is_typing(self) -> bool:
         return self.query_one(EverywhereInput).has_focus
 
-    def labels(self) -> Mapping[str, object]:
-        row = self._list.current
-        is_result, is_listing = isinstance(row, Result), not self._is_typing
-        opens: object = False
+    def _opens(self) -> str:
+        row = self.rows.current
         if isinstance(row, ProgramRow):
-            opens = "turn on"
-        elif isinstance(row, Result):
-            opens = "compare" if row.kind is ResultKind.FORMER else "open"
-        return {
-            "open": opens,
-            "search": is_listing,
-            "order": is_listing
-            and bool(self.line.strip())
-            and ("best first" if self._is_newest else "newest first"),
-            "programs": is_listing,
-            "forget": is_listing and isinstance(row, Result) and row.session is not None,
-            "scroll_beside(1)": is_listing and is_result and not self.has_class("-alone"),
-        }
+            return "turn on"
+        if isinstance(row, Result):
+            return "compare" if row.kind is ResultKind.FORMER else "open"
+        return ""
+
+    def _orders(self) -> str:
+        return ("best first" if self._is_newest else "newest first") * bool(self.line.strip())
+
+    def _forgets(self) -> bool:
+        row = self.rows.current
+        return isinstance(row, Result) and row.session is not None
 
     def keys(self) -> list[tuple[str, str]]:
         if self._is_typing:
@@ -486,17 +432,17 @@ class EverywhereScreen(PageDialog[str]):
             return [*first, ("enter", "to the results"), ("↑↓", "choose"), *others]
         return super().keys()
 
-    def action_search(self) -> None:
+    def _go_to_line(self) -> None:
         self.query_one(EverywhereInput).focus()
 
-    def action_order(self) -> None:
+    def _order(self) -> None:
         self._is_newest = not self._is_newest
         self._search()
 
     @on(ResultList.Opened)
-    def action_open(self) -> None:
+    def _open(self) -> None:
         """Open what the cursor is on."""
-        row = self._list.current
+        row = self.rows.current
         if isinstance(row, ProgramRow):
             ask_to_turn_on(self, row, partial(self._turn, row.name))
         elif not isinstance(row, Result):
@@ -512,7 +458,7 @@ class EverywhereScreen(PageDialog[str]):
                 passage = Passage.of(row.message, self._results.words)
             self.app.ask(SessionReader(row.session, passage), self.dismiss)
 
-    def action_programs(self) -> None:
+    def _programs(self) -> None:
         self.app.push_screen(ProgramsScreen(self._kept, self._turn))
 
     def _turn(self, name: str, *, on: bool = True) -> None:
@@ -545,9 +491,9 @@ class EverywhereScreen(PageDialog[str]):
         self._update()
         self._show()
 
-    def action_forget(self) -> None:
+    def _forget(self) -> None:
         """Ask whether to leave a session out from now on."""
-        row = self._list.current
+        row = self.rows.current
         if not isinstance(row, Result) or row.session is None:
             return
         session = row.session
@@ -577,6 +523,45 @@ class EverywhereScreen(PageDialog[str]):
             self.worker.start("session-forget", work, self.if_open(done))
 
         self.app.ask(ConfirmDialog("Forget this session?", body, {"y": "forget"}), forget_it)
+
+    KEYS = (
+        Key("enter", "open", _open, _opens),
+        Key("slash", "search", _go_to_line),
+        Key("s", "newest first", _order, _orders),
+        Key("p", "programs", _programs),
+        Key("d", "forget session", _forget, _forgets),
+    )
+
+
+def _read_passage(
+    session: Session,
+    message: Message | None,
+    words: tuple[str, ...],
+    palette: Palette,
+    width: int,
+    job: Job,
+) -> tuple[list[list[Segment]], int]:
+    """The messages around one, or the beginning of a session, laid out, and the line to look at."""
+    from memtui.search.session_search import read_beginning, read_neighbours
+
+    before = list[Message]()
+    if message is not None:
+        before, behind = read_neighbours(session, message, job.is_cancelled)
+        said = [*before, message, *behind]
+    else:
+        said = read_beginning(session, job.is_cancelled)
+    transcript = Transcript()
+    transcript.add(said)
+    lines = TranscriptLines(transcript, (), PROGRAMS[session.program].title, palette, width)
+    lines.highlight(words)
+    for block in range(len(transcript.entries) + 1):
+        lines.lay_out(block)
+    at = 0
+    if message is not None:
+        at = lines.body_of(len(before) + 1)
+        found = lines.find_highlight(len(before) + 1, -1, 1)
+        at = lines.line_at((len(before) + 1, found)) if found >= 0 else at
+    return [list(lines.line(number)) for number in range(len(lines))], at
 
 
 def _roots(program: str) -> list[Path]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
 from rich.style import Style
 from textual import on
-from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 
 from memtui import text
@@ -22,14 +20,15 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.query import Condition, Query, TimeCondition
 from memtui.tui import appearance
-from memtui.tui.dialogs.dialog import PageDialog
+from memtui.tui.dialogs.dialog import Key
+from memtui.tui.dialogs.list_page import ListPage
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.text_window import RowList
 
 UNKNOWN_GLYPH, ENTITY_GLYPH = "∅", "□"
 LONGEST_NAME = 400
 """Characters of a name."""
-FACT_FROM = 60
+FACT_FROM = 50
 """Columns from which the fact that links an entity is named behind it."""
 MEMBER = "holds"
 """Relation from an entity to its memories. It is no link of a store."""
@@ -246,35 +245,20 @@ def name_of(end: LinkEnd) -> str:
     return words or text.one_line(end.node.name)
 
 
-class LinkTreeScreen(PageDialog[str]):
+class LinkTreeScreen(ListPage[LinkRow, str]):
     """Dismissed with the ref of the memory to go to in the list."""
 
-    WIDE_FROM, STACKED_FROM = 120, 20
     AUTO_FOCUS = "LinkTree"
-    BINDINGS = [
-        ("escape,q,O", "dismiss"),
-        Binding("right,l", "open_node", "links", key_display="→"),
-        Binding("left,h", "close_node", "close", key_display="←"),
-        ("space", "open_or_close"),
-        ("enter", "go", "go to"),
-        ("pagedown,ctrl+d", "scroll_beside(1)"),
-        ("pageup,ctrl+u", "scroll_beside(-1)"),
-    ]
+    rows: LinkTree
+    BINDINGS = [("O", "dismiss")]
 
     def __init__(self, start: Node, memory: Memory | None, at: TimeCondition | None = None) -> None:
         """`start`, of a memory this one; `at`: when links must hold, None for the present."""
-        super().__init__()
-        self._start = LinkEnd(start, memory)
-        self._at = at
+        self._detail = Detail(self.app.now)
+        super().__init__(LinkTree(title="Links"), self._detail)
+        self._start, self._at = LinkEnd(start, memory), at
         self.below: dict[Path, Below] = {}
         """What is below each node that is open."""
-        self.links = LinkTree(title="Links")
-        self._detail = Detail(self.app.now)
-        self._detail.can_focus = False
-
-    def panes(self) -> ComposeResult:
-        yield self.links
-        yield self._detail
 
     def on_mount(self) -> None:
         library = self.worker.library
@@ -303,21 +287,17 @@ class LinkTreeScreen(PageDialog[str]):
             self._show()
 
     def _show(self) -> None:
-        self.links.show_rows(link_rows(self._start, self.below), same=lambda row: row.path)
-        self.lay_out()
+        self.show_rows(link_rows(self._start, self.below), same=lambda row: row.path)
 
-    def lay_out(self) -> None:
+    def head(self) -> Iterable[str]:
         found = self.below.get((self._start.node,))
-        parts = ["following links …"]
+        parts = [f"Links of {name_of(self._start)}", "following links …"]
         if found is not None:
             linked = len(found.ends) + found.left_out
-            parts = [f"{text.number(linked)} linked" if linked else self._explain_no_links()]
+            parts[1] = f"{text.number(linked)} linked" if linked else self._explain_no_links()
         if self._at is not None:
             parts.append(f"as of {text.date(self._at.time)}")
-        self.say_head(parts)
-        title = f"Links of {name_of(self._start)}"
-        self.links.border_title = Content(text.cut(title, max(8, self.links.size.width - 4)))
-        self._moved()
+        return parts
 
     def _explain_no_links(self) -> str:
         """Explain that there are no links, and how links are made."""
@@ -325,54 +305,62 @@ class LinkTreeScreen(PageDialog[str]):
         make = f"; {keys} in the list makes one, as does [[a name]] in a text" if keys else ""
         return f"no links{make}"
 
-    @on(LinkTree.Moved)
-    def _moved(self) -> None:
+    def draw_text(self) -> None:
         """Show the selected memory; of an entity or an unknown end, the fact that links it."""
-        if row := self.links.current:
+        if row := self.rows.current:
             self._detail.show(row.end.memory or row.end.stated_by, ())
         self.update_keys()
 
     # Keys
 
-    def labels(self) -> Mapping[str, object]:
-        row = self.links.current
-        return {
-            "open_node": row is not None and row.can_open and not row.is_open,
-            "close_node": row is not None and (len(row.path) > 1 or (row.is_open and row.can_open)),
-            "go": row is not None and row.end.memory is not None,
-        }
-
-    def action_open_node(self) -> None:
+    def _open_node(self) -> None:
         """Show the links of the node; of an open one go to the first."""
-        row, at = self.links.current, self.links.cursor
+        row, at = self.rows.current, self.rows.cursor
         if row is not None and row.can_open and not row.is_open:
             self.acts.start(self._ask(row.path, row.end))
         elif row is not None and row.is_open and self.below[row.path].ends:
-            self.links.go(at + 1)
+            self.rows.go(at + 1)
 
-    def action_close_node(self) -> None:
+    def _close_node(self) -> None:
         """Hide what is below the node; of a closed one go to the node above it."""
-        row = self.links.current
+        row = self.rows.current
         if row is None:
             return
         if row.is_open and not row.words and self.below[row.path] != Below():
             del self.below[row.path]
             self._show()
         elif len(row.path) > 1:
-            paths = [each.path for each in self.links.rows]
-            self.links.go(paths.index(row.path[:-1]))
-
-    def action_open_or_close(self) -> None:
-        row = self.links.current
-        if row is not None and row.is_open:
-            self.action_close_node()
-        else:
-            self.action_open_node()
+            paths = [each.path for each in self.rows.rows]
+            self.rows.go(paths.index(row.path[:-1]))
 
     @on(LinkTree.Opened)
-    def action_go(self) -> None:
-        row = self.links.current
+    def _go(self) -> None:
+        row = self.rows.current
         if row is not None and row.end.memory is not None:
             self.dismiss(row.end.memory.ref)
+        elif row is not None and row.is_open:
+            self._close_node()
         else:
-            self.action_open_or_close()
+            self._open_node()
+
+    def _opens(self) -> str:
+        row = self.rows.current
+        if row is None or not row.can_open:
+            return ""
+        return "first link" if row.is_open else "links"
+
+    def _closes(self) -> bool:
+        row = self.rows.current
+        return row is not None and (len(row.path) > 1 or (row.is_open and row.can_open))
+
+    def _goes(self) -> str:
+        row = self.rows.current
+        if row is None or row.end.memory is not None:
+            return "go to" * (row is not None)
+        return "close" if row.is_open else "open"
+
+    KEYS = (
+        Key("right,l", "links", _open_node, _opens),
+        Key("left,h", "close", _close_node, _closes),
+        Key("enter", "go to", _go, _goes),
+    )

@@ -21,6 +21,7 @@ from memtui.library import Library
 from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.dialogs.dialog import STYLE_SHEET, Dialog, Result
 from memtui.tui.jobs import Job
+from memtui.tui.widgets.list_window import ListWindow
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import Row, RowList, TextWindow
 
@@ -58,10 +59,14 @@ class ListPage(Dialog[Result], Generic[Row, Result]):
     ]
     leave = "back"
 
-    def __init__(self, rows: RowList[Row]) -> None:
+    def __init__(self, rows: RowList[Row], beside: ListWindow | None = None) -> None:
+        """`beside`: shows the row in place of a text; `draw_text` is overridden for it."""
         super().__init__()
-        self.rows, self.text = rows, TextWindow(id="text")
+        self.rows, self.text = rows, beside or TextWindow()
+        self.text.add_class("beside")
         self.text.can_focus = False
+        self.is_whole = False
+        """The text is shown alone."""
         self._seen: Any = None
         """What `look` has read of the row, or why that failed; None until it is known."""
 
@@ -83,9 +88,11 @@ class ListPage(Dialog[Result], Generic[Row, Result]):
 
     def on_resize(self) -> None:
         width, height = self.app.size
-        self.set_class(width < WIDE_FROM, "-stacked")
-        self.set_class(width < WIDE_FROM and height < STACKED_FROM, "-alone")
-        self.call_after_refresh(self.lay_out)  # the classes come first, which give the sizes
+        is_narrow = width < WIDE_FROM
+        self.set_class(is_narrow, "-stacked")
+        self.rows.display = not self.is_whole
+        self.text.display = self.is_whole or not is_narrow or height >= STACKED_FROM
+        self.call_after_refresh(self.lay_out)  # these come first, which give the sizes
 
     # For subclasses
 
@@ -97,9 +104,9 @@ class ListPage(Dialog[Result], Generic[Row, Result]):
         """What reads the text of a row in a job; None where nothing has to be read."""
         return None
 
-    @abstractmethod
     def text_of(self, row: Row, seen: Any, palette: Palette, width: int) -> PageText:
         """The text of a row; `seen`: what `look` has read."""
+        return PageText(())
 
     # What is shown
 
@@ -107,7 +114,7 @@ class ListPage(Dialog[Result], Generic[Row, Result]):
         """Lay out everything for the sizes of now."""
         head = text.cut(" · ".join(self.head()), max(1, self.app.size.width - 2))
         self.query_one(".head", Static).update(Content(head))
-        self._draw()
+        self.draw_text()
 
     def show_rows(self, rows: Sequence[Row], same: Callable[[Row], Hashable] | None = None) -> None:
         """Show other rows, as `RowList.show_rows`."""
@@ -128,11 +135,17 @@ class ListPage(Dialog[Result], Generic[Row, Result]):
     def _saw(self, row: Row | None, seen: object) -> None:
         if row is self.rows.current:
             self._seen = seen
-            self._draw()
+            self.draw_text()
 
-    def _draw(self) -> None:
-        row, sheet = self.rows.current, self.text
-        width = max(MIN_TEXT_WIDTH, sheet.size.width - 2)
+    @property
+    def text_width(self) -> int:
+        return max(MIN_TEXT_WIDTH, self.text.size.width - 2)
+
+    def draw_text(self) -> None:
+        """Lay out the text of the row for the width of now."""
+        row, sheet, width = self.rows.current, self.text, self.text_width
+        if not isinstance(sheet, TextWindow):
+            return
         if row is None:
             sheet.show(())
         elif isinstance(self._seen, MemtuiError):
@@ -146,11 +159,6 @@ class ListPage(Dialog[Result], Generic[Row, Result]):
 
     # Keys
 
-    @property
-    def is_whole(self) -> bool:
-        """The text is shown alone."""
-        return self.has_class("-whole")
-
     def labels(self) -> Mapping[str, object]:
         is_cut = self.text.display and self.text.line_count() > self.text.page
         return {
@@ -162,13 +170,10 @@ class ListPage(Dialog[Result], Generic[Row, Result]):
     def action_whole(self) -> None:
         """Show the text alone, or with the list again."""
         if self.rows.current is not None or self.is_whole:
-            self.set_class(not self.is_whole, "-whole")
-            self.text.can_focus = self.is_whole
-            self.call_after_refresh(self._focus_whole)
-
-    def _focus_whole(self) -> None:
-        self.lay_out()
-        (self.text if self.is_whole else self.rows).focus()
+            self.is_whole = self.text.can_focus = not self.is_whole
+            self.on_resize()
+            self.set_focus(None)  # a text that is not cut takes none
+            self.set_focus(self.text if self.is_whole else self.rows)
 
     def action_scroll_text(self, step: int) -> None:
         """Scroll the text by pages."""
