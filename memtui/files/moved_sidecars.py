@@ -165,5 +165,6 @@ def _is_place(place: Any) -> bool:
         and isinstance(place.get("root"), str)
         and isinstance(place.get("is_folder"), bool)
         and isinstance(place.get("at"), float)
-        and isinstance(place.get("marks"), list)
+        and isinstance(marks := place.get("marks"), list)
+        and all(isinstance(mark, str) for mark in marks)
     )

@@ -1,9 +1,11 @@
 """Give back what was there at a time: memories that an agent deleted, and texts that it changed.
 
-Where an agent only took lines out of a file, or the whole file away, these lines are put back, byte
-for byte, and what was written since stays. Otherwise each memory is put into its store as it is
-now, by the rules of its format. Nothing of today is deleted, and the result is read by the format
-before anything is written.
+Where only what is gone is given back, nothing of today is deleted: where an agent only took lines
+out of a file, or the whole file away, these lines are put back, byte for byte; otherwise each
+memory is put into its store as it is now, by the rules of its format, or, where these refuse it,
+with its lines beside those of today. Where the texts of a time are wanted, the first change since
+is taken back in each file, byte for byte; what was written after that change stays. The result is
+read by the format before anything is written.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from difflib import SequenceMatcher
+from enum import Enum
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -85,20 +89,26 @@ def plan_restore(
             continue
         state = kept_texts.state_at(store, library.state_folder, past.at)
         if refs is None:
-            edits, memories = _file_edits(
-                library, store, state, memories, only_deleted=only_deleted
-            )
+            way = _Way.LINES if only_deleted else _Way.CHANGE
+            edits, memories = _file_edits(library, store, state, memories, way)
             found.edits[label] = edits
         in_file = Counter(each.origin.file for each in past.memories(label))
+        refused: list[NotRestored] = []
         for memory in stoppable(memories, cancelled):
             own = state.files.get(memory.origin.file) if in_file[memory.origin.file] == 1 else None
-            _add_memory(found, library, store, memory, own)
-    refused = {each.memory.ref for each in found.refused}
+            if (why_not := _add_memory(found, library, store, memory, own)) is not None:
+                refused.append(why_not)
+        if refs is None and only_deleted and refused:
+            edits, left = _beside_edits(library, store, state, found, refused)
+            found.edits[label] += edits
+            refused = left
+        found.refused += refused
+    left_out = {each.memory.ref for each in found.refused}
     changes = tuple(
         ChangedMemory(former, library.seen(former.ref), past.at, library.now())
         for memories in wanted.values()
         for former in memories
-        if former.ref not in refused
+        if former.ref not in left_out
     )
     title = f"{Act.RESTORE} {counted(len(changes), 'memory')} as of {date(past.at)}"
     return replace(_planned(library, title, found), changes=changes)
@@ -116,13 +126,20 @@ class _Found(Struct):
 # ---- whole files ---------------------------------------------------------------------------------
 
 
+class _Way(Enum):
+    """How the file of today gets what it held then."""
+
+    LINES = "put back the lines of a file that has only lost some"
+    CHANGE = "take the change back"
+    BESIDE = "put the lines that are gone beside those that came"
+
+
 def _file_edits(
     library: Library,
     store: WritableStore,
     state: KeptState,
     wanted: list[Memory],
-    *,
-    only_deleted: bool,
+    way: _Way,
 ) -> tuple[list[Edit], list[Memory]]:
     """Edits of the store's files that give memories back without the loss of anything that was
     written since; and the memories that they do not give back."""
@@ -131,33 +148,72 @@ def _file_edits(
         return [], wanted
     edits: dict[str, Edit] = {}
     unchanged: set[str] = set()
+    taken: dict[str, str] = {}
+    """File -> its text after the change that is taken back."""
     for file, kept in state.files.items():
         if kept.text is None or kept.is_masked:
             continue
         then = decode(kept.text)
         after = None if kept.next is None else decode(kept.next)
-        if only_deleted and not _only_lost_lines(then, after):
+        if way is _Way.LINES and not _only_lost_lines(then, after):
             continue
         with suppress(Conflict, StoreError):
             now = read_text_file(Path(file), store.root.parent) if os.path.lexists(file) else None
             kind = Kind.FILE if now is None else Kind.LINES
-            text = rebase(now, [text_edit(file, after, then, kind)], file)
+            target = _join_lines(after or "", then) if way is _Way.BESIDE else then
+            text = rebase(now, [text_edit(file, after, target, kind)], file)
             if text == now:  # it is read again as soon as the file that names it is back
                 unchanged.add(file)
             else:
                 edits[file] = text_edit(file, now, text, kind)
-    present = [each for each in library.memories(store.label) if each.origin.file in edits]
+                if way is _Way.CHANGE and after is not None:
+                    taken[file] = after
+    came = reader.read([(file, encode(text)) for file, text in taken.items()]) if taken else {}
+    present = [
+        each
+        for each in library.memories(store.label)
+        if each.origin.file in edits and not (each.origin.file in taken and _is_in(came, each, way))
+    ]
     replaced = {memory.ref for memory in wanted}
     needed = [*wanted, *(each for each in present if each.ref not in replaced)]
     while True:
         read = _read_with(reader, edits.values())
-        missing = [each for each in needed if not _is_in(read, each)]
+        missing = [each for each in needed if not _is_in(read, each, way)]
         faulty = edits.keys() & {each.origin.file for each in missing}
         if not faulty:
             break
         edits = {file: edit for file, edit in edits.items() if file not in faulty}
     left = [each for each in wanted if each in missing and each.origin.file not in unchanged]
     return list(edits.values()), left
+
+
+def _beside_edits(
+    library: Library,
+    store: WritableStore,
+    state: KeptState,
+    found: _Found,
+    refused: list[NotRestored],
+) -> tuple[list[Edit], list[NotRestored]]:
+    """Edits that put memories, which cannot be added one by one, beside what is there; and those
+    that are not given back."""
+    files = {each.memory.origin.file for each in refused}
+    files -= {edit.path for edit in found.edits[store.label]}
+    files -= {diff.path for diff in library.plan(found.changes).diffs()}
+    own = replace(state, files={name: kept for name, kept in state.files.items() if name in files})
+    edits, left = _file_edits(library, store, own, [each.memory for each in refused], _Way.BESIDE)
+    still = {each.ref for each in left}
+    return edits, [each for each in refused if each.memory.ref in still]
+
+
+def _join_lines(after: str, then: str) -> str:
+    """The lines of both texts, those that are gone before those that came in their place."""
+    old, new = then.splitlines(keepends=True), after.splitlines(keepends=True)
+    joined: list[str] = []
+    for kind, start, end, first, last in SequenceMatcher(None, old, new, False).get_opcodes():
+        joined += old[start:end]
+        if kind != "equal":
+            joined += new[first:last]
+    return "".join(joined)
 
 
 def _only_lost_lines(before: str, after: str | None) -> bool:
@@ -172,10 +228,13 @@ def _read_with(reader: FormerReader, edits: Iterable[Edit]) -> dict[str, Memory]
     return reader.read([*reader.read_beside(texts), *texts.items()])
 
 
-def _is_in(read: Mapping[str, Memory], memory: Memory) -> bool:
-    """Whether a memory is read with its text, or, as the text of a whole note, with more lines."""
-    found = read.get(memory.id)
-    return found is not None and _only_lost_lines(found.full_text, memory.full_text)
+def _is_in(read: Mapping[str, Memory], memory: Memory, way: _Way) -> bool:
+    """Whether a memory is read with its text, or, as the text of a whole note, with more lines; of
+    lines beside others also as a part of another memory of its file."""
+    found = [read[memory.id]] if memory.id in read else []
+    if way is _Way.BESIDE:
+        found += [each for each in read.values() if each.origin.file == memory.origin.file]
+    return any(_only_lost_lines(each.full_text, memory.full_text) for each in found)
 
 
 # ---- single memories -----------------------------------------------------------------------------
@@ -183,8 +242,8 @@ def _is_in(read: Mapping[str, Memory], memory: Memory) -> bool:
 
 def _add_memory(
     found: _Found, library: Library, store: WritableStore, former: Memory, own: KeptText | None
-) -> None:
-    """Plan to give back one memory by the rules of its format.
+) -> NotRestored | None:
+    """Plan to give back one memory by the rules of its format; returns why it cannot be.
 
     `own`: what the file held that it had for itself.
     """
@@ -194,7 +253,7 @@ def _add_memory(
             raise Refused("a secret in it was masked when it was kept")
         if now is not None:
             found.changes += library.plan_restore_text(now, former).changes
-            return
+            return None
         if own is not None and own.text is not None and not own.is_masked:
             text = None if os.path.lexists(former.origin.file) else decode(own.text)
         change = map_memory(former, store.format, store, text).change
@@ -203,7 +262,8 @@ def _add_memory(
             raise Refused(planned.reason or "its format cannot take it back")
         found.changes.append(change)
     except (Refused, Conflict) as error:
-        found.refused.append(NotRestored(former, error.what))
+        return NotRestored(former, error.what)
+    return None
 
 
 def _planned(library: Library, title: str, found: _Found) -> RestorePlan:

@@ -149,3 +149,12 @@ def test_a_damaged_list_of_places_is_no_list(tmp_path: Path) -> None:
         (state_folder() / "kept" / moved_sidecars.PLACES).write_text(damage)
         assert statuses(former)["A rows"] == "retired"
         assert moved_sidecars.list_homeless() == []
+
+
+def test_marks_that_are_no_texts_recognise_nothing(tmp_path: Path) -> None:
+    former = graph(tmp_path / "memory.jsonl", *"ABC")
+    change(former, Act.RETIRE, "A rows")
+    place = {"root": str(former), "marks": [[1]], "is_folder": False, "at": 1.0}
+    places = {sidecar_files(former).kept.name: place}
+    (state_folder() / "kept" / moved_sidecars.PLACES).write_text(json.dumps(places))
+    assert "A rows" not in statuses(former.rename(tmp_path / "graph.jsonl"))
