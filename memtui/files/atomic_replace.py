@@ -211,6 +211,11 @@ def discard(file: Path) -> None:
         os.unlink(file)
 
 
+UNWRITTEN = "~"
+"""Last character of a temporary file's name until all of it is on disk: what has another name is
+whole, and may be the version of another program."""
+
+
 def find_leftovers(path: Path) -> list[Path]:
     """Return the temporary files that a killed memtui left beside this file."""
     with contextlib.suppress(OSError, ValueError):  # a damaged journal names what no file can be
@@ -259,7 +264,8 @@ def _write_temporary(
     path: Path, data: bytes, like: os.stat_result | None, changed: int | None
 ) -> Path:
     """Write `data` to disk beside `path`, with the owner, mode and attributes of `like`."""
-    temporary = _temporary_name(path)
+    whole = _temporary_name(path)
+    temporary = whole.with_name(whole.name + UNWRITTEN)
     failpoint("temp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, 0o600)
@@ -274,12 +280,13 @@ def _write_temporary(
             os.utime(descriptor, ns=(time.time_ns(), changed))
         failpoint("fsync")
         _sync(descriptor)
+        os.replace(temporary, whole)
     except BaseException:
         discard(temporary)
         raise
     finally:
         os.close(descriptor)
-    return temporary
+    return whole
 
 
 _ACCESS_LISTS = "system.posix_acl_"

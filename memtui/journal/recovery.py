@@ -133,9 +133,9 @@ def _recover_file(
             data = atomic_replace.read_if_exists(path)
             now = "" if data is None else digest(data)
             outcome = _outcome(writes, now)
+            displaced = _remove_leftovers(path, writes, now, outcome, state)
             if outcome is WriteOutcome.UNSURE:
                 outcome = _outcome_by_edits(path, data, edits)
-            displaced = _remove_leftovers(path, writes, now, outcome, state)
     except (SaveError, UnreadableFile):
         return RecoveryVerdict(WriteOutcome.UNSURE)
     was, recorder = writes[0].pre, NullRecorder(state)
@@ -196,7 +196,8 @@ def _remove_leftovers(
     for leftover in atomic_replace.find_leftovers(path):
         with suppress(OSError, UnreadableFile):
             content = digest(atomic_replace.read_if_exists(leftover) or b"")
-            if content not in known and outcome is not WriteOutcome.NOT_WRITTEN:
+            is_ours = content in known or leftover.name.endswith(atomic_replace.UNWRITTEN)
+            if not is_ours and outcome is not WriteOutcome.NOT_WRITTEN:
                 found.append(backups.move_in(path, leftover, content, state))
             else:
                 leftover.unlink()

@@ -787,6 +787,24 @@ def test_where_the_system_cannot_exchange_names_a_save_does_the_same(
             atomic_replace.rename_to_free(other, note)
 
 
+def test_a_temporary_file_is_marked_until_it_is_on_disk(path: Path, recorder: NullRecorder) -> None:
+    long = path.with_name("x" * 255)
+    long.write_text("old\n")
+    seen: dict[str, list[bool]] = {}
+
+    def look(point: str) -> None:
+        left = atomic_replace.find_leftovers(long)
+        seen[point] = [each.name.endswith(atomic_replace.UNWRITTEN) for each in left]
+
+    save_hooks.install(look)
+    try:
+        commit([text_edit(str(long), "old\n", "new\n")], recorder)
+    finally:
+        save_hooks.install(None)
+    points = ("temp", "write", "fsync", "check", "exchange", "look", "done")
+    assert [seen[point] for point in points] == [[], [True], [True], [False], [False], [False], []]
+
+
 def test_the_longest_name_leaves_room_for_that_of_its_temporary_file(path: Path) -> None:
     long = path.with_name("x" * 255)
     long.write_text("x")

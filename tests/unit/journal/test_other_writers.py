@@ -19,6 +19,7 @@ from memtui.changes import (
     value_edit,
 )
 from memtui.files import backups
+from memtui.files.atomic_replace import UNWRITTEN
 from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
 from memtui.files.staging import new_stage
@@ -226,6 +227,33 @@ def test_what_is_written_after_the_kill_stays(
     assert (action.state, action.note) == (ActionState.DONE, note)
     found = {record["id"]: record["content"] for record in json.loads(path.read_text())}
     assert found == {"r0": "mine", **now, "new": "y"}
+
+
+def test_a_file_that_memtui_had_not_written_whole_is_no_version(tmp_path: Path) -> None:
+    """Killed while it wrote what another program's version was merged into: what was on disk of it
+    lacks entries, which nobody has removed."""
+    path, hers = tmp_path / "MEMORY.md", f"{ENTRIES}\n§\nIt floats"
+    ours = ENTRIES.replace("a boat", "a ship")
+    path.write_text(ours)
+    leftover_of(path, hers)
+    half = leftover_of(path.with_name("other"), "Bo has")
+    half = half.rename(path.with_name(f".{path.name}.memtui-{'1' * 16}{UNWRITTEN}"))
+    edit = text_edit(str(path), ENTRIES, ours, Kind.ENTRIES)
+    whole = hers.replace("a boat", "a ship")
+    writes = (path, mark_of(ENTRIES), mark_of(ours)), (path, mark_of(ours), mark_of(whole))
+    action = killed_while(tmp_path, (edit,), None, *writes)
+    assert (action.state, path.read_text(), half.exists()) == (ActionState.DONE, whole, False)
+
+
+def test_a_displaced_version_stays_where_the_save_was_overwritten_since(tmp_path: Path) -> None:
+    path = write_store(tmp_path, 1)
+    edit, before = edit_of(path, 0, "mine"), path.read_text()
+    path.write_text(items(r0="fact 0", later="x"))  # by a program that had read the first text
+    leftover_of(path, items(r0="fact 0", new="y"))
+    writes = path, mark_of(before), mark_of(items(r0="mine"))
+    assert killed_while(tmp_path, (edit,), None, writes).state is ActionState.VOID
+    found = {record["id"]: record["content"] for record in json.loads(path.read_text())}
+    assert found == {"r0": "fact 0", "later": "x", "new": "y"}
 
 
 @pytest.mark.parametrize(
