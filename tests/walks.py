@@ -4,7 +4,6 @@ python -m tests.walks read    one fact from disk to a row of the list
 python -m tests.walks edit    `e`, one letter, `ctrl+s`: to the bytes on disk
 python -m tests.walks write   the same edit without the screen: from `Library.plan` to the bytes
 python -m tests.walks letter  a letter in all sample stores: from the line to hits and counts
-python -m tests.walks search  `memtui search drizzle` in a folder with an agent-memory, not cached
 
 It prints where the walk ends; the functions after it are what the program then does by itself:
 other panes, links, the review, backups.
@@ -13,10 +12,6 @@ other panes, links, the review, backups.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import io
-import os
-import shutil
 import sys
 import tempfile
 import threading
@@ -25,12 +20,11 @@ from pathlib import Path
 from types import FrameType
 
 import memtui
-import memtui.__main__
 from memtui.changes import Act, Change
 from memtui.library import Library
 from memtui.tui.view_state import ViewState
 from tests.bench.answers import open_all
-from tests.samples import NOW, SAMPLES
+from tests.samples import NOW
 from tests.tui.stage import PAUSE, fact, stage, write_store
 
 PACKAGE = str(Path(memtui.__file__).parent) + "/"
@@ -119,30 +113,11 @@ def letter(trace: Trace) -> int:
     return len(trace.entered)
 
 
-def search(trace: Trace) -> int:
-    """Run the command as in a shell."""
-    with tempfile.TemporaryDirectory(prefix="memtui-walk-") as name:
-        folder = Path(name) / "shop"
-        shutil.copytree(SAMPLES / "agent-memory", folder)
-        os.environ["HOME"] = name
-        for part in ("CACHE", "STATE", "DATA", "CONFIG"):
-            os.environ[f"MEMTUI_{part}"] = str(Path(name) / part.lower())
-        os.chdir(folder)
-        arguments, sys.argv = sys.argv, ["memtui", "search", "drizzle"]
-        trace.is_on = True
-        with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
-            memtui.__main__.main()
-        trace.is_on = False
-        sys.argv = arguments
-        os.chdir("/")
-    return len(trace.entered)
-
-
 def main() -> None:
     trace = Trace()
     sys.setprofile(trace)
     threading.setprofile(trace)
-    alone = {"write": write, "letter": letter, "search": search}.get(sys.argv[1])
+    alone = {"write": write, "letter": letter}.get(sys.argv[1])
     count = asyncio.run(walk(sys.argv[1], trace)) if alone is None else alone(trace)
     sys.setprofile(None)
     for number, ((module, function), times) in enumerate(trace.entered.items()):

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from memtui.cli import output
 from memtui.cli.options import argument, command, limit_option, option, query_from
-from memtui.cli.session_commands import search_elsewhere
 from memtui.cli.store_selection import index_library, read_library
 from memtui.errors import QueryError
 from memtui.model import Memory, to_record
@@ -120,7 +119,11 @@ def search(
     asked = _for_memories(query) if everywhere else query
     found = library.find(asked)
     memories = _first_memories(found, limit, everything)
-    elsewhere = search_elsewhere(library, query, asked, limit) if everywhere else None
+    elsewhere = None
+    if everywhere:
+        from memtui.cli.session_commands import search_elsewhere
+
+        elsewhere = search_elsewhere(library, query, asked, limit)
     if as_json:
         records = [
             _hit_record(library, found, at, memory, explain) for at, memory in enumerate(memories)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memtui.stores.format import Candidate, Detection, Format, Product
-from memtui.stores.markdown_folder.entries import NAMES as LOGS
 from memtui.stores.markdown_folder.profiles import (
     AGENT,
     BANK,
@@ -22,6 +21,7 @@ from memtui.stores.markdown_folder.profiles import (
     KILO,
     KILO_NAMES,
     LEARNINGS,
+    LOGS,
     MEMFS,
     PLAIN,
     PLANNING,

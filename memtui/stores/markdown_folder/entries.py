@@ -24,7 +24,6 @@ from memtui.stores.scanning import planned_text
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import changed_values, content_of, from_iso, memory_name, tag_words
 
-NAMES = ("LEARNINGS.md", "ERRORS.md", "FEATURE_REQUESTS.md")
 ENTRY = "entry"
 """Key of `extra`: the name of the entry in its heading."""
 _HEADING = re.compile(

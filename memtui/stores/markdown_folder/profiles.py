@@ -80,6 +80,8 @@ KILO = Profile(
     loaded=tuple(f"{name}.md" for name in KILO_NAMES),
 )
 PLANNING = Profile("planning", Product("GSD", "GS", 4), tags=False)
+LOGS = ("LEARNINGS.md", "ERRORS.md", "FEATURE_REQUESTS.md")
+"""Notes of `LEARNINGS`, by which it is known."""
 LEARNINGS = Profile(
     "learnings", Product("Learnings", "LN", 5), frontmatter=False, tags=False, entries=True
 )
