@@ -87,11 +87,14 @@ def load_library(names: Sequence[str]) -> Library:
 
 
 def index_library(library: Library) -> None:
-    """Load or build the search index; a terminal sees how far it is."""
+    """Load or build the search index, and write it anew where much has changed; a terminal sees
+    how far it is."""
     from memtui.cli.output import shown_progress
+    from memtui.library.reader import SAVED_FROM
 
     with shown_progress() as report:
         library.index(report)
+    library.save_index(share=SAVED_FROM)
 
 
 def load_whole_library(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from threading import Lock
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 
 from memtui.library.snapshot import Rows, Snapshot
 from memtui.library.store_cache import StoreCache
-from memtui.progress import IsCancelled, Report
+from memtui.progress import IsCancelled, Report, silent
 from memtui.search import memory_index
 from memtui.search.documents import to_document
 from memtui.search.index_worker import build_index
@@ -69,19 +70,7 @@ class Index:
             return
         segment = memory_index.load(folder)
         if segment is None:
-            if len(slots) > BUILT_IN_PROCESS:
-                what = f"indexing {cache.store.label}"
-                build_index(
-                    "index",
-                    folder,
-                    lambda progress: report(progress._replace(what=what)),
-                    cancelled,
-                )
-            elif not cancelled():
-                try:
-                    memory_index.save(map(to_document, map(rows.__getitem__, slots)), folder)
-                except OSError as error:
-                    log.warning("the index in %s cannot be saved: %s", folder, error)
+            _write(cache, folder, rows, report, cancelled)
             segment = memory_index.load(folder)
         if segment is not None and segment.count == len(slots):
             with self._lock:
@@ -99,8 +88,24 @@ class Index:
         """Take the index of another library, whose first rows have the same texts."""
         self.state = state
 
-    def save(self, cache: StoreCache, cancelled: IsCancelled) -> None:
+    def save(self, cache: StoreCache, rows: Rows, cancelled: IsCancelled) -> None:
         """Bring one store's index on disk up to date, for the next start."""
         folder = cache.generation
         if folder is not None and not cancelled() and not memory_index.is_saved(folder):
-            build_index("index", folder, cancelled=cancelled)
+            _write(cache, folder, rows, silent, cancelled)
+
+
+def _write(
+    cache: StoreCache, folder: Path, rows: Rows, report: Report, cancelled: IsCancelled
+) -> None:
+    """Write the index of the cached rows of a store, which `rows` has too."""
+    if len(cache.saved_slots) > BUILT_IN_PROCESS:
+        what = f"indexing {cache.store.label}"
+        build_index(
+            "index", folder, lambda progress: report(progress._replace(what=what)), cancelled
+        )
+    elif not cancelled():
+        try:
+            memory_index.save(map(to_document, map(rows.__getitem__, cache.saved_slots)), folder)
+        except OSError as error:
+            log.warning("the index in %s cannot be saved: %s", folder, error)

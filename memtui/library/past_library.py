@@ -156,7 +156,7 @@ class PastLibrary(Library):
     def index(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Do nothing: the index of the present is used."""
 
-    def save_index(self, cancelled: IsCancelled = never) -> None:
+    def save_index(self, cancelled: IsCancelled = never, share: float = 0.0) -> None:
         """Do nothing: the caches are those of the present."""
 
     def embed(

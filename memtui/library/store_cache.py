@@ -116,6 +116,12 @@ class StoreCache:
         return self._saved != self.stamps
 
     @property
+    def unsaved_share(self) -> float:
+        """The share of the rows that are in shards that changed since they were written."""
+        changed = (each for key, each in self.shards.items() if self._saved.get(key) != each.stamp)
+        return sum(len(loaded.slots) for loaded in changed) / max(1, self.count)
+
+    @property
     def saved_rows(self) -> Path | None:
         """The folder of the rows on disk if they are exactly those of the table, else None."""
         return self.generation if self._saved_version == self.version else None

@@ -36,7 +36,7 @@ from memtui.config import Settings
 from memtui.errors import MemtuiError
 from memtui.journal import Author
 from memtui.library import Library
-from memtui.library.reader import LibraryReader
+from memtui.library.reader import SAVED_FROM, LibraryReader
 from memtui.library.snapshot import Snapshot
 from memtui.library.text_looks import keep_texts
 from memtui.mcp import reading
@@ -122,6 +122,7 @@ class AgentServer:
 
     def _index(self) -> None:
         self._library.index()
+        self._library.save_index(share=SAVED_FROM)
         keep_texts(self._library, self._settings.history)
 
     def make(self) -> MCPServer:

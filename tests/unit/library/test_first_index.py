@@ -7,6 +7,7 @@ from threading import Event, Thread
 
 import pytest
 
+from memtui.cli.store_selection import index_library
 from memtui.library import Library, indexing
 from memtui.model import Memory
 from memtui.query import parse_query
@@ -92,3 +93,30 @@ def test_what_is_read_while_others_are_indexed_can_be_found(
     index.join()
     other.join()
     assert [len(_find(library, "zebra")), *found] == [1, *([] if is_first else [1])]
+
+
+def test_a_command_writes_the_index_anew_once_much_has_changed(tmp_path: Path) -> None:
+    """Few changes are indexed in memory, and nothing is written."""
+    facts = {f"e{n}": [f"the ferry {n} waits at the pier"] for n in range(12)}
+    place, cache = agent_memory(tmp_path / "memory", facts), tmp_path / "cache"
+
+    def run(changed: range) -> tuple[int, set[Path]]:
+        """What a command finds of the changes, and the indexes on disk after it."""
+        if changed:
+            agent_memory(place, {f"e{n}": [f"the ferry {n} at the pier anew"] for n in changed})
+        library = Library.open([place], cache=cache, state=None)
+        library.load()
+        index_library(library)
+        found = len(_find(library, '"pier anew"'))
+        library.close()
+        return found, {*(cache / "stores").glob("*/*/whoosh-*")}
+
+    nothing, first = run(range(0))
+    few, same = run(range(2))
+    many, other = run(range(2, 6))
+    again, last = run(range(0))
+    assert (nothing, few, many, again) == (0, 2, 6, 6)
+    assert len(first) == 1
+    assert same == first
+    assert other != first
+    assert last == other
