@@ -116,8 +116,6 @@ AREAS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
 """Area -> packages and modules below `memtui`, and the arguments of pytest for the tests that ought
 to notice a fault in them."""
 
-TESTS_ARE_NOT = "tests/unit/files/test_mutants.py"
-"""Runs mutants of its own, each in a copy of the source."""
 MEASURED = ROOT / ".mutate"
 """What is known of each test file, by a hash of it and of all that it may import."""
 LEFT_OUT = {".git", ".venv", "__pycache__", ".hypothesis", ".mypy_cache", ".ruff_cache", ".mutate"}
@@ -311,7 +309,7 @@ def measure(tests: Sequence[str], folder: Path, jobs: int) -> Coverage:
     files = {
         file for path in paths for file in (path.rglob("test_*.py") if path.is_dir() else [path])
     }
-    names = {file.relative_to(ROOT).as_posix() for file in files} - {TESTS_ARE_NOT}
+    names = {file.relative_to(ROOT).as_posix() for file in files}
     state = _state(options)
     known = {
         name: MEASURED

@@ -25,8 +25,6 @@ OFTEN = (0.01, 0.02)
 """Seconds between two of its writes."""
 THEIRS = "e11"
 """The event that it changes; ours are others."""
-LONG = 20.0
-"""Seconds that one edit of ours may take; it takes a tenth of that."""
 MOST = 60
 """Times that one edit of ours may write its two files beside a program that reads them afresh; it
 takes four or five. When the two programs outbid each other, it takes hundreds."""
@@ -41,21 +39,18 @@ def beside_a_busy_program(folder: Path, edits: int, seed: int, *, forgetful: boo
     store, state = folder / "store", folder / "state"
     store.mkdir(parents=True)
     AMBIENT.make(store)
-    rng, journal, made, longest = random.Random(seed), Journal(state), [], 0.0
+    rng, journal, made = random.Random(seed), Journal(state), []
     with _busy(store, folder / "stop", forgetful=forgetful) as written:
         for _ in range(edits):
             mine = _ours(store, rng)
             if forgetful:  # each file takes all our patience: one is enough
                 mine = tuple(edit for edit in mine if edit.path == mine[0].path)
-            started = time.monotonic()
             with _in_between(store) as exchanges:
                 do(journal, mine)
-            longest = max(longest, time.monotonic() - started)
             made.append(mine)
             assert forgetful or len(exchanges) < MOST, "the two outbid each other"
             assert [(a.state, a.note) for a in journal.log(1)] == [(ActionState.DONE, "")]
     journal.close()
-    assert longest < LONG
     undone = _made_again(made[-1], state)
     theirs = json.loads(written.read_text())
     for name in AMBIENT.files:

@@ -12,6 +12,7 @@ from pathlib import Path
 from memtui.changes import Act, Change, Edit, Kind, record_edit, sidecar_edit, text_edit, value_edit
 from memtui.files.json.editing import new_record, raw_value, set_member
 from memtui.files.json.locating import load_records
+from memtui.library import Library
 from tests.samples import SAMPLES
 
 RECORDS = 12
@@ -140,8 +141,6 @@ def sample_case(name: str, act: Act, id: str, **fields: object) -> Case:
         shutil.copytree(sample, folder, dirs_exist_ok=True)
 
     def plan(folder: Path, rng: random.Random) -> tuple[Edit, ...]:
-        from memtui.library import Library  # the processes of the mutants need it for no scenario
-
         library = Library.open([folder])
         library.load()
         label = library.stores[0].label
