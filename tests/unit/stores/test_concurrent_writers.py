@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Act, Change
-from memtui.errors import Conflict, Refused
+from memtui.errors import Refused
 from memtui.files import save_hooks
 from memtui.library import Library
 from memtui.library.reverted_edits import plan_reapply
@@ -114,15 +114,6 @@ def test_what_the_agent_adds_after_planning_is_kept(agent: Agent, tmp_path: Path
         agent.add(f"theirs {number}")
         library.redo()
     assert sorted(agent.texts()) == ["changed", "ours", *kept, "theirs 6", "theirs 7", "theirs 8"]
-
-
-def test_the_same_memory_changed_on_both_sides_is_a_conflict(agent: Agent, tmp_path: Path) -> None:
-    library = opened(agent, tmp_path)
-    planned = library.plan([change(library, agent, Act.EDIT, "second", "ours")])
-    agent.file.write_text(agent.file.read_text().replace("second", "theirs"))
-    with pytest.raises(Conflict):
-        library.apply(planned)
-    assert agent.texts() == ["first", "theirs"]
 
 
 def test_many_planned_changes_are_merged_at_once(agent: Agent, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtui.changes import Act, Outcome
-from memtui.errors import Conflict, Refused
+from memtui.errors import Refused
 from memtui.model import Link
 from memtui.testing.fixtures import contents
 
@@ -386,39 +386,6 @@ def test_a_successor_has_the_importance_and_the_tags_that_are_asked_for(store: O
 
 
 # ---- other programs -----------------------------------------------------------------------------
-
-
-def test_what_another_program_adds_meanwhile_is_kept(root: Path, store: Opened) -> None:
-    plan = store.plan(Act.EDIT, "fact_0a1", content="Noor swims_km_week 4")
-    put(root, "facts.json", [{"id": "fact_new"}, *FACTS])
-    store.do_plan(plan)
-    assert list(records(root, "facts.json")) == ["fact_new", "fact_0a1", "fact_0a2", "fact_0a3"]
-    assert records(root, "facts.json")["fact_0a1"]["o"] == "4"
-
-
-def test_a_record_that_another_program_changed_is_a_conflict(root: Path, store: Opened) -> None:
-    late = store.plan(Act.EDIT, "ep_1", content="Mine.")
-    put(root, "episodes.json", [{**EPISODES[0], "summary": "Theirs."}])
-    with pytest.raises(Conflict):
-        store.do_plan(late)
-    with pytest.raises(Conflict) as conflict:
-        store.plan(Act.EDIT, "ep_1", content="Mine.")
-    assert (conflict.value.theirs, conflict.value.yours) == ("Theirs.", "Mine.")
-    put(root, "episodes.json", [])
-    with pytest.raises(Conflict):
-        store.plan(Act.EDIT, "ep_1", content="Mine.")
-
-
-@pytest.mark.parametrize("data", [b"", b"[{", b"\0\0", b'{"a": 1}'])
-def test_a_broken_file_is_never_written(root: Path, store: Opened, data: bytes) -> None:
-    file = put(root, "facts.json", data)
-    for act, id, fields in CHANGES.values():
-        if id.startswith("fact") and act not in (Act.RATE, Act.REVIEW):
-            with pytest.raises((Refused, Conflict)):
-                store.plan(act, id, **fields)
-    with pytest.raises(Refused):
-        store.plan(Act.ADD, content="Ida likes rain")
-    assert file.read_bytes() == data
 
 
 def test_records_that_cannot_be_told_apart_are_not_changed(root: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from memtui.model import Link
 
-from .json_stores.opened import files_below
 from .simple_memories import EPISODES, FACTS, SCHEMA, detected, make, opened, put
 
 
@@ -42,12 +41,6 @@ def test_every_record_is_one_memory(root: Path) -> None:
     ids = [record["id"] for record in (*FACTS, *EPISODES, *SCHEMA)]
     assert [memory.id for memory in store.memories] == ids
     assert store.unreadable == []
-
-
-def test_looking_changes_nothing(root: Path) -> None:
-    before = files_below(root)
-    opened(root)
-    assert files_below(root) == before
 
 
 def test_a_fact_reads_as_a_sentence(root: Path) -> None:

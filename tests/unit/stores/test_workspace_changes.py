@@ -100,23 +100,6 @@ def test_the_head_of_a_document_survives_any_new_body(text: str, body: str) -> N
     assert document.head + text[len(document.head) :] == text
 
 
-def test_an_edit_over_another_programs_edit_is_a_conflict(root: Path, store: Opened) -> None:
-    put(root, "GOALS.md", "# Goals\n\nTheirs.\n")
-    with pytest.raises(Conflict) as conflict:
-        store.plan(Act.EDIT, "GOALS.md", content="# Goals\n\nMine.\n")
-    assert conflict.value.theirs == "# Goals\n\nTheirs.\n"
-
-
-def test_an_edit_that_was_planned_before_another_program_wrote_is_a_conflict(
-    root: Path, store: Opened
-) -> None:
-    plan = store.plan(Act.EDIT, "GOALS.md", content="# Goals\n\nMine.\n")
-    file = put(root, "GOALS.md", "# Goals\n\nTheirs.\n")
-    with pytest.raises(Conflict):
-        store.do_plan(plan)
-    assert file.read_text() == "# Goals\n\nTheirs.\n"
-
-
 @pytest.mark.parametrize("fields", [{"content": ""}, {"content": " \n"}, {"entity": "people"}])
 def test_what_cannot_be_written_is_refused(store: Opened, fields: dict[str, str]) -> None:
     with pytest.raises(Refused):

@@ -11,7 +11,6 @@ import pytest
 from memtui.model import Link, Memory
 from memtui.stores.workspace import LOG_PATH, MAP_PATH
 
-from .json_stores.opened import files_below
 from .workspaces import TYPES, detected, make, opened, put, put_log, put_map
 
 
@@ -73,12 +72,6 @@ def test_what_is_hidden_or_no_document_is_left_out(root: Path, path: str) -> Non
     after = opened(root)
     assert len(after.memories) == before
     assert after.unreadable == []
-
-
-def test_looking_changes_nothing(root: Path) -> None:
-    before = files_below(root)
-    opened(root)
-    assert files_below(root) == before
 
 
 # ---- fields -------------------------------------------------------------------------------------

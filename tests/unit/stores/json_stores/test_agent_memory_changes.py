@@ -9,7 +9,6 @@ import pytest
 
 from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
-from memtui.files.save_hooks import NullRecorder
 from memtui.model import Link
 from memtui.testing.fixtures import contents
 
@@ -337,27 +336,6 @@ def test_a_fact_that_another_program_changed_is_a_conflict(
     assert caught.value.base == "Alice plays the viola"
     assert caught.value.theirs == "Alice plays the oboe"
     assert caught.value.yours == "Alice plays the cello"
-
-
-def test_what_another_program_adds_between_plan_and_save_stays(
-    programs: AgentMemoryPrograms,
-) -> None:
-    id = programs.add_fact("alice", "person", "Alice plays the viola")
-    opened = open_agent_memory(programs.home)
-    plan = opened.plan(Act.EDIT, id, content="Alice plays the cello")
-    late = programs.add_fact("alice", "person", "Alice has a new bow")
-    opened.store.apply(plan.edits, NullRecorder(opened.state))
-    opened.reload()
-    assert opened.by_id(late).content == "Alice has a new bow"
-    assert opened.by_id(id).content == "Alice plays the cello"
-
-
-def test_a_broken_file_is_never_written(programs: AgentMemoryPrograms) -> None:
-    programs.add_fact("alice", "person", "Alice plays the viola")
-    programs.items("alice").write_bytes(b"")
-    opened = open_agent_memory(programs.home)
-    with pytest.raises(Refused, match="empty"):
-        opened.plan(Act.ADD, content="Alice has two cats", entity="people/alice")
 
 
 def test_a_record_that_cannot_be_named_cannot_be_changed(

@@ -11,7 +11,7 @@ import pytest
 from memtui.model import Link
 from memtui.stores.agent_memory import FORMAT
 
-from .opened import files_below, open_agent_memory
+from .opened import open_agent_memory
 from .programs import AgentMemoryPrograms
 
 
@@ -256,13 +256,6 @@ def test_only_what_changed_is_worth_reading_again(programs: AgentMemoryPrograms)
     after = {shard.key: shard.stamp for shard in store.scan().shards}
     assert before["entities/a"] == after["entities/a"]
     assert before["entities/b"] != after["entities/b"]
-
-
-def test_looking_writes_nothing(programs: AgentMemoryPrograms) -> None:
-    programs.add_fact("a", "person", "a fact that is only looked at")
-    before = files_below(programs.workspace)
-    open_agent_memory(programs.home)
-    assert files_below(programs.workspace) == before
 
 
 def test_hidden_folders_and_links_out_of_the_store_are_no_entities(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Act, Outcome
-from memtui.errors import Conflict, Refused
+from memtui.errors import Refused
 from memtui.stores.ambient.adding import find_superseded, keywords, overlap, upkeep_rules
 from memtui.stores.ambient.records import (
     EventRules,
@@ -412,16 +412,6 @@ def test_two_branches_never_share_a_file(ambient: AmbientProgram, branch: str) -
     with pytest.raises(Refused, match="no file of its own"):
         opened.plan(Act.ADD, entity=f"shop/{branch}", content="Ring at ten", importance="medium")
     assert native(ambient) == before
-
-
-def test_an_event_changed_by_ambient_meanwhile_is_a_conflict(ambient: AmbientProgram) -> None:
-    event = ambient.event("Postgres for everything")
-    ambient.project(SHOP, "shop", event)
-    opened = open_ambient(ambient.root)
-    ambient.project(SHOP, "shop", {**event, "content": "MySQL for everything"})
-    with pytest.raises(Conflict) as caught:
-        opened.plan(Act.EDIT, event["id"], content="SQLite for everything")
-    assert caught.value.theirs == "MySQL for everything"
 
 
 def test_tags_do_not_repeat_the_archive(ambient: AmbientProgram) -> None:
