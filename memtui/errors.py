@@ -68,6 +68,10 @@ class Refused(StoreError):
     """The store or its format cannot do what was asked, and why."""
 
 
+class AlreadyThere(Refused):
+    """The memory is where it was to be put."""
+
+
 class AmbiguousPlace(Refused):
     """Several projects of a store could take a memory, and none was named."""
 

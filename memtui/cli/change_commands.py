@@ -250,6 +250,26 @@ def pin(ref: str, off: bool = option(help="Unpin it."), **options: Any) -> int:
     return _change_memory(Act.UNPIN if off else Act.PIN, ref, **options)
 
 
+@command
+def promote(
+    ref: str,
+    project: str = option(
+        "--to", default="", metavar="PROJECT", help="The entity of one project, the other way."
+    ),
+    *,
+    stores: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """It is added where the program reads what holds for all projects (Claude Code: the user's
+    CLAUDE.md; Gemini CLI: GEMINI.md; Qwen Code: memories/; Hermes: from a profile to its home;
+    Codex: a note that asks for it), and taken away where it was. Undo reverts both.
+    """
+    library = load_library(stores)
+    planned = library.plan_rescope(library.resolve(ref), project)
+    return apply_planned(library, planned, dry_run, as_json)
+
+
 def _link_command(act: Act, help_text: str) -> click.Command:
     def do(ref: str, relation: str, target: str, *, stores: Sequence[str], **options: bool) -> int:
         library = load_library(stores)

@@ -39,6 +39,7 @@ COMMANDS = {
     "rate": ("change_commands:rate", OF_ACTION),
     "mark-reviewed": ("change_commands:mark_reviewed", OF_ACTION),
     "pin": ("change_commands:pin", OF_ACTION),
+    "promote": ("change_commands:promote", OF_ACTION),
     "link": ("change_commands:link", OF_ACTION),
     "unlink": ("change_commands:unlink", "Remove a link."),
     "review": ("review_commands:review", "List what to look at; accept, agree or decline."),

@@ -319,6 +319,19 @@ class Library(LibraryReader):
             lineage, self.store(memory.store), self.state_folder, cancelled
         )
 
+    def plan_rescope(self, memory: Memory, project: str = "") -> Planned:
+        """Return the plan that makes a memory hold for all projects of its program, or for one.
+
+        Raises:
+            AlreadyThere: it holds for that.
+            Refused: its program keeps nothing apart for all projects, or cannot write there.
+            Conflict: a file changed since it was read.
+        """
+        changes = self.store(memory.store).rescope(memory, project, self, self.stores)
+        with masked_always():  # the title is kept in the journal
+            title = f"promote: {cut_line(memory.headline, 45)}"
+        return self.plan(changes, f"{title} to {project}" if project else title)
+
     def plan_restore_text(self, memory: Memory, former: Memory) -> Planned:
         """Return the plan that gives `memory` the text of `former`, a version of its lineage.
 

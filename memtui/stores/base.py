@@ -259,6 +259,28 @@ class Store(Protocol):
         """
         raise Refused(self.read_only, where=str(self.root))
 
+    def rescope(
+        self,
+        memory: Memory,  # noqa: ARG002
+        project: str,  # noqa: ARG002
+        view: StoreView,  # noqa: ARG002
+        stores: Sequence[Store],  # noqa: ARG002
+    ) -> Sequence[Change]:
+        """The changes that make a memory hold for all projects of its program, or for one.
+
+        Args:
+            memory: One of this store.
+            project: The entity of the project that it is to be of; "": of all.
+            view: The memories of the open stores.
+            stores: The open stores; what holds for all may be in another one of the program.
+
+        Raises:
+            AlreadyThere: It holds for that.
+            Refused: The program keeps nothing apart for all projects.
+        """
+        why = "its program keeps nothing apart for all projects"
+        raise Refused(why, do="copy it to another store")
+
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
         """Stamp these shards anew after a write, without looking at the rest of the store.
 

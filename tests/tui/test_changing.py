@@ -45,6 +45,26 @@ async def write(on: ChangingStage, text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.textual
+async def test_a_memory_of_a_project_is_promoted_after_a_preview_and_undone(tmp_path: Path) -> None:
+    async with changing(tmp_path, "gemini") as on:
+        before = on.files()
+        notes = (m for m in on.library.memories("gemini") if m.status == "active")
+        note = next(m for m in notes if m.entity != "global" and m.kind == "fact")
+        await on.stand(note.ref)
+        await on.keys("B")
+        assert isinstance(on.app.screen, DiffScreen)
+        await on.sees("GEMINI.md")
+        await on.keys("enter")
+        assert on.app.screen is on.browse
+        assert on.toasts[-1].startswith("Promoted: ")
+        found = [m for m in on.library.memories("gemini") if m.content == note.content]
+        assert [m.entity for m in found if m.status == "active"] == ["global"]
+        await on.keys("u")
+        assert on.files() == before
+
+
+@pytest.mark.slow
+@pytest.mark.textual
 async def test_an_edit_changes_only_its_value_and_undo_gives_the_same_bytes(
     tmp_path: Path,
 ) -> None:

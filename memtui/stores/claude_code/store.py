@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from memtui.errors import UnreadableFile
+from memtui.changes import Act, Change
+from memtui.errors import RefError, Refused, UnreadableFile
 from memtui.files.reading import (
     file_stamp,
     read_text_file,
@@ -32,6 +33,7 @@ from memtui.stores.base import (
     ReadTime,
     Remark,
     Shard,
+    Store,
     StoreView,
     Unreadable,
     loaded_whole,
@@ -39,6 +41,7 @@ from memtui.stores.base import (
 from memtui.stores.claude_code import (
     ALSO_READ,
     CONFIG,
+    IN_CONFIG,
     INDEX,
     INSTRUCTIONS,
     PROJECT,
@@ -67,6 +70,7 @@ from memtui.stores.claude_code.records import (
 from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.markdown.documents import parse_document
 from memtui.stores.markdown.items import MarkdownListStore
+from memtui.stores.rescoping import appended, move_to_entity
 from memtui.stores.scanning import FoundShard, LastRead, read_texts, time_of_change
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
@@ -82,6 +86,11 @@ MEMORY_LIMIT = LoadLimit(
     units=rules.LOADED_UNITS,
     source="Claude Code: 200 lines or 25,000 UTF-16 units of MEMORY.md, whichever comes first",
 )
+
+
+def _is_of_user(store: Store) -> bool:
+    """Whether it is the folder of settings of Claude Code."""
+    return store.format == ClaudeCodeStore.format and kind_of(store.root) == CONFIG
 
 
 class ClaudeCodeStore(MarkdownListStore):
@@ -207,6 +216,28 @@ class ClaudeCodeStore(MarkdownListStore):
         others = [each._replace(name=f"{each.name} in {path}") for path, each in projects if each]
         differing = [each for each in others if own is not None and each.is_on != own.is_on]
         return [own, *differing] if own is not None and paths else []
+
+    def rescope(
+        self, memory: Memory, project: str, view: StoreView, stores: Sequence[Store]
+    ) -> Sequence[Change]:
+        """To the CLAUDE.md of the user, which every session loads, or to another project."""
+        if memory.entity == INSTRUCTIONS:
+            raise Refused("its file is one memory: cut the part out by editing", where=memory.ref)
+        if project:
+            return move_to_entity(memory, project)
+        user = next((each for each in stores if _is_of_user(each)), None)
+        if user is None:
+            raise Refused("the store of ~/.claude is not open", do="open it, see `memtui stores`")
+        label, name = user.label, IN_CONFIG[0]
+        try:
+            page = view.get(f"{label}:{name}")
+        except RefError:
+            fields = {"id": name, "entity": INSTRUCTIONS, "document": appended("", memory.content)}
+            change = Change(Act.ADD, label, "", fields)
+        else:
+            text = {"content": appended(page.content, memory.content)}
+            change = Change(Act.EDIT, label, page.ref, text)
+        return (change, Change(Act.DELETE, memory.store, memory.ref))
 
     def remarks(self) -> Sequence[Remark]:
         """Stores that two folders share, and stores of worktrees, which no session loads."""

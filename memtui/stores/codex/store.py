@@ -39,6 +39,7 @@ from memtui.stores.base import (
     Reading,
     ReadTime,
     Remark,
+    Store,
     StoreView,
     Unreadable,
 )
@@ -501,6 +502,19 @@ class CodexStore(TextFileStore):
             )
         )
         return [every, *(each for each in halves if every.is_on and not each.is_on)]
+
+    def rescope(
+        self,
+        memory: Memory,
+        project: str,
+        view: StoreView,  # noqa: ARG002
+        stores: Sequence[Store],  # noqa: ARG002
+    ) -> Sequence[Change]:
+        """A note that asks Codex for it: one file has what it knows of all projects."""
+        scope = f"This holds for {project} only" if project else "This holds for every project"
+        text = {"content": f"{memory.content.strip()}\n\n{scope}."}
+        act = Act.EDIT if is_note(memory.id) else Act.SUPERSEDE
+        return (Change(act, memory.store, memory.ref, text),)
 
     def remarks(self) -> Sequence[Remark]:
         """Notes that lie among its files and that Codex does not read."""

@@ -29,6 +29,7 @@ from memtui.stores.base import (
     MemorySwitch,
     Reading,
     ReadTime,
+    Store,
     StoreView,
     Unreadable,
 )
@@ -51,6 +52,7 @@ from memtui.stores.listed_texts import ListContext, ListedText, ListFile, text_k
 from memtui.stores.markdown.items import SECTION, MarkdownList, MarkdownListStore, parse_items
 from memtui.stores.memory_switch import find_switch, layered_files, system_folder
 from memtui.stores.proposed_files import ProposedFiles
+from memtui.stores.rescoping import move_to_entity
 from memtui.stores.scanning import planned_text, time_of_change
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import memory_name
@@ -286,6 +288,18 @@ class GeminiStore(MarkdownListStore):
     def projects(self) -> Mapping[str, tuple[str, ...]]:
         notes = filter(is_note, memory_files(self.root, []))
         return dict.fromkeys(["global", *map(entity_of, notes)], ())
+
+    def rescope(
+        self,
+        memory: Memory,
+        project: str,
+        view: StoreView,  # noqa: ARG002
+        stores: Sequence[Store],  # noqa: ARG002
+    ) -> Sequence[Change]:
+        """To GEMINI.md, below the heading of what Gemini added itself, or to a project's notes."""
+        if is_patch(memory.id):
+            raise Refused("it is a proposal: accept it first", where=memory.ref)
+        return move_to_entity(memory, project or entity_of(GLOBAL))
 
     def place_new(self, change: Change, context: ListContext) -> tuple[str, str]:  # noqa: ARG002
         """GEMINI.md (`global`), as Gemini itself does, or MEMORY.md of a project."""

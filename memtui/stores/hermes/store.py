@@ -15,8 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from memtui.changes import Act, Kind
-from memtui.errors import Refused
+from memtui.changes import Act, Change, Kind
+from memtui.errors import AlreadyThere, Refused
 from memtui.files.frontmatter import BadYaml, read_yaml
 from memtui.files.reading import file_stamp
 from memtui.files.text_items import DELIMITER, entries_in, entry_spans, insert_entry, remove_entry
@@ -29,6 +29,7 @@ from memtui.stores.base import (
     Reading,
     ReadTime,
     Remark,
+    Store,
     StoreView,
     Unreadable,
 )
@@ -37,6 +38,7 @@ from memtui.stores.hermes import CONFIG, MEMORY, NAMES, USER, memory_folder, pen
 from memtui.stores.hermes.pending import LINE_ENDS, why_refused, with_line_feeds
 from memtui.stores.listed_texts import ListedText, ListFile
 from memtui.stores.memory_switch import find_switch
+from memtui.stores.rescoping import move_to_entity
 from memtui.stores.scanning import CachedFile, FoundShard, list_folder, unread_notes
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import members_of, whole_number
@@ -171,6 +173,25 @@ class HermesStore(listed_texts.ListStore):
         files = [self.root / CONFIG]
         keys = ((MEMORY, "memory.memory_enabled"), (USER, "memory.user_profile_enabled"))
         return [find_switch(name, key, files, is_on_by_default=True) for name, key in keys]
+
+    def rescope(
+        self,
+        memory: Memory,
+        project: str,
+        view: StoreView,  # noqa: ARG002
+        stores: Sequence[Store],
+    ) -> Sequence[Change]:
+        """From a profile to the home of Hermes, or to the profile of this name."""
+        home = self.root.parents[1] if self.root.parent.name == "profiles" else self.root
+        root = home / "profiles" / project if project else home
+        target = next((each for each in stores if each.root == root), None)
+        if memory.id.startswith(pending.FOLDER):
+            raise Refused("it waits for an answer: accept it first", where=memory.ref)
+        if root == self.root:
+            raise AlreadyThere("it holds for all that this home is used for", where=memory.ref)
+        if target is None:
+            raise Refused("no such store is open", where=str(root), do="open it first")
+        return move_to_entity(memory, memory.entity, target.label)
 
     def remarks(self) -> Sequence[Remark]:
         """Files that Hermes would refuse to write, and notes beside them that it does not read."""

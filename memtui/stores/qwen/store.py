@@ -9,7 +9,7 @@ QWEN.md is read by the store of a project's instructions.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from memtui.changes import Change, Plan
 from memtui.errors import Refused
-from memtui.stores.base import LoadLimit, MemorySwitch, Unreadable
+from memtui.model import Memory
+from memtui.stores.base import LoadLimit, MemorySwitch, Store, StoreView, Unreadable
 from memtui.stores.claude_code import (
     AUTO_MEMORY,
     QWEN,
@@ -33,6 +34,7 @@ from memtui.stores.claude_code.store import MEMORY_LIMIT, ClaudeCodeStore
 from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.memory_switch import find_switch, layered_files, system_folder
 from memtui.stores.qwen import FOLDER, HOME, TEAM, USER, is_home
+from memtui.stores.rescoping import move_to_entity
 
 SETTINGS = "settings.json"
 ENABLED, TEAM_ENABLED = "memory.enableManagedAutoMemory", "memory.enableTeamMemory"
@@ -88,6 +90,23 @@ class QwenStore(ClaudeCodeStore):
         files = layered_files(system, home / SETTINGS, *([own / SETTINGS] if own else []))
         name, key = ("team memory", TEAM_ENABLED) if is_team else (AUTO_MEMORY, ENABLED)
         return find_switch(name, key, files, is_on_by_default=not is_team)
+
+    def entity_folders(self) -> dict[str, MemoryFolder]:
+        """Those that exist, and that of the user, which is made for the first memory."""
+        found = super().entity_folders()
+        if self._kind == HOME:
+            found.setdefault(ENTITIES[USER], MemoryFolder(USER, self.root / USER, "", USER))
+        return found
+
+    def rescope(
+        self,
+        memory: Memory,
+        project: str,
+        view: StoreView,  # noqa: ARG002
+        stores: Sequence[Store],  # noqa: ARG002
+    ) -> Sequence[Change]:
+        """To the memories of the user, whose index every session loads, or to a project's."""
+        return move_to_entity(memory, project or ENTITIES[USER])
 
     def take_rules(self, other: Any) -> None:
         super().take_rules(other)

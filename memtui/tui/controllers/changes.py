@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from memtui import text
 from memtui.changes import DESTRUCTIVE, Act, Change
 from memtui.config.settings import RETIRING
-from memtui.errors import Conflict, MemtuiError, Refused
+from memtui.errors import AlreadyThere, Conflict, MemtuiError, Refused
 from memtui.library.planning import count_memories
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
@@ -154,7 +154,33 @@ class ChangeActions:
     def handlers(self) -> ActionHandlers:
         plain = ("retire", "restore", "delete", "pin", "review", "decline")
         found = {action_id: partial(self.do, action_id) for action_id in plain}
-        return {**found, "replace": self.replace_words}
+        return {**found, "replace": self.replace_words, "promote": self.promote}
+
+    async def promote(self) -> None:
+        """Make the memory hold for all projects of its program, or for one, after a preview."""
+        from memtui.tui.dialogs.prompts import PromptDialog
+
+        memory = self.selection.current()
+        if memory is None:
+            return
+
+        def look(project: str, library: Library, job: Job) -> Preview:
+            return previews.preview_of(library.plan_rescope(memory, project), library, job)
+
+        try:
+            found = await self.acts.library(partial(look, ""))
+        except AlreadyThere:  # so it is the other way
+            title = f"Of which project is {text.cut(text.one_line(memory.headline), 40)}"
+            project = await self.acts.show(
+                PromptDialog(title, placeholder="Project", accept="next")
+            )
+            if not project:
+                return
+            found = await self.acts.library(partial(look, project))
+        if await self.confirm(found, (), "promote"):
+            action = await self.acts.apply(found.planned)
+            words = f"{actions.BY_ID['promote'].done}: {memory.headline}"
+            self.report_written(found.planned.with_written_refs(action.refs), words)
 
     async def replace_words(self) -> None:
         """Replace a word or value in the marked memories, in the text of each, after a preview."""

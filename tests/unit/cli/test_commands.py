@@ -210,6 +210,25 @@ def test_stores_says_whether_a_program_keeps_memory(run: Run, tmp_path: Path) ->
     assert f"    memory  USER.md on by default ({setting} is not set)\n" in shown
 
 
+def test_promote_previews_writes_and_is_undone_at_once(run: Run, tmp_path: Path) -> None:
+    gemini = tmp_path / ".gemini"
+    notes = gemini / "tmp" / "belfry" / "memory" / "style.md"
+    notes.parent.mkdir(parents=True)
+    notes.write_text("- Ring at noon.\n- Rest at night.\n")
+    (memory,) = printed(run("search", "--store", gemini, "noon", "--json"))
+    shown = run("promote", "--store", gemini, "--dry-run", memory["ref"])
+    assert "GEMINI.md" in shown.stdout
+    assert not (gemini / "GEMINI.md").exists()
+    assert run("promote", "--store", gemini, memory["ref"]).returncode == 0
+    assert "- Ring at noon." in (gemini / "GEMINI.md").read_text()
+    assert notes.read_text() == "- Rest at night.\n"
+    again = printed(run("search", "--store", gemini, "noon", "--json"))[0]["ref"]
+    assert "in global already" in run("promote", "--store", gemini, again).stderr
+    assert run("undo", "--store", gemini).returncode == 0
+    assert not (gemini / "GEMINI.md").exists()
+    assert notes.read_text() == "- Ring at noon.\n- Rest at night.\n"
+
+
 def test_show_takes_a_prefix_and_refuses_an_ambiguous_one(run: Run, home: Path) -> None:
     assert printed(run("show", "--store", home, "--json", "00000003"))["content"].startswith(
         "Atlas"
