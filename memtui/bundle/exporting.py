@@ -21,6 +21,7 @@ from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import CURRENT, Memory, to_record
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
+from memtui.search import saved_rows
 from memtui.stores import registry
 from memtui.stores.format import ExchangeDocument, ExportRequest
 from memtui.text import (
@@ -28,8 +29,6 @@ from memtui.text import (
     date,
     escaped,
     escaped_line,
-    mask_record,
-    masked_always,
     number,
 )
 from memtui.text.secrets import has_secret
@@ -180,10 +179,8 @@ def find_secret_holders(library: OpenStores, chosen: Sequence[Memory] | None) ->
 
 
 def _holds_secret(memory: Memory, is_file: bool) -> bool:
-    record = json.loads(json.dumps(to_record(memory)))
-    with masked_always():
-        if mask_record(record) != record:
-            return True
+    if saved_rows.has_secret(memory):
+        return True
     if is_file:
         with suppress(UnreadableFile):
             whole = decode(read_bytes(Path(memory.origin.file)))

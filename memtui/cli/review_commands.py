@@ -61,7 +61,7 @@ def review(
     kinds: Sequence[str] = option(
         "--kind", metavar="KIND", help="Only findings of this kind; housekeeping: all of that."
     ),
-    hints: bool = option(help="Also list what is found by rules that are often wrong."),
+    hints: bool = option(help="Also list, or accept, what is found by rules that are often wrong."),
     fail_on: Sequence[str] = _fail_on,
     output: str = option(
         "--format", type=_FORMATS, default="text", show_default=True, help="Output of the list."
@@ -69,8 +69,8 @@ def review(
     dry_run: bool = option(help="With accept and agree: print the diff, change nothing."),
     every: bool = option(
         "--all",
-        help="With accept: every proposal, or every one of --kind; hints and, without --kind, "
-        "housekeeping and what agents propose are left out.",
+        help="With accept: every proposal, or every one of --kind; hints without --hints and, "
+        "without --kind, housekeeping and what agents propose are left out.",
     ),
     clones: Sequence[Path] = option(
         "--clone",
@@ -141,7 +141,7 @@ def review(
             raise click.UsageError("review agree needs the id of a conflict and the value")
         return _write(library, queue.plan_agreement(found.get(ids[0]), ids[1]), dry_run, as_json)
     if every and verb == "accept" and not ids:
-        chosen = [one for one in found.proposals if _is_for_all(one, kinds)]
+        chosen = [one for one in found.proposals if _is_for_all(one, kinds, hints=hints)]
     elif not ids or every:
         raise click.UsageError(f"review {verb} needs the id of a proposal")
     else:
@@ -267,12 +267,13 @@ def _print_decision(word: str, verb: str, ids: Sequence[str], as_json: bool) -> 
         print(f"{word}: {', '.join(ids)}")
 
 
-def _is_for_all(proposal: Proposal, kinds: Sequence[str]) -> bool:
-    """Whether `accept --all` makes it: what agents propose and housekeeping by their kind only."""
+def _is_for_all(proposal: Proposal, kinds: Sequence[str], *, hints: bool) -> bool:
+    """Whether `accept --all` makes it: what agents propose and housekeeping by their kind only,
+    hints by `--hints`."""
     from memtui.upkeep.proposals import ProposalKind
 
     is_asked_for = proposal.kind is ProposalKind.AGENT or proposal.is_housekeeping
-    return not proposal.is_hint and (bool(kinds) or not is_asked_for)
+    return (hints or not proposal.is_hint) and (bool(kinds) or not is_asked_for)
 
 
 def _offer_purge(

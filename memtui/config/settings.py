@@ -72,9 +72,10 @@ class ReviewSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
     duplicate: Amount = 0.7
     """Jaccard of words from which two memories of an entity are near-duplicates."""
-    cluster: Amount = 0.85
-    """Cosine from which memories of one project and scope form a cluster (Engram proposal:
-    "0.85+ to avoid false merges")."""
+    cluster: Amount = 0.8
+    """Cosine of their words from which memories of one project and scope form a cluster. Engram's
+    proposal asks for 0.85 of vectors that weight rare words ("to avoid false merges"); 0.8 of words
+    that all count alike finds the same pairs of the labelled ones."""
     fewest_words: Count = 4
     """Different words that a text needs to be compared."""
     project_events: Count = 40
@@ -368,7 +369,7 @@ SCHEMA: tuple[Setting, ...] = (
         ReviewSettings,
         "a table of numbers of at least 0, and off, a list of kinds",
         "Constants of the findings in the review queue, and the kinds that are off.",
-        "{ duplicate = 0.7, cluster = 0.85, project_events = 40, branch_events = 80, off = [] }",
+        "{ duplicate = 0.7, cluster = 0.8, project_events = 40, branch_events = 80, off = [] }",
         field_name="review",
     ),
     Setting(

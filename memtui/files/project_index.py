@@ -66,6 +66,8 @@ class ProjectIndex(Struct, frozen=True, dict=True):
     removed_commands: frozenset[tuple[str, str]] = frozenset()
     """(manifest, command) of former versions that the present ones lack."""
     removed_packages: frozenset[str] = frozenset()
+    ignored: re.Pattern[str] | None = None
+    """Paths that `.gitignore` at the root names: such files come and go."""
     moved: Mapping[str, str] | None = None
     """Path that git knows was removed -> where the file is now, "" if it is gone. None: there is no
     whole history."""
@@ -87,19 +89,28 @@ class ProjectIndex(Struct, frozen=True, dict=True):
         return found
 
 
-def find_project(folder: Path) -> Path | None:
-    """The nearest folder, this one or above it, that is a project; never the home folder."""
+def find_project(folder: Path, known: dict[Path, Path | None] | None = None) -> Path | None:
+    """The nearest folder, this one or above it, that is a project; never the home folder.
+
+    `known`: those of folders that were looked at before; what is found is added.
+    """
+    known = {} if known is None else known
+    found, passed = None, list[Path]()
     try:
         home = Path.home()
         outside = {home, *home.parents}
         for each in (folder, *folder.parents):
-            if each in outside:
-                return None
+            if each in known or each in outside:
+                found = known.get(each)
+                break
+            passed.append(each)
             if any(os.path.exists(f"{each}/{mark}") for mark in MARKS):
-                return each
+                found = each
+                break
     except (OSError, RuntimeError):
-        pass
-    return None
+        return None
+    known.update(dict.fromkeys(passed, found))
+    return found
 
 
 def project_stamp(root: Path) -> tuple[int, ...]:
@@ -148,8 +159,29 @@ def read_project(root: Path, cancelled: IsCancelled = never) -> ProjectIndex:
             for command in commands - manifests.commands.get(kind, frozenset())
         ),
         frozenset(former.packages) - frozenset(manifests.packages),
+        _ignored(root),
         moved,
     )
+
+
+def _ignored(root: Path) -> re.Pattern[str] | None:
+    """What `.gitignore` at the root leaves out, without its exceptions; None if there is none."""
+    try:
+        lines = read_text_file(root / ".gitignore").split("\n")
+    except (MemtuiError, OSError):
+        return None
+    patterns = (line.strip() for line in lines if line.strip() and line[0] not in "#!")
+    return re.compile("|".join(map(_path_pattern, patterns)) or r"(?!)")
+
+
+def _path_pattern(line: str) -> str:
+    """A regular expression for a line of `.gitignore`: `build/`, `/logs`, `*.log`, `a/**/b`."""
+    names = line.strip("/")
+    start = "^" if "/" in names or line.startswith("/") else r"(?:^|/)"
+    parts = (
+        re.escape(part).replace(r"\*", "[^/]*").replace(r"\?", "[^/]") for part in names.split("**")
+    )
+    return f"{start}{'.*'.join(parts)}(?:/|$)"
 
 
 def _walk(root: Path, cancelled: IsCancelled) -> tuple[frozenset[str], bool]:
@@ -283,7 +315,8 @@ def _parse(texts: list[tuple[str, str]]) -> Manifests:
         except (ValueError, TypeError, AttributeError):  # not what its name says
             continue
         commands[kind] |= own
-        packages = {**listed, **packages}  # the one nearest to the root counts
+        for package, version in listed.items():  # of several versions none is that of the project
+            packages[package] = version if packages.get(package, version) == version else ""
     packages.pop("", None)
     return Manifests({kind: frozenset(own) for kind, own in commands.items() if own}, packages)
 

@@ -20,6 +20,8 @@ class Projects:
 
     def __init__(self) -> None:
         self._roots: dict[str, Path | None] = {}
+        self._above: dict[Path, Path | None] = {}
+        """Folder -> the project that it lies in."""
         self._known: dict[Path, tuple[tuple[int, ...], ProjectIndex]] = {}
         self._lock = Lock()
 
@@ -29,7 +31,7 @@ class Projects:
         folder = named if isinstance(named, str) else memory.origin.file.rpartition("/")[0]
         if folder not in self._roots:
             is_there = folder.startswith("/") and Path(folder).is_dir()
-            root = find_project(Path(folder)) if is_there else None
+            root = find_project(Path(folder), self._above) if is_there else None
             self._roots[folder] = root if named is None or root == Path(folder) else None
         return self._roots[folder]
 
@@ -66,6 +68,7 @@ class Projects:
         """Forget the projects that have changed."""
         with self._lock:
             self._roots.clear()
+            self._above.clear()
             self._known = {
                 root: (stamp, index)
                 for root, (stamp, index) in self._known.items()

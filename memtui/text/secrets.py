@@ -105,12 +105,13 @@ _ELLIPSIS = re.compile(r"\.{3}|…")
 _ISSUED_NAMES = tuple(ISSUED)
 _NEEDED = tuple(map(words_needed, NAMED))
 """The words that a match of each pattern needs."""
+PASSWORD = "password"
 _NAMED_AS = {
     "inurl": "password in a URL",
     "header": "authorization header",
     "bearer": "authorization header",
 }
-"""Group of a pattern -> what it finds; any other group finds a password."""
+"""Group of a pattern -> what it finds; any other group finds a `PASSWORD`."""
 _LOOSE = frozenset({"inurl", "header"})
 """Groups whose place alone says that a value is a secret."""
 _SHOWN = 6
@@ -416,7 +417,7 @@ def _find_named(text: str) -> Iterator[Secret]:
             bare = value.strip("\"'`")
             start = found.start(group) + value.index(bare)
             end = start + len(bare)
-            what, is_doubtful = _NAMED_AS.get(group, "password"), _is_doubtful(text, found, end)
+            what, is_doubtful = _NAMED_AS.get(group, PASSWORD), _is_doubtful(text, found, end)
             yield Secret(what, start, end, mask_secret(bare), is_doubtful)
 
 

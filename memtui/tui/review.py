@@ -498,7 +498,10 @@ class ReviewScreen(FittingDialog[None]):
         self._scan, self._first = scan, first
         self._list = ReviewList()
         self._toggled: set[str] = set()
-        self._shows_hints = self._is_whole = False
+        self._shows_hints = any(
+            one.is_hint and first in (one.id, *one.refs) for one in self._proposals
+        )
+        self._is_whole = False
         self._detail: ProposalDetail | None = None
         self._decided: list[tuple[str, ...]] = []
         """What undo takes back: ids that were put aside, or () for a change."""

@@ -25,13 +25,14 @@ from memtui.stores.base import Remark, Unreadable
 from memtui.stores.markdown.documents import FENCED
 from memtui.stores.values import UNADDRESSABLE
 from memtui.text import and_more, counted, hidden_count, without_hidden
-from memtui.text.secrets import find_secrets, has_secret, replace_secrets
+from memtui.text.secrets import PASSWORD, Secret, find_secrets, has_secret, replace_secrets
 from memtui.upkeep.claims import Claim, claims_of, find_conflicts
 from memtui.upkeep.dated_memories import is_dated_file
 from memtui.upkeep.instructed import check_instructed
 from memtui.upkeep.outdated import Outdated
 from memtui.upkeep.planted_text import UNSEEN, find_suspicions, is_of_rules
 from memtui.upkeep.proposals import (
+    MEASURED,
     RULES,
     Proposal,
     ProposalKind,
@@ -48,9 +49,10 @@ def _of_memory(
     message: str,
     reason: str,
     changes: Sequence[Change] = (),
+    rule: str = "",
 ) -> Proposal:
     title = f"{message}: {headline_of(memory)}"
-    return propose(kind, [memory], title, reason, changes, also=message)
+    return propose(kind, [memory], title, reason, changes, rule=rule, also=message)
 
 
 def file_proposal(
@@ -124,7 +126,7 @@ def check_links(
                 and not rules.is_forward(link)
             ]
         for relation, target in targets:
-            if "/" in target and any(map(exists, _paths_above(memory.origin.file, target))):
+            if "." in target and any(map(exists, _paths_above(memory.origin.file, target))):
                 continue  # a file that the store does not read
             missing[memory.store, target][memory.ref] = memory
             relations.setdefault((memory.store, target), f"{relation} {target}")
@@ -150,6 +152,7 @@ def check_links(
             [found[ref] for ref in by_ref],
             message if len(by_ref) > 1 else f"{message}: {headline_of(found[next(iter(by_ref))])}",
             f"{named}{and_more(len(names) - _MAX_NAMED)}: correct it, or restore what it names",
+            rule="broken-link",
             also=message,
         )
 
@@ -178,7 +181,7 @@ def _names_something(link: Link) -> bool:
 
 _ABOUT_A_FORM = re.compile(
     r"(?<![a-z])(?:templates?|examples?|samples?|formats?|schemas?|skeleton|guide|conventions?"
-    r"|how[-_ ]?to|readme)(?![a-z]).*\.md$",
+    r"|how[-_ ]?to|readme|memory_maintenance)(?![a-z]).*\.md$",
     re.IGNORECASE,
 )
 """In the name of a file: its links show how a link is written."""
@@ -220,6 +223,8 @@ class CheckedText(Struct, frozen=True):
     """What was found in the text of one memory, independent of other memories."""
 
     secrets: tuple[str, ...] = ()
+    secret_rule: str = ""
+    """Which rule found them: of several, the one that is most often right."""
     hidden: int = 0
     reasons: tuple[str, ...] = ()
     """Why it may be planted."""
@@ -238,16 +243,32 @@ def check_text(memory: Memory, *, is_clean: bool = False) -> CheckedText:
 
 def _check_dangers(title: str, content: str, *, is_clean: bool = False) -> CheckedText:
     """All but the claims."""
+    secrets, rules = [], set()
+    for text in () if is_clean else (title, content):
+        for secret in find_secrets(text):
+            if not secret.is_doubtful:
+                secrets.append(f"{secret.what}: {secret.masked}")
+                rules.add(_secret_rule(secret, text[secret.start : secret.end]))
     return CheckedText(
-        tuple(
-            f"{secret.what}: {secret.masked}"
-            for text in (() if is_clean else (title, content))
-            for secret in find_secrets(text)
-            if not secret.is_doubtful
-        ),
+        tuple(secrets),
+        next((rule for rule in _SECRET_RULES if rule in rules), ""),
         hidden_count(title) + hidden_count(content),
         find_suspicions(f"{title}\n{content}"),
     )
+
+
+_SECRET_RULES = ("issued-secret", "random-secret", "named-secret")
+"""Those most often right come first."""
+_RANDOM = re.compile(
+    r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{12,}|(?=(?:\D*\d){3})[A-Z0-9]{16,}|[0-9a-f]{32,}"
+)
+"""A value that no person made up as a name or a default, such as `promanage123`."""
+
+
+def _secret_rule(secret: Secret, value: str) -> str:
+    if secret.what != PASSWORD:
+        return "issued-secret"
+    return "random-secret" if _RANDOM.fullmatch(value) else "named-secret"
 
 
 _known_dangers = lru_cache(maxsize=4096)(_check_dangers)
@@ -298,7 +319,13 @@ class TextChecks:
         return {
             "plain": base64.b64encode(b"".join(plain)).decode("ascii"),
             "found": {
-                digest.hex(): [text.secrets, text.hidden, text.reasons, _records(text.claims)]
+                digest.hex(): [
+                    text.secrets,
+                    text.secret_rule,
+                    text.hidden,
+                    text.reasons,
+                    _records(text.claims),
+                ]
                 for digest, text in known.items()
                 if text != NOTHING_FOUND
             },
@@ -309,9 +336,10 @@ class TextChecks:
         digests = base64.b64decode(record["plain"])
         found = [digests[at : at + _DIGEST] for at in range(0, len(digests), _DIGEST)]
         earlier = dict.fromkeys(found, NOTHING_FOUND)
-        for digest, (secrets, hidden, reasons, claims) in record["found"].items():
+        for digest, (secrets, rule, hidden, reasons, claims) in record["found"].items():
             earlier[bytes.fromhex(digest)] = CheckedText(
                 tuple(map(str, secrets)),
+                str(rule),
                 int(hidden),
                 tuple(map(str, reasons)),
                 tuple(convert(one, Claim) for one in claims),
@@ -345,6 +373,7 @@ def check_texts(
                 "; ".join(text.secrets),
                 f"accepting puts {REDACTED} in its place; change the secret itself too",
                 _rewritten(memory, context, lambda value: replace_secrets(value, REDACTED)[0]),
+                text.secret_rule,
             )
         reasons = _reasons(memory, text)
         if reasons or text.hidden:
@@ -358,11 +387,12 @@ def check_texts(
                 if text.hidden
                 else "a memory states facts; read it before an agent does",
                 _rewritten(memory, context, without_hidden) if text.hidden else (),
+                _planted_rule(reasons),
             )
             if reasons:
                 yield found
             else:
-                hidden[memory.origin.file].append((memory, replace(found, is_weak=True)))
+                hidden[memory.origin.file].append((memory, found))
     for file, within in hidden.items():
         if len(within) <= _MAX_OF_FILE:
             yield from (found for _, found in within)
@@ -371,8 +401,17 @@ def check_texts(
         changes = [change for _, found in within for change in found.changes]
         members = [memory for memory, _ in within]
         reason = within[0][1].reason
-        together = propose(ProposalKind.PLANTED, members, message, reason, changes, also=message)
-        yield replace(together, is_weak=True)
+        rule = within[0][1].rule
+        yield propose(
+            ProposalKind.PLANTED, members, message, reason, changes, rule=rule, also=message
+        )
+
+
+def _planted_rule(reasons: Sequence[str]) -> str:
+    """The rule that found it; words that are not shown leave no doubt."""
+    if not UNSEEN.isdisjoint(reasons):
+        return ""
+    return "prompt-text" if reasons else "other-hidden-characters"
 
 
 _MAX_OF_FILE = 3
@@ -464,11 +503,13 @@ def check_outdated(found: Iterable[tuple[Memory, Sequence[Outdated]]]) -> Iterat
         first = claims[0]
         message = "; ".join(each.message for each in claims)
         reason = f"“{first.text[:_MAX_QUOTE]}”: correct it, or retire it"
-        one = _of_memory(ProposalKind.OUTDATED, memory, message, reason)
+        best = max((MEASURED[each.rule] for each in claims), key=lambda one: one.is_enough)
+        rule = next(each.rule for each in claims if MEASURED[each.rule] is best)
+        one = _of_memory(ProposalKind.OUTDATED, memory, message, reason, rule=rule)
         line = memory.origin.line
         if line and memory.kind != "document":  # whose text begins after its frontmatter
             line += first.line - 1
-        yield replace(one, line=line, is_weak=not any(each.is_sure for each in claims))
+        yield replace(one, line=line)
 
 
 _MAX_QUOTE = 160

@@ -8,6 +8,8 @@ subject names only the project that the memory belongs to.
 
 Not compared are sentences about the past, a plan, an example or what is not so; accounts of one day
 or session; other environments, branches and persons; and a memory that gives both values itself.
+Within one store only ports, versions, package managers and moves are: of the 57 times, numbers and
+names that seemed to have two values within a store of a public repository, none had.
 """
 
 from __future__ import annotations
@@ -16,15 +18,17 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import combinations
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memtui.changes import Act, Change
-from memtui.model import CURRENT, PROJECT_PATH, Memory
+from memtui.model import CURRENT, PROJECT_PATH, READ_BY, Memory
 from memtui.stores.markdown.documents import numbered_lines
 from memtui.text import cut_line, masked_always
 from memtui.upkeep.dated_memories import PAGES, are_of_one_series, is_of_its_time
+from memtui.upkeep.outdated import OF_A_LONGER_NAME
 from memtui.upkeep.planted_text import is_of_rules
 from memtui.upkeep.proposals import (
     NEVER,
@@ -72,7 +76,7 @@ _NOT_NOW = re.compile(
     r"|todo|propos\w+|consider\w*|future|later|idea|maybe|believes?|thinks?|thought|assum\w+"
     r"|claim\w*|asked|tried|fixed|bug|broke\w*|fails?|failed|wrong|either|or|vs\.?|versus"
     r"|yesterday|today|tomorrow|introduced|compatible|support(?:s|ed)?|tested|conflict\w*"
-    r"|already in use)\b|n['’]t\b|[?❌✗✅]|\[[ xX]\]|~~",
+    r"|already in use)\b|n['’]t\b|[?❌✗✅→]|->|\[[ xX]\]|~~",
     re.IGNORECASE,
 )
 """In a sentence that tells of another time, a plan, a fault, or of what somebody else says."""
@@ -177,7 +181,7 @@ _MANAGED = re.compile(
     rf"|\b(?:use|uses|using|prefer|managed (?:by|with)|via|installed with)\s+[`*]*"
     rf"(?P<uses>{_NAMED_MANAGER})\b(?![-/.\w])(?!\s+{_OF_MANAGER}\b)"
     rf"|\b(?P<installs>{_NAMED_MANAGER})\s+(?:install|ci|sync)(?=\s*(?:[`.,;:)]|$)|\s+(?:first|and)\b)"
-    rf"|^[`$\s]*(?P<runs>{'|'.join(_RUN_MANAGERS)})"
+    rf"|^[`$\s]*(?!pip\s+install\s+[^-\s])(?P<runs>{'|'.join(_RUN_MANAGERS)})"
     r"\s+(?:install|i|ci|add|sync|run|dev|test|build|start)\b(?!\s+-g\b|\s+--global)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -308,7 +312,7 @@ def _of_line(line: str, number: int, *, is_statement: bool) -> Iterator[Claim]:
         return
     bare = _MARK.sub("", line, count=1) if line[:1] in "-*+> #0123456789\t" else line
     for sentence in _SENTENCE.split(bare):
-        if len(sentence) > _LONGEST:
+        if len(sentence) > _LONGEST or "❌" in sentence:
             continue
         low = sentence.casefold()
         moves = is_statement and _has_one(low, _MOVE_WORDS)
@@ -383,7 +387,8 @@ _SINCE = re.compile(r"\((?:v\.?)?$|\b(?:since|as of|from|in|until|before|after)\
 def _versions(sentence: str, line: int) -> Iterator[Claim]:
     for found in _VERSION.finditer(sentence):
         name = _SAME_NAME.get(found["name"].casefold(), found["name"].casefold())
-        if found["value"] == "0" or _SINCE.search(sentence[: found.start()]):
+        before = sentence[: found.start()]
+        if found["value"] == "0" or _SINCE.search(before) or OF_A_LONGER_NAME.search(before):
             continue
         is_least = found["least"] or found["more"] == "+"
         value = f"{'>=' if is_least else ''}{found['value']}"
@@ -391,6 +396,8 @@ def _versions(sentence: str, line: int) -> Iterator[Claim]:
 
 
 def _managers(text: str, sentence: str, line: int) -> Iterator[Claim]:
+    if _MANAGED.search(text) is None:
+        return
     if _ABSENT_MANAGER.search(sentence):
         text = _ABSENT_MANAGER.sub(" ", text)
     elif _NOT_NOW.search(sentence):
@@ -578,6 +585,8 @@ def _name(what: str | None) -> str:
 _FOLDERS = frozenset({"memory-bank", "memory", "memories", "docs", "notes"})
 _OF_PAGES = frozenset({"port", "version", *_MANAGERS.values(), *map(stem, _LABELS)})
 """What a page may state of its project without naming it."""
+_OF_ONE_STORE = frozenset({"port", "version", "use", *_MANAGERS.values()})
+"""What is also compared within a store."""
 _MOST_OF_ONE = 60
 """Claims about one thing that are compared."""
 _ALIKE = 0.6
@@ -595,6 +604,8 @@ class _Said(Struct, frozen=True, eq=False):
     scopes: frozenset[str]
     names: frozenset[str]
     """Words of the thing that name one thing in the world: with a capital or a sign within."""
+    programs: frozenset[str]
+    """The programs that read it: of a file of instructions those that load it, else its store."""
 
 
 _NO_SCOPE_WORDS = (
@@ -644,7 +655,8 @@ def _said(memory: Memory, claim: Claim) -> _Said:
             thing = frozenset({scope})
             break
     names = frozenset(word for word in thing if not word.isalpha())
-    return _Said(memory, claim, thing, scopes, names)
+    readers = memory.extra.get(READ_BY) or (memory.store,)
+    return _Said(memory, claim, thing, scopes, names, frozenset(map(str, readers)))
 
 
 def find_conflicts(
@@ -685,16 +697,16 @@ def _compared(memories: Sequence[Memory], claims: Sequence[Sequence[Claim]]) -> 
         for claim in found
     ]
     latest: dict[tuple[object, ...], Memory] = {}
-    """Events tell what was so: the newest of a store about one thing."""
+    """The newest memory of a store about one thing: an event before it tells what was so."""
     for memory, claim in stated:
-        if memory.kind == "event":
-            before = latest.get(about := _about(memory, claim), memory)
-            latest[about] = max(before, memory, key=lambda one: one.when or NEVER)
+        before = latest.get(about := _about(memory, claim), memory)
+        latest[about] = max(before, memory, key=lambda one: one.when or NEVER)
     for memory, claim in stated:
         attribute = claim.attribute
         if "branch" in claim.where and (attribute != "branch" or "switch" in claim.thing):
             continue
-        if attribute != "use" and latest.get(_about(memory, claim), memory) is not memory:
+        is_past = memory.kind == "event" and latest[_about(memory, claim)] is not memory
+        if is_past and attribute != "use":
             continue
         if _is_page(memory) and (
             attribute.startswith(("use", "name", "number of"))
@@ -735,7 +747,7 @@ def _clusters(group: Sequence[_Said]) -> Iterator[list[_Said]]:
                 ):
                     ids.add(one.memory.ref)
                     cluster.append(one)
-            if len({one.claim.value for one in cluster}) > 1:
+            if any(_differ(one, other) for one, other in combinations(cluster, 2)):
                 yield cluster
         taken = {id(first), *(map(id, same) if against else ())}
         left = [one for one in left if id(one) not in taken]
@@ -750,6 +762,8 @@ def _is_one_thing(one: _Said, other: _Said) -> bool:
     if one.memory.id in other.memory.superseded_by or other.memory.id in one.memory.superseded_by:
         return False
     if are_of_one_series(one.memory, other.memory):
+        return False
+    if a.attribute not in _OF_ONE_STORE and one.memory.store == other.memory.store:
         return False
     shares_scope = not one.scopes.isdisjoint(other.scopes)
     if a.attribute == "use":
@@ -840,14 +854,31 @@ def _propose(attribute: str, cluster: Sequence[_Said], context: UpkeepContext) -
             Saying(one.memory.ref, one.claim.raw, cut_line(_line(one), _MAX_TEXT), one.claim.line)
             for one in ordered
         )
+    is_of_two = any(
+        one.programs.isdisjoint(other.programs) and _differ(one, other)
+        for one, other in combinations(ordered, 2)
+    )
     found = propose(
         ProposalKind.CONFLICT,
         [one.memory for one in ordered],
         title,
         "agents read either; choose the value that holds",
+        rule=_rule(ordered, is_of_two=is_of_two),
         also=message,
     )
     return replace(found, says=says)
+
+
+def _rule(ordered: Sequence[_Said], *, is_of_two: bool) -> str:
+    """Which rule of `MEASURED` found it: what several programs read, of a thing that is named."""
+    attribute = ordered[0].claim.attribute
+    if not is_of_two:
+        return "said-by-one"
+    if attribute == "port" and any(one.claim.thing for one in ordered):
+        return "port-of-a-thing"
+    if attribute == "version" or attribute in _MANAGERS.values():
+        return attribute.rpartition(" ")[2]
+    return "other-value"
 
 
 def _line(one: _Said) -> str:

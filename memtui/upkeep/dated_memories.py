@@ -46,7 +46,7 @@ _OF_ITS_TIME = re.compile(
 )
 _OF_PLANS = re.compile(
     r"(?<![a-z])(?:plan|planning|roadmap|migration|proposal|todo|meeting|standup|incident|summary"
-    r"|specs?|brief|worklog|rapport|audit|analysis|backlog|inventory|evidence)(?![a-z])",
+    r"|specs?|brief|completion|completed|retirement|worklog|rapport|audit|analysis|backlog|inventory|evidence)(?![a-z])",
     re.IGNORECASE,
 )
 """In the path of a document: it tells what was to be done, or what was done then."""

@@ -76,6 +76,8 @@ _PLAIN_COMMAND = re.compile(
     r"|\bnpm run (?!(?:is|to|and|or|in|the|a)\b)[a-z][\w:-]+"
 )
 """A command that people write without marks, too."""
+_ENTERS = re.compile(r"[\s$>]*cd\s+([\w./-]+)")
+"""The commands that follow belong to that folder: of another repository if it is not there."""
 _MANIFEST = {
     "npm": "package.json",
     "make": "Makefile",
@@ -87,6 +89,8 @@ _VERSION = re.compile(
     r"(?<![\w/@.-])(?P<name>@?[A-Za-z][\w./-]{1,60}?)(?:@|\s+[vV]?|\s*(?:==|>=)\s*)"
     r"(?P<version>\d{1,3}(?:\.\d{1,4}){0,2})(?![\w%/:-]|\.\d|\s?[×x]\b|×)"
 )
+OF_A_LONGER_NAME = re.compile(r"\w[^\S\n][A-Z]\w*\s$")
+"""Before a word that is the end of a name: `the project uses Ant Design Vue 4.2`."""
 _SPEC = re.compile(r"(\^|~=?|>=|==|=|<=?|>|!=)?\s*v?(\d+(?:\.\d+)*)")
 _MADE = re.compile(r"\.local\.|(?:^|/)\.env|\.(?:log|db|sqlite3?|pid|tmp|cache|jsonl|csv)$")
 """Files that come and go while a program runs."""
@@ -108,6 +112,7 @@ _ISSUES = frozenset({"bug", "feature", "task", "epic", "chore"})
 
 
 _NO_SUCH_FILE = "no such file"
+_REMOVED = "git removed it"
 
 
 class Outdated(Struct, frozen=True):
@@ -121,13 +126,8 @@ class Outdated(Struct, frozen=True):
     """1-based line in the text."""
     text: str
     """That line."""
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether git or a manifest says so of what is named in full: without a history, a file may
-        not be there yet, and a name without a folder may be an example."""
-        is_bare_file = "/" not in self.name and _FILE.fullmatch(self.name) is not None
-        return self.now != _NO_SUCH_FILE and not is_bare_file
+    rule: str
+    """Which rule of `memtui.upkeep.proposals.MEASURED` says so."""
 
     @property
     def message(self) -> str:
@@ -145,19 +145,34 @@ def find_outdated(memory: Memory, project: ProjectIndex) -> tuple[Outdated, ...]
     if is_of_its_time(memory):
         return ()
     found: dict[str, Outdated] = {}
+    is_example = is_elsewhere = False
     for number, line, is_code in numbered_lines(memory.content):
         if len(found) >= _MAX_FOUND:
             break
+        if not is_code:
+            is_example = is_elsewhere = False
         if len(line) > 2000 or not (is_code or _MAY_CLAIM.search(line)):
             continue
+        if is_code and (entered := _ENTERS.match(line)):
+            folder = entered[1].strip("./")
+            is_elsewhere = folder != "" and folder not in project.files
+        code, _, comment = line.partition("#") if is_code else ("", "", line)
+        if is_code and not code.strip():  # a comment on the lines below it
+            is_example = bool(comment and _NOT_NOW.search(comment))
+            continue
         claims = list(_claims(line, project, is_code=is_code))
-        if claims and not (_NOT_NOW.search(line) and not is_code) and not _DATED.search(line):
-            for name, now in claims:
-                found.setdefault(name, Outdated(name, now, number + 1, line.strip()))
+        is_said_now = not (is_example or is_elsewhere or _NOT_NOW.search(comment))
+        if claims and is_said_now and not _DATED.search(line):
+            for name, now, rule in claims:
+                found.setdefault(name, Outdated(name, now, number + 1, line.strip(), rule))
     return tuple(found.values())
 
 
-def _claims(line: str, project: ProjectIndex, *, is_code: bool) -> Iterator[tuple[str, str]]:
+_Claimed = tuple[str, str, str]
+"""What is named, what is there now, the rule."""
+
+
+def _claims(line: str, project: ProjectIndex, *, is_code: bool) -> Iterator[_Claimed]:
     spans = _CODE_SPAN.findall(line)
     if is_code:
         spans = [line] if _CALL.match(line) else []
@@ -169,17 +184,22 @@ def _claims(line: str, project: ProjectIndex, *, is_code: bool) -> Iterator[tupl
     if project.is_complete:
         for path in _paths(line, spans):
             if (now := _missing(path, project)) is not None:
-                yield path, now
+                # without a history a file may not be there yet, and a bare name be an example
+                rule = "removed-file" if now == _REMOVED else "moved-file"
+                is_named_in_full = "/" in path and now != _NO_SUCH_FILE
+                yield path, now, rule if is_named_in_full else "missing-file"
     versions = list(_VERSION.finditer(line)) if project.now.packages else []
     if len({found["name"].casefold() for found in versions}) == len(versions):
         for found in versions:  # a line with two versions of one package compares them
+            if OF_A_LONGER_NAME.search(line[: found.start()]):
+                continue
             if now := _other_version(found["name"], found["version"], project):
                 is_least = line[found.end() : found.end() + 1] == "+"
                 if not (is_least and _is_later(now, found["version"])):
-                    yield found[0], now
+                    yield found[0], now, "other-version"
     for span in spans:
         if span.lower() in project.removed_packages:
-            yield span, "no manifest names this package any more"
+            yield span, "no manifest names this package any more", "former-package"
 
 
 # ---- paths --------------------------------------------------------------------------------------
@@ -199,6 +219,8 @@ def _paths(line: str, spans: list[str]) -> Iterator[str]:
 def _missing(path: str, project: ProjectIndex) -> str | None:
     """What is there instead of a path; None if it is there, or is not the project's."""
     parts = path.split("/")
+    if project.ignored is not None and project.ignored.search(path):
+        return None
     if _EXAMPLE.search(path) or not _OTHERS.isdisjoint(parts) or path.count("..") > path.count("."):
         return None
     if ".." in parts or _MADE.search(path) or path in project.files:
@@ -216,7 +238,7 @@ def _missing(path: str, project: ProjectIndex) -> str | None:
         now = (project.moved or {})[former[0]]
         if len(parts) == 1 and here:
             return None  # another file of this name
-        return f"now {now}" if now else (_elsewhere(here) or "git removed it")
+        return f"now {now}" if now else (_elsewhere(here) or _REMOVED)
     if len(parts) < 2 or not _FILE.fullmatch(name) or project.moved is not None:
         return None  # never there, as far as git knows
     is_own = "/".join(parts[:-1]) in project.files
@@ -230,7 +252,7 @@ def _elsewhere(here: list[str] | tuple[str, ...]) -> str:
 # ---- commands, packages, versions ---------------------------------------------------------------
 
 
-def _commands(span: str, project: ProjectIndex) -> Iterator[tuple[str, str]]:
+def _commands(span: str, project: ProjectIndex) -> Iterator[_Claimed]:
     for found in _COMMAND.finditer(span):
         name, kind, is_sure = _called(found)
         if not kind or "/" in name:
@@ -248,7 +270,7 @@ def _commands(span: str, project: ProjectIndex) -> Iterator[tuple[str, str]]:
             continue  # `to make sure`
         close = difflib.get_close_matches(name, sorted(known), 1, _CLOSE)
         also = f"; it has {close[0]}" if close else ""
-        yield found[0].strip(), f"not in {kind}{also}"
+        yield found[0].strip(), f"not in {kind}{also}", "missing-command"
 
 
 def _called(found: re.Match[str]) -> tuple[str, str, bool]:

@@ -1,7 +1,8 @@
 """Proposals: changes that tidy memories, each with its reason, for a person to decide on.
 
-A rule of `RULES` names each kind of finding, where its idea comes from, and how often it is right.
-What is right in fewer than 80 of 100 of the cases that it names is only a hint.
+`RULES` describes each kind of finding. A kind may be found by several rules, and `MEASURED` says
+how often each of them was right on stores that it was not made with: what a rule finds that is
+right in fewer than 80 of 100 cases is only a hint.
 
 Secrets are masked in everything that is shown of a proposal. What a person edits before accepting
 is the text as it will be written.
@@ -66,25 +67,17 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 """Stands for a missing time in an order by time: earlier than any other."""
 FROM_MODEL = "written by a model: read it before it is accepted"
 MIN_PRECISION = 0.8
-"""Minimum precision of a finding; below it, it is shown as a hint, whatever it proposes."""
+"""Minimum precision of a rule; what it finds below that is a hint, whatever it proposes."""
 
 
 class Rule(Struct, frozen=True):
-    """One kind of finding, for people, and how often it is right."""
+    """One kind of finding, for people."""
 
     heading: str
     about: str
     """What it finds, or why that matters, in one sentence."""
     source: str = ""
     """Document or program that the rule comes from, if it is not memtui's own."""
-    right: int = 1
-    named: int = 1
-    """Of the findings in public stores, read by hand, how many are what they say, and how many
-    there are; with the rules as corrected by these stores. The counts are in docs/review.md."""
-
-    @property
-    def is_uncertain(self) -> bool:
-        return self.right < MIN_PRECISION * self.named
 
     @property
     def explanation(self) -> str:
@@ -96,19 +89,15 @@ class Rule(Struct, frozen=True):
 RULES: Mapping[ProposalKind, Rule] = {
     ProposalKind.SECRET: Rule("Secrets",
         "The text has the form of a password or key, which every agent that reads it gets.",
-        "issuers' documented formats",
-        right=6, named=6),
+        "issuers' documented formats"),
     ProposalKind.PLANTED: Rule("Planted text",
         "The text poses as the prompt of an agent, hides words, or asks its reader for harm."),
     ProposalKind.CONFLICT: Rule("Who says otherwise",
-        "Memories give one thing different values: agents read either.",
-        right=4, named=4),
+        "Memories give one thing different values: agents read either."),
     ProposalKind.OUTDATED: Rule("Outdated",
-        "The memory names a file, command, package or version that its project no longer has.",
-        right=21, named=23),
+        "The memory names a file, command, package or version that its project no longer has."),
     ProposalKind.DUPLICATE: Rule("Duplicates", "Memories say nearly the same.",
-        "agent-memory, Deduplication (Jaccard 70 %)",
-        right=4, named=4),
+        "agent-memory, Deduplication (Jaccard 70 %)"),
     ProposalKind.BROKEN_LINK: Rule("Broken links",
         "A memory refers to a memory or file that is not in its store."),
     ProposalKind.AGENT: Rule("Proposed by agents",
@@ -151,6 +140,43 @@ RULES: Mapping[ProposalKind, Rule] = {
 }
 # fmt: on
 """In the order of the queue: the most dangerous first, then housekeeping."""
+
+
+class Precision(Struct, frozen=True):
+    """How often a rule was right: findings in public stores that it was not made with, read by
+    hand, without those that nobody could decide."""
+
+    right: int
+    named: int
+
+    @property
+    def is_enough(self) -> bool:
+        return self.right >= MIN_PRECISION * self.named
+
+
+MEASURED: Mapping[str, Precision] = {
+    "issued-secret": Precision(9, 9),
+    "random-secret": Precision(5, 5),
+    "named-secret": Precision(9, 15),
+    "prompt-text": Precision(0, 0),
+    "other-hidden-characters": Precision(0, 1),
+    "port-of-a-thing": Precision(0, 0),
+    "version": Precision(4, 6),
+    "manager": Precision(1, 3),
+    "other-value": Precision(0, 1),
+    "said-by-one": Precision(2, 6),
+    "moved-file": Precision(18, 20),
+    "removed-file": Precision(14, 14),
+    "other-version": Precision(8, 9),
+    "missing-command": Precision(22, 28),
+    "former-package": Precision(0, 1),
+    "missing-file": Precision(12, 37),
+    "same-record": Precision(0, 0),
+    "similar-text": Precision(2, 9),
+    "broken-link": Precision(10, 12),
+}
+"""Name of a rule -> its precision. Counted are the findings of the sets of stores that were read
+since the rule was last changed if these are at least five, else of all sets; see docs/review.md."""
 _ORDER = tuple(RULES)
 SHOWN = _ORDER[: _ORDER.index(ProposalKind.UNREADABLE)]
 """The kinds that a person sees at once; the others are housekeeping."""
@@ -200,13 +226,14 @@ class Proposal(Struct, frozen=True):
     """The agent that proposes it; "" for a finding of memtui. Untrusted text."""
     says: tuple[Saying, ...] = ()
     """Of a conflict: what each of its memories says, in the order of `refs`."""
-    is_weak: bool = False
-    """Found by a rule that is often wrong."""
+    rule: str = ""
+    """Which rule of `MEASURED` found it; "" if there can be no doubt, or a program's own document
+    asks for it."""
 
     @property
     def is_hint(self) -> bool:
-        """Whether its finding is too often wrong to be shown unasked; never counted."""
-        return self.is_weak or RULES[self.kind].is_uncertain
+        """Whether its rule is too often wrong to be shown unasked; never counted."""
+        return self.rule != "" and not MEASURED[self.rule].is_enough
 
     @property
     def is_housekeeping(self) -> bool:
@@ -288,6 +315,7 @@ def propose(
     reason: str,
     changes: Sequence[Change] = (),
     *,
+    rule: str = "",
     also: str = "",
 ) -> Proposal:
     """Make a proposal on these memories.
@@ -298,6 +326,7 @@ def propose(
         title: One line for the list.
         reason: Why, in one line.
         changes: What accepting does; none for a hint.
+        rule: Which rule of `MEASURED` found it.
         also: Further text that names the finding, where a memory may have several of a kind.
     """
     made_from = fingerprint(memories)
@@ -317,6 +346,7 @@ def propose(
         line=first.origin.line,
         message=also if title.startswith(also) else "",
         fingerprint=made_from,
+        rule=rule,
     )
 
 

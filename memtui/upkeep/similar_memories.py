@@ -1,8 +1,8 @@
 """Memories that say the same: near-duplicates and clusters.
 
 Near-duplicates, within an entity: Jaccard of words (agent-memory: facts at least 70 % similar are
-the same). Clusters: cosine of TF-IDF vectors within one project and scope, never across different
-topic keys, never with a contradiction inside (Engram proposal, Automatic Consolidation).
+the same). Clusters: cosine of words within one project and scope, never across different topic
+keys, never with a contradiction inside (Engram proposal, Automatic Consolidation).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, combinations, islice
 
 from memtui.changes import Act
 from memtui.model import CURRENT, Memory
@@ -28,15 +28,15 @@ from memtui.upkeep.proposals import (
     propose,
 )
 from memtui.upkeep.similarity import (
+    FEWEST_STEMS,
+    cosine,
     have_same_signs,
+    heavy_stems,
     is_paraphrase,
     is_same_statement,
     jaccard,
     similar_pairs,
-    similar_vectors,
     stars_of,
-    stems_of,
-    tfidf_vectors,
     words_of,
 )
 
@@ -153,6 +153,8 @@ def _propose_merge(members: Sequence[Memory], context: UpkeepContext) -> Proposa
         target = best
     others = [one for one in members if one is not target]
     lowest = min(jaccard(words_of(_text(target)), words_of(_text(one))) for one in others)
+    is_line = is_of_rules(target) or target.origin.file.endswith((".md", ".mdc", ".txt"))
+    is_same = lowest == 1 and not is_line  # a line of a page may well come again
     why = "the newest text stays" if best.when != second.when else "the longest text stays"
     return propose(
         ProposalKind.DUPLICATE,
@@ -160,6 +162,7 @@ def _propose_merge(members: Sequence[Memory], context: UpkeepContext) -> Proposa
         f"{len(members)} say: {headline_of(best)}",
         f"{lowest:.0%} of the words are the same; {why}: “{headline_of(best)}”",
         merge_into(target, others, context, best.content),
+        rule="same-record" if is_same else "similar-text",
     )
 
 
@@ -175,28 +178,26 @@ def _propose_for_file(
         message,
         f"{merges[0].title}; of each group the newest stays, else the longest",
         [change for merge in merges for change in merge.changes],
+        rule="similar-text",
         also=message,
     )
 
 
-_PARAPHRASED = 0.5
-"""Jaccard of stems from which two texts may be paraphrases."""
-
-
 def _find_paraphrases(found: Sequence[Memory], context: UpkeepContext) -> Iterator[tuple[int, int]]:
-    """Pairs with other words and another order that say the same."""
+    """Pairs of the same words, but for light ones, in another order that say the same."""
     if context.settings.duplicate > _PLAIN:
         return
     texts = [_text(one) for one in found]
-    short = [
-        stems_of(text) if len(text) <= _SHORT and not is_of_rules(one) else frozenset[str]()
-        for one, text in zip(found, texts, strict=True)
-    ]
-    every = similar_pairs(short, _PARAPHRASED, context.settings.fewest_words - 1, context.step)
-    for pair in islice(every, _MOST_PAIRS):
-        one, other = texts[pair.first], texts[pair.second]
-        if is_paraphrase(one, other) and have_same_signs(one, other):
-            yield pair.first, pair.second
+    by_words: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for at, text in enumerate(texts):
+        if len(text) <= _SHORT and not is_of_rules(found[at]):
+            by_words[tuple(sorted(heavy_stems(text)))].append(at)
+    for words, members in by_words.items():
+        if len(set(words)) >= FEWEST_STEMS:
+            for one, other in islice(combinations(members, 2), _MOST_PAIRS):
+                first, second = texts[one], texts[other]
+                if is_paraphrase(first, second) and have_same_signs(first, second):
+                    yield one, other
 
 
 _OF_RULE = 6
@@ -248,15 +249,13 @@ def find_clusters(memories: Sequence[Memory], context: UpkeepContext) -> Iterato
 
 def _clusters_in(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
     texts = [words_of(_text(one)) for one in memories]
-    vectors = tfidf_vectors([_text(one) for one in memories])
     settings, rules_of = context.settings, context.rules_of
     pairs = []
-    for pair in similar_vectors(vectors, settings.cluster, context.step):
+    for pair in similar_pairs(texts, settings.cluster**2, settings.fewest_words, context.step):
         one, other = memories[pair.first], memories[pair.second]
-        shared = texts[pair.first], texts[pair.second]
-        if min(map(len, shared)) < settings.fewest_words:
+        if cosine(texts[pair.first], texts[pair.second]) < settings.cluster:
             continue
-        is_duplicate = one.entity == other.entity and jaccard(*shared) >= settings.duplicate
+        is_duplicate = one.entity == other.entity and pair.score >= settings.duplicate
         if is_duplicate or not _may_be_merged(one, other, context):
             continue
         if is_same_statement(_text(one), _text(other)):

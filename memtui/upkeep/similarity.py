@@ -12,8 +12,9 @@ import difflib
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 
 from msgspec import Struct
 
@@ -125,7 +126,8 @@ _LIGHT = (
     "just there here that this they we our you he she his her their when which who only"
 )
 """Words that can change, come or go without changing the statement."""
-_FEWEST_STEMS = 3
+FEWEST_STEMS = 3
+"""Different heavy stems of a text that may be a paraphrase."""
 
 
 @lru_cache(maxsize=4096)
@@ -138,14 +140,10 @@ def stem(word: str) -> str:
     return word
 
 
-def stems_of(text: str) -> frozenset[str]:
-    """The different stems of a text, without small words."""
-    return frozenset(_stems(text))
-
-
-def _stems(text: str) -> list[str]:
-    words = _TOKEN.findall(text.casefold())
-    return [stem(word) for word in words if word not in _SMALL]
+def heavy_stems(text: str) -> list[str]:
+    """The stems of a text in their order, without words that can change, come or go."""
+    stems = (stem(word) for word in _TOKEN.findall(text.casefold()) if word not in _SMALL)
+    return [one for one in stems if one not in _LIGHT_STEMS]
 
 
 def is_paraphrase(one: str, other: str) -> bool:
@@ -154,9 +152,8 @@ def is_paraphrase(one: str, other: str) -> bool:
     The words that both have stand in the same order, or one phrase of them has moved: "Deploys run
     on Tuesday", "On Tuesday the deploy runs", but not "Ann calls Bob", "Bob calls Ann".
     """
-    first = [word for word in _stems(one) if word not in _LIGHT_STEMS]
-    second = [word for word in _stems(other) if word not in _LIGHT_STEMS]
-    if len(set(first)) < _FEWEST_STEMS or sorted(first) != sorted(second):
+    first, second = heavy_stems(one), heavy_stems(other)
+    if len(set(first)) < FEWEST_STEMS or sorted(first) != sorted(second):
         return False
     while first and first[0] == second[0]:
         first, second = first[1:], second[1:]
@@ -195,8 +192,8 @@ def similar_pairs(
         fewest: Words that a text needs to be compared.
         step: Called now and then with the texts done and their number; what it raises ends it.
     """
-    counts = Counter(word for words in texts for word in words)
-    ordered = [sorted(words, key=lambda word: (counts[word], word)) for words in texts]
+    counts = Counter(chain.from_iterable(texts))
+    rank = {word: at for at, word in enumerate(sorted(counts, key=lambda one: (counts[one], one)))}
     by_word: defaultdict[str, list[int]] = defaultdict(list)
     for done, position in enumerate(sorted(range(len(texts)), key=lambda at: len(texts[at]))):
         if done % STEP == STEP - 1:
@@ -204,7 +201,7 @@ def similar_pairs(
         words, size = texts[position], len(texts[position])
         if size < fewest:
             continue
-        prefix = ordered[position][: size - math.ceil(threshold * size) + 1]
+        prefix = sorted(words, key=rank.__getitem__)[: size - math.ceil(threshold * size) + 1]
         candidates: dict[int, None] = {}
         for word in prefix:
             candidates.update(dict.fromkeys(by_word[word]))
@@ -218,60 +215,14 @@ def similar_pairs(
                 yield SimilarPair(first, second, score)
 
 
-def cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
-    """The cosine of two sparse vectors of length 1."""
-    if len(one) > len(other):
-        one, other = other, one
-    return sum(weight * other.get(word, 0.0) for word, weight in one.items())
+def cosine(one: frozenset[str], other: frozenset[str]) -> float:
+    """The cosine of two sets of words, each word counted once; 0 if either has none.
 
-
-def tfidf_vectors(texts: Sequence[str]) -> list[dict[str, float]]:
-    """A vector of length 1 for each text: 1 + log of how often a word occurs, by its rarity."""
-    counted = [Counter(_WORD.findall(text.casefold())) for text in texts]
-    spread = Counter(word for counts in counted for word in counts)
-    vectors = []
-    for counts in counted:
-        weights = {
-            word: (1 + math.log(count)) * (math.log((1 + len(texts)) / (1 + spread[word])) + 1)
-            for word, count in counts.items()
-        }
-        length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
-        vectors.append({word: weight / length for word, weight in weights.items()})
-    return vectors
-
-
-def similar_vectors(
-    vectors: Sequence[Mapping[str, float]], threshold: float, step: Step = no_step
-) -> Iterator[SimilarPair]:
-    """Every pair of vectors of length 1 with a cosine of at least the threshold.
-
-    With the rarest words first, two such vectors share a word before the place from which the rest
-    of each is shorter than the threshold: what they share after it cannot reach the threshold
-    (Bayardo, Ma, Srikant: Scaling up all pairs similarity search, 2007).
-
-    Args:
-        vectors: Weight of each word; empty ones are similar to none.
-        threshold: More than 0, at most 1.
-        step: As for `similar_pairs`.
+    It is c only where the Jaccard is at least c * c: that of a set and a part of it.
     """
-    spread = Counter(word for vector in vectors for word in vector)
-    by_word: defaultdict[str, list[int]] = defaultdict(list)
-    for position, vector in enumerate(vectors):
-        if position % STEP == STEP - 1:
-            step(position, len(vectors))
-        rest = 1.0
-        candidates: dict[int, None] = {}
-        for word in sorted(vector, key=lambda one: (spread[one], one)):
-            if rest < threshold * threshold - 1e-9:
-                break
-            rest -= vector[word] ** 2
-            if spread[word] > 1:
-                candidates.update(dict.fromkeys(by_word[word]))
-                by_word[word].append(position)
-        for other in candidates:
-            score = cosine(vector, vectors[other])
-            if score >= threshold:
-                yield SimilarPair(other, position, score)
+    if not one or not other:
+        return 0.0
+    return len(one & other) / math.sqrt(len(one) * len(other))
 
 
 def stars_of(pairs: Sequence[tuple[int, int]], order: Sequence[int]) -> list[list[int]]:

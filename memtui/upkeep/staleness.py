@@ -12,8 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from msgspec.structs import replace
-
 from memtui.changes import Act, Change
 from memtui.model import CURRENT, Memory
 from memtui.stores.format import GENERAL_RULES
@@ -207,20 +205,23 @@ def find_contradictions(memories: Sequence[Memory], context: UpkeepContext) -> I
         for place in sorted((place for place in places if place > at), reverse=True):
             newer = ordered[place]
             reason = rules.contradicts(older, newer)
-            if reason and not _adds_to(older, newer) and not are_of_one_series(older, newer):
+            if reason and not (
+                _adds_to(older, newer)
+                or _may_both_hold(older, newer)
+                or are_of_one_series(older, newer)
+            ):
                 replaced.setdefault(place, []).append((older, reason))
                 break
     source = f" ({rules.contradiction_source})" if rules.contradiction_source else ""
     for place, found in replaced.items():
         outdated = [older for older, _ in found]
-        one = propose(
+        yield propose(
             ProposalKind.CONFLICT,
             [ordered[place], *outdated],
             " | ".join(headline_of(one) for one in (ordered[place], found[-1][0])),
             f"{found[-1][1]}; what is older would be retired{source}",
             retire_all(outdated, context),
         )
-        yield replace(one, is_weak=all(_may_both_hold(ordered[place], each) for each in outdated))
 
 
 _OF_MANY = re.compile(

@@ -98,7 +98,10 @@ async def unfold(on: Stage) -> None:
 
 
 async def select(on: Stage, words: str) -> None:
+    """Put the cursor on a finding, with the hints shown."""
     screen = await review(on)
+    if not screen._shows_hints:
+        await on.press("t")
     rows = screen._list.rows
     at = next(i for i, row in enumerate(rows) if row.proposal and words in row.proposal.title)
     screen._list.go(at)
@@ -108,14 +111,17 @@ async def select(on: Stage, words: str) -> None:
 @pytest.mark.slow
 async def test_the_status_line_counts_what_waits_and_leads_to_it(root: Path) -> None:
     async with stage(root, (80, 24)) as on:
-        await on.sees("1 more to review")
+        await on.sees("1 disagree")
         before = contents(root)
         await on.press("V")
         await review(on)
+        assert "Who says otherwise" in on.text()
+        assert "Duplicates" not in on.text(), "a hint"
+        await on.press("t")
         assert "Duplicates" in on.text()
         assert contents(root) == before
         await on.press("escape")
-        await on.sees("1 more to review")
+        await on.sees("1 disagree")
 
 
 @pytest.mark.parametrize("by", ["an agent", "another program"])
@@ -170,7 +176,7 @@ async def test_what_is_found_while_the_dialog_opens_is_shown(root: Path) -> None
         controller._dialog.if_open(controller._dialog.show_queue)(controller.queue)
         await review(on)
         assert on.app.fault is None
-        assert "Duplicates" in on.text()
+        assert "Who says otherwise" in on.text()
 
 
 @pytest.mark.slow
@@ -226,7 +232,7 @@ async def test_accept_writes_and_undo_gives_the_same_bytes(
     await on.press("u")
     await review(on)
     assert contents(root) == before
-    assert "4 to review" in on.text(), "the chip too, at once"
+    assert "2 hints" in on.text(), "the count too, at once"
     assert [title for title in titles(on) if "Alice works" in title]
 
 
@@ -252,15 +258,15 @@ async def test_what_is_scanned_while_the_past_is_shown_can_be_accepted(
 async def test_undo_and_redo_on_the_list_scan_at_once_what_was_accepted(
     on: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await select(on, "Alice works")
+    await select(on, "lives in")
     await on.press("a")
     await review(on)
-    await on.until(lambda: "1 more" not in on.text(), "it is not counted")
+    await on.until(lambda: "1 disagrees" not in on.text(), "it is not counted")
     monkeypatch.setattr(controllers_review, "RESCAN_AFTER", 3600.0)
     await on.press("escape", "u")
-    await on.sees("1 more to review")
+    await on.sees("1 disagrees")
     await on.press("ctrl+r")
-    await on.until(lambda: "1 more" not in on.text(), "it is not counted again")
+    await on.until(lambda: "1 disagrees" not in on.text(), "it is not counted again")
 
 
 @pytest.mark.slow
@@ -889,9 +895,16 @@ PORTS = {
 async def test_who_says_otherwise_is_a_key_on_a_row_and_all_agree_in_one_step(
     tmp_path: Path,
 ) -> None:
-    root = write_store(tmp_path / "home", PORTS)
+    said = PORTS["shop-api"]
+    root = tmp_path / "both"
+    stores = [
+        write_store(root / "one", {"shop-api": [said[0], said[2]]}),
+        write_store(root / "other", {"shop-api": [said[1]]}),
+    ]
     before = contents(root)
-    async with stage(root, (120, 35), state=tmp_path / "state", toasts=True) as on:
+    opened = lambda: Library.open(stores, state=tmp_path / "state", now=lambda: NOW)  # noqa: E731
+    state = tmp_path / "state"
+    async with stage(root, state=state, toasts=True, open_library=opened) as on:
         await on.sees("1 disagree")
         await on.press("%")
         screen = await review(on)
@@ -899,7 +912,7 @@ async def test_who_says_otherwise_is_a_key_on_a_row_and_all_agree_in_one_step(
         assert row is not None
         assert row.proposal is not None
         assert row.proposal.message == "port of shop-api"
-        await on.sees("8080 agent-memory, since 2026-05-02")
+        await on.sees("8080 agent-memory · other, since 2026-05-02")
         await on.press("%")
         assert "which holds?" in on.text()
         await on.press("enter")
@@ -907,7 +920,8 @@ async def test_who_says_otherwise_is_a_key_on_a_row_and_all_agree_in_one_step(
         assert contents(root) == before
         await on.press("enter")
         await review(on)
-        facts = json.loads((root / "entities/shop-api/items.json").read_text())
+        files = sorted(root.rglob("items.json"))
+        facts = [one for file in files for one in json.loads(file.read_text())]
         assert len({re.findall(r"\d{4}", one["content"])[0] for one in facts}) == 1
         assert not titles(on)
         await on.press("u")

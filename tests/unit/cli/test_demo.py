@@ -117,6 +117,7 @@ def test_the_review_of_the_laptop_says_who_still_believes_in_the_old_port(tmp_pa
     library = open_story(tmp_path / "copy", END)
     found = ReviewQueue(library).scan().proposals
     port = next(one for one in found if one.message == "port of shop-api")
+    assert not port.is_hint
     stores = {value: set() for value in ("8080", "8081")}
     for each in port.says:
         stores[each.value].add(each.ref.partition(":")[0])

@@ -47,7 +47,7 @@ def facts(tmp_path: Path) -> Path:
 
 def listed(call: Call, capsys: pytest.CaptureFixture[str], root: Path, *more: str) -> list[Any]:
     capsys.readouterr()
-    assert call("review", "--json", "--store", root, *more) == 0
+    assert call("review", "--json", "--hints", "--store", root, *more) == 0
     found: list[Any] = printed_rows(capsys.readouterr().out)
     return found
 
@@ -400,10 +400,12 @@ def test_show_says_why_and_which_memories_go_before_the_diff(
 def test_accept_all_takes_every_proposal_and_skips_hints(
     call: Call, capsys: pytest.CaptureFixture[str], facts: Path
 ) -> None:
-    assert any(not each["hint"] for each in listed(call, capsys, facts))
+    assert {each["hint"] for each in listed(call, capsys, facts)} == {True, False}
     assert call("review", "accept", "--all", "--store", facts) == 0
     assert "Accepted" in capsys.readouterr().out
-    assert not [each for each in listed(call, capsys, facts) if not each["hint"]]
+    assert all(each["hint"] for each in listed(call, capsys, facts))
+    assert call("review", "accept", "--all", "--hints", "--store", facts) == 0
+    assert not listed(call, capsys, facts)
 
 
 def test_all_programs_say_the_chosen_value_after_one_step_and_undo_takes_it_back(

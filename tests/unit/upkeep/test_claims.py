@@ -90,6 +90,60 @@ def test_what_was_so_on_its_day_says_nothing_otherwise(other: dict[str, object])
     assert not conflicts(now, memory("codex", "shop-api listens on 8080", **other))
 
 
+@pytest.mark.parametrize(
+    ("text", "other", "rule"),
+    [
+        ("shop-api listens on 8081", "shop-api listens on 8080", "port-of-a-thing"),
+        ("Python 3.9", "Python 3.12", "version"),
+        ("Managed with pnpm", "Managed with npm", "manager"),
+        (
+            "Deploys of the shop run every Monday",
+            "Deploys of the shop run on Friday",
+            "other-value",
+        ),
+    ],
+)
+def test_a_finding_names_its_rule_and_what_one_program_says_is_another(
+    text: str, other: str, rule: str
+) -> None:
+    (found,) = conflicts(memory("codex", text), memory("ambient", other))
+    assert found.rule == rule
+    within = conflicts(memory("codex", text), memory("codex", other))
+    assert [one.rule for one in within] == ["said-by-one"] * (rule != "other-value")
+
+
+def test_files_that_other_programs_load_are_of_two() -> None:
+    mine, others = (
+        memory("x", text, origin=Place(f"/shop/{file}"), extra={"read_by": (program,)})
+        for text, file, program in (
+            ("Python 3.9", "CLAUDE.md", "claude"),
+            ("Python 3.12", "GEMINI.md", "gemini"),
+        )
+    )
+    assert [one.rule for one in conflicts(mine, others)] == ["version"]
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("The port moved: 3000 → 8000", "The port is 8000"),
+        ("❌ Using npm instead of pnpm: `npm install`", "Use pnpm"),
+        ("```\npip install locust\n```", "Use uv"),
+        ("Ant Design Vue 4.2", "Vue 3"),
+    ],
+)
+def test_what_only_looks_like_a_claim_is_none(text: str, other: str) -> None:
+    assert not conflicts(memory("codex", text), memory("ambient", other))
+
+
+def test_an_event_before_a_fact_of_its_store_says_nothing_and_the_fact_counts() -> None:
+    other = memory("codex", "shop-api listens on 8080", 5)
+    event = memory("ambient", "shop-api listens on port 8079", 9, kind="event")
+    fact = memory("ambient", "shop-api listens on 8081")
+    (found,) = conflicts(event, fact, other)
+    assert [one.value for one in found.says] == ["8081", "8080"]
+
+
 def test_a_memory_that_gives_both_values_says_neither() -> None:
     both = "The API is on port 8080. The API is on port 8081."
     assert not conflicts(memory("codex", both), memory("ambient", "The API is on port 8081"))

@@ -102,6 +102,40 @@ def test_renames_and_former_manifests_come_from_git(project: Path) -> None:
     assert find_project(project / "src") == project
 
 
+def test_what_git_leaves_out_is_not_called_missing(project: Path) -> None:
+    (project / ".gitignore").write_text("# made\n/src/*.py\nlogs/\n!keep\ndocs/**/old.md\n")
+    ignored = read_project(project).ignored
+    assert ignored is not None
+    found = ("src/queue.py", "a/logs/x.txt", "docs/a/b/old.md")
+    left = ("src/a/b.py", "catalogs/x", "keep")
+    assert all(map(ignored.search, found))
+    assert not any(map(ignored.search, left))
+    (memory,) = memories("The queue is in src/queue.py.")
+    assert not find_outdated(memory, read_project(project))
+
+
+def test_packages_with_several_versions_in_a_project_have_none(project: Path) -> None:
+    inner = project / "app"
+    inner.mkdir()
+    for folder, version in ((project, "^17.0.0"), (inner, "^18.2.0")):
+        (folder / "package.json").write_text(json.dumps({"dependencies": {"react": version}}))
+    assert read_project(project).now.packages["react"] == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```sh\nnpm run linter  # if configured\n```",
+        "```sh\n# for example\nnpm run linter\n```",
+        "```sh\ncd ../ringer-docs\nnpm run linter\n```",
+        "The front end uses Ant Design React 17",
+    ],
+)
+def test_examples_other_repositories_and_longer_names_claim_nothing(text: str) -> None:
+    assert not named(text)
+    assert named("```sh\ncd src\nnpm run linter\n```")
+
+
 def test_the_home_folder_is_no_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(project))  # of somebody who keeps dotfiles in git
     assert find_project(project / "src") is None

@@ -20,11 +20,18 @@ from memtui.stores import registry
 from memtui.stores.values import with_unique_ids
 from memtui.text import hidden_count
 from memtui.text.secrets import find_secrets
-from memtui.upkeep.checks import check_duplicate_ids, check_links, check_orphaned_files
+from memtui.upkeep.checks import (
+    check_duplicate_ids,
+    check_links,
+    check_orphaned_files,
+    check_text,
+    check_texts,
+)
 from memtui.upkeep.outdated import find_outdated
 from memtui.upkeep.planted_text import find_suspicions
 from memtui.upkeep.proposal_scan import scan
 from memtui.upkeep.proposals import (
+    MEASURED,
     MIN_PRECISION,
     RULES,
     Proposal,
@@ -247,14 +254,32 @@ def test_a_finding_is_right_on_the_labelled_cases(
     assert measured.right >= MIN_PRECISION * (measured.right + measured.wrong)
 
 
-def test_a_finding_of_an_uncertain_rule_is_a_hint_though_it_proposes_a_change(
-    monkeypatch: pytest.MonkeyPatch, samples: ScannedSamples
+@pytest.mark.slow
+def test_a_finding_of_a_rule_that_is_often_wrong_is_a_hint_though_it_proposes_a_change(
+    samples: ScannedSamples,
 ) -> None:
-    (one, *_) = [p for p in samples.proposals[TOWER] if p.kind is ProposalKind.DUPLICATE]
-    assert not one.is_hint
-    rule = replace(RULES[one.kind], right=7, named=9)
-    monkeypatch.setattr("memtui.upkeep.proposals.RULES", {**RULES, one.kind: rule})
-    assert one.is_hint
+    every = [one for found in samples.proposals.values() for one in found]
+    assert any(one.changes and one.is_hint for one in every)
+    for one in every:
+        assert one.is_hint is bool(one.rule and not MEASURED[one.rule].is_enough)
+
+
+@pytest.mark.parametrize(
+    ("given", "hints"),
+    [
+        (memories("The key is ghp_" + "a1B2c3D4e5F6" * 3), [False]),
+        (memories("root password: rntfLLQF7195"), [False]),
+        (memories("POSTGRES_PASSWORD: harbour123"), [True]),
+        (memories("The word \u202egnp.exe\u202c is turned"), [False]),
+        (memories("Ta\u200bg"), [True]),
+    ],
+    ids=["issued", "random", "made up", "turned around", "a joiner"],
+)
+def test_parts_of_a_kind_that_are_sure_are_no_hints(
+    given: Sequence[Memory], hints: list[bool]
+) -> None:
+    texts = [check_text(one) for one in given]
+    assert [one.is_hint for one in check_texts(given, texts, context())] == hints
 
 
 def test_hidden_characters_spare_the_joiners_that_a_script_needs() -> None:

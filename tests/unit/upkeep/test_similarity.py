@@ -13,9 +13,7 @@ from memtui.upkeep.similarity import (
     is_same_statement,
     jaccard,
     similar_pairs,
-    similar_vectors,
     stars_of,
-    tfidf_vectors,
     words_of,
 )
 
@@ -35,23 +33,14 @@ def test_every_similar_pair_is_found_and_no_other(
     assert found == every
 
 
-sentences = st.lists(
-    st.lists(st.sampled_from("abcdefghijkl"), max_size=8).map(" ".join), max_size=14
-)
-
-
-@given(sentences, st.floats(0.05, 1.0))
-def test_every_pair_of_similar_vectors_is_found_and_no_other(
-    texts: list[str], threshold: float
+@given(texts, st.floats(0.3, 1.0))
+def test_every_pair_of_a_cosine_is_among_those_of_its_square(
+    words: list[frozenset[str]], least: float
 ) -> None:
-    vectors = tfidf_vectors(texts)
-    found = {(pair.first, pair.second) for pair in similar_vectors(vectors, threshold)}
-    scores = {
-        (one, other): cosine(vectors[one], vectors[other])
-        for one, other in combinations(range(len(texts)), 2)
-    }
-    assert {pair for pair, score in scores.items() if score > threshold + 1e-6} <= found
-    assert found <= {pair for pair, score in scores.items() if score >= threshold - 1e-6}
+    found = {(pair.first, pair.second) for pair in similar_pairs(words, least * least)}
+    for one, other in combinations(range(len(words)), 2):
+        if cosine(words[one], words[other]) > least + 1e-6:
+            assert (one, other) in found
 
 
 @given(st.sets(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=20))
