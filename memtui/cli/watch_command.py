@@ -15,9 +15,9 @@ from xml.sax.saxutils import escape
 import click
 
 from memtui.cli.options import command, option
-from memtui.cli.store_selection import load_library, load_settings
+from memtui.cli.store_selection import load_settings, open_library
 from memtui.errors import Refused
-from memtui.library.text_looks import keep_texts
+from memtui.library.text_looks import scan_texts
 from memtui.text import counted, date, one_line
 
 if TYPE_CHECKING:
@@ -87,8 +87,9 @@ def watch(
     settings = load_settings().history
     if not settings.days:
         raise Refused("nothing is kept: history.days is 0 in config.toml", do="set it to 90")
-    library = load_library(stores)
-    keep_texts(library, settings)
+    library = open_library(stores)
+    if fault := scan_texts(library, settings).fault:
+        click.echo(f"memtui: {one_line(fault)}", err=True)
     if not once:
         _follow(library, settings)
 
@@ -135,8 +136,8 @@ def _follow(library: Library, settings: HistorySettings) -> None:
         ):
             if is_watching and not changes:
                 continue
-            library.refresh()  # also before the first change: what came until it could be seen
-            for label, count in keep_texts(library, settings).changed.items():
+            # Also before the first change: what came until it could be seen.
+            for label, count in scan_texts(library, settings).changed.items():
                 name = one_line(library.names.of(label))
                 print(f"{date(library.now())}  {name}: {counted(count, 'text')} kept", flush=True)
             if not is_watching:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct, field
@@ -16,7 +18,6 @@ from memtui.files.reading import digest, file_stamp, read_bytes
 from memtui.files.text_history import TextHistory
 from memtui.library.kept_texts import ROW, folder_of, is_database, key_of, name_of
 from memtui.library.reader import LibraryReader
-from memtui.library.store_cache import StoreCache
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.stores.base import Store
@@ -42,19 +43,63 @@ def keep_texts(
     Call it in a background job, or at the end of a command. Nothing is read of a store in which no
     file has changed.
     """
+    loaded = (
+        _Seen(cache.store, cache.stamps, cache.files, partial(library.memories, cache.store.label))
+        for cache in library.loaded.caches
+        if not cache.loading
+    )
+    return _keep(library, loaded, settings, cancelled)
+
+
+def scan_texts(
+    library: LibraryReader, settings: HistorySettings, cancelled: IsCancelled = never
+) -> Looked:
+    """The same of stores that need not be loaded: only files that have changed are read, and the
+    databases that have."""
+    stores = (each for each in library.stores if each.label not in library.queried.stores)
+    return _keep(library, map(_scanned, stores), settings, cancelled)
+
+
+class _Seen(NamedTuple):
+    """What a look sees of a store before it reads anything."""
+
+    store: Store
+    stamps: Mapping[str, str]
+    """Key of each shard -> what differs after any change."""
+    files: Iterable[str]
+    memories: Callable[[], Iterable[Memory]]
+    """Those of a database."""
+
+
+def _scanned(store: Store) -> _Seen:
+    shards = store.scan().shards
+    files = [file for shard in shards for file in shard.files]
+    stamps = {shard.key: shard.stamp for shard in shards}
+    return _Seen(
+        store, stamps, files, lambda: (m for each in shards for m in store.read(each).memories)
+    )
+
+
+def _keep(
+    library: LibraryReader,
+    every: Iterable[_Seen],
+    settings: HistorySettings,
+    cancelled: IsCancelled,
+) -> Looked:
     if library.state_folder is None or not settings.days:
         return Looked()
     history = TextHistory(library.state_folder)
     found: dict[str, int] = {}
     now, marks = library.now().timestamp(), history.marks()
-    for cache in library.loaded.caches:
-        store = cache.store
-        if cache.loading or store.is_shared or not os.path.lexists(store.root):
+    for seen in every:
+        store = seen.store
+        if store.is_shared or not os.path.lexists(store.root):
             continue  # one that is away would seem to be emptied
-        key, mark = key_of(store), _mark(cache.stamps)
+        key, mark = key_of(store), _mark(seen.stamps)
         if marks.get(key) != mark:
-            seen = _Rows(library.memories(store.label)) if is_database(store) else _Files(cache)
-            if count := history.look(key, mark, seen.stamps, seen.read, settings, now, cancelled):
+            texts = _Rows(seen.memories()) if is_database(store) else _Files(store, seen.files)
+            count = history.look(key, mark, texts.stamps, texts.read, settings, now, cancelled)
+            if count:
                 found[store.label] = count
     return Looked(found, history.fault)
 
@@ -69,12 +114,12 @@ def forget_texts(library: LibraryReader, stores: Iterable[Store]) -> bool:
 class _Files:
     """The files of a store of text, for a look."""
 
-    def __init__(self, cache: StoreCache) -> None:
-        self._store = cache.store
+    def __init__(self, store: Store, files: Iterable[str]) -> None:
+        self._store = store
         folder = f"{folder_of(self._store)}{os.sep}"
         self._paths = {
             name: file
-            for file in cache.files
+            for file in files
             if not (
                 name := file.removeprefix(folder)
                 if file.startswith(folder)
