@@ -207,13 +207,13 @@ def _beside_edits(
 
 def _join_lines(after: str, then: str) -> str:
     """The lines of both texts, those that are gone before those that came in their place."""
-    old, new = then.splitlines(keepends=True), after.splitlines(keepends=True)
+    old, new = then.split("\n"), after.split("\n")
     joined: list[str] = []
     for kind, start, end, first, last in SequenceMatcher(None, old, new, False).get_opcodes():
         joined += old[start:end]
         if kind != "equal":
             joined += new[first:last]
-    return "".join(joined)
+    return "\n".join(joined)
 
 
 def _only_lost_lines(before: str, after: str | None) -> bool:
