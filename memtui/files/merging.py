@@ -326,16 +326,13 @@ def merge_lines(base: list[str], ours: list[str], theirs: list[str]) -> list[str
     merged: list[str] = []
     removed: set[str] = set()
     added: set[str] = set()
-    start = (0, 0, 0)
-    for end in [*_anchors(base, ours, theirs), (len(base), len(ours), len(theirs))]:
-        b, o, t = (v[i:j] for v, i, j in zip((base, ours, theirs), start, end, strict=True))
-        part = _merge_section(b, o, t, base[end[0] : end[0] + 1])
+    for b, o, t, anchor in _sections(_anchors(base, ours, theirs), base, ours, theirs):
+        part = _merge_section(b, o, t, anchor)
         if part is None:
             return None
         added |= {*o, *t}.difference(b)
         removed |= set(b).difference(o) if o == t else set()
-        start = (end[0] + 1, end[1] + 1, end[2] + 1)
-        merged += [*part, *base[end[0] : start[0]]]
+        merged += [*part, *anchor]
     if removed & added:  # one side moved what the other removed
         return None
     return None if any(not line.endswith("\n") for line in merged[:-1]) else merged
