@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -10,6 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +21,7 @@ from hypothesis import strategies as st
 
 from memtui.config import HistorySettings
 from memtui.files.text_history import DAY, FILE, Read, StoreKey, TextHistory
+from tests import long_run
 
 SETTINGS = HistorySettings()
 Look = Callable[..., int]
@@ -322,3 +327,75 @@ def test_a_full_disk_stops_nobody(tmp_path: Path) -> None:
     folder.look(3.0, {"a": "third"})
     assert folder.versions("a")[0] == "first"
     assert folder.versions("a")[-1] == "third"
+
+
+def _look_until(folder: Folder, texts: Mapping[str, str], most: int) -> bool:
+    """Look in a process that is killed before its SQL statement of this number; whether it was."""
+    child = os.fork()
+    if child == 0:
+        connect, left = sqlite3.connect, most
+
+        def count(_: str) -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        def connect_counting(*place: Any, **options: Any) -> sqlite3.Connection:
+            db: sqlite3.Connection = connect(*place, **options)
+            db.set_trace_callback(count)
+            return db
+
+        sqlite3.connect = connect_counting  # type: ignore[assignment]
+        folder.look(200.0, texts)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+@pytest.mark.slow
+def test_a_look_that_is_killed_at_any_statement_loses_no_former_text(tmp_path: Path) -> None:
+    first = {name: f"{name} first" for name in "abcd"}
+    second = {"a": "a second", "b": "b first", "moved": "c first", "new": "new"}  # d is gone
+    last = {name: f"{name} last" for name in ("a", "b", "moved", "new")}
+    for most in itertools.count():
+        folder = Folder(tmp_path / str(most))
+        folder.look(100.0, first)
+        was_killed = _look_until(folder, second, most)
+        folder.look(300.0, last)
+        kept = {name: folder.versions(name) for name in ("a", "b", "moved", "c", "d", "new")}
+        moved = [*kept["c"][:1], *kept["moved"]][-3:]  # it may still have had its old name
+        assert [text for text in kept["a"] if text != "a second"] == ["a first", "a last"]
+        assert kept["b"] == ["b first", "b last"]
+        assert moved[0] == "c first"
+        assert moved[-1] == "moved last"
+        assert kept["d"] == ["d first", None]
+        assert kept["new"][-1] == "new last"
+        assert not folder.history.fault
+        if not was_killed:
+            break
+    assert most > 20
+
+
+@pytest.mark.slow
+def test_a_day_of_many_changes_is_known_at_every_time(tmp_path: Path) -> None:
+    """20,000 changes of 400 files in 500 looks in the long run."""
+    folder, random, at = Folder(tmp_path), Random(3), 100.0
+    looks = long_run.count(40, 500)
+    names = [str(number) for number in range(400)]
+    texts: dict[str, str] = {name: f"{name} first" for name in names}
+    states: dict[float, dict[str, str]] = {}
+    for number in range(looks):
+        folder.look(at, texts)
+        states[at] = dict(texts)
+        at += 86_400 / looks
+        for name in random.sample(names, 40):
+            if name in texts and random.random() < 0.2:
+                del texts[name]
+            else:
+                texts[name] = f"{name} {number}"
+    folder.look(at, texts)
+    for time_of_look, state in states.items():
+        changed = folder.at(time_of_look + 1)
+        assert changed is not None
+        assert {n: t for n, t in {**texts, **changed}.items() if t is not None} == state
