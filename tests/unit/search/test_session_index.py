@@ -18,9 +18,9 @@ import pytest
 from memtui import paths
 from memtui.progress import Cancelled, Progress, silent
 from memtui.query import parse_search
-from memtui.search import session_index, session_worker
+from memtui.search.index import session_index, session_worker
+from memtui.search.index.session_index import Hit, Indexed, SessionIndex, read_message
 from memtui.search.query_terms import analyze_terms
-from memtui.search.session_index import Hit, Indexed, SessionIndex, read_message
 from memtui.search.session_search import find_said
 from memtui.sessions import find_sessions
 from tests.secrets_for_tests import TOKEN
@@ -310,14 +310,14 @@ def test_of_several_processes_each_sees_all_in_the_end(tmp_path: Path) -> None:
     file = WRITERS["claude"](tmp_path)
     home.update()
     _append(file, "Ship on Fridays.")
-    found = [_in_a_process(lambda: _update_and_find(home)) for _ in range(3)]
+    settings = tmp_path / "config.toml"
+    settings.write_text('[sessions]\nprograms = ["claude"]\n', "utf-8")
+    found = [_in_a_process(lambda: _update_and_find(home, settings)) for _ in range(3)]
     assert [os.waitstatus_to_exitcode(os.waitpid(each, 0)[1]) for each in found] == [0, 0, 0]
     assert home.found("fridays") == ["Ship on Fridays."]
 
 
-def _update_and_find(home: Home) -> None:
-    settings = home.path / "config.toml"
-    settings.write_text('[sessions]\nprograms = ["claude"]\n', "utf-8")
+def _update_and_find(home: Home, settings: Path) -> None:
     os.environ.update({"HOME": str(home.path), paths.CONFIG_VARIABLE: str(settings)})
     session_worker.work((str(home.cache), "claude"), silent)
     assert home.found("fridays") == ["Ship on Fridays."]
