@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from memtui.library.former_search import FormerText
     from memtui.model import Memory
     from memtui.query import Query
-    from memtui.search.session_index import Hit
+    from memtui.search.index.session_index import Hit
     from memtui.search.uses import Used
     from memtui.sessions import Message, Reading, Session
     from memtui.sessions.origin import Origin
@@ -137,7 +137,7 @@ def sessions(
 
 def _delete_index(as_json: bool) -> int:
     from memtui import paths
-    from memtui.search.session_index import SessionIndex
+    from memtui.search.index.session_index import SessionIndex
     from memtui.sessions import PROGRAMS
 
     for name in PROGRAMS:
@@ -431,7 +431,7 @@ def _turn_on(names: Sequence[str], as_json: bool, *, yes: bool) -> None:
 
 def _turn_off(names: Sequence[str], as_json: bool) -> None:
     from memtui import paths
-    from memtui.search.session_index import SessionIndex
+    from memtui.search.index.session_index import SessionIndex
     from memtui.sessions import find_program
     from memtui.sessions.programs import turn_off
 

@@ -32,7 +32,6 @@ from memtui.search import (
     context,
     filters,
     fusion,
-    memory_index,
     nearest_memories,
     ordering,
     ranking,
@@ -44,12 +43,13 @@ from memtui.search.columns import Columns, build, to_array
 from memtui.search.date_matches import find_date_hits
 from memtui.search.documents import MAX_INDEXED, is_cut, to_document
 from memtui.search.filters import Filters, HiddenMatches
+from memtui.search.index import memory_index
+from memtui.search.index.segments import NO_SLOTS, Segment
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import Match, Substitution, TextIndex, match_terms
 from memtui.search.query_terms import analyze_terms
 from memtui.search.ranking import DEFAULTS, AddedScore, RankedHits, ScorePart, Weights
 from memtui.search.row_filters import read_conditions
-from memtui.search.segments import NO_SLOTS, Segment
 from memtui.stores.base import LimitUse
 from memtui.stores.queryable import Accuracy, Count
 from memtui.text import MAX_READ, and_more, number, one_line

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from memtui.library.snapshot import Rows, Snapshot
 from memtui.library.store_cache import StoreCache
 from memtui.progress import IsCancelled, Report, silent
-from memtui.search import memory_index
 from memtui.search.documents import to_document
-from memtui.search.index_worker import build_index
-from memtui.search.segments import Segment
+from memtui.search.index import memory_index
+from memtui.search.index.index_worker import build_index
+from memtui.search.index.segments import Segment
 
 log = logging.getLogger(__name__)
 

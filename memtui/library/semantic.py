@@ -23,9 +23,9 @@ from memtui.query import Query, TermKind
 from memtui.search import fusion, nearest_memories, vectors
 from memtui.search.array_types import Floats
 from memtui.search.embedding import Embedder
-from memtui.search.index_worker import update_vectors
+from memtui.search.index.index_worker import update_vectors
+from memtui.search.index.segments import Segment
 from memtui.search.nearest_memories import NearWords, VectorIndex
-from memtui.search.segments import Segment
 
 log = logging.getLogger(__name__)
 

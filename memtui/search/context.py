@@ -34,10 +34,10 @@ from memtui.search import analysis
 from memtui.search.array_types import Floats, Ints, Longs, Mask, to_mask
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.date_matches import Span, find_dates
+from memtui.search.index.segments import Segment, join_hits
 from memtui.search.matching import K1, Match, ScoredTerm
 from memtui.search.ordering import positions_of_highest
 from memtui.search.ranking import AddedScore, Weights, are_documents
-from memtui.search.segments import Segment, join_hits
 
 Names = Mapping[str, Sequence[tuple[tuple[str, ...], int]]]
 """First word of a name -> the words and the code of each name that begins with it."""

@@ -30,7 +30,7 @@ from memtui.query import Term, TermKind
 from memtui.query.periods import MONTHS, Period, parse_date, parse_period
 from memtui.search.array_types import Longs, sort_unique
 from memtui.search.columns import DAY_SECONDS, Columns
-from memtui.search.segments import NO_SLOTS, Segment
+from memtui.search.index.segments import NO_SLOTS, Segment
 
 LONGEST_DAY = DAY_SECONDS + 3_600
 """Seconds of the day on which clocks go back."""

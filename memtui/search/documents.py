@@ -28,9 +28,9 @@ class IndexedDocument(Struct, frozen=True):
 FIELD_WEIGHTS = (2.0, 1.0, 2.0, 1.0, 0.5, 0.25)
 """The weight of a word in title, content, tags, entity, type, source.
 
-Multiples of a quarter, up to 63 in sum (see `memtui.search.postings`). Title and tags are weighted
-because a person chose those words to find the memory by; type and source are the same for many
-memories and say little.
+Multiples of a quarter, up to 63 in sum (see `memtui.search.index.postings`). Title and tags are
+weighted because a person chose those words to find the memory by; type and source are the same for
+many memories and say little.
 """
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.search import analysis
 from memtui.search.array_types import Ints, Mask
-from memtui.search.segments import Segment
+from memtui.search.index.segments import Segment
 
 
 def normalize_pattern(text: str) -> str:

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from memtui.query import Term, TermKind
 from memtui.search import analysis
 from memtui.search.array_types import Floats, Longs, Mask
+from memtui.search.index.segments import Segment
 from memtui.search.matching import Match
 from memtui.search.nearest_memories import find_nearest
-from memtui.search.segments import Segment
 
 MAX_ADDED = 100
 """Memories that vectors may add, the best."""

@@ -25,9 +25,7 @@ from memtui.query import TermKind
 from memtui.search import analysis, expansion
 from memtui.search.array_types import Floats, Longs, Mask, sort_unique, to_mask
 from memtui.search.date_matches import DateHits
-from memtui.search.literals import LiteralSearch
-from memtui.search.query_terms import QueryTerm, QueryTerms, has_just_begun, join_neighbours
-from memtui.search.segments import (
+from memtui.search.index.segments import (
     NO_HITS,
     NO_SLOTS,
     Segment,
@@ -37,6 +35,8 @@ from memtui.search.segments import (
     join_hits,
     take_maximum,
 )
+from memtui.search.literals import LiteralSearch
+from memtui.search.query_terms import QueryTerm, QueryTerms, has_just_begun, join_neighbours
 
 K1 = 1.2
 """BM25's saturation of repeated words; the usual value."""

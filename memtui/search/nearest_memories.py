@@ -27,8 +27,8 @@ from memtui.search.array_types import Floats, Keys, Longs, Mask
 from memtui.search.columns import Columns
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 from memtui.search.embedding import Embedder, PieceCounts
+from memtui.search.index.segments import Segment
 from memtui.search.matching import K1
-from memtui.search.segments import Segment
 
 NEAR_WORDS = 4
 """Words that show why a memory is near."""

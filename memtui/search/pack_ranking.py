@@ -17,9 +17,9 @@ from memtui.model import IMPORTANCES, KINDS
 from memtui.search import ranking
 from memtui.search.array_types import Doubles, Longs, Mask, to_mask
 from memtui.search.columns import Columns, to_array
+from memtui.search.index.segments import NO_SLOTS
 from memtui.search.ordering import priority_parts, salience_now
 from memtui.search.ranking import RankedHits, ScorePart
-from memtui.search.segments import NO_SLOTS
 
 _FACTORS = (
     *("recency", "importance_high", "importance_low", "type_wanted", "type_other", "proposed"),

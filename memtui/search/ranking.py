@@ -40,11 +40,11 @@ from memtui.search import analysis
 from memtui.search.array_types import Doubles, Floats, Ints, Longs, Mask, to_mask
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.date_matches import DateHits
+from memtui.search.index.segments import LENGTH_WORDS, Segment
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import Match
 from memtui.search.ordering import best_positions
 from memtui.search.query_terms import QueryTerm, QueryTerms, has_just_begun
-from memtui.search.segments import LENGTH_WORDS, Segment
 
 TITLE_FACTOR = 2
 ID_FACTOR = 4

@@ -14,9 +14,9 @@ from memtui.files.reading import error_text
 from memtui.progress import Cancelled, IsCancelled, Report, never, silent
 from memtui.query import Condition, Query, Sort
 from memtui.query.query_fields import FIELDS, Matching
+from memtui.search.index.session_index import Hit, SessionIndex, read_message
+from memtui.search.index.session_worker import index_sessions
 from memtui.search.query_terms import analyze_terms
-from memtui.search.session_index import Hit, SessionIndex, read_message
-from memtui.search.session_worker import index_sessions
 from memtui.search.text_match import holds_all, is_exact
 from memtui.sessions import PROGRAMS, Kind, Message, Reading, Session
 from memtui.sessions.programs import chosen_sessions, forget

@@ -18,10 +18,10 @@ from memtui.library.finding import Searchable, SearchResult
 from memtui.library.finding import find as find_in
 from memtui.model import Memory
 from memtui.query import Query, Sort
-from memtui.search import memory_index
 from memtui.search.aggregates import COUNTED
 from memtui.search.columns import build
 from memtui.search.documents import to_document
+from memtui.search.index import memory_index
 from memtui.stores.queryable import (
     PUSHED_ORDERS,
     Accuracy,

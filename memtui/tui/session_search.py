@@ -21,7 +21,7 @@ from memtui.sessions.programs import Found
 
 if TYPE_CHECKING:
     from memtui.library import Library
-    from memtui.search.session_index import Hit
+    from memtui.search.index.session_index import Hit
     from memtui.search.uses import Used
 
 
@@ -122,7 +122,7 @@ def update_index(
 ) -> list[str]:
     """Bring the index of these programs up to date, in a process of its own for each; returns what
     cannot be read. `only`: the files that changed. Raises Cancelled, WorkerError."""
-    from memtui.search.session_worker import index_sessions
+    from memtui.search.index.session_worker import index_sessions
 
     unreadable: list[str] = []
     for program in programs:

@@ -29,8 +29,9 @@ from memtui.library.finding import Searchable, find
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.query import parse_query
-from memtui.search import columns, matching, memory_index, ranking
+from memtui.search import columns, matching, ranking
 from memtui.search.documents import to_document
+from memtui.search.index import memory_index
 from tests.bench import hybrid
 from tests.bench.corpus import NOW
 from tests.bench.known_item import NO_CONTEXT, PARTS, setting

@@ -30,8 +30,8 @@ from pathlib import Path
 
 from memtui.paths import CONFIG_VARIABLE, STATE_VARIABLE
 from memtui.query import parse_search
+from memtui.search.index.session_index import SessionIndex
 from memtui.search.query_terms import analyze_terms
-from memtui.search.session_index import SessionIndex
 from memtui.sessions import Kind, Reading, find_program, find_sessions
 from tests.bench import corpus
 from tests.bench.start import count_of, running
@@ -139,7 +139,13 @@ def _index(home: Path, found: Callable[[], int]) -> tuple[float, float, float]:
     settings.write_text('[sessions]\nprograms = ["claude"]\n', "utf-8")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
-    command = (sys.executable, "-m", "memtui.search.session_worker", str(home / "cache"), "claude")
+    command = (
+        sys.executable,
+        "-m",
+        "memtui.search.index.session_worker",
+        str(home / "cache"),
+        "claude",
+    )
     moved = {"HOME": str(home), CONFIG_VARIABLE: str(settings), STATE_VARIABLE: str(home / "state")}
     environment = {**os.environ, **moved}
     first = 0.0

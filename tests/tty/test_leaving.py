@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 Start = Callable[..., AbstractContextManager[Any]]
 SCANNER = "memtui.library.review"
-BUILDER = "memtui.search.index_worker"
+BUILDER = "memtui.search.index.index_worker"
 
 
 def large_store(home: Path) -> Path:

@@ -30,9 +30,9 @@ MAY_WRITE = {
     "stores/ambient/backup.py",  # a temporary folder of its own
     "library/former_versions.py",  # the same
     "search/cache_files.py",  # from here on: the cache
-    "search/memory_index.py",
+    "search/index/memory_index.py",
     "search/saved_rows.py",
-    "search/session_index.py",
+    "search/index/session_index.py",
     "search/vectors.py",
 }
 """The modules that may open a file for writing; the others must save through them."""
@@ -40,7 +40,7 @@ MAY_CUT_LINES = {
     "bundle/bundle_reader.py",  # lines of ASCII that are JSON each
     "config/loading.py",  # what tomli-w has just written
 }
-MAY_UNPICKLE = {"search/segments.py", "search/whoosh_patches.py"}
+MAY_UNPICKLE = {"search/index/segments.py", "search/index/whoosh_patches.py"}
 """Its unpickler knows a few classes of an index."""
 MAY_RUN = {
     "serve/server.py",

@@ -475,7 +475,7 @@ class EverywhereScreen(ListPage[Row, str]):
         if not on:
 
             def discard(_: Job) -> None:
-                from memtui.search.session_index import SessionIndex
+                from memtui.search.index.session_index import SessionIndex
 
                 SessionIndex(paths.cache_folder(), name).discard()
 

@@ -38,8 +38,8 @@ from memtui.json_server import JsonServer
 from memtui.library import Library
 from memtui.paths import read_private
 from memtui.progress import silent
-from memtui.search import session_index, session_worker
-from memtui.search.session_index import SessionIndex
+from memtui.search.index import session_index, session_worker
+from memtui.search.index.session_index import SessionIndex
 from memtui.stores import accesses, registry
 from memtui.stores.format import Format
 from memtui.stores.values import utc_now

@@ -11,8 +11,8 @@ from memtui.cli.store_selection import index_library
 from memtui.library import Library, indexing
 from memtui.model import Memory
 from memtui.query import parse_query
-from memtui.search import memory_index
 from memtui.search.documents import IndexedDocument, to_document
+from memtui.search.index import memory_index
 from tests.secrets_for_tests import PLANTED
 from tests.unit.library.stores_for_tests import agent_memory
 

@@ -9,15 +9,15 @@ from memtui.library.finding import Searchable, SearchResult, find
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.query import Query, Term
-from memtui.search import memory_index
 from memtui.search.array_types import Mask
 from memtui.search.columns import Columns
 from memtui.search.documents import IndexedDocument
+from memtui.search.index import memory_index
+from memtui.search.index.segments import Segment
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import Match, TextIndex, match_terms
 from memtui.search.query_terms import analyze_terms
 from memtui.search.ranking import DEFAULTS, Weights
-from memtui.search.segments import Segment
 
 
 def find_in(

@@ -9,8 +9,9 @@ import pytest
 
 from memtui.model import Memory
 from memtui.query import parse_query
-from memtui.search import columns, memory_index, ranking
+from memtui.search import columns, ranking
 from memtui.search.documents import to_document
+from memtui.search.index import memory_index
 from memtui.search.salience import MAX_USES, measure_frequency
 from tests.unit.search.finding_for_tests import find_in
 

@@ -9,8 +9,9 @@ import pytest
 
 from memtui import child_processes
 from memtui.model import Memory
-from memtui.search import columns, memory_index, saved_rows
-from memtui.search.index_worker import build_index
+from memtui.search import columns, saved_rows
+from memtui.search.index import memory_index
+from memtui.search.index.index_worker import build_index
 from memtui.testing.fixtures import time_limit
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

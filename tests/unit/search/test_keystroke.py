@@ -18,10 +18,10 @@ from memtui.query import Query, Term, TermKind, parse_query
 from memtui.search import analysis, columns
 from memtui.search.columns import Columns
 from memtui.search.documents import FIELD_WEIGHTS, to_document
+from memtui.search.index.segments import Segment
 from memtui.search.matching import K1
 from memtui.search.ordering import best_positions
 from memtui.search.query_terms import analyze_terms
-from memtui.search.segments import Segment
 from tests.long_run import share
 from tests.unit.search.finding_for_tests import cut_segments, find_in
 

@@ -12,8 +12,9 @@ import pytest
 from memtui.model import Memory
 from memtui.progress import Cancelled
 from memtui.query import parse_query
-from memtui.search import columns, memory_index, ranking
+from memtui.search import columns, ranking
 from memtui.search.documents import to_document
+from memtui.search.index import memory_index
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import Match
 from memtui.search.ranking import order_by_score

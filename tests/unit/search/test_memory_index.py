@@ -21,9 +21,10 @@ from whoosh.query import Term as WhooshTerm
 from memtui.progress import Cancelled
 from memtui.query import parse_query
 from memtui.sealed_lines import seal, unseal
-from memtui.search import analysis, cache_files, memory_index
+from memtui.search import analysis, cache_files
 from memtui.search.documents import IndexedDocument
-from memtui.search.segments import Segment
+from memtui.search.index import memory_index
+from memtui.search.index.segments import Segment
 from tests.torture.processes import KILLED, fork, wait
 from tests.unit.search.finding_for_tests import match
 from tests.unit.search.memories_for_tests import NOW
@@ -154,15 +155,6 @@ def test_private_whatever_the_umask(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
-
-
-def test_what_is_in_memory_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    long = [IndexedDocument(f"s:{n}", content=f"password {n} " * 200) for n in range(200)]
-    before = tmp_path.stat().st_mtime_ns
-    memory_index.make(long)
-    assert list(tmp_path.iterdir()) == []
-    assert tmp_path.stat().st_mtime_ns == before
 
 
 def test_nothing_there(tmp_path: Path) -> None:

@@ -15,13 +15,9 @@ from memtui.library.finding import Searchable, SearchResult, find
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.query import Query, Term, parse_query
-from memtui.search import (
-    analysis,
-    columns,
-    literals,
-    memory_index,
-)
+from memtui.search import analysis, columns, literals
 from memtui.search.documents import to_document
+from memtui.search.index import memory_index
 from memtui.search.literals import LiteralSearch
 from memtui.testing.hostile_values import ALL
 from tests.unit.search.finding_for_tests import match

@@ -17,7 +17,7 @@ from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import columns, embedding, saved_rows, vectors
 from memtui.search.array_types import Floats
 from memtui.search.embedding import PieceCounts
-from memtui.search.index_worker import build_index
+from memtui.search.index.index_worker import build_index
 from tests.unit.search.carrier_for_tests import GROUPS
 
 

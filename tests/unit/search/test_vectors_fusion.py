@@ -14,9 +14,10 @@ from memtui.library.finding import Searchable, SearchResult, find
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.query import parse_query
-from memtui.search import columns, fusion, memory_index, ranking
+from memtui.search import columns, fusion, ranking
 from memtui.search.array_types import Floats
 from memtui.search.documents import to_document
+from memtui.search.index import memory_index
 from tests.unit.search.finding_for_tests import match
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -12,11 +12,24 @@ from typing import Any
 import pytest
 from whoosh import legacy
 from whoosh.filedb import structfile
+from whoosh.query import Term
 from whoosh.util import loading
 
-from memtui.search.session_segments import FILE, PLACE, SESSION, TEXT, Stored, make_schema, pack
-from memtui.search.whoosh_patches import (
+from memtui.search.documents import IndexedDocument
+from memtui.search.index import memory_index
+from memtui.search.index.session_segments import (
+    FILE,
+    PLACE,
+    SESSION,
+    TEXT,
+    Stored,
+    make_schema,
+    pack,
+)
+from memtui.search.index.whoosh_patches import (
+    SATURATION,
     ListShape,
+    Weighting,
     columns,
     counting_writer,
     formats,
@@ -81,3 +94,26 @@ def test_the_counting_writer_writes_what_the_writer_of_whoosh_writes(
     )
     assert len(usual) > 60
     assert fast == usual
+
+
+def test_the_score_is_saturated_and_knows_no_lengths(tmp_path: Path) -> None:
+    made = index.create_in(str(tmp_path), make_schema())
+    writer = counting_writer(made, ListShape(16, 0, 17))
+    for number, text in enumerate(("tea", "tea " * 9, "tea " + "milk " * 90, "milk")):
+        place = pack(Stored(True, number, 1, 0, number, 0, 0))
+        writer.add_document(**{FILE: "f", SESSION: "s", PLACE: place, TEXT: text})
+    writer.commit()
+    with made.searcher(weighting=Weighting()) as searcher:
+        scores = {hit.docnum: hit.score for hit in searcher.search(Term(TEXT, "tea"))}
+    assert scores.keys() == {0, 1, 2}
+    assert scores[0] == pytest.approx(scores[2])
+    assert scores[0] < scores[1] < (SATURATION + 1) * scores[0]
+
+
+def test_what_is_in_memory_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    long = [IndexedDocument(f"s:{n}", content=f"password {n} " * 200) for n in range(200)]
+    before = tmp_path.stat().st_mtime_ns
+    memory_index.make(long)
+    assert list(tmp_path.iterdir()) == []
+    assert tmp_path.stat().st_mtime_ns == before

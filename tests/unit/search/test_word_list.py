@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.search.segments import WordList
+from memtui.search.index.segments import WordList
 
 letters = st.sampled_from("ab\0\x0b\x85é森👩\ud800") | st.characters(exclude_characters="\n")
 words = st.text(letters, min_size=1, max_size=5)

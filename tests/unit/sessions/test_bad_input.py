@@ -14,8 +14,8 @@ import pytest
 
 from memtui.errors import UnreadableFile
 from memtui.query import parse_search
+from memtui.search.index.session_index import SessionIndex
 from memtui.search.query_terms import analyze_terms
-from memtui.search.session_index import SessionIndex
 from memtui.sessions import Message, Reading, find_program, find_sessions
 from memtui.stores.sqlite import connection
 from tests.unit.sessions.transcripts import (

@@ -1,4 +1,4 @@
-"""How the index over sessions lies in Whoosh: its fields, its segments and its scores.
+"""How the index over sessions lies in Whoosh: its fields and its segments.
 
 Whoosh's policy of merging compares counts of documents with small Fibonacci numbers, so that it
 merges nothing here; `merge_alike` does. The files are those of Whoosh.
@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import struct
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
 from memtui.search import analysis
-from memtui.search.whoosh_patches import ListShape, columns, counting_writer, fields, formats
+from memtui.search.index.whoosh_patches import (
+    CountedField,
+    ListShape,
+    columns,
+    counting_writer,
+    fields,
+)
 
 with warnings.catch_warnings():
-    # As in `whoosh_patches`, which does without these modules: memories are asked without them.
+    # As in `whoosh_patches`, which does without this module: memories are asked without it.
     warnings.simplefilter("ignore", SyntaxWarning)
-    from whoosh import query, scoring
+    from whoosh import query
 
 whoosh_query = query
 """For `session_index`."""
@@ -33,8 +38,6 @@ _ALIKE = 4
 """Segments of like size that are merged into one."""
 _LARGEST = 1 << 14
 """Documents of a segment from which on it is merged no more, which would take much memory."""
-_SATURATION = 1.2
-"""`k1` of BM25. Lengths of messages do not count (formats page of sessions, 8)."""
 
 
 class Stored(NamedTuple):
@@ -76,24 +79,6 @@ def unpack_id(data: bytes) -> int:
     return id
 
 
-class _Field(fields.FieldType):  # type: ignore[misc]
-    """A field with words that count, and without positions, since sessions are large."""
-
-    def __init__(self, split: Callable[[str], Iterable[bytes]], column: Any = None) -> None:
-        self.format = formats.Existence()
-        self.analyzer = self.vector = None
-        self.scorable = self.stored = self.unique = self.spelling = False
-        self.indexed = True
-        self.multitoken_query = "default"
-        self.column_type = column
-        self._split = split
-
-    def index(self, value: str, **_: Any) -> Iterator[tuple[bytes, int, float, bytes]]:
-        """The postings of a text."""
-        for word, count in Counter(self._split(value)).items():
-            yield word, count, count, b""
-
-
 def _find_words(text: str) -> Iterable[bytes]:
     """The stems of a text's words and compounds."""
     return chain.from_iterable(map(_words_of_chunk, analysis.find_chunks(text)))
@@ -117,10 +102,10 @@ def make_schema() -> Any:
     """The fields of a message: its file and session, where it lies, and its words."""
     return fields.Schema(
         **{
-            FILE: _Field(_whole),
-            SESSION: _Field(_whole, columns.RefBytesColumn()),
+            FILE: CountedField(_whole),
+            SESSION: CountedField(_whole, columns.RefBytesColumn()),
             PLACE: fields.COLUMN(columns.FixedBytesColumn(_STORED.size)),
-            TEXT: _Field(_find_words),
+            TEXT: CountedField(_find_words),
         }
     )
 
@@ -173,33 +158,3 @@ def _merge(writer: Any, segments: list[Any], merged: list[Any]) -> list[Any]:
         else:
             kept.append(segment)
     return kept
-
-
-class Weighting(scoring.WeightingModel):  # type: ignore[misc]
-    """BM25 without lengths. Whoosh's own gives mere counts where no lengths are stored."""
-
-    def scorer(self, searcher: Any, fieldname: str, text: bytes, qf: float = 1) -> Any:  # noqa: ARG002
-        """The scorer of a word."""
-        rarity = searcher.get_parent().idf(fieldname, text)
-        return _Scorer(rarity, searcher.term_info(fieldname, text).max_weight())
-
-
-class _Scorer(scoring.BaseScorer):  # type: ignore[misc]
-    def __init__(self, rarity: float, most: float) -> None:
-        self._rarity = rarity
-        self._most = most
-
-    def _rate(self, count: float) -> float:
-        return self._rarity * count * (_SATURATION + 1) / (count + _SATURATION)
-
-    def supports_block_quality(self) -> bool:
-        return True
-
-    def score(self, matcher: Any) -> float:
-        return self._rate(matcher.weight())
-
-    def max_quality(self) -> float:
-        return self._rate(self._most)
-
-    def block_quality(self, matcher: Any) -> float:
-        return self._rate(matcher.block_max_weight())

@@ -1,9 +1,9 @@
 """A segment of a Whoosh index, read as arrays and without Whoosh: its words, lists and texts.
 
 Whoosh reads a list document by document, and finds the words of a range one by one. The files are
-those of its codec `W3`, as `memtui.search.whoosh_patches` writes them: of the file of terms the end
-says where the words begin, each with what is kept of it; a short list is beside its word, a longer
-one is a block in the file of lists. Both are pickles, of which only plain values are read.
+those of its codec `W3`, as `whoosh_patches` writes them: of the file of terms the end says where
+the words begin, each with what is kept of it; a short list is beside its word, a longer one is a
+block in the file of lists. Both are pickles, of which only plain values are read.
 """
 
 from __future__ import annotations

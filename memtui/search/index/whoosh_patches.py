@@ -1,4 +1,4 @@
-"""What memtui replaces in Whoosh 2.7.4, and why; an index is written through here.
+"""What memtui replaces and subclasses in Whoosh 2.7.4, and why; an index is written through here.
 
 - Whoosh keeps its tables as pickles, which could run code: only classes of an index are read, and
   those of an older Whoosh not at all.
@@ -6,9 +6,12 @@
   there for short lists. Here whole lists are written: `counting_writer` keeps the postings of a
   segment in memory by their word, `list_writer` is given them in order. The files are those of
   Whoosh, and it reads them.
-- Its storage in memory writes what it is adding into the folder for temporary files.
+- Its storage in memory writes what it is adding into the folder for temporary files:
+  `MemoryStorage`.
+- Its fields make a tuple for each occurrence of a word: `CountedField` makes one for each word.
+- Its BM25 gives mere counts where no lengths are stored: `Weighting`.
 
-What Whoosh offers to be subclassed (fields, formats, scores) is subclassed where it is used.
+`tests/unit/search/test_whoosh_patches.py` has a test for each.
 """
 
 from __future__ import annotations
@@ -18,28 +21,31 @@ import sys
 import warnings
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.search.segments import EXTENT, FIELD, INFO, MAGIC, SIZE, load, loads
+from memtui.search.index.segments import EXTENT, FIELD, INFO, MAGIC, SIZE, load, loads
 
 with warnings.catch_warnings():
     # Whoosh's own regular expressions, on the first import under Python 3.12 and later.
     warnings.simplefilter("ignore", SyntaxWarning)
-    from whoosh import columns, fields, formats, index, legacy
+    from whoosh import columns, fields, formats, index, legacy, scoring
     from whoosh.codec import base as codec_base
     from whoosh.codec import whoosh3
     from whoosh.filedb import filestore, filetables, structfile
     from whoosh.util import loading
 
 __all__ = [
+    "CountedField",
     "ListShape",
     "MemoryStorage",
     "PostingList",
+    "Weighting",
     "columns",
     "counting_writer",
     "fields",
@@ -229,3 +235,55 @@ class MemoryStorage(filestore.RamStorage):  # type: ignore[misc]
 
     def temp_storage(self, name: str | None = None) -> Any:  # noqa: ARG002
         return MemoryStorage()
+
+
+class CountedField(fields.FieldType):  # type: ignore[misc]
+    """A field with words that count, without positions and analyzers, since sessions are large."""
+
+    def __init__(self, split: Callable[[str], Iterable[bytes]], column: Any = None) -> None:
+        self.format = formats.Existence()
+        self.analyzer = self.vector = None
+        self.scorable = self.stored = self.unique = self.spelling = False
+        self.indexed = True
+        self.multitoken_query = "default"
+        self.column_type = column
+        self._split = split
+
+    def index(self, value: str, **_: Any) -> Iterator[tuple[bytes, int, float, bytes]]:
+        """The postings of a text."""
+        for word, count in Counter(self._split(value)).items():
+            yield word, count, count, b""
+
+
+SATURATION = 1.2
+"""`k1` of BM25. Lengths of messages do not count (formats page of sessions, 8)."""
+
+
+class Weighting(scoring.WeightingModel):  # type: ignore[misc]
+    """BM25 without lengths. Whoosh's own gives mere counts where no lengths are stored."""
+
+    def scorer(self, searcher: Any, fieldname: str, text: bytes, qf: float = 1) -> Any:  # noqa: ARG002
+        """The scorer of a word."""
+        rarity = searcher.get_parent().idf(fieldname, text)
+        return _Scorer(rarity, searcher.term_info(fieldname, text).max_weight())
+
+
+class _Scorer(scoring.BaseScorer):  # type: ignore[misc]
+    def __init__(self, rarity: float, most: float) -> None:
+        self._rarity = rarity
+        self._most = most
+
+    def _rate(self, count: float) -> float:
+        return self._rarity * count * (SATURATION + 1) / (count + SATURATION)
+
+    def supports_block_quality(self) -> bool:
+        return True
+
+    def score(self, matcher: Any) -> float:
+        return self._rate(matcher.weight())
+
+    def max_quality(self) -> float:
+        return self._rate(self._most)
+
+    def block_quality(self, matcher: Any) -> float:
+        return self._rate(matcher.block_max_weight())

@@ -36,11 +36,11 @@ from memtui.progress import IsCancelled, never
 from memtui.search import analysis, cache_files
 from memtui.search.array_types import Longs
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
-from memtui.search.postings import Lists, Postings, build
-from memtui.search.segments import FIELD_END, NO_LISTS, Buffer, Segment, read_fields
+from memtui.search.index.postings import Lists, Postings, build
+from memtui.search.index.segments import FIELD_END, NO_LISTS, Buffer, Segment, read_fields
 
 if TYPE_CHECKING:
-    from memtui.search.whoosh_patches import PostingList
+    from memtui.search.index.whoosh_patches import PostingList
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ def make(
     Raises:
         Cancelled: `cancelled` became true.
     """
-    from memtui.search.whoosh_patches import MemoryStorage, index
+    from memtui.search.index.whoosh_patches import MemoryStorage, index
 
     storage, made = MemoryStorage(), build(documents, cancelled)
     _write(index.FileIndex.create(storage, make_schema()), made)
@@ -85,7 +85,7 @@ def save(
     Raises:
         Cancelled, OSError: There is then no index, or the former one.
     """
-    from memtui.search.whoosh_patches import index
+    from memtui.search.index.whoosh_patches import index
 
     with cache_files.try_lock(generation / "index.lock") as alone:
         if not alone:
@@ -163,7 +163,7 @@ def _versions() -> dict[str, Any]:
 
 def make_schema() -> Any:
     """The fields; Whoosh is always given them, so that it does not unpickle those of an index."""
-    from memtui.search.whoosh_patches import columns, fields, formats
+    from memtui.search.index.whoosh_patches import columns, fields, formats
 
     return fields.Schema(
         **{
@@ -176,7 +176,7 @@ def make_schema() -> Any:
 
 def _write(opened: Any, made: Postings) -> None:
     """Write the only segment of an index, which is empty."""
-    from memtui.search.whoosh_patches import list_writer
+    from memtui.search.index.whoosh_patches import list_writer
 
     lists = (*_iter_lists(BEGINNINGS, made.beginnings), *_iter_lists(WORDS, made.words))
     writer = list_writer(opened, lists, _SHORT_LIST)
@@ -192,7 +192,7 @@ def _write(opened: Any, made: Postings) -> None:
 
 
 def _iter_lists(name: str, lists: Lists) -> Iterator[PostingList]:
-    from memtui.search.whoosh_patches import PostingList
+    from memtui.search.index.whoosh_patches import PostingList
 
     begins = lists.indptr.tolist()
     for at, word in enumerate(lists.words):

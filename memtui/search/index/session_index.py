@@ -31,15 +31,13 @@ from memtui.files.reading import open_regular
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.query import Query, TermKind
 from memtui.search import analysis, cache_files, expansion
-from memtui.search.query_terms import QueryTerm
-from memtui.search.session_segments import (
+from memtui.search.index.session_segments import (
     FILE,
     NO_TIME,
     PLACE,
     SESSION,
     TEXT,
     Stored,
-    Weighting,
     is_merge_due,
     keep_all,
     make_schema,
@@ -51,7 +49,8 @@ from memtui.search.session_segments import (
     unpack_id,
     whoosh_query,
 )
-from memtui.search.whoosh_patches import index
+from memtui.search.index.whoosh_patches import Weighting, index
+from memtui.search.query_terms import QueryTerm
 from memtui.sessions import PROGRAMS, Kind, Message, Reading, Role, Session
 from memtui.text import mask_secrets, masked_always
 

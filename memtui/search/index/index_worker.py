@@ -2,8 +2,8 @@
 
 `build_index` starts this module as a process of its own, passes on its progress and waits:
 
-    python -m memtui.search.index_worker index GENERATION     write the index of the generation
-    python -m memtui.search.index_worker vectors GENERATION   embed what has no vector yet
+    python -m memtui.search.index.index_worker index GENERATION    write the index of the generation
+    python -m memtui.search.index.index_worker vectors GENERATION  embed what has no vector yet
 
 The process reads the rows of one generation (see `memtui.search.saved_rows`) and prints the
 lines of a worker (see `memtui.child_processes`). The index becomes valid only by a file that is
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-WORKER = "memtui.search.index_worker"
+WORKER = "memtui.search.index.index_worker"
 MAX_EMBEDDED_HERE = 1_000
 """Memories that are embedded without starting a process, in a third of a second."""
 
@@ -96,7 +96,8 @@ def update_vectors(
 
 def make_index(generation: Path, report: Report) -> None:
     """Write the index of a generation. Raises almost anything."""
-    from memtui.search import documents, memory_index, saved_rows
+    from memtui.search import documents, saved_rows
+    from memtui.search.index import memory_index
 
     rows = saved_rows.load_rows(generation)
     total = len(rows)

@@ -1,6 +1,6 @@
 """Index the sessions of one program in a child process, which yields to the screen.
 
-    python -m memtui.search.session_worker CACHE PROGRAM [FILE...]
+    python -m memtui.search.index.session_worker CACHE PROGRAM [FILE...]
 
 Of files that are named only these are looked at. What is little, such as a new message, is done
 without yielding, since a person waits for it. The settings say which projects are left out, and the
@@ -19,7 +19,7 @@ from memtui.child_processes import run_worker, serve, yield_processor
 from memtui.errors import SaveError
 from memtui.progress import IsCancelled, Report, never, silent
 
-WORKER = "memtui.search.session_worker"
+WORKER = "memtui.search.index.session_worker"
 LONGEST_WAIT = 30.0
 """Seconds to wait for another process that indexes the same sessions."""
 
@@ -43,7 +43,7 @@ def work(arguments: Sequence[str], report: Report) -> dict[str, Any]:
     """Index as the command line says. Where another process indexes, wait a while for what it
     finds, and only then for nothing. Raises SaveError."""
     from memtui.files.reading import error_text
-    from memtui.search.session_index import SessionIndex
+    from memtui.search.index.session_index import SessionIndex
     from memtui.sessions.programs import chosen_sessions
 
     cache, program, *files = arguments

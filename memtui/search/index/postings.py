@@ -1,6 +1,6 @@
 """The words of memories in order: for each word the memories that hold it, as arrays.
 
-`build` makes them of texts; `memtui.search.memory_index` writes and reads them.
+`build` makes them of texts; `memtui.search.index.memory_index` writes and reads them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.search import analysis
 from memtui.search.array_types import Ints, Longs
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
-from memtui.search.segments import FIELD_END, MAX_WEIGHT
+from memtui.search.index.segments import FIELD_END, MAX_WEIGHT
 
 QUARTERS = np.array([round(4 * weight) for weight in FIELD_WEIGHTS], np.uint16)
 BEGINNING_CHARS = 3
