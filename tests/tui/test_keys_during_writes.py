@@ -124,7 +124,7 @@ async def test_two_accepts_accept_two_proposals_each_once(tmp_path: Path, at_onc
         await open_review(on)
         first, then = (["a", "a"], []) if at_once else (["a"], ["a"])
         await press_during(on, gate, first, *then)
-        await on.sees("1 to review")
+        await on.sees("0 to review · 1 hint")
         assert len(log(on)) == 2
         assert len({title for title, _ in log(on)}) == 2
         assert count_active(on) == 4

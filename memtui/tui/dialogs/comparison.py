@@ -159,7 +159,7 @@ class ComparisonScreen(ListPage[Difference, str | Planned]):
 
         def done(found: Sequence[Difference]) -> None:
             self.working, self.found = False, found
-            self._show("nothing changed between these times; t takes another time")
+            self._show("nothing changed between these times")
 
         def failed(error: MemtuiError) -> None:
             self.working = False
