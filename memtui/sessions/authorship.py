@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import PurePath
@@ -95,14 +95,19 @@ def find_authors(
         for path in {each.file, os.path.realpath(each.file)}:
             names.setdefault(path, []).append(number)
     bases = {os.path.basename(path) for path in names}
+    endings = {os.path.splitext(base)[1] for base in bases}
+
+    def names_one(given: str) -> bool:
+        return any(each in given for each in endings) and any(each in given for each in bases)
 
     def changed_by(message: Message) -> list[int]:
         call, time = message.call, message.time
         if call is None or time is None:
             return []
-        paths = [p for p in changed_paths(call, message.cwd) if os.path.basename(p) in bases]
+        paths = changed_paths(call, message.cwd, names_one)
+        paths = {path for path in paths if os.path.basename(path) in bases}
         named = {n for p in paths for n in (*names.get(p, ()), *names.get(os.path.realpath(p), ()))}
-        if tool_name(call) in MEMORY_TOOLS or _removes(call):
+        if _is_of_memory_server(tool_name(call)):
             given = _Given.of(call)
             named |= {n for n, each in enumerate(changes) if given.is_of(each.file, *texts[n])}
         return [n for n in sorted(named) if _is_within(changes[n], time)]
@@ -205,6 +210,13 @@ def _replaced(value: Any) -> Iterator[str]:
             yield from _replaced(each)
 
 
+def _is_of_memory_server(tool: str) -> bool:
+    """Whether a tool changes memories that it names by their text; one of files names the file."""
+    return tool in MEMORY_TOOLS or (
+        tool not in FILE_TOOLS and any(word in tool for word in _REMOVING)
+    )
+
+
 def _removes(call: Call) -> bool:
     """Whether a call may take a text away, by the words of its tool and of its arguments."""
     short = [each for each in texts_in(call.arguments) if len(each) < SHORTEST_PART]
@@ -214,17 +226,19 @@ def _removes(call: Call) -> bool:
 # ---- paths ---------------------------------------------------------------------------------------
 
 
-def changed_paths(call: Call, folder: str = "") -> set[str]:
+def changed_paths(call: Call, folder: str = "", is_meant: Callable[[str], bool] = bool) -> set[str]:
     """The files that a call writes or removes, by the paths that it names.
 
     Args:
         call: The call.
         folder: The working folder, for relative paths.
+        is_meant: Whether a command or a patch may name a file that matters: reading it takes
+            longer.
     """
     name = tool_name(call)
     if name not in FILE_TOOLS:
         return set()
-    given = list(texts_in(call.arguments))
+    given = [each for each in texts_in(call.arguments) if is_meant(each)]
     own = next((v for k, v in call.arguments.items() if k in ("workdir", "cwd")), "")
     folder = _within(folder, own) if isinstance(own, str) else folder
     found = {_within(folder, path) for each in given for path in _PATCHED.findall(each)}

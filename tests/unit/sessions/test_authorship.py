@@ -67,6 +67,7 @@ def test_the_files_of_a_patch_lie_below_the_working_folder() -> None:
         ("memory", {"action": "remove", "target": "money", "old_text": "euro cents"}, "ok", True),
         ("memory", {"action": "remove", "target": "user", "old_text": "euro cents"}, "ok", False),
         ("memory", {"action": "add", "content": BEFORE}, "ok", False),
+        ("Edit", {"file_path": "/n/a.md", "old_string": BEFORE, "new_string": ""}, "ok", False),
         ("mcp__kg__delete_observations", {"deletions": [{"observations": [BEFORE]}]}, "ok", True),
     ],
 )
