@@ -23,7 +23,8 @@ from memtui.cli.demo_story import copy_story
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.stores import registry
-from memtui.tui.app import Launch, MemtuiApp
+from memtui.tui.app import MemtuiApp
+from memtui.tui.app_base import Launch
 from tests.tui.stage import Stage
 
 SIZE = (120, 35)

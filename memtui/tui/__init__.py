@@ -83,7 +83,8 @@ def start(
     roots = roots or ([] if callable(library) else [store.root for store in library.stores])
     with first_frame.shown(paths.cache_folder(), roots) as terminal:
         from memtui import config
-        from memtui.tui.app import Launch, MemtuiApp
+        from memtui.tui.app import MemtuiApp
+        from memtui.tui.app_base import Launch
 
         loaded = config.load(paths.config_file())
         launch = Launch(

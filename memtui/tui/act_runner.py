@@ -8,6 +8,7 @@ what the act has made. Writes run one at a time, in the order in which they were
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from math import inf
@@ -15,7 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from memtui.errors import MemtuiError
 from memtui.progress import Cancelled, Report
+from memtui.tui.app_base import AppBase
 from memtui.tui.jobs import Job, JobOptions
+from memtui.tui.key_queue import KeyQueue
+from memtui.tui.library_worker import LibraryScreen, LibraryWorker
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -24,7 +28,6 @@ if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library import Library
     from memtui.library.planning import Planned
-    from memtui.tui.screens.browse import BrowseScreen
     from memtui.tui.view_state import Choice
 
 Answer = TypeVar("Answer")
@@ -34,8 +37,8 @@ Running = Coroutine[Any, Any, None]
 class _KeyHold:
     """Keeps the keys back while an act runs, and lets them go while it waits for a dialog."""
 
-    def __init__(self, screen: BrowseScreen) -> None:
-        self._queue = screen.app.key_queue
+    def __init__(self, queue: KeyQueue) -> None:
+        self._queue = queue
         self.let_go: Callable[[], None] = lambda: None
         self.take()
 
@@ -51,8 +54,8 @@ _HOLD: ContextVar[_KeyHold | None] = ContextVar("hold", default=None)
 class ActRunner:
     """Runs the acts of a screen."""
 
-    def __init__(self, screen: BrowseScreen) -> None:
-        self._screen = screen
+    def __init__(self, screen: LibraryScreen, worker: LibraryWorker) -> None:
+        self._screen, self._worker = screen, worker
         self._tasks: set[asyncio.Task[None]] = set()
         self._writing = asyncio.Lock()
         self.has_written = False
@@ -66,7 +69,7 @@ class ActRunner:
 
     def start(self, act: Running) -> None:
         """Begin an act; an expected error that ends it is said in a toast."""
-        task = asyncio.create_task(self._run(act, _KeyHold(self._screen)), name="act")
+        task = asyncio.create_task(self._run(act, _KeyHold(self._screen.app.key_queue)), name="act")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -128,7 +131,7 @@ class ActRunner:
 
         options.setdefault("is_planning", True)
         options["dropped"] = ended.cancel
-        self._screen.worker.run(
+        self._worker.run(
             group,
             run,
             lambda answer: end(lambda: answer),
@@ -184,7 +187,7 @@ class ActRunner:
         return await self._write(replacing, to_stores)
 
     async def _write(self, work: Callable[[Library, Report], Answer], to_stores: bool) -> Answer:
-        worker = self._screen.worker
+        worker = self._worker
 
         def run(library: Library, job: Job) -> Answer:
             answer = work(library, job.report)
@@ -208,3 +211,17 @@ class ActRunner:
     async def apply(self, planned: Planned) -> JournalAction:
         """Write what was planned; return the action of the journal."""
         return await self.write(lambda library, report: library.apply(planned, report))
+
+
+class ActApp(AppBase):
+    """The app as dialogs see it."""
+
+    @property
+    @abstractmethod
+    def acts(self) -> ActRunner:
+        """Runs what a key does until it is done."""
+
+    @property
+    @abstractmethod
+    def worker(self) -> LibraryWorker:
+        """Runs background jobs and asks the library in them."""

@@ -9,23 +9,21 @@ from math import inf
 from pathlib import Path
 from threading import Event
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from textual.worker import get_current_worker
 
 from memtui.errors import MemtuiError
 from memtui.progress import Cancelled, Progress
+from memtui.tui.key_queue import KEY_REST
+from memtui.tui.widgets.line_api import SelectingScreen
 
 if TYPE_CHECKING:
     from textual.worker import Worker
 
-    from memtui.tui.screens.browse import BrowseScreen
-
 
 Answer = TypeVar("Answer")
 Failed = Callable[[MemtuiError], None]
-KEY_REST = 0.3
-"""Seconds without a key after which background work resumes."""
 REST_STEP = 0.05
 """Poll interval while paused, in seconds."""
 LONGEST_REST = 1.0
@@ -36,10 +34,14 @@ class Job:
     """One piece of slow work: its function reports to it and asks it whether to go on."""
 
     def __init__(
-        self, screen: BrowseScreen, on_progress: Callable[[Progress], None] | None
+        self,
+        screen: SelectingScreen[None],
+        on_progress: Callable[[Progress], None] | None,
+        show_progress: Callable[[Progress | None], None],
     ) -> None:
+        """`show_progress`: shows it where there is no `on_progress`, and ends that with None."""
         self._screen = screen
-        self._on_progress = on_progress
+        self._on_progress, self._in_line = on_progress, show_progress
         self._progress: Progress | None = None
         """Reported, and not shown yet."""
         self._is_shown = False
@@ -94,20 +96,22 @@ class Job:
             self._on_progress(progress)
         elif progress is not None:
             self._is_shown = True
-            self._screen.status_text.show_progress(progress)
+            self._in_line(progress)
 
     def end_progress(self) -> None:
         """Show nothing of it in the search line any more; on the screen's thread."""
         if self._is_shown:
             self._is_shown = False
-            self._screen.status_text.show_progress(None)
+            self._in_line(None)
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
         """Call a function on the screen's thread, unless the app ends."""
         call_soon(self._screen, function, *arguments)
 
 
-def call_soon(screen: BrowseScreen, function: Callable[..., object], *arguments: object) -> None:
+def call_soon(
+    screen: SelectingScreen[Any], function: Callable[..., object], *arguments: object
+) -> None:
     """Call a function on the screen's thread, from any thread, unless the app ends."""
 
     def call() -> None:
@@ -135,8 +139,11 @@ class JobRunner:
     programming error ends the app, which prints it as one line.
     """
 
-    def __init__(self, screen: BrowseScreen) -> None:
-        self._screen = screen
+    def __init__(
+        self, screen: SelectingScreen[None], show_progress: Callable[[Progress | None], None]
+    ) -> None:
+        """`show_progress`: shows that of a job in the search line; None at its end."""
+        self._screen, self._show_progress = screen, show_progress
         self._needed: set[Job] = set()
         """Jobs that run and must come to their end."""
         self._latest: dict[str, Job] = {}
@@ -170,7 +177,7 @@ class JobRunner:
                 `replace`, has taken its place.
         """
         app = self._screen.app
-        job = Job(self._screen, on_progress)
+        job = Job(self._screen, on_progress, self._show_progress)
         if not only_reads:
             self._needed = {other for other in self._needed if not other.ended.is_set()} | {job}
         if replaces:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from textual.app import App
     from textual.dom import DOMNode
 
+KEY_REST = 0.3
+"""Seconds without a key after which background work resumes."""
 ROUNDS = 3
 """Times that a key is followed through the widgets: what they do about it posts more messages."""
 STEP = 0.01

@@ -6,13 +6,15 @@ the one before.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from importlib import import_module
 from threading import Event, Thread
 from time import monotonic, sleep, thread_time
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from msgspec.structs import replace
@@ -24,16 +26,20 @@ from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, sil
 from memtui.query import Condition, Query, TimeCondition
 from memtui.tui import view_state
 from memtui.tui.jobs import Failed, FileWatcher, Job, JobOptions, JobRunner, call_soon
+from memtui.tui.widgets.line_api import SelectingScreen
 
 if TYPE_CHECKING:
-    from memtui.insight.timeline import Unit
-    from memtui.library import Library
+    from memtui.insight.lineage import Lineage
+    from memtui.insight.statistics import Statistics
+    from memtui.insight.timeline import Timeline, Unit
+    from memtui.library import Library, SearchResult
     from memtui.library.broken_files import LossDetector, StoreLosses
     from memtui.library.past_library import PastLibrary
     from memtui.library.queried_stores import QueriedStores
     from memtui.library.snapshot import Snapshot
+    from memtui.library.time_views import TimeData
     from memtui.stores.queryable import Position
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.completion import Vocabulary
 
 Answer = TypeVar("Answer")
 EDITING_MODULE = "memtui.tui.controllers.editing"
@@ -54,6 +60,7 @@ stores take 3 ms/s beside."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 """Seconds between two looks then: some file systems report no changes of other machines. A look at
 12,000 files takes 0.2 s of the processor; when the terminal gets the focus, one comes at once."""
+NO_ROWS: Mapping[int, int] = MappingProxyType({})
 ALL = Query(conditions=(Condition("status", ("all",)),))
 LONGEST_SHOWING = 1.0
 """Seconds for which reading waits until the screen shows what was read so far."""
@@ -86,11 +93,77 @@ def read_slots(
     return found
 
 
+class LibraryScreen(SelectingScreen[None]):
+    """A screen that shows a library: what the jobs that read and search it call."""
+
+    last_seen: datetime | None
+    """When the stores were last open on the screen; None if unknown."""
+
+    @abstractmethod
+    def show_progress(self, progress: Progress | None) -> None: ...
+
+    @abstractmethod
+    def opening_failed(self, error: MemtuiError) -> None: ...
+
+    @abstractmethod
+    def stores_opened(self) -> None: ...
+
+    @abstractmethod
+    def rows_changed(
+        self, fresh: Collection[int] = (), again: Mapping[int, int] = NO_ROWS
+    ) -> None: ...
+
+    @abstractmethod
+    def all_read(self) -> None: ...
+
+    @abstractmethod
+    def writing_ready(self) -> None: ...
+
+    @abstractmethod
+    def index_ready(self) -> None: ...
+
+    @abstractmethod
+    def links_ready(self) -> None: ...
+
+    @abstractmethod
+    def learn_words(self, words: Vocabulary, tags: Mapping[str, int]) -> None: ...
+
+    @abstractmethod
+    def show_losses(self, reports: Sequence[StoreLosses]) -> None: ...
+
+    @abstractmethod
+    def show_connections(self) -> None: ...
+
+    @abstractmethod
+    def show_found(self, number: int, found: SearchResult) -> None: ...
+
+    @abstractmethod
+    def show_counts(self, number: int) -> None: ...
+
+    @abstractmethod
+    def show_overview(
+        self, number: int, statistics: Statistics, timeline: Timeline, times: TimeData
+    ) -> None: ...
+
+    @abstractmethod
+    def search_failed(self, error: MemtuiError) -> None: ...
+
+    @abstractmethod
+    def show_related(self, memory: Memory, lineage: Lineage) -> None: ...
+
+    @abstractmethod
+    def show_written(self) -> None: ...
+
+    @abstractmethod
+    def update_keys(self) -> None: ...
+
+
 class LibraryWorker(JobRunner):
     """Asks the library in background jobs; `open_library` is called in one of them."""
 
-    def __init__(self, screen: BrowseScreen, open_library: Callable[[], Library]) -> None:
-        super().__init__(screen)
+    def __init__(self, screen: LibraryScreen, open_library: Callable[[], Library]) -> None:
+        super().__init__(screen, screen.show_progress)
+        self._screen: LibraryScreen = screen
         self._open_library = open_library
         self.present: Library | None = None
         """The open stores as they are now."""
@@ -350,7 +423,7 @@ class LibraryWorker(JobRunner):
             "tag": tags,
         }
         values["store"] = [library.names.of(label) for label in facets.store]
-        learn = self._screen.search_bar.line.learn
+        learn = self._screen.learn_words
         job.call(learn, Vocabulary.of(values), dict(tags.most_common()))
 
     def writing_ended(self) -> None:
@@ -391,7 +464,7 @@ class LibraryWorker(JobRunner):
                     call_soon(self._screen, self.refresh)
             except StoreError:
                 if not was_away:
-                    call_soon(self._screen, self._screen.queried.show_connections)
+                    call_soon(self._screen, self._screen.show_connections)
                 self._is_closed.wait(RETRY_SECONDS)
 
     def end_watching(self) -> None:
@@ -481,7 +554,7 @@ class LibraryWorker(JobRunner):
 
     def relate(self, memory: Memory) -> None:
         """Find in a job what a memory refers to."""
-        show = self._screen.detail_controller.show_related
+        show = self._screen.show_related
 
         def work(library: Library, job: Job) -> None:
             if not (self.has_links and library.links.is_current):

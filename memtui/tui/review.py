@@ -609,7 +609,7 @@ class ReviewScreen(FittingDialog[None]):
                 self._detail = detail
                 self._draw()
                 if detail.memories:
-                    name = self.app.browse.transcripts.name_speaker
+                    name = self._scan.changes.screen.transcripts.name_speaker
                     name(detail.memories[0], self.if_open(named))
 
         def named(origin: str) -> None:
@@ -698,9 +698,10 @@ class ReviewScreen(FittingDialog[None]):
             return
         self.dismiss(None)
         if ref:
-            self.app.browse.go_to_memory(ref)
+            self._scan.changes.screen.go_to_memory(ref)
         else:
-            self.app.browse.action_act("unreadable")  # shows the error and the last good copy
+            # It shows the error and the last good copy.
+            self._scan.changes.screen.action_act("unreadable")
 
     def _unfold(self, is_open: bool) -> None:
         if (row := self._list.current) is None:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 # The driver's reader of keys has no public name.
 from textual._xterm_parser import XTermParser
@@ -33,10 +33,8 @@ from memtui.errors import SaveError
 from memtui.model import Place
 from memtui.paths import served_mode
 from memtui.tui import first_frame
+from memtui.tui.app_base import AppBase
 from memtui.tui.first_frame import TakenTerminal
-
-if TYPE_CHECKING:
-    from memtui.tui.app import MemtuiApp
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 INTERRUPTS = (signal.SIGINT, signal.SIGQUIT)
@@ -79,9 +77,9 @@ class PasteFilter:
 class TerminalDriver(LinuxDriver):
     """Textual's Unix driver that also handles a closed terminal and termination signals."""
 
-    _app: MemtuiApp
+    _app: AppBase
 
-    def __init__(self, app: MemtuiApp, **options: Any) -> None:
+    def __init__(self, app: AppBase, **options: Any) -> None:
         super().__init__(app, **options)
         # Textual draws on standard error, which may be a file: `memtui 2>log`. That the standard
         # output is a terminal was asked before the screen was started.
@@ -217,7 +215,7 @@ class _OutputFile:
         return self._file.fileno()
 
 
-def open_source(app: MemtuiApp, place: Place) -> None:
+def open_source(app: AppBase, place: Place) -> None:
     """Open a memory's file in the editor, at its line, and wait for it; not a database."""
     from memtui.library.broken_files import is_database
 
@@ -229,7 +227,7 @@ def open_source(app: MemtuiApp, place: Place) -> None:
         run_editor(app, place.file, place.line)
 
 
-def run_editor(app: MemtuiApp, file: str, line: int | None = None) -> int | None:
+def run_editor(app: AppBase, file: str, line: int | None = None) -> int | None:
     """Open a file in the editor and return its exit status; None, and a toast, if it cannot run."""
     from memtui.files.drafts import editor_command
 
@@ -239,7 +237,7 @@ def run_editor(app: MemtuiApp, file: str, line: int | None = None) -> int | None
 PAGER = "less"
 
 
-def page_text(app: MemtuiApp, words: str) -> None:
+def page_text(app: AppBase, words: str) -> None:
     """Show a text in $PAGER, else less, and wait for it.
 
     It gets visible text on its standard input, since some pagers pass escape sequences on.
@@ -253,7 +251,7 @@ def page_text(app: MemtuiApp, words: str) -> None:
 
 
 def _run_reported(
-    app: MemtuiApp, name: str, command: Callable[[], Sequence[str]], input: str | None = None
+    app: AppBase, name: str, command: Callable[[], Sequence[str]], input: str | None = None
 ) -> int | None:
     """Run a program as `run_program` does; None, and a toast that says why, if it cannot."""
     from textual.app import SuspendNotSupported
@@ -273,7 +271,7 @@ def _run_reported(
     return None
 
 
-def open_folder(app: MemtuiApp, path: Path) -> None:
+def open_folder(app: AppBase, path: Path) -> None:
     """Show a file in its folder, in the file manager; where there is none, say where it lies."""
     folder = path if path.is_dir() else path.parent
     while not folder.is_dir() and folder != folder.parent:
@@ -306,7 +304,7 @@ def start_program(arguments: Sequence[str]) -> None:
     )
 
 
-def run_program(app: MemtuiApp, arguments: Sequence[str], input: str | None = None) -> int:
+def run_program(app: AppBase, arguments: Sequence[str], input: str | None = None) -> int:
     """Run another program on the terminal and return its exit status.
 
     `input` is what it reads instead of the keyboard.

@@ -16,7 +16,8 @@ from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.testing.fixtures import contents
-from memtui.tui.app import Launch, MemtuiApp
+from memtui.tui.app import MemtuiApp
+from memtui.tui.app_base import Launch
 from tests.samples import SAMPLES
 
 from .stage import NOW, Stage

@@ -44,7 +44,8 @@ from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.tui import jobs, key_queue, themes
-from memtui.tui.app import Launch, MemtuiApp
+from memtui.tui.app import MemtuiApp
+from memtui.tui.app_base import Launch
 from memtui.tui.key_bindings import key_name
 from memtui.tui.screens.browse import BrowseScreen
 

@@ -17,7 +17,8 @@ from textual._compositor import CompositorUpdate
 from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
-from memtui.tui.app import Launch, MemtuiApp
+from memtui.tui.app import MemtuiApp
+from memtui.tui.app_base import Launch
 from memtui.tui.controllers.panes import RUN_SECONDS
 from memtui.tui.unreadable import UnreadablePage
 from memtui.tui.widgets.line_api import ThemedWidget

@@ -16,7 +16,8 @@ from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.library.store_catalog import FILE, KnownStore, StoreCatalog
-from memtui.tui.app import Launch, MemtuiApp
+from memtui.tui.app import MemtuiApp
+from memtui.tui.app_base import Launch
 from memtui.tui.dialogs.stores import StoreChooser, StoreList
 from tests.formats import EVERY_FORMAT
 from tests.samples import SAMPLES

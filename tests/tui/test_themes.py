@@ -12,7 +12,8 @@ from rich.style import Style
 
 from memtui import paths
 from memtui.config import SCHEMA, LoadedSettings, Settings
-from memtui.tui.app import Launch, MemtuiApp
+from memtui.tui.app import MemtuiApp
+from memtui.tui.app_base import Launch
 from memtui.tui.themes import DEFAULT, ROLES, TERMINAL, Theme, load_themes, parse_style
 
 from .stage import Stage, stage, write_store

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.progress import Cancelled
-from memtui.tui.controllers.viewing import copy_text
+from memtui.tui.clipboard import copy_text
 
 if TYPE_CHECKING:
     from memtui.context import Pack, Recipe

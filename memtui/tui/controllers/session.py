@@ -15,7 +15,7 @@ from memtui.tui.layout import Pane, Sizes
 from memtui.tui.view_state import ViewState
 
 if TYPE_CHECKING:
-    from memtui.tui.app import Launch
+    from memtui.tui.app_base import Launch
     from memtui.tui.jobs import JobRunner
     from memtui.tui.screens.browse import BrowseScreen
 

@@ -97,7 +97,7 @@ class StoreActions:
         if make is None:
             screen.app.notify("These stores were opened by a program.", severity="warning")
             return
-        dialog = StoreChooser(self._fresh)
+        dialog = StoreChooser(self._fresh, self.ask_for_path)
         screen.app.push_screen(dialog, self._open)
         self._find(dialog)
 

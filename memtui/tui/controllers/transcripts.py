@@ -7,11 +7,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from memtui.progress import Cancelled
-from memtui.tui.controllers.viewing import copy_text
 from memtui.tui.view_state import Choice
 
 if TYPE_CHECKING:
-    from memtui.library import Library
     from memtui.model import Memory
     from memtui.sessions import Session
     from memtui.sessions.origin import Origin
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from memtui.tui.jobs import Job
     from memtui.tui.screens.browse import BrowseScreen
     from memtui.tui.session_search import Learned, Sessions
-    from memtui.tui.transcript_lines import HeadLine
 
 Found = TypeVar("Found")
 LOOK_AGAIN = 60.0
@@ -55,34 +52,12 @@ class TranscriptActions:
             self._known = Sessions()
         return self._known
 
-    # What the reader of a session asks for
-
-    def find_session(self, id: str) -> Session | None:
-        return self._sessions.get(id)
-
-    def copy_message(self, words: str) -> None:
-        copy_text(self._screen.app, words, "the message")
-
-    def head(self, session: Session, library: Library, job: Job) -> list[HeadLine]:
-        """The memories that a session wrote, and its subagents; called in a job."""
-        from memtui.library.session_memories import find_written
-        from memtui.tui.transcript_lines import HeadLine
-
-        head = []
-        for each in find_written(library, session, job.rest):
-            note = "written here" if each.is_current else "written here, changed since"
-            offset, headline = each.call.place.offset, each.memory.headline
-            head.append(HeadLine("●", headline, note, ref=each.memory.ref, offset=offset))
-        for below in self._sessions.below(session):
-            head.append(HeadLine("↳", below.title or "a subagent", "subagent", session=below.id))
-        return head
-
     def _search(self) -> None:
         from memtui.tui.dialogs.everywhere import EverywhereScreen
 
         screen = self._screen
         line = self._line or screen.view.text.strip()
-        dialog = EverywhereScreen(self._sessions, line)
+        dialog = EverywhereScreen(self._sessions, screen.search_bar.line, line)
 
         def closed(ref: str | None) -> None:
             self._line = dialog.line
@@ -217,7 +192,7 @@ class TranscriptActions:
             words = [each for each in list_words(memory.full_text) if each not in QUESTION_WORDS]
             words = [each for each in words if len(each) >= SHORTEST_WORD]
         passage = Passage.of(message, words) if message is not None else None
-        self._screen.app.ask(SessionReader(origin.session, passage), self._go_to)
+        self._screen.app.ask(SessionReader(origin.session, self._sessions, passage), self._go_to)
 
 
 def _keep(found: dict[tuple[str, ...], Found], memory: Memory, value: Found) -> None:

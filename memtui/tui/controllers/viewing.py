@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.model import Memory, to_record
-from memtui.tui import output
+from memtui.tui import clipboard
 from memtui.tui.view_state import Choice
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.app import MemtuiApp
     from memtui.tui.screens.browse import BrowseScreen
 
 
@@ -82,7 +81,7 @@ class ViewingActions:
                 lambda _, job: read(job.report, job.is_cancelled) or chosen, group="copy-read"
             )
         if chosen:
-            _send(screen.app, _prepare(form, chosen))
+            clipboard.send(screen.app, _prepare(form, chosen))
 
     async def _copy_as(self) -> None:
         choices = [Choice(form, form, note=about) for form, about in COPY_FORMS.items()]
@@ -108,21 +107,7 @@ def _write(form: str, memories: Sequence[Memory]) -> str:
     return "\n\n".join(memory.content or memory.title for memory in memories)
 
 
-class ClipboardText(NamedTuple):
-    """A text as it goes to the clipboard."""
-
-    words: str
-    what: str
-    """Names it in the toast."""
-    left_out: int = 0
-    """Hidden characters that it had."""
-    exact: bool = False
-    """They were not left out."""
-    is_masked: bool = False
-    """Secrets in it are masked."""
-
-
-def _prepare(form: str, memories: Sequence[Memory]) -> ClipboardText:
+def _prepare(form: str, memories: Sequence[Memory]) -> clipboard.ClipboardText:
     """Memories in one of `COPY_FORMS`."""
     count = len(memories)
     what = text.counted(count, "memory") if count > 1 else "the memory"
@@ -131,54 +116,4 @@ def _prepare(form: str, memories: Sequence[Memory]) -> ClipboardText:
     elif form != "text exactly":
         what = f"{what} as {_FORM_NAMES[form]}"
     exact, masks = form != "text", form != "text exactly"
-    return _clean(_write(form, memories), what, exact=exact, masks=masks)
-
-
-def _clean(whole: str, what: str, *, exact: bool, masks: bool) -> ClipboardText:
-    words, left_out = (whole, 0) if exact else output.clean_text(whole)
-    shown = text.mask_secrets(words) if masks else words
-    return ClipboardText(
-        text.without_lone_surrogates(shown), what, left_out, exact, is_masked=shown != words
-    )
-
-
-def copy_text(
-    app: MemtuiApp,
-    whole: str,
-    what: str,
-    *,
-    exact: bool = False,
-    masks: bool = True,
-    exact_id: str = "copy.exact",
-) -> None:
-    """Copy a text to the clipboard and say so.
-
-    Args:
-        app: The app.
-        whole: The text.
-        what: Names it in the toast.
-        exact: Copy hidden characters too.
-        masks: Copy secrets as they are shown.
-        exact_id: The action that copies the exact text.
-    """
-    _send(app, _clean(whole, what, exact=exact, masks=masks), exact_id)
-
-
-def _send(app: MemtuiApp, copied: ClipboardText, exact_id: str = "copy.exact") -> None:
-    what, left_out, is_masked = copied.what, copied.left_out, copied.is_masked
-
-    def done(is_taken: bool) -> None:
-        message = f"Copied {what}" if is_taken else f"Sent {what} to the terminal's clipboard"
-        if left_out or is_masked:
-            without = " without " + text.counted(left_out, "hidden character") if left_out else ""
-            masked = ", its secrets masked" if is_masked else ""
-            key = app.key_of(exact_id)
-            app.notify(
-                f"{message}{without}{masked}. {key} copies the exact text.",
-                severity="warning",
-                timeout=6,
-            )
-        else:
-            app.notify(f"{message}{', hidden characters too' if copied.exact else ''}.", timeout=2)
-
-    app.copy_text(copied.words, done)
+    return clipboard.clean(_write(form, memories), what, exact=exact, masks=masks)

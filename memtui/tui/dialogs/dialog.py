@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from rich.segment import Segment
 from textual import on
@@ -25,16 +25,13 @@ from textual.widgets import Static
 from memtui import text
 from memtui.errors import MemtuiError
 from memtui.tui import key_bindings
+from memtui.tui.act_runner import ActApp, ActRunner
 from memtui.tui.appearance import Palette
+from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.line_api import SelectingScreen
 from memtui.tui.widgets.list_window import ListWindow
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, TextWindow, drawn
-
-if TYPE_CHECKING:
-    from memtui.tui.act_runner import ActRunner
-    from memtui.tui.app import MemtuiApp
-    from memtui.tui.library_worker import LibraryWorker
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
@@ -77,7 +74,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
 
     BINDINGS = [("ctrl+c", "app.simulate_key('escape')"), ("escape", "dismiss")]
     KEYS: ClassVar[tuple[Key, ...]] = ()
-    app: MemtuiApp
+    app: ActApp
     _is_answered = False
     _filled_for = Size(0, 0)
     """Size of the terminal that `fill` was called for."""
@@ -115,12 +112,12 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     @property
     def acts(self) -> ActRunner:
         """Runs what a key does until it is done."""
-        return self.app.browse.acts
+        return self.app.acts
 
     @property
     def worker(self) -> LibraryWorker:
         """Runs background jobs and asks the library in them."""
-        return self.app.browse.worker
+        return self.app.worker
 
     @property
     def is_open(self) -> bool:

@@ -94,10 +94,11 @@ class EverywhereScreen(ListPage[Row, str]):
     AUTO_FOCUS = "EverywhereInput"
     rows: ResultList
 
-    def __init__(self, sessions: Sessions, line: str = "") -> None:
-        """`line`: what is searched for at first."""
+    def __init__(self, sessions: Sessions, listed: CompletedInput, line: str = "") -> None:
+        """`listed`: the search line of the list, whose words are offered here too; `line`: what is
+        searched for at first."""
         super().__init__(ResultList())
-        self._sessions = sessions
+        self._sessions, self._listed = sessions, listed
         self.line = line
         self._progress = ProgressLine()
         self._results = Results(())
@@ -236,9 +237,7 @@ class EverywhereScreen(ListPage[Row, str]):
         roots = [root for name in self._on for root in _roots(name) if root.exists()]
         if self._watcher is None and roots:
             touched = self.if_open(self._update)
-            self._watcher = FileWatcher(
-                roots, lambda files: call_soon(self.app.browse, touched, files)
-            )
+            self._watcher = FileWatcher(roots, lambda files: call_soon(self, touched, files))
 
     # Searching
 
@@ -269,7 +268,7 @@ class EverywhereScreen(ListPage[Row, str]):
 
     def _found(self, results: Results) -> None:
         self._results, self._fault = results, ""
-        line, listed = self.query_one(EverywhereInput), self.app.browse.search_bar.line
+        line, listed = self.query_one(EverywhereInput), self._listed
         sessions = self._sessions.found.sessions
         line.vocabulary = listed.vocabulary
         line.counts = {
@@ -456,7 +455,7 @@ class EverywhereScreen(ListPage[Row, str]):
             passage = None
             if row.message is not None:
                 passage = Passage.of(row.message, self._results.words)
-            self.app.ask(SessionReader(row.session, passage), self.dismiss)
+            self.app.ask(SessionReader(row.session, self._sessions, passage), self.dismiss)
 
     def _programs(self) -> None:
         self.app.push_screen(ProgramsScreen(self._kept, self._turn))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -20,11 +19,9 @@ from memtui.errors import MemtuiError
 from memtui.files.permissions import Protected
 from memtui.files.staging import write_file
 from memtui.query import TimeCondition, parse_time, parse_time_end
+from memtui.tui.act_runner import ActApp
 from memtui.tui.dialogs.dialog import FittingDialog, Result
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
-
-if TYPE_CHECKING:
-    from memtui.tui.app import MemtuiApp
 
 EXAMPLES = "2026-03-01, 2026-03, yesterday, 7d, 24h, last month"
 
@@ -190,7 +187,7 @@ class TimePrompt(LineDialog[TimeCondition]):
             self.dismiss(self._parse(words, self._now))
 
 
-def write_after_asking(app: MemtuiApp, path: Path, write: Callable[[], object]) -> None:
+def write_after_asking(app: ActApp, path: Path, write: Callable[[], object]) -> None:
     """Call `write`; if there is a file at the path already, only once that was confirmed."""
     if path.exists():
         body = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
@@ -201,7 +198,7 @@ def write_after_asking(app: MemtuiApp, path: Path, write: Callable[[], object]) 
 
 
 def ask_file(
-    app: MemtuiApp,
+    app: ActApp,
     title: str,
     name: str,
     writers: Mapping[str, Callable[[], str]],
@@ -224,7 +221,7 @@ def ask_file(
 
     def write(path: Path, document: str) -> None:
         where = text.file_name(str(path))
-        app.browse.worker.start(
+        app.worker.start(
             "save",
             lambda _: write_file(path, [text.without_lone_surrogates(document).encode()]),
             lambda _: app.notify(f"Saved to {where}.", timeout=6),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from textual import on
@@ -15,17 +14,17 @@ from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.errors import MemtuiError
+from memtui.library import Library
 from memtui.sessions import PROGRAMS, Kind, Message, Reading, Session
 from memtui.tui.actions import works_here
+from memtui.tui.clipboard import copy_text
 from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.jobs import Job
+from memtui.tui.session_search import Sessions
 from memtui.tui.terminal import page_text
 from memtui.tui.transcript_lines import Entry, HeadLine
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.transcript_view import TranscriptView
-
-if TYPE_CHECKING:
-    pass
 
 FIRST_BATCH, BATCH = 200, 2_000
 """Messages that are passed on at once: the first soon, so that they can be read."""
@@ -44,6 +43,20 @@ class Passage(Struct, frozen=True):
     def of(cls, message: Message, words: Sequence[str] = ()) -> Passage:
         """The place of a message."""
         return cls(message.place.offset, message.text, tuple(words))
+
+
+def find_head(session: Session, sessions: Sessions, library: Library, job: Job) -> list[HeadLine]:
+    """The memories that a session wrote, and its subagents; called in a job."""
+    from memtui.library.session_memories import find_written
+
+    head = []
+    for each in find_written(library, session, job.rest):
+        note = "written here" if each.is_current else "written here, changed since"
+        offset, headline = each.call.place.offset, each.memory.headline
+        head.append(HeadLine("●", headline, note, ref=each.memory.ref, offset=offset))
+    for below in sessions.below(session):
+        head.append(HeadLine("↳", below.title or "a subagent", "subagent", session=below.id))
+    return head
 
 
 class SessionReader(Dialog[str]):
@@ -69,10 +82,12 @@ class SessionReader(Dialog[str]):
         Binding("dollar_sign", "page", "pager", key_display="$"),
     ]
 
-    def __init__(self, session: Session, passage: Passage | None = None) -> None:
-        """`passage`: where it begins; None: at the first message."""
+    def __init__(
+        self, session: Session, sessions: Sessions, passage: Passage | None = None
+    ) -> None:
+        """`sessions`: all that are known; `passage`: where it begins, None: at the beginning."""
         super().__init__()
-        self.session = session
+        self.session, self._sessions = session, sessions
         self._passage = passage
         self._agent = PROGRAMS[session.program].title
         self._view = TranscriptView(self._agent)
@@ -100,10 +115,9 @@ class SessionReader(Dialog[str]):
         self.app.clear_notifications()
         self.update_keys()
         self._read()
-        head = self.app.browse.transcripts.head
         self.worker.run(
             "session-head",
-            lambda library, job: head(self.session, library, job),
+            lambda library, job: find_head(self.session, self._sessions, library, job),
             self.if_open(self._show_head),
             lambda _: None,
             replaces=False,
@@ -252,11 +266,8 @@ class SessionReader(Dialog[str]):
             self.action_unfold()
         elif head.ref:
             self.dismiss(head.ref)
-        elif (
-            head.session
-            and (below := self.app.browse.transcripts.find_session(head.session)) is not None
-        ):
-            self.app.ask(SessionReader(below), self.dismiss)
+        elif head.session and (below := self._sessions.get(head.session)) is not None:
+            self.app.ask(SessionReader(below, self._sessions), self.dismiss)
 
     def action_unfold(self) -> None:
         """Fold or unfold the tool; of a memory in the head, go to where it was written."""
@@ -278,7 +289,7 @@ class SessionReader(Dialog[str]):
     def action_copy(self) -> None:
         """Copy the message under the cursor, a call with its answer."""
         if (entry := self._view.entry) is not None:
-            self.app.browse.transcripts.copy_message(_whole(entry))
+            copy_text(self.app, _whole(entry), "the message")
 
     def action_page(self) -> None:
         """Show the whole session in the pager."""

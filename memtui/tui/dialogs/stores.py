@@ -157,12 +157,12 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         ("o", "open_path", "open a path"),
     ]
 
-    def __init__(self, fresh: Collection[str]) -> None:
-        """`fresh`: keys of the stores that are marked as new."""
+    def __init__(self, fresh: Collection[str], open_path: Callable[[], None]) -> None:
+        """`fresh`: keys of the stores that are marked as new; `open_path`: asks for a path."""
         super().__init__()
         self.places: Sequence[tuple[str, Sequence[str]]] = ()
         """Those that are searched for stores, shown if none is found."""
-        self._list = StoreList(fresh)
+        self._list, self._open_path = StoreList(fresh), open_path
         self._is_empty = False
 
     def content(self) -> ComposeResult:
@@ -253,7 +253,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         self.app.restart("demo")
 
     def action_open_path(self) -> None:
-        self.app.browse.stores.ask_for_path()
+        self._open_path()
 
     def action_dismiss_or_quit(self) -> None:
         if self._is_empty:

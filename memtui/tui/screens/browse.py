@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from datetime import datetime
 from math import inf
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
@@ -32,7 +31,7 @@ from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.transcripts import TranscriptActions
 from memtui.tui.controllers.viewing import ViewingActions
 from memtui.tui.layout import ENTITY_MAX, Pane
-from memtui.tui.library_worker import OPENING, REFRESH_EVERY, LibraryWorker
+from memtui.tui.library_worker import NO_ROWS, OPENING, REFRESH_EVERY, LibraryWorker
 from memtui.tui.screens.panes import PaneScreen
 from memtui.tui.status_text import StatusText, describe_losses
 from memtui.tui.view_state import (
@@ -46,12 +45,15 @@ from memtui.tui.view_state import (
 if TYPE_CHECKING:
     from memtui.config import Settings
     from memtui.errors import MemtuiError
+    from memtui.insight.lineage import Lineage
     from memtui.insight.statistics import Statistics
     from memtui.insight.timeline import Timeline
     from memtui.library import Library, SearchResult
     from memtui.library.broken_files import StoreLosses
     from memtui.library.time_views import TimeData
+    from memtui.progress import Progress
     from memtui.query import Query
+    from memtui.tui.completion import Vocabulary
     from memtui.tui.controllers.editing import EditingControllers
 
 GARBAGE = (5_000, 4, 250)
@@ -64,7 +66,6 @@ LONGEST_SEARCH = 3.0
 """Seconds for which keys wait for the rows of a search; a regular expression may take two."""
 LOOK_SECONDS = 0.05
 """Seconds between two looks for rows while the stores load."""
-NO_ROWS: Mapping[int, int] = MappingProxyType({})
 
 
 class BrowseScreen(PaneScreen):
@@ -98,7 +99,7 @@ class BrowseScreen(PaneScreen):
         self.insight = InsightActions(self)
         self.stores = StoreActions(self)
         self.transcripts = TranscriptActions(self)
-        self.acts = ActRunner(self)
+        self.acts = ActRunner(self, self.worker)
         self._editing: EditingControllers | None = None
         self._deferred: list[Callable[[], None]] = []
         """The action that waits until memories can be changed."""
@@ -567,6 +568,19 @@ class BrowseScreen(PaneScreen):
         if not self.app.is_headless:  # a process with one app after another would keep every one
             gc.freeze()
             gc.set_threshold(*GARBAGE)
+
+    def show_progress(self, progress: Progress | None) -> None:
+        self.status_text.show_progress(progress)
+
+    def show_connections(self) -> None:
+        self.queried.show_connections()
+
+    def show_related(self, memory: Memory, lineage: Lineage) -> None:
+        self.detail_controller.show_related(memory, lineage)
+
+    def learn_words(self, words: Vocabulary, tags: Mapping[str, int]) -> None:
+        """Offer these words to complete what is typed."""
+        self.search_bar.line.learn(words, tags)
 
     def links_ready(self) -> None:
         """Show backlinks too, now that the links have been read."""

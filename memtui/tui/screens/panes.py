@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
@@ -17,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from memtui.tui import key_bindings
+from memtui.tui.act_runner import ActApp
 from memtui.tui.actions import (
     ANYWHERE,
     BY_ID,
@@ -36,17 +36,14 @@ from memtui.tui.layout import (
     resized,
     shape_of,
 )
+from memtui.tui.library_worker import LibraryScreen
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
-from memtui.tui.widgets.line_api import SelectingScreen
 from memtui.tui.widgets.memory_list import MemoryList
 from memtui.tui.widgets.search_bar import SearchBar
 from memtui.tui.widgets.statistics import StatisticsPane
 from memtui.tui.widgets.status_lines import Banner, ChipLine, KeyLine
 from memtui.tui.widgets.timeline import TimelinePane
-
-if TYPE_CHECKING:
-    from memtui.tui.app import MemtuiApp
 
 _SHAPE_CLASSES = frozenset(f"-{shape}" for shape in Shape)
 
@@ -56,10 +53,10 @@ CLOCK_SECONDS = 10.0
 TOO_SMALL = "memtui needs at least\n40 columns and 12 rows"
 
 
-class PaneScreen(SelectingScreen[None]):
+class PaneScreen(LibraryScreen):
     """The search line, five panes and the footer; a subclass fills them."""
 
-    app: MemtuiApp
+    app: ActApp
     focused: var[Widget | None] = var(None)
     """As in Textual, but a change of focus does not draw the whole screen (50 KB) anew: the two
     widgets that it is about draw themselves."""

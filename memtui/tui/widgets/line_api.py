@@ -7,7 +7,7 @@ equal cells of two frames differ. Here the screen asks the widget instead (`Sele
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from rich.segment import Segment
 from rich.style import Style
@@ -24,17 +24,15 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from memtui import text
+from memtui.tui.app_base import AppBase
 from memtui.tui.appearance import Palette
-
-if TYPE_CHECKING:
-    from memtui.tui.app import MemtuiApp
 
 
 class ThemedWidget(Widget):
     """Has the palette of the theme, and redraws when the theme changes."""
 
     ALLOW_SELECT = False
-    app: MemtuiApp
+    app: AppBase
 
     _ground: Style | None = None
 
@@ -117,6 +115,7 @@ class SelectingScreen(Screen[Result]):
     A selection that begins in a `SelectableText` stays in it; dragged past its edge, it scrolls.
     """
 
+    app: AppBase
     _begun_in: Widget | None = None
     """The `SelectableText` that the mouse button was pressed in, until it is let go."""
     _scrolling: Timer | None = None

@@ -19,11 +19,11 @@ from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.tui import actions
+from memtui.tui.app_base import AppBase
 from memtui.tui.messages import QueryEntered, QueryTyped
 
 if TYPE_CHECKING:
     from memtui.search.aggregates import Facets
-    from memtui.tui.app import MemtuiApp
     from memtui.tui.completion import Counts, Offer, Vocabulary
 
 PLACEHOLDER = 'words, "a phrase", -without, type:decision, since:7d, entity:alice'
@@ -46,7 +46,7 @@ class _FirstOffer(Suggester):
 class CompletedInput(Input):
     """A line in the query language, with completion of fields and their values."""
 
-    app: MemtuiApp
+    app: AppBase
 
     BINDINGS = [
         Binding(",".join(COMPLETE.keys), "accept_completion", show=False, id=COMPLETE.id),
