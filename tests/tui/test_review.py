@@ -661,6 +661,55 @@ async def test_a_file_that_broke_leads_to_its_last_good_copy(
     assert json.loads(items.read_bytes())
 
 
+@pytest.fixture
+async def outdated(tmp_path: Path) -> AsyncIterator[tuple[Stage, Path]]:
+    """The review of a note with a version that its project no longer has, and the note."""
+    notes = tmp_path / "shop" / ".serena" / "memories"
+    notes.mkdir(parents=True)
+    manifest = {"dependencies": {"react": "^18.2.0"}}
+    (tmp_path / "shop" / "package.json").write_text(json.dumps(manifest))
+    (notes / "front.md").write_text("# Front end\n\nWe use React 17 here.\n")
+    (notes / "other.md").write_text("# Other\n\nThe bell rings at noon.\n")
+    async with stage(notes, state=tmp_path / "state", toasts=True) as on:
+        await on.press("V")
+        await select(on, "React 17: now ^18.2.0")
+        yield on, notes / "front.md"
+
+
+@pytest.mark.slow
+async def test_what_is_outdated_is_edited_in_the_queue(outdated: tuple[Stage, Path]) -> None:
+    on, note = outdated
+    await on.press("e", "ctrl+home", "down", "down", "end", *["backspace"] * len("17 here."))
+    await on.type("18 here.")
+    await on.press("ctrl+s")
+    assert isinstance(on.app.screen, DiffScreen)
+    await on.press("enter")
+    await review(on)
+    assert note.read_text() == "# Front end\n\nWe use React 18 here.\n"
+    assert not titles(on)
+
+
+@pytest.mark.slow
+async def test_what_is_outdated_is_retired_in_the_queue(outdated: tuple[Stage, Path]) -> None:
+    on, note = outdated
+    library = on.browse.worker.library
+    assert library is not None
+
+    def status() -> str:
+        return library.get(f"markdown-folder:{note.name}").status
+
+    before = status()
+    await on.press("d")
+    assert isinstance(on.app.screen, DiffScreen)
+    await on.press("enter")
+    await review(on)
+    await on.until(lambda: not titles(on), "nothing is outdated")
+    assert (before, status()) == ("active", "retired")
+    await on.press("u")
+    await on.until(lambda: bool(titles(on)), "it is outdated again")
+    assert status() == before
+
+
 @pytest.mark.slow
 async def test_groups_fold(on: Stage) -> None:
     await select(on, "lives in")
