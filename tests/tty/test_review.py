@@ -17,14 +17,8 @@ pytestmark = pytest.mark.slow
 Start = Callable[..., AbstractContextManager[Any]]
 
 CONTENTS = {
-    "alice": (
-        "Alice works at Lumen Systems in the Porto office",
-        "Alice works at Lumen Systems in the Porto office now",
-    ),
-    "bob": (
-        "Bob repairs the bells of the north tower in winter",
-        "Bob repairs the bells of the north tower in the winter",
-    ),
+    "alice": ("Alice works at Lumen Systems in the Porto office",) * 2,
+    "bob": ("Bob repairs the bells of the north tower in winter",) * 2,
     "carol": ("Carol lives in Braga with two cats", "Carol lives in Porto near the river"),
 }
 
