@@ -97,6 +97,7 @@ class Planted:
             yield ("merge", ref, other, "--dry-run")
             for act in ("retire", "restore", "delete", "accept", "decline", "mark-reviewed", "pin"):
                 yield (act, ref, "--dry-run")
+            yield ("promote", ref, "--dry-run")
             yield ("rate", ref, "3", "--dry-run")
             yield ("link", ref, "about", other, "--dry-run")
             yield ("unlink", ref, "about", other, "--dry-run")
