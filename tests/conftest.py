@@ -167,6 +167,7 @@ LIMITS = {
     "memtui.files.text_history": "PATIENCE",
     "memtui.library.loaded_stores": "GIT_SECONDS",
     "memtui.mcp.reading": "ORIGIN_SECONDS",
+    "memtui.team.connection": "CONNECT_SECONDS",
 }
 """Seconds after which memtui goes on without an answer: what it would find is what tests look at.
 One that tests the limit itself sets its own."""
@@ -175,7 +176,7 @@ One that tests the limit itself sets its own."""
 def _wait_on_a_busy_machine() -> None:
     for name, limit in LIMITS.items():
         if (module := sys.modules.get(name)) is not None:
-            setattr(module, limit, 600.0)
+            setattr(module, limit, 600)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

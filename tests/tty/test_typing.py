@@ -56,7 +56,7 @@ def expected(found: Sequence[str]) -> dict[str, set[int]]:
 def ready(app: Terminal, home: Path) -> None:
     """Wait for all rows and for the index on disk."""
     app.wait_for(f"of {MANY:,}")
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while not list(home.glob("cache/stores/*/*/index.json")):
         assert time.monotonic() < end, app.text()
         app.press("down")

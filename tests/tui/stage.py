@@ -237,7 +237,7 @@ jobs.KEY_REST = 0.0
 
 PAUSE = 0.002
 """Seconds between two looks while somebody waits for a thread or a time."""
-LONGEST_WAIT = 30.0
+LONGEST_WAIT = 120.0
 """Seconds for what comes of a timer, a process or the watching of files."""
 PAINTS = 20
 """Paints that one message leads to, at most."""

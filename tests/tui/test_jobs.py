@@ -23,7 +23,7 @@ from .sample_stage import ChangingStage, changing
 from .stage import fact, stage, write_store
 
 AGENT, OTHER = "agent-memory", "simple-memory"
-LONGEST_WAIT = 20.0
+LONGEST_WAIT = 120.0
 JOBS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "refresh": (Library, "refresh", ("f5",)),
     "query": (Library, "find", ("/", "a")),

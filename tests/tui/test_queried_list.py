@@ -250,6 +250,8 @@ async def test_a_page_that_failed_is_asked_for_again(
     store = SlowMemories(make(6_000))
     async with stage(tmp_path, (110, 30), open_library=opened(store)) as on:
         await on.ready()
+        # What waits for changes does not notice it first: the end would be that of the rows here.
+        monkeypatch.setattr(store, "wait_for_change", lambda timeout: store.changed.wait(0.05))
         store.fault = NotConnected("the server does not answer", where="team")
         await on.press("G")
         await on.sees("IS NOT CONNECTED")

@@ -18,7 +18,7 @@ import pytest
 from tests.own_folders import own_folders
 from tests.samples import SAMPLES
 
-LONGEST = 60.0
+LONGEST = 120.0
 """Seconds to wait for what takes one on a machine with nothing else to do."""
 
 

@@ -161,7 +161,7 @@ def test_a_kill_within_writes_leaves_a_store_that_is_read_and_undone(
         stdout.close()
         with suppress(BrokenPipeError):
             stdin.close()
-        process.wait(30)  # alone, it ends by itself
+        process.wait(120)  # alone, it ends by itself
     library = Library.open([root], state=tmp_path / "state")
     library.load()
     assert not library.snapshot.stores[0].unreadable
@@ -271,7 +271,7 @@ def test_a_request_with_half_a_character_is_answered(tmp_path: Path, root: Path)
         stdin.flush()
         answers = [json.loads(stdout.readline()) for _ in range(2)]
         stdin.close()
-        process.wait(30)
+        process.wait(120)
     (answer,) = (each for each in answers if each["id"] == 7)
     assert "Al likes tea" in json.dumps(answer["result"])
 
