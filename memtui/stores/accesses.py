@@ -93,11 +93,9 @@ class AccessFile:
         return self._file.current().value
 
     def plan(self, keys: Sequence[AccessKey], now: datetime) -> tuple[Edit, ...]:
-        """The edits that add one to each count. Raises Refused if the file cannot be changed."""
-        state = self._file.current()
-        if state.fault:
-            raise Refused(f"accesses cannot be counted: {state.fault}", where=str(self.path))
-        entries = {key: self._entry(key, state.value, now) for key in dict.fromkeys(keys)}
+        """The edits that add one to each count. Raises StoreError if the file cannot be changed."""
+        log = self.current()
+        entries = {key: self._entry(key, log, now) for key in dict.fromkeys(keys)}
         if not os.path.lexists(self.path):
             groups: dict[str, dict[str, Any]] = {}
             for key, entry in entries.items():
