@@ -327,12 +327,10 @@ def _joined_list(old: list[Any], one: list[Any], other: list[Any]) -> list[Any]:
 
 
 def _is_joinable(first: Edit, second: Edit) -> bool:
-    """Whether both were planned from the same values and neither removes the entry."""
-    before, other = first.before or {}, second.before or {}
-    is_equal = all(before[name] == other[name] for name in before.keys() & other.keys())
+    """Whether both change one entry or row: neither removes it, and no row is new."""
     if first.kind is Kind.ROW and (first.before is None or second.before is None):
         return False
-    return is_equal and first.after is not None and second.after is not None
+    return first.after is not None and second.after is not None
 
 
 def _joined_edits(first: Edit, second: Edit) -> Edit:

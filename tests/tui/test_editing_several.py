@@ -117,7 +117,8 @@ async def test_only_what_can_be_changed_in_a_memory_is_offered(tmp_path: Path) -
 
 @pytest.mark.parametrize("store", STORES)
 def test_an_edit_and_a_pin_of_one_memory_are_one_action(tmp_path: Path, store: str) -> None:
-    """Where both are in the sidecar or in one row, neither loses the other."""
+    """Where both are in the sidecar or in one row, neither loses the other; also the second time,
+    when the sidecar has an entry of the memory."""
     shutil.copytree(SAMPLES / store, tmp_path / store)
     root, state = tmp_path / store, tmp_path / "state"
     with closing(Library.open([root], cache=None, state=state, now=lambda: NOW)) as library:
@@ -128,20 +129,22 @@ def test_an_edit_and_a_pin_of_one_memory_are_one_action(tmp_path: Path, store: s
             for each in library.memories(label)
             if each.status == "active" and not library.refusal(Act.PIN, each)
         )
-        editable = library.stores[0].editable
-        fields = {"tags": (*memory.tags, "b")} if "tags" in editable else {"type": "zebra"}
-        planned = library.plan(
-            [
-                Change(Act.EDIT, label, memory.ref, fields),
-                Change(Act.PIN, label, memory.ref),
-            ]
-        )
-        assert planned.title.startswith("edit: ")
-        library.apply(planned)
-        library.refresh()
-        changed = library.get(memory.ref)
-        assert changed.pinned
-        assert all(getattr(changed, name) == value for name, value in fields.items())
+        has_tags = "tags" in library.stores[0].editable
+        for act, word in ((Act.PIN, "b"), (Act.UNPIN, "zebra")):
+            fields = {"tags": (*memory.tags, word)} if has_tags else {"type": word}
+            planned = library.plan(
+                [
+                    Change(Act.EDIT, label, memory.ref, fields),
+                    Change(act, label, memory.ref),
+                ]
+            )
+            assert planned.title.startswith("edit: ")
+            library.apply(planned)
+            library.refresh()
+            changed = library.get(memory.ref)
+            assert changed.pinned is (act is Act.PIN)
+            assert all(getattr(changed, name) == value for name, value in fields.items())
+        library.undo()
         library.undo()
         library.refresh()
         again = library.get(memory.ref)
