@@ -71,6 +71,7 @@ AREAS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
             "tests/unit/bundle",
             "tests/unit/context",
             "tests/unit/cli/test_review_commands.py",
+            "tests/unit/cli/test_status.py",
             "tests/unit/cli/test_transfer.py",
             "tests/unit/library/test_links_between_formats.py",
             "tests/unit/library/test_reverted_edits.py",

@@ -89,7 +89,9 @@ def test_what_the_review_finds_is_counted(says: Callable[..., str], notes: Path)
 
 
 @pytest.mark.slow
-def test_an_answer_is_kept_while_nothing_changes(says: Callable[..., str], notes: Path) -> None:
+def test_an_answer_is_kept_while_nothing_changes(
+    says: Callable[..., str], notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = says()
     asked = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "memtui", "status"],
@@ -104,6 +106,7 @@ def test_an_answer_is_kept_while_nothing_changes(says: Callable[..., str], notes
         lambda: notes.write_text("- Ask.\n"),
         lambda: notes.with_name("new.md").write_text("A note.\n"),
         lambda: (Path.home() / ".hermes").mkdir(),
+        lambda: monkeypatch.setenv("HERMES_HOME", str(notes.parents[3] / "elsewhere")),
     ):
         kept = status_cache.read(())
         assert kept is not None

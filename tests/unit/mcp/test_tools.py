@@ -252,7 +252,7 @@ async def test_a_proposal_waits_and_the_answer_is_told_once(tmp_path: Path, root
         assert edit["outcome"] == retire["outcome"] == "PROPOSED"
         assert edit["reason"].startswith("nothing is changed yet")
         assert "memtui review" in edit["reason"].partition("a person decides")[2]
-        assert "+" in edit["diff"]
+        assert edit["diff"].startswith("--- entities/"), "named from the folder of the store"
         assert "coffee" in edit["diff"]
         assert contents(root) == before
         assert "answers" not in await agent.call("get_overview")

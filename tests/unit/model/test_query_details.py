@@ -634,6 +634,19 @@ def test_values_of_a_filter_are_replaced() -> None:
     assert queries.format_query(queries.with_filter_values(query, "type", [])) == "a -type:z tag:t"
 
 
+@pytest.mark.parametrize(
+    ("line", "formatted"),
+    [
+        ("a type:x", "a type:x status:all"),
+        ("a status:retired", "a status:retired"),
+        ("a -status:retired", "a -status:retired"),
+        ("(a OR (b status:retired))", "(a OR (b status:retired))"),
+    ],
+)
+def test_a_status_is_added_unless_one_is_asked_for(line: str, formatted: str) -> None:
+    assert queries.format_query(parse_query(line, NOW).with_status("all")) == formatted
+
+
 def test_marked_memories_are_named() -> None:
     def marked(line: str) -> str:
         return queries.format_query(queries.resolve_marked(parse_query(line, NOW), lambda: "sr"))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from memtui.changes import Act, Change
+from memtui.errors import Refused
 from memtui.testing.fixtures import memories, open_library
 
 
@@ -41,6 +44,29 @@ def test_episodes_and_schema_name_the_fact_that_stays(tmp_path: Path) -> None:
     assert targets == {"fact_a", "x"}
     library.undo()
     assert {path.name: path.read_text() for path in store.glob("*.json")} == before
+
+
+def test_a_fact_does_not_take_the_place_of_one_that_has_followed_it(tmp_path: Path) -> None:
+    """Each would be superseded by the other, and no search would find either."""
+    store = tmp_path / "simple"
+    store.mkdir()
+    facts = [_fact("fact_a", "1"), _fact("fact_other", "one port")]
+    for name, records in (("facts", facts), ("episodes", []), ("schema", [])):
+        (store / f"{name}.json").write_text(json.dumps(records))
+    library = open_library(store, tmp_path / "state")
+    label = library.stores[0].label
+    first = last = f"{label}:fact_a"
+    followers = []
+    for port in "23":
+        text = {"content": f"api | listens on | {port}"}
+        planned = library.plan([Change(Act.SUPERSEDE, label, last, text)])
+        library.apply(planned)
+        last = planned.refs[0]
+        followers.append(library.get(last).id)
+    for id in followers:
+        with pytest.raises(Refused, match="has taken its place already") as error:
+            library.plan([Change(Act.MERGE, label, first, {"others": [id]})])
+        assert error.value.do == f"merge it into {id} instead"
 
 
 def test_links_in_the_sidecar_lead_to_what_stays(tmp_path: Path) -> None:

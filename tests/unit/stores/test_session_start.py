@@ -19,6 +19,7 @@ def test_the_first_limit_that_is_reached_counts() -> None:
     text = "one\ntwo\nthree\n"
     assert find_cut(text, LoadLimit(lines=2, units=100)) == len("one\ntwo\n")
     assert find_cut(text, LoadLimit(lines=3, units=5)) == len("one\n")
+    assert find_cut(f"\n\n{text}", LoadLimit(lines=3)) == len("\n\none\n"), "empty lines count"
 
 
 def test_units_of_utf_16_cut_at_a_line_unless_the_first_is_longer() -> None:
