@@ -11,7 +11,7 @@ import pytest
 from memtui.library import Library
 from memtui.library.finding import SearchResult
 from memtui.query import Query
-from memtui.tui.dialogs.context import PackScreen
+from memtui.tui.context_page import PackScreen
 
 from .stage import NOW, Stage, stage
 

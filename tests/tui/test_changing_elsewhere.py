@@ -22,9 +22,9 @@ from memtui.tui import library_worker, previews
 from memtui.tui.dialogs import edit_form, transfer
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
-from memtui.tui.dialogs.transfer import CopyScreen, ExportScreen, ImportScreen
 from memtui.tui.jobs import Job
 from memtui.tui.previews import Preview
+from memtui.tui.transfer import CopyScreen, ExportScreen, ImportScreen
 from memtui.tui.unreadable import UnreadablePage
 from memtui.tui.widgets.inputs import LineInput, TextInput
 from tests.secrets_for_tests import TOKEN

@@ -11,7 +11,7 @@ import pytest
 from textual.widgets import Input
 
 from memtui.context import draft_pack, find_recipe
-from memtui.tui.dialogs.context import CHECK_SECONDS, NOTHING, PackScreen
+from memtui.tui.context_page import CHECK_SECONDS, NOTHING, PackScreen
 
 from .sample_stage import changing
 from .stage import FACTS, NOW, Stage, compare, fact, stage, write_store

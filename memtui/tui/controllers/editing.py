@@ -14,12 +14,12 @@ from memtui import text
 from memtui.files import drafts
 from memtui.tui.change_forms import UNCHANGED
 from memtui.tui.change_log import JournalActions
+from memtui.tui.context_page import ContextActions
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
-from memtui.tui.controllers.context import ContextActions
 from memtui.tui.controllers.forms import FormActions
-from memtui.tui.controllers.transfer import TransferActions
 from memtui.tui.dialogs.prompts import replacing_question
 from memtui.tui.review import ReviewScan
+from memtui.tui.transfer import TransferActions
 from memtui.tui.unreadable import UnreadablePage
 from memtui.tui.view_state import Choice
 
