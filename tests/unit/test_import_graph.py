@@ -18,7 +18,6 @@ FOR_TYPES_ONLY = frozenset(
             f"memtui.stores.{name}.store"
             for name in ("agent_memory", "ambient", "claude_code", "simple_memory")
         ),
-        "memtui.tui.controllers.context",
         "memtui.tui.screens.browse",
     }
 )
