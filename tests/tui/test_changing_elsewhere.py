@@ -18,8 +18,8 @@ from memtui.bundle import exporting
 from memtui.changes import Act, Change
 from memtui.library import Library
 from memtui.stores.ambient.records import task_key
-from memtui.tui import library_worker, previews
-from memtui.tui.dialogs import edit_form, transfer
+from memtui.tui import library_worker, previews, transfer
+from memtui.tui.dialogs import edit_form
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.jobs import Job

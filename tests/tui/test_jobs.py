@@ -14,8 +14,7 @@ import pytest
 from memtui.bundle import exporting
 from memtui.cli import main
 from memtui.library import Library
-from memtui.tui import jobs, previews
-from memtui.tui.dialogs import transfer
+from memtui.tui import jobs, previews, transfer
 from memtui.tui.jobs import Job
 from tests.long_run import share
 
