@@ -20,8 +20,6 @@ from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, headl
 
 ALWAYS = "always"
 """Scope of a file that its programs are given for everything."""
-HOMES = frozenset({".claude", ".codex", ".gemini", ".qwen"})
-"""Names of home folders of programs: what is there is given to sessions of all projects."""
 FEWEST_WORDS = 4
 """Words of a memory from which on it is more than a heading or a label."""
 _END = re.compile(r"\n+|(?<=[.!?;])\s+")
@@ -57,7 +55,7 @@ class _InstructionFile(Struct):
 
     def is_given_with(self, memory: Memory) -> bool:
         """Whether a session that may have this memory is given the file too."""
-        if os.path.basename(self.folder) in HOMES:
+        if os.path.basename(self.folder).startswith("."):  # as ~/.claude: for all projects
             return True
         named = (memory.extra.get(PROJECT_PATH), memory.extra.get("cwd"), memory.origin.file)
         below = f"{self.folder}/"
