@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 LONGEST_PAINT = 0.5
 """Seconds after which the stores are opened though a dialog, opened at once, hides the screen."""
+LONGEST_KEPT = 5.0
+"""Seconds for which the last session's frame waits for its rows; keys are for the rows it shows."""
 MOUNT_WAIT = 0.01
 """Seconds between two looks whether the screen is made, when the app is to end before."""
 NOT_SAVED = "memtui: past searches were not saved: the state folder cannot be written"
@@ -181,8 +183,9 @@ class MemtuiApp(ActApp):
 
     def on_mount(self) -> None:
         self.app_resume_signal.subscribe(self, self._resumed)
-        self._release_keys = self.key_queue.hold()
-        self.set_timer(LONGEST_HOLD, self.end_start)
+        longest = LONGEST_KEPT if self._shows_kept_frame else LONGEST_HOLD
+        self._release_keys = self.key_queue.hold(longest)
+        self.set_timer(longest, self.end_start)
         for problem in self._problems:
             self.notify(str(problem), title="Settings", severity="warning", timeout=12)
         self.call_after_refresh(self._painted)
