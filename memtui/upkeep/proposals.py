@@ -167,7 +167,7 @@ MEASURED: Mapping[str, Precision] = {
     "said-by-one": Precision(2, 6),
     "moved-file": Precision(18, 20),
     "removed-file": Precision(14, 14),
-    "other-version": Precision(8, 9),
+    "other-version": Precision(11, 14),
     "missing-command": Precision(22, 28),
     "former-package": Precision(0, 1),
     "missing-file": Precision(12, 37),
