@@ -81,7 +81,8 @@ _SEND = r"(?:send|post|upload|forward|e-?mail|exfiltrate|transmit|leak|submit|ap
 _TELL = r"(?:tell|inform|mention|notify|alert|warn|let)"
 _HARM = re.compile(
     rf"\b{_SEND}\b[^.\n]{{0,80}}\b{_SECRET}[^.\n]{{0,60}}\b(?:to|at)\s[^\n]{{0,20}}?{_AWAY}"
-    rf"|\b(?:reveal|disclose|print out|output|repeat|recite|show me)\b[^.\n]{{0,40}}\b{_SECRET}"
+    rf"|\b(?:reveal|disclose|print out|output(?! tokens?\b)|repeat|recite|show me)\b"
+    rf"[^.\n]{{0,40}}\b{_SECRET}"
     rf"|\b(?:do not|don['’]t|never|without)\s+(?:ever\s+)?{_TELL}(?:ing)?\b"
     rf"[^.\n]{{0,40}}\b(?:{_PERSON}|anyone|anybody|them)\b"
     rf"|\b(?:hide|conceal)\b[^.\n]{{0,40}}\bfrom (?:the )?{_PERSON}\b"
