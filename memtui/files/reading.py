@@ -105,7 +105,7 @@ def _is_below(real: str, root: Path) -> bool:
     """Whether a path without links is the root, or lies in it."""
     return any(  # to resolve the root takes longer than to read a small file
         real == base or real.startswith(f"{base.rstrip('/')}/")
-        for base in (os.fspath(root), os.path.realpath(root))
+        for base in (path(root) for path in (os.fspath, os.path.realpath))
     )
 
 
