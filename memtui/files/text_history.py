@@ -29,7 +29,7 @@ from memtui.config import HistorySettings
 from memtui.files.reading import decode, encode
 from memtui.paths import private_folder
 from memtui.progress import IsCancelled, never
-from memtui.text import mask_secrets, masked_always
+from memtui.text import mask_all_secrets
 
 log = logging.getLogger(__name__)
 
@@ -451,10 +451,7 @@ def _has_same_texts(
 
 def _masked(data: bytes, settings: HistorySettings) -> bytes:
     """A text as it is kept."""
-    if settings.secrets:
-        return data
-    with masked_always():
-        return encode(mask_secrets(decode(data)))
+    return data if settings.secrets else encode(mask_all_secrets(decode(data)))
 
 
 def _find_text(db: sqlite3.Connection, kept: bytes) -> int | None:

@@ -33,7 +33,7 @@ from memtui.library.review_files import Decision, Decisions
 from memtui.model import Memory, Place
 from memtui.query import Query
 from memtui.stores.registry import format_of
-from memtui.text import cut_line, mask_secrets, masked_always
+from memtui.text import cut_line, mask_all_secrets, masked_always
 from memtui.text.secrets import has_secret
 from memtui.upkeep.proposals import Proposal, ProposalKind, fingerprint
 
@@ -148,8 +148,7 @@ class AgentProposals:
         for each in found:
             is_accepted = decided.get(each.id, (None,))[0] is Decision.ACCEPTED
             if is_accepted or each.time < now - timedelta(days=SECRET_DAYS):
-                with masked_always():
-                    reason = mask_secrets(each.reason)
+                reason = mask_all_secrets(each.reason)
                 self._write(replace(each, fields={}, reason=reason, is_erased=True))
 
     def mark_told(self, answer: Answer) -> None:

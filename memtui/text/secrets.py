@@ -288,7 +288,9 @@ def has_secret(text: str) -> bool:
     return any(True for find in (_find_issued, _find_named) for _ in find(text))
 
 
-def _mask(text: str) -> str:
+def mask_all_secrets(text: str) -> str:
+    """Return the text with each secret masked, whatever the person sees; none of it stays in
+    memory."""
     while True:  # what was too far from a name may come into its reach
         masked = text
         for start, end in _find_ranges(text):
@@ -298,8 +300,8 @@ def _mask(text: str) -> str:
         text = masked
 
 
-_mask_cached = lru_cache(maxsize=2048)(_mask)
-_mask_long = lru_cache(maxsize=8)(_mask)
+_mask_cached = lru_cache(maxsize=2048)(mask_all_secrets)
+_mask_long = lru_cache(maxsize=8)(mask_all_secrets)
 
 
 def _find_ranges(text: str) -> list[tuple[int, int]]:
