@@ -24,7 +24,6 @@ from urllib.parse import quote, unquote_to_bytes
 
 from msgspec import Struct, field
 
-from memtui.bundle import OpenStores
 from memtui.bundle.archive import Archive
 from memtui.errors import BundleError, StoreError, UnreadableFile
 from memtui.files.reading import LONGEST_NAME, encode, read_bytes, walk
@@ -32,7 +31,7 @@ from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, join_sidecar, sidecar
 from memtui.model import Memory, to_record
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.accesses import sidecar_access_path
-from memtui.stores.base import Store
+from memtui.stores.base import OpenStores, Store
 from memtui.stores.format import Format
 from memtui.stores.registry import format_of
 

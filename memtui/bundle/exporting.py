@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memtui.bundle import OpenStores, archive, memories_of
+from memtui.bundle import archive
 from memtui.bundle.bundle_writer import FILE_KINDS, describe_unreadable, pack_stores
 from memtui.bundle.html_page import encode_html
 from memtui.errors import UnreadableFile
@@ -23,6 +23,7 @@ from memtui.model import CURRENT, Memory, to_record
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.search import saved_rows
 from memtui.stores import registry
+from memtui.stores.base import OpenStores
 from memtui.stores.format import ExchangeDocument, ExportRequest
 from memtui.text import (
     counted,
@@ -136,9 +137,9 @@ def export_memories(
     """
     notes: tuple[str, ...] = ()
     if chosen is not None:
-        notes = _left_out(describe_unchosen(memories_of(library), chosen))
+        notes = _left_out(describe_unchosen(_memories_of(library), chosen))
     if without:
-        every_one = memories_of(library) if chosen is None else chosen
+        every_one = _memories_of(library) if chosen is None else chosen
         notes += _left_out([describe_secret_holders(len(without))])
         if chosen is None and form == "bundle":
             notes += ("holds memories, not the files of the stores",)
@@ -156,7 +157,7 @@ def export_memories(
     if document is not None:
         made = _export_document(library, form, document, chosen, notes, pretty=pretty, every=every)
         return replace(made, is_incomplete=bool(missing))
-    memories = chosen if chosen is not None else memories_of(library)
+    memories = chosen if chosen is not None else _memories_of(library)
     lines = _ENCODERS[form]
     encoded = (line.encode("utf-8", "replace") for line in lines(memories))
     notes += _left_out(describe_lost_fields(memories, form, found.unsupported_fields))
@@ -168,7 +169,7 @@ def find_secret_holders(library: OpenStores, chosen: Sequence[Memory] | None) ->
 
     Of a memory that is a file of its own, the whole file counts.
     """
-    memories = memories_of(library) if chosen is None else chosen
+    memories = _memories_of(library) if chosen is None else chosen
     known = {store.label: registry.format_of(store.format) for store in library.stores}
     of_files = {label for label, form in known.items() if form and form.database is None}
     return frozenset(
@@ -193,6 +194,11 @@ def describe_secret_holders(count: int) -> str:
     return f"{counted(count, 'memory')} in which memtui sees a secret"
 
 
+def _memories_of(library: OpenStores) -> list[Memory]:
+    """All memories of all open stores, whatever their status."""
+    return [memory for store in library.stores for memory in library.memories(store.label)]
+
+
 def _name_some(lines: Sequence[str], why: str) -> tuple[str, ...]:
     """Return a note per line for the first few, and one that counts the rest."""
     more = f"{why}: {number(len(lines) - MAX_NAMED)} more; `memtui stores` lists them"
@@ -214,10 +220,10 @@ def _export_document(
     every: bool,
 ) -> Export:
     """Export as the exchange document of a format."""
-    memories = memories_of(library) if chosen is None else chosen
+    memories = _memories_of(library) if chosen is None else chosen
     if chosen is None and not every:
         memories = [memory for memory in memories if memory.status in CURRENT]
-        notes += _left_out(describe_unchosen(memories_of(library), memories))
+        notes += _left_out(describe_unchosen(_memories_of(library), memories))
     refs = {memory.ref for memory in memories}
     complete = {
         store.label

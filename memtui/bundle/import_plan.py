@@ -21,7 +21,6 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memtui.bundle import OpenStores
 from memtui.bundle.bundle_reader import ImportDocument, has_database, place_database
 from memtui.changes import SHARED_TEXTS, TEXTS, Act, Change, Edit, Kind, Outcome, Plan, StoreEdits
 from memtui.errors import AmbiguousPlace, MemtuiError, RefError, Refused
@@ -29,7 +28,7 @@ from memtui.files.reading import encode
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores import registry
-from memtui.stores.base import Store, WritableStore
+from memtui.stores.base import OpenStores, Store
 from memtui.stores.format import ExchangeDocument, ExportRequest, Format, IncomingStore
 from memtui.stores.plans import BatchView
 from memtui.stores.registry import format_of
@@ -263,7 +262,7 @@ def plan_import(
     )
 
 
-def _find_target(incoming: IncomingStore, library: OpenStores) -> WritableStore:
+def _find_target(incoming: IncomingStore, library: OpenStores) -> Store:
     format = incoming.format or guess_format(incoming.label)
     alike = [store for store in library.stores if store.format == format]
     named = [store for store in alike if store.label == incoming.label]
@@ -296,7 +295,7 @@ class _Planner(Struct):
             StoreEdits(roots[label], tuple(edits)) for label, edits in self.edits.items() if edits
         )
 
-    def plan_store(self, incoming: IncomingStore, target: WritableStore) -> StoreImport:
+    def plan_store(self, incoming: IncomingStore, target: Store) -> StoreImport:
         is_own = incoming.format == target.format and not self.entity
         if is_own and (own := self._plan_by_store(incoming, target)):
             return own
@@ -387,7 +386,7 @@ class _Planner(Struct):
             raise Refused("another imported memory has the same file", where=edit.path)
         return True
 
-    def _plan_by_store(self, incoming: IncomingStore, target: WritableStore) -> StoreImport | None:
+    def _plan_by_store(self, incoming: IncomingStore, target: Store) -> StoreImport | None:
         """Let the store plan the import by its program's own keys, if it can; else None."""
         known = format_of(target.format)
         document = known.document if known else None

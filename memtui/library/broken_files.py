@@ -20,7 +20,7 @@ from memtui.changes import Plan, StoreEdits, text_edit
 from memtui.errors import Refused
 from memtui.files import backups
 from memtui.files.reading import decode, read_bytes
-from memtui.stores.base import WritableStore
+from memtui.stores.base import Store
 
 if TYPE_CHECKING:
     from memtui.library.library import Library
@@ -195,7 +195,7 @@ class BrokenFile(Struct, frozen=True):
     """Bytes of that backup."""
 
 
-def inspect_file(store: WritableStore, file: str, reason: str, state: Path | None) -> BrokenFile:
+def inspect_file(store: Store, file: str, reason: str, state: Path | None) -> BrokenFile:
     """Read a broken file and look for a backup of it.
 
     Args:
@@ -228,7 +228,7 @@ def fault_line(reason: str) -> int:
     return int(found[1]) if found else 0
 
 
-def plan_restore_copy(store: WritableStore, file: str, state: Path) -> Planned:
+def plan_restore_copy(store: Store, file: str, state: Path) -> Planned:
     """Plan to replace the file by its last good backup; `Library.apply` does it.
 
     Raises:
@@ -258,6 +258,6 @@ def is_database(path: Path) -> bool:
     )
 
 
-def _outer_folder(store: WritableStore) -> Path:
+def _outer_folder(store: Store) -> Path:
     root = store.root if store.root.is_dir() else store.root.parent
     return root.parent

@@ -24,7 +24,7 @@ from memtui.library.planning import Planned
 from memtui.library.reverted_edits import RevertedEdit, RevertWatcher
 from memtui.model import Memory
 from memtui.progress import Report, silent
-from memtui.stores.base import WritableStore, Written
+from memtui.stores.base import Store, Written
 
 log = logging.getLogger(__name__)
 
@@ -36,12 +36,12 @@ class ChangeWriter:
     """Writes every edit of every store, and records it in the journal first."""
 
     def __init__(
-        self, journal: Journal, stores: Sequence[WritableStore], places: Mapping[str, str]
+        self, journal: Journal, stores: Sequence[Store], places: Mapping[str, str]
     ) -> None:
         """`places`: root of each store -> where it led when it was opened."""
         self._journal = journal
         self._places = places
-        self._stores: dict[str, WritableStore] = {str(store.root): store for store in stores}
+        self._stores: dict[str, Store] = {str(store.root): store for store in stores}
         self._watcher = RevertWatcher(journal, self._recover_late_writes)
 
     def apply(
@@ -218,7 +218,7 @@ class ChangeWriter:
             raise SaveError("it was done, but the journal was damaged: it cannot be undone")
         return action
 
-    def _store(self, root: str) -> WritableStore:
+    def _store(self, root: str) -> Store:
         """The store at this root; opened now if it is not open yet."""
         if root not in self._stores:
             found = opening.detect_store(Path(root))

@@ -49,7 +49,7 @@ _OTHERWISE: dict[str, Any] = {
     "remarks": (),
 }
 """What a store that fails answers; that it fails is reported by `scan`."""
-_REFUSED = frozenset({"plan", "session_start"})
+_REFUSED = frozenset({"plan", "rescope", "session_start"})
 """What raises Refused where a store fails: an empty answer would be wrong."""
 
 

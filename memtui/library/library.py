@@ -327,7 +327,7 @@ class Library(LibraryReader):
             Refused: its program keeps nothing apart for all projects, or cannot write there.
             Conflict: a file changed since it was read.
         """
-        changes = self.store(memory.store).rescope(memory, project, self, self.stores)
+        changes = self.store(memory.store).rescope(memory, project, self)
         with masked_always():  # the title is kept in the journal
             title = f"promote: {cut_line(memory.headline, 45)}"
         return self.plan(changes, f"{title} to {project}" if project else title)

@@ -21,8 +21,8 @@ from memtui.stores.base import (
     Reading,
     Scan,
     Shard,
+    Store,
     StoreView,
-    WritableStore,
 )
 from memtui.stores.queryable import QueryableStore
 from memtui.stores.registry import product_of
@@ -41,7 +41,7 @@ GROWTH = 0.1
 class LoadedStores:
     """The slot table and the store caches that fill it; may be used from any thread."""
 
-    def __init__(self, stores: Sequence[WritableStore], cache: Path | None) -> None:
+    def __init__(self, stores: Sequence[Store], cache: Path | None) -> None:
         self.lock, self._looking = RLock(), Lock()
         # The rows of a store that others share are not copied to this disk.
         homes = [None if cache is None or s.is_shared else cache_home(cache, s) for s in stores]

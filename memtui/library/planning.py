@@ -32,7 +32,7 @@ from memtui.files.save_transaction import preview
 from memtui.files.sidecar_lines import sidecar_paths
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
-from memtui.stores.base import StoreView, WritableStore
+from memtui.stores.base import Store, StoreView
 from memtui.stores.plans import BatchView, named_refs, repeated_change
 from memtui.stores.sidecar import parse_sidecar
 from memtui.text import counted, cut, has_mask_of, mask_secrets, masked_always, one_line
@@ -141,7 +141,7 @@ _REPORT_EVERY = 256
 
 def plan(
     changes: Sequence[Change],
-    stores: Mapping[str, WritableStore],
+    stores: Mapping[str, Store],
     view: StoreView,
     title: str = "",
     report: Report = silent,

@@ -36,7 +36,7 @@ from memtui.search.documents import to_document
 from memtui.search.embedding import embedded_text
 from memtui.search.nearest_memories import NearWords, compare_to_slot
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
-from memtui.stores.base import Store, Unreadable, WritableStore
+from memtui.stores.base import Store, Unreadable
 from memtui.stores.queryable import OTHERS, Count, Position, QueryableStore
 from memtui.stores.values import utc_now
 from memtui.text import Passage, find_passage, number, visible
@@ -84,7 +84,7 @@ class LibraryReader:
             weights: of the parts of a score.
             embedding: the model of semantic search; off unless given.
         """
-        self.stores: tuple[WritableStore, ...] = tuple(map(guarded, stores))
+        self.stores: tuple[Store, ...] = tuple(map(guarded, stores))
         plain = map(unguarded, stores)
         self.queried = QueriedStores((s for s in plain if isinstance(s, QueryableStore)), now)
         """Those of the stores that are asked instead of read."""
@@ -142,7 +142,7 @@ class LibraryReader:
         """What searches answer from: `snapshot`, or the one before until this one is indexed."""
         return self._index.state.snapshot or self.snapshot
 
-    def store(self, label: str) -> WritableStore:
+    def store(self, label: str) -> Store:
         """Return the open store with this label. Raises Refused."""
         for store in self.stores:
             if store.label == label:

@@ -37,7 +37,7 @@ from memtui.library.past_library import PastLibrary
 from memtui.library.planning import Planned
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never, stoppable
-from memtui.stores.base import WritableStore
+from memtui.stores.base import Store
 from memtui.text import counted, date
 from memtui.text.secrets import DOT
 
@@ -136,7 +136,7 @@ class _Way(Enum):
 
 def _file_edits(
     library: Library,
-    store: WritableStore,
+    store: Store,
     state: KeptState,
     wanted: list[Memory],
     way: _Way,
@@ -189,7 +189,7 @@ def _file_edits(
 
 def _beside_edits(
     library: Library,
-    store: WritableStore,
+    store: Store,
     state: KeptState,
     found: _Found,
     refused: list[NotRestored],
@@ -241,7 +241,7 @@ def _is_in(read: Mapping[str, Memory], memory: Memory, way: _Way) -> bool:
 
 
 def _add_memory(
-    found: _Found, library: Library, store: WritableStore, former: Memory, own: KeptText | None
+    found: _Found, library: Library, store: Store, former: Memory, own: KeptText | None
 ) -> NotRestored | None:
     """Plan to give back one memory by the rules of its format; returns why it cannot be.
 

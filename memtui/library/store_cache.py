@@ -23,7 +23,7 @@ from memtui.progress import IsCancelled, Progress, Report, silent
 from memtui.search import saved_rows
 from memtui.search.columns import take
 from memtui.search.saved_rows import SavedShard
-from memtui.stores.base import Reading, Scan, Shard, Unreadable, WritableStore
+from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ LARGEST_BACKUP = 8 << 20
 """Bytes of a file up to which it is backed up."""
 
 
-def cache_home(cache: Path, store: WritableStore) -> Path:
+def cache_home(cache: Path, store: Store) -> Path:
     """The cache folder of one store under its label; refs hold the label, so it counts too."""
     name = f"{store.format}\0{store.root}\0{store.label}".encode("utf-8", "surrogateescape")
     return cache / "stores" / hashlib.sha256(name).hexdigest()[:20]
@@ -56,7 +56,7 @@ class LoadedShard(Struct, frozen=True):
 class StoreCache:
     """The part of the slot table that one store fills, and its cache on disk."""
 
-    def __init__(self, store: WritableStore, home: Path | None) -> None:
+    def __init__(self, store: Store, home: Path | None) -> None:
         self.store = store
         self.home = home
         self.shards: dict[str, LoadedShard] = {}

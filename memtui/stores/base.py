@@ -10,7 +10,7 @@ store's rule (`session_start`); where a limit falls is worked out here, the same
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -259,20 +259,13 @@ class Store(Protocol):
         """
         raise Refused(self.read_only, where=str(self.root))
 
-    def rescope(
-        self,
-        memory: Memory,  # noqa: ARG002
-        project: str,  # noqa: ARG002
-        view: StoreView,  # noqa: ARG002
-        stores: Sequence[Store],  # noqa: ARG002
-    ) -> Sequence[Change]:
+    def rescope(self, memory: Memory, project: str, library: OpenStores) -> Sequence[Change]:  # noqa: ARG002
         """The changes that make a memory hold for all projects of its program, or for one.
 
         Args:
             memory: One of this store.
             project: The entity of the project that it is to be of; "": of all.
-            view: The memories of the open stores.
-            stores: The open stores; what holds for all may be in another one of the program.
+            library: The open stores; what holds for all may be in another one of the program.
 
         Raises:
             AlreadyThere: It holds for that.
@@ -380,7 +373,28 @@ class Store(Protocol):
         return
 
 
-WritableStore = Store  # the name that most of the program still uses
+class OpenStores(StoreView, Protocol):
+    """The open stores. `memtui.library.Library` implements it; it lies above this package."""
+
+    now: Callable[[], datetime]
+    """The clock; aware, in UTC."""
+
+    @property
+    def stores(self) -> Sequence[Store]:
+        """Every open store, each under its own label."""
+        ...
+
+    def store(self, label: str) -> Store:
+        """The open store with this label. Raises Refused."""
+        ...
+
+    def unreadable(self, store: str) -> Sequence[Unreadable]:
+        """Return the files of the `store` with this label that could not be read."""
+        ...
+
+    def refresh(self) -> bool:
+        """Read what changed on disk. Returns whether something did."""
+        ...
 
 
 # ---- what is loaded when a session starts --------------------------------------------------------

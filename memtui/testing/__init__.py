@@ -12,7 +12,7 @@ A package that brings a format proves it with a test module of a few lines:
 
 `StoreConformance` is for a store that is only read, `WritableStoreConformance` for one that is also
 changed. The sample is a folder that holds a small store; each test works on a copy of it. What a
-store can do is asked of `WritableStore.refusal`: every act that it allows is made, shown, undone
+store can do is asked of `Store.refusal`: every act that it allows is made, shown, undone
 and redone.
 
 `AskedConformance` is for a store that is asked; it needs a fixture `both` (`asked_tests.Both`).

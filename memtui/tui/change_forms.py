@@ -14,7 +14,7 @@ from memtui import text
 from memtui.changes import Act, Change
 from memtui.errors import Conflict
 from memtui.model import CURRENT, IMPORTANCES, Memory
-from memtui.stores.base import WritableStore
+from memtui.stores.base import Store
 
 Values = Mapping[str, str]
 
@@ -199,7 +199,7 @@ def _change(act: Act, memory: Memory, fields: Mapping[str, Any], force: bool) ->
 
 def edit(
     memory: Memory,
-    store: WritableStore,
+    store: Store,
     known: Mapping[str, Sequence[str]],
     *,
     act: Act = Act.EDIT,
@@ -332,7 +332,7 @@ def _retagged(tags: Sequence[str], tag_words: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(tag for tag in tags if tag not in removed), *added]))
 
 
-def supersede(memory: Memory, store: WritableStore, known: Mapping[str, Sequence[str]]) -> Form:
+def supersede(memory: Memory, store: Store, known: Mapping[str, Sequence[str]]) -> Form:
     """Supersede a memory with a new version, starting from the old text."""
 
     def changes(values: Values, force: bool) -> list[Change]:
@@ -350,7 +350,7 @@ def supersede(memory: Memory, store: WritableStore, known: Mapping[str, Sequence
 
 
 def add(
-    store: WritableStore,
+    store: Store,
     known: Mapping[str, Sequence[str]],
     start: Values | None = None,
     *,

@@ -29,6 +29,7 @@ from memtui.stores.base import (
     LoadedText,
     LoadLimit,
     MemorySwitch,
+    OpenStores,
     Reading,
     ReadTime,
     Remark,
@@ -217,20 +218,18 @@ class ClaudeCodeStore(MarkdownListStore):
         differing = [each for each in others if own is not None and each.is_on != own.is_on]
         return [own, *differing] if own is not None and paths else []
 
-    def rescope(
-        self, memory: Memory, project: str, view: StoreView, stores: Sequence[Store]
-    ) -> Sequence[Change]:
+    def rescope(self, memory: Memory, project: str, library: OpenStores) -> Sequence[Change]:
         """To the CLAUDE.md of the user, which every session loads, or to another project."""
         if memory.entity == INSTRUCTIONS:
             raise Refused("its file is one memory: cut the part out by editing", where=memory.ref)
         if project:
             return move_to_entity(memory, project)
-        user = next((each for each in stores if _is_of_user(each)), None)
+        user = next((each for each in library.stores if _is_of_user(each)), None)
         if user is None:
             raise Refused("the store of ~/.claude is not open", do="open it, see `memtui stores`")
         label, name = user.label, IN_CONFIG[0]
         try:
-            page = view.get(f"{label}:{name}")
+            page = library.get(f"{label}:{name}")
         except RefError:
             fields = {"id": name, "entity": INSTRUCTIONS, "document": appended("", memory.content)}
             change = Change(Act.ADD, label, "", fields)

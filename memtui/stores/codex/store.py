@@ -36,10 +36,10 @@ from memtui.model import CURRENT, FILE_TIME, FILE_TIME_KEY, PENDING_KEY, Link, M
 from memtui.stores.base import (
     LoadedText,
     MemorySwitch,
+    OpenStores,
     Reading,
     ReadTime,
     Remark,
-    Store,
     StoreView,
     Unreadable,
 )
@@ -503,13 +503,7 @@ class CodexStore(TextFileStore):
         )
         return [every, *(each for each in halves if every.is_on and not each.is_on)]
 
-    def rescope(
-        self,
-        memory: Memory,
-        project: str,
-        view: StoreView,  # noqa: ARG002
-        stores: Sequence[Store],  # noqa: ARG002
-    ) -> Sequence[Change]:
+    def rescope(self, memory: Memory, project: str, library: OpenStores) -> Sequence[Change]:  # noqa: ARG002
         """A note that asks Codex for it: one file has what it knows of all projects."""
         scope = f"This holds for {project} only" if project else "This holds for every project"
         text = {"content": f"{memory.content.strip()}\n\n{scope}."}

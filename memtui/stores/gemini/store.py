@@ -27,9 +27,9 @@ from memtui.model import FILE_TIME, FILE_TIME_KEY, PROJECT_PATH, Memory, Place
 from memtui.stores.base import (
     LoadedText,
     MemorySwitch,
+    OpenStores,
     Reading,
     ReadTime,
-    Store,
     StoreView,
     Unreadable,
 )
@@ -289,13 +289,7 @@ class GeminiStore(MarkdownListStore):
         notes = filter(is_note, memory_files(self.root, []))
         return dict.fromkeys(["global", *map(entity_of, notes)], ())
 
-    def rescope(
-        self,
-        memory: Memory,
-        project: str,
-        view: StoreView,  # noqa: ARG002
-        stores: Sequence[Store],  # noqa: ARG002
-    ) -> Sequence[Change]:
+    def rescope(self, memory: Memory, project: str, library: OpenStores) -> Sequence[Change]:  # noqa: ARG002
         """To GEMINI.md, below the heading of what Gemini added itself, or to a project's notes."""
         if is_patch(memory.id):
             raise Refused("it is a proposal: accept it first", where=memory.ref)

@@ -26,10 +26,10 @@ from memtui.stores.base import (
     LoadedBlock,
     LoadedText,
     MemorySwitch,
+    OpenStores,
     Reading,
     ReadTime,
     Remark,
-    Store,
     StoreView,
     Unreadable,
 )
@@ -174,17 +174,11 @@ class HermesStore(listed_texts.ListStore):
         keys = ((MEMORY, "memory.memory_enabled"), (USER, "memory.user_profile_enabled"))
         return [find_switch(name, key, files, is_on_by_default=True) for name, key in keys]
 
-    def rescope(
-        self,
-        memory: Memory,
-        project: str,
-        view: StoreView,  # noqa: ARG002
-        stores: Sequence[Store],
-    ) -> Sequence[Change]:
+    def rescope(self, memory: Memory, project: str, library: OpenStores) -> Sequence[Change]:
         """From a profile to the home of Hermes, or to the profile of this name."""
         home = self.root.parents[1] if self.root.parent.name == "profiles" else self.root
         root = home / "profiles" / project if project else home
-        target = next((each for each in stores if each.root == root), None)
+        target = next((each for each in library.stores if each.root == root), None)
         if memory.id.startswith(pending.FOLDER):
             raise Refused("it waits for an answer: accept it first", where=memory.ref)
         if root == self.root:

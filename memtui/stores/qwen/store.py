@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from memtui.changes import Change, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.base import LoadLimit, MemorySwitch, Store, StoreView, Unreadable
+from memtui.stores.base import LoadLimit, MemorySwitch, OpenStores, Unreadable
 from memtui.stores.claude_code import (
     AUTO_MEMORY,
     QWEN,
@@ -98,13 +98,7 @@ class QwenStore(ClaudeCodeStore):
             found.setdefault(ENTITIES[USER], MemoryFolder(USER, self.root / USER, "", USER))
         return found
 
-    def rescope(
-        self,
-        memory: Memory,
-        project: str,
-        view: StoreView,  # noqa: ARG002
-        stores: Sequence[Store],  # noqa: ARG002
-    ) -> Sequence[Change]:
+    def rescope(self, memory: Memory, project: str, library: OpenStores) -> Sequence[Change]:  # noqa: ARG002
         """To the memories of the user, whose index every session loads, or to a project's."""
         return move_to_entity(memory, project or ENTITIES[USER])
 

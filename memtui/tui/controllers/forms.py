@@ -19,7 +19,7 @@ from memtui.library import Library, planning
 from memtui.library.planning import Planned
 from memtui.library.snapshot import Snapshot
 from memtui.model import Memory
-from memtui.stores.base import WritableStore
+from memtui.stores.base import Store
 from memtui.tui import change_forms, previews, terminal
 from memtui.tui.actions import BY_ID, ActionHandlers
 from memtui.tui.change_forms import (
@@ -134,9 +134,7 @@ class FormActions(WritingController):
             raise refused[0]
         return ways
 
-    def _make(
-        self, act: Act, library: Library, store: WritableStore, memories: Sequence[Memory]
-    ) -> Form:
+    def _make(self, act: Act, library: Library, store: Store, memories: Sequence[Memory]) -> Form:
         """Make the form of an act about these memories; without memories, that of adding one.
 
         Only what the store can change in them is offered. Raises Refused if that is nothing.
@@ -270,7 +268,7 @@ class FormActions(WritingController):
         if label is not None:
             await self._new_in(stores[label], memory)
 
-    async def _new_in(self, store: WritableStore, memory: Memory | None) -> None:
+    async def _new_in(self, store: Store, memory: Memory | None) -> None:
         chosen = self._screen.entity_controller.chosen_entity()
         entity = chosen or (memory.entity if memory else "")
         types = queries.filter_values(self._screen.view.query(self._screen.now()), "type")
@@ -361,7 +359,7 @@ def _plan_text(
     return library.plan([change], "", job.report, job.is_cancelled)
 
 
-def _possible_importance(library: Library, store: WritableStore, entity: str) -> str:
+def _possible_importance(library: Library, store: Store, entity: str) -> str:
     """The importance that a new memory of an entity begins with: some take high ones only.
 
     Raises Refused if the entity takes no new memories.

@@ -141,12 +141,14 @@ def test_what_could_not_be_read_once_is_read_at_the_next_start(tmp_path: Path) -
         library.save_index()
 
 
-def test_a_session_start_that_fails_is_not_an_empty_one(tmp_path: Path) -> None:
+def test_a_session_start_or_promotion_that_fails_is_not_an_empty_one(tmp_path: Path) -> None:
     store, _ = stores(tmp_path)
 
     class Broken(OutOfMemory):
         def session_start(self, *_: object) -> Sequence[LoadedText]:
             raise ZeroDivisionError
+
+        rescope = session_start
 
     broken: Any = Broken(store)
     library = Library([broken])
@@ -154,6 +156,8 @@ def test_a_session_start_that_fails_is_not_an_empty_one(tmp_path: Path) -> None:
     (guarded,) = library.stores
     with pytest.raises(Refused, match="ZeroDivisionError"):
         guarded.session_start(library, "", datetime.now(UTC))
+    with pytest.raises(Refused, match="ZeroDivisionError"):
+        library.plan_rescope(library.memories(guarded.label)[0])
 
 
 def test_a_store_that_fails_later_keeps_what_it_listed(tmp_path: Path) -> None:
