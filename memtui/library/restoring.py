@@ -150,6 +150,7 @@ def _file_edits(
     unchanged: set[str] = set()
     taken: dict[str, str] = {}
     """File -> its text after the change that is taken back."""
+    masked = {f for f, kept in state.files.items() if kept.is_masked and not os.path.lexists(f)}
     for file, kept in state.files.items():
         if kept.text is None or kept.is_masked:
             continue
@@ -161,6 +162,7 @@ def _file_edits(
             now = read_text_file(Path(file), store.root.parent) if os.path.lexists(file) else None
             kind = Kind.FILE if now is None else Kind.LINES
             target = _join_lines(after or "", then) if way is _Way.BESIDE else then
+            target = _without_lines_of(masked, target, after or "")
             text = rebase(now, [text_edit(file, after, target, kind)], file)
             if text == now:  # it is read again as soon as the file that names it is back
                 unchanged.add(file)
@@ -214,6 +216,14 @@ def _join_lines(after: str, then: str) -> str:
         if kind != "equal":
             joined += new[first:last]
     return "\n".join(joined)
+
+
+def _without_lines_of(files: Collection[str], text: str, after: str) -> str:
+    """A text without the lines, gone since, that name one of the files that stay away."""
+    names, there = {os.path.basename(file) for file in files}, {*after.split("\n")}
+    lines = text.split("\n") if names else ()
+    away = {line for line in lines if line not in there and any(name in line for name in names)}
+    return "\n".join(line for line in lines if line not in away) if away else text
 
 
 def _only_lost_lines(before: str, after: str | None) -> bool:

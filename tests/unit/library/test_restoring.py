@@ -207,6 +207,32 @@ def test_a_secret_is_kept_masked_and_not_given_back(tmp_path: Path) -> None:
     assert found.planned.has_edits
 
 
+@pytest.mark.parametrize("gone", [["token"], ["token", "port"]], ids=len)
+def test_an_index_gets_no_line_back_of_a_note_that_stays_away(
+    tmp_path: Path, gone: list[str]
+) -> None:
+    root, state = tmp_path / "claude", tmp_path / "state"
+    folder = root / "projects" / "-home-x-shop" / "memory"
+    folder.mkdir(parents=True)
+    (folder / "token.md").write_text("The deploy key is ghp_" + "Q7x" * 12 + ", from GitHub.\n")
+    (folder / "port.md").write_text("The shop listens on port 8081.\n")
+    index = folder / "MEMORY.md"
+    lines = {"token": "- [Key](token.md) of GitHub\n", "port": "- [Port](port.md) of it\n"}
+    index.write_text("# Memory\n" + "".join(lines.values()))
+    look(root, state, BEFORE)
+    for name in gone:
+        (folder / f"{name}.md").unlink()
+    index.write_text("# Memory\n" + "".join(lines[name] for name in lines if name not in gone))
+    library = look(root, state, AFTER)
+    past = library_at(library, BEFORE + timedelta(seconds=1))
+    found = plan_restore(library, past, only_deleted=True)
+    assert [each.reason for each in found.refused] == [MASKED]
+    assert found.planned.has_edits == ("port" in gone)
+    library.apply(found.planned)
+    assert index.read_text() == "# Memory\n" + lines["port"]
+    assert [file.name for file in sorted(folder.iterdir())] == ["MEMORY.md", "port.md"]
+
+
 def test_what_is_forgotten_is_known_no_more(tmp_path: Path) -> None:
     root, state = tmp_path / "hermes", tmp_path / "state"
     shutil.copytree(SAMPLES / "hermes", root)
