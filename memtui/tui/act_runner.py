@@ -18,7 +18,7 @@ from memtui.errors import MemtuiError
 from memtui.progress import Cancelled, Report
 from memtui.tui.app_base import AppBase
 from memtui.tui.jobs import Job, JobOptions
-from memtui.tui.key_queue import KeyQueue
+from memtui.tui.key_queue import KeyHold
 from memtui.tui.library_worker import LibraryScreen, LibraryWorker
 
 if TYPE_CHECKING:
@@ -34,21 +34,8 @@ Answer = TypeVar("Answer")
 Running = Coroutine[Any, Any, None]
 
 
-class _KeyHold:
-    """Keeps the keys back while an act runs, and lets them go while it waits for a dialog."""
-
-    def __init__(self, queue: KeyQueue) -> None:
-        self._queue = queue
-        self.let_go: Callable[[], None] = lambda: None
-        self.take()
-
-    def take(self) -> None:
-        self.let_go()
-        self.let_go = self._queue.hold(inf)
-
-
-_HOLD: ContextVar[_KeyHold | None] = ContextVar("hold", default=None)
-"""Of the act that runs in this context."""
+_HOLD: ContextVar[KeyHold | None] = ContextVar("hold", default=None)
+"""Of the act that runs in this context: it keeps the keys back, but not while a dialog is open."""
 
 
 class ActRunner:
@@ -69,7 +56,9 @@ class ActRunner:
 
     def start(self, act: Running) -> None:
         """Begin an act; an expected error that ends it is said in a toast."""
-        task = asyncio.create_task(self._run(act, _KeyHold(self._screen.app.key_queue)), name="act")
+        hold = KeyHold(self._screen.app.key_queue)
+        hold.take(inf)
+        task = asyncio.create_task(self._run(act, hold), name="act")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -78,7 +67,7 @@ class ActRunner:
         for task in self._tasks:
             task.cancel()
 
-    async def _run(self, act: Running, hold: _KeyHold) -> None:
+    async def _run(self, act: Running, hold: KeyHold) -> None:
         _HOLD.set(hold)
         try:
             await act
@@ -148,7 +137,7 @@ class ActRunner:
 
         def answer(given: Answer | None) -> None:
             if hold is not None:
-                hold.take()
+                hold.take(inf)
             if not answered.done():
                 answered.set_result(given)
 

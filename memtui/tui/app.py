@@ -24,7 +24,7 @@ from memtui.tui import actions, first_frame, key_bindings
 from memtui.tui.act_runner import ActApp, ActRunner
 from memtui.tui.app_base import Launch
 from memtui.tui.controllers.session import SessionState
-from memtui.tui.key_queue import LONGEST_HOLD, KeyQueue
+from memtui.tui.key_queue import LONGEST_HOLD, KeyHold, KeyQueue
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.output import (
     BLANK_TERMINAL,
@@ -81,7 +81,7 @@ class MemtuiApp(ActApp):
         self._start_size: Size | None = None
         super().__init__(launch)
         self.key_queue = KeyQueue(self, self._deliver, self.give_up)
-        self._release_keys: Callable[[], None] = lambda: None
+        self._start_hold = KeyHold(self.key_queue)
         self.sessions = SessionState(launch)
         self.animation_level = "none"
         self.browse: BrowseScreen
@@ -125,7 +125,7 @@ class MemtuiApp(ActApp):
         if self._shows_kept_frame:
             self._shows_kept_frame = False
             self._draw_whole()
-        self._release_keys()
+        self._start_hold.let_go()
 
     def _draw_whole(self) -> None:
         self.shown_lines.forget()
@@ -184,7 +184,7 @@ class MemtuiApp(ActApp):
     def on_mount(self) -> None:
         self.app_resume_signal.subscribe(self, self._resumed)
         longest = LONGEST_KEPT if self._shows_kept_frame else LONGEST_HOLD
-        self._release_keys = self.key_queue.hold(longest)
+        self._start_hold.take(longest)
         self.set_timer(longest, self.end_start)
         for problem in self._problems:
             self.notify(str(problem), title="Settings", severity="warning", timeout=12)

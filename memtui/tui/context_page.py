@@ -32,6 +32,7 @@ from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.clipboard import copy_text
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.prompts import ask_file
+from memtui.tui.key_queue import KeyHold
 from memtui.tui.view_state import Choice
 from memtui.tui.widgets.inputs import LineInput
 from memtui.tui.widgets.text_window import RowList, TextWindow
@@ -225,7 +226,7 @@ class PackScreen(FittingDialog[str]):
         self._error = ""
         self._shown = ("", "")
         """Recipe and task of the pack."""
-        self._release_keys: Callable[[], None] = lambda: None
+        self._key_hold = KeyHold(self.app.key_queue)
         self._task_line = LineInput(task, name="task")
         self._list = PackList()
         self._why = TextWindow(id="pack-why")
@@ -293,7 +294,7 @@ class PackScreen(FittingDialog[str]):
         pack = self.pack if self.pack is not None and (self.pack.text or self.pack.notes) else None
         self._list.show(pack, self._error or NOTHING, is_other=is_other)
         self._say()
-        self._release_keys()
+        self._key_hold.let_go()
 
     def _say(self) -> None:
         """Show the title, the size and the keys."""
@@ -367,8 +368,7 @@ class PackScreen(FittingDialog[str]):
     def _entered(self) -> None:
         self._list.focus()
         if self.working:  # the next keys are for the pack that is being built
-            self._release_keys()
-            self._release_keys = self.app.key_queue.hold()
+            self._key_hold.take()
 
     @on(PackList.Opened)
     def action_open(self) -> None:

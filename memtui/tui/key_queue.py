@@ -186,6 +186,19 @@ class KeyQueue:
         return list(dict.fromkeys([*_bubbling(target), *_bubbling(now), *stack[:1], self._app]))
 
 
+class KeyHold:
+    """Keeps the keys back from `take` until `let_go`, or for as long as was asked for; taken again,
+    it begins anew."""
+
+    def __init__(self, queue: KeyQueue) -> None:
+        self._queue = queue
+        self.let_go: Callable[[], None] = lambda: None
+
+    def take(self, longest: float = LONGEST_HOLD) -> None:
+        self.let_go()
+        self.let_go = self._queue.hold(longest)
+
+
 def _bubbling(node: DOMNode | None) -> Iterator[DOMNode]:
     """A node and those that its messages bubble to."""
     while node is not None:

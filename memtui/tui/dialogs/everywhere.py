@@ -42,6 +42,7 @@ from memtui.tui.dialogs.session_programs import (
 )
 from memtui.tui.dialogs.session_reader import Passage, SessionReader
 from memtui.tui.jobs import FileWatcher, Job, call_soon
+from memtui.tui.key_queue import KeyHold
 from memtui.tui.memory_detail import MemoryDetail
 from memtui.tui.session_search import (
     Result,
@@ -114,7 +115,7 @@ class EverywhereScreen(ListPage[Row, str]):
         """Files to look at after this update, all if empty; None: no other is due."""
         self._searched_at = 0.0
         self._watcher: FileWatcher | None = None
-        self._release_keys: Callable[[], None] = lambda: None
+        self._key_hold = KeyHold(self.app.key_queue)
         self._unreadable: Sequence[str] = ()
         self.working = True
 
@@ -142,7 +143,7 @@ class EverywhereScreen(ListPage[Row, str]):
             self._indexing.stop()
         if self._watcher is not None:
             self._watcher.end()
-        self._release_keys()
+        self._key_hold.let_go()
 
     def lay_out(self) -> None:
         super().lay_out()
@@ -258,7 +259,7 @@ class EverywhereScreen(ListPage[Row, str]):
             return add_former(library, query, found, job.rest)
 
         def failed(error: MemtuiError) -> None:
-            self._release_keys()
+            self._key_hold.let_go()
             self._results, self._fault = Results(()), text.one_line(str(error))
             self._show(stays=False)
 
@@ -278,7 +279,7 @@ class EverywhereScreen(ListPage[Row, str]):
             "session": Counter(each.id for each in sessions),
         }
         self._show(stays=self.rows.cursor > 1)
-        self._release_keys()
+        self._key_hold.let_go()
 
     def _show(self, *, stays: bool = True) -> None:
         """Show the results, and what else can be done where no program is on."""
@@ -342,9 +343,7 @@ class EverywhereScreen(ListPage[Row, str]):
         """Go to the results; the next keys are for those of the line as it is now."""
         self._is_entered = True
         self.rows.focus()
-        self._release_keys()
-        release = self.app.key_queue.hold()
-        self._release_keys = release
+        self._key_hold.take()
         self._search()
 
     # The passage

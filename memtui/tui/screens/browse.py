@@ -30,6 +30,7 @@ from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.transcripts import TranscriptActions
 from memtui.tui.controllers.viewing import ViewingActions
+from memtui.tui.key_queue import KeyHold
 from memtui.tui.layout import ENTITY_MAX, Pane
 from memtui.tui.library_worker import NO_ROWS, OPENING, REFRESH_EVERY, LibraryWorker
 from memtui.tui.screens.panes import PaneScreen
@@ -107,7 +108,7 @@ class BrowseScreen(PaneScreen):
         self._revision = -1
         self._number = self._shown_number = 0
         """Numbers of the last search and of the one whose rows are shown."""
-        self._release_keys: Callable[[], None] = lambda: None
+        self._search_hold = KeyHold(self.app.key_queue)
         self._answered: ViewState | None = None
         """What was asked for when the list was last filled."""
         self._whole_from = sys.maxsize
@@ -263,9 +264,9 @@ class BrowseScreen(PaneScreen):
     def _hold_keys(self, longest: float = LONGEST_SEARCH) -> None:
         """Keep the next keys back until the rows of the last search are shown, for which they are
         meant: `/tea`, enter and `d` may arrive at once."""
-        self._release_keys()
+        self._search_hold.let_go()
         if self._number != self._shown_number and self.worker.library is not None:
-            self._release_keys = self.app.key_queue.hold(longest)
+            self._search_hold.take(longest)
 
     def show_written(self) -> None:
         """Search again after a write; the next keys are for the rows that it has made."""
@@ -274,7 +275,7 @@ class BrowseScreen(PaneScreen):
 
     def search_failed(self, error: MemtuiError) -> None:
         """Say why nothing was found, and let the keys act on the rows that are shown."""
-        self._release_keys()
+        self._search_hold.let_go()
         self.app.report_error(error)
 
     def search_again(self, *, whole: bool = False) -> None:
@@ -348,7 +349,7 @@ class BrowseScreen(PaneScreen):
         if number != self._number or library is None:
             return
         self._shown_number = number
-        self.call_later(self._release_keys)
+        self.call_later(self._search_hold.let_go)
         is_whole = self._is_whole or number >= self._whole_from
         rows, position, before = found.rows, self.memories.position, self.found
         stays = self.memories.is_chosen and self._answered == self.view
