@@ -250,18 +250,20 @@ class ChangeActions:
                 raise
             await self._force(changes, error)
             return
-        confirm = actions.for_act(changes[0].act).confirm
-        must_ask = (
-            bool(confirm)
-            or len(changes) > 1
-            or bool(found.planned.supersedes)
-            or any(change.act in DESTRUCTIVE for change in changes)
-        )
         if not found.planned.has_edits:
             raise Refused(found.planned.reason or "nothing would change")
         if other is not None:
             await self._hide_or_delete(found, other, notes)
-        elif not must_ask or await self.confirm(found, notes, confirm or "apply"):
+        else:
+            await self.write(found, notes)
+
+    async def write(self, found: Preview, notes: Sequence[OutcomeLine] = ()) -> None:
+        """Write what was planned, after a confirmation where one is needed."""
+        changes = found.planned.changes
+        confirm = actions.for_act(changes[0].act).confirm
+        retires = found.planned.supersedes or any(c.act in DESTRUCTIVE for c in changes)
+        must_ask = confirm or retires or len(changes) > 1
+        if not must_ask or await self.confirm(found, notes, confirm or "apply"):
             await self.apply(found.planned)
 
     async def _force(self, changes: Sequence[Change], refused: Refused) -> None:

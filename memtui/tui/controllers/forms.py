@@ -295,10 +295,8 @@ class FormActions(WritingController):
         from memtui.tui.dialogs.link import LinkScreen
 
         memory = self._selection.current()
-        if memory is not None and (link := await self._acts.show(LinkScreen(memory))) is not None:
-            fields = dict(zip(("relation", "target"), link, strict=True))
-            change = Change(Act.LINK, memory.store, memory.ref, fields)
-            await self._changes.make([change])
+        if memory is not None and (found := await self._acts.show(LinkScreen(memory))) is not None:
+            await self._changes.write(found)
 
     # $EDITOR
 

@@ -21,7 +21,7 @@ from memtui.model import Memory
 from memtui.tui import previews
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.jobs import Job
-from memtui.tui.previews import preview
+from memtui.tui.previews import Preview, preview
 from memtui.tui.widgets.inputs import ChoiceInput, FilterInput, LineInput
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, Tone
 
@@ -68,8 +68,8 @@ class MemoryChoices(RowList[Memory]):
         ]
 
 
-class LinkScreen(FittingDialog[tuple[str, str]]):
-    """Dismissed with the relation and the id of the other memory."""
+class LinkScreen(FittingDialog[Preview]):
+    """Dismissed with the plan of the link."""
 
     AUTO_FOCUS = "FilterInput"
     box_classes = "full"
@@ -171,7 +171,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
             self._failed(error)
             return
         if found.planned.has_edits:
-            self.dismiss((relation, to))
+            self.dismiss(found)
         else:
             reason = found.planned.reason or "no changes: already linked"
             self.say(OutcomeLine(reason, Tone.WARNING))
