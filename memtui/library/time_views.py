@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memtui.changes import Edit
+from memtui.errors import StoreError
 from memtui.insight import timeline
 from memtui.insight.comparison import Difference, compare
 from memtui.insight.timeline import TimeSpan
@@ -22,12 +23,16 @@ from memtui.library.past_library import library_at
 from memtui.library.queried_result import QueriedResult
 from memtui.library.snapshot import Snapshot
 from memtui.model import Memory
-from memtui.progress import IsCancelled, never
+from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Query
 from memtui.search import aggregates
 from memtui.sessions import PROGRAMS, Session
 from memtui.sessions.authorship import describe_author
+from memtui.sessions.programs import chosen_sessions
 
+LONGEST_LOSS = timedelta(days=1)
+"""How long ago a loss may have begun that is seen now, where it is not known when the stores were
+last seen."""
 MEMTUI = "memtui"
 """Who made a change that is in the journal, unless it names an agent."""
 
@@ -102,23 +107,22 @@ def compare_times(
 
 
 def describe_deletions(
-    present: Library,
-    store: str,
-    since: datetime,
-    sessions: Sequence[Session],
-    cancelled: IsCancelled = never,
+    present: Library, store: str, since: datetime | None, cancelled: IsCancelled = never
 ) -> str:
-    """Who has deleted memories of a store since a time, how many, and when; empty if nobody is
-    known. Raises as `compare_times`."""
-    if not sessions:
+    """Who has deleted memories of a store since a time, how many, and when, as the sessions say of
+    the programs that are on; empty if nobody is known. `since`: None if unknown."""
+    now, sessions = present.now(), chosen_sessions().sessions
+    since = since or now - LONGEST_LOSS
+    try:
+        differences = compare_times(present, since, cancelled=cancelled) if sessions else []
+        changes = [
+            ChangedMemory(each.before, None, since, now)
+            for each in differences
+            if each.after is None and each.memory.store == store
+        ]
+        authors = authors_of(present, changes, sessions, cancelled)
+    except (StoreError, Cancelled):
         return ""
-    now = present.now()
-    changes = [
-        ChangedMemory(each.before, None, since, now)
-        for each in compare_times(present, since, cancelled=cancelled)
-        if each.after is None and each.memory.store == store
-    ]
-    authors = authors_of(present, changes, sessions, cancelled)
     return "; ".join(describe_authors(authors, lambda each: PROGRAMS[each.session.program].title))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from importlib import import_module
 from threading import Event, Thread
@@ -69,9 +69,6 @@ TYPING_REST = 0.08
 FOLLOW_SECONDS, FOLLOW_PAUSE, RETRY_SECONDS = 1.0, 0.05, 2.0
 """For which a queried store is waited for to change, after which its thread ends with the screen;
 between two changes; after a failure."""
-LONGEST_LOSS = timedelta(days=1)
-"""How long ago a loss may have begun that is seen now, where it is not known when the stores were
-last seen."""
 READ_AT_ONCE = 1_024
 """Memories between two reports of progress."""
 MAX_TAGGED = 500
@@ -375,19 +372,13 @@ class LibraryWorker(JobRunner):
 
     def _with_author(self, report: StoreLosses, library: Library) -> StoreLosses:
         """The losses of a store with who deleted them, where a program's sessions are read."""
-        if report.is_listed or not self._screen.app.settings.session_programs:
+        if report.is_listed:
             return report
         from memtui.library.time_views import describe_deletions
-        from memtui.sessions.programs import chosen_sessions
 
-        since = self._screen.last_seen or library.now() - LONGEST_LOSS
-        try:
-            # The next refresh does not stop it: a loss is reported once.
-            sessions, stopped = chosen_sessions().sessions, self._is_closed.is_set
-            by = describe_deletions(library, report.store, since, sessions, stopped)
-        except (StoreError, Cancelled):
-            return report
-        return replace(report, by=by)
+        # The next refresh does not stop it: a loss is reported once.
+        since, stopped = self._screen.last_seen, self._is_closed.is_set
+        return replace(report, by=describe_deletions(library, report.store, since, stopped))
 
     def _keep_files(self, library: Library, job: Job) -> None:
         """Keep what the files hold now, for the time after another program has changed them."""
