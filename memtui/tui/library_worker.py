@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 from msgspec.structs import replace
 
 from memtui import query as queries
+from memtui import text
 from memtui.errors import EmbeddingBusy, MemtuiError, Refused, StoreError
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent, stoppable
@@ -97,12 +98,6 @@ class LibraryScreen(SelectingScreen[None]):
     """When the stores were last open on the screen; None if unknown."""
 
     @abstractmethod
-    def show_progress(self, progress: Progress | None) -> None: ...
-
-    @abstractmethod
-    def opening_failed(self, error: MemtuiError) -> None: ...
-
-    @abstractmethod
     def stores_opened(self) -> None: ...
 
     @abstractmethod
@@ -123,13 +118,7 @@ class LibraryScreen(SelectingScreen[None]):
     def links_ready(self) -> None: ...
 
     @abstractmethod
-    def learn_words(self, words: Vocabulary, tags: Mapping[str, int]) -> None: ...
-
-    @abstractmethod
     def show_losses(self, reports: Sequence[StoreLosses]) -> None: ...
-
-    @abstractmethod
-    def show_connections(self) -> None: ...
 
     @abstractmethod
     def show_found(self, number: int, found: SearchResult) -> None: ...
@@ -146,9 +135,6 @@ class LibraryScreen(SelectingScreen[None]):
     def search_failed(self, error: MemtuiError) -> None: ...
 
     @abstractmethod
-    def show_related(self, memory: Memory, lineage: Lineage) -> None: ...
-
-    @abstractmethod
     def show_written(self) -> None: ...
 
     @abstractmethod
@@ -156,12 +142,20 @@ class LibraryScreen(SelectingScreen[None]):
 
 
 class LibraryWorker(JobRunner):
-    """Asks the library in background jobs; `open_library` is called in one of them."""
+    """Asks the library in background jobs."""
 
-    def __init__(self, screen: LibraryScreen, open_library: Callable[[], Library]) -> None:
-        super().__init__(screen, screen.show_progress)
+    def __init__(
+        self,
+        screen: LibraryScreen,
+        open_library: Callable[[], Library],
+        show_progress: Callable[[Progress | None], None],
+        learn: Callable[[Vocabulary, Mapping[str, int]], None],
+    ) -> None:
+        """`open_library`: called in a job; `show_progress`: as for `JobRunner`; `learn`: offers
+        values, and tags with their numbers, to complete what is typed."""
+        super().__init__(screen, show_progress)
         self._screen: LibraryScreen = screen
-        self._open_library = open_library
+        self._open_library, self._learn = open_library, learn
         self.present: Library | None = None
         """The open stores as they are now."""
         self.past: PastLibrary | None = None
@@ -274,7 +268,8 @@ class LibraryWorker(JobRunner):
             library = self._open_library()
         except MemtuiError as error:
             self._is_read.set()  # nothing will be
-            job.call(screen.opening_failed, error)
+            words = text.visible(str(error))
+            job.call(partial(screen.app.exit, return_code=1, message=words))
             return
         self.present = library
         job.call(screen.stores_opened)
@@ -414,8 +409,7 @@ class LibraryWorker(JobRunner):
             "tag": tags,
         }
         values["store"] = [library.names.of(label) for label in facets.store]
-        learn = self._screen.learn_words
-        job.call(learn, Vocabulary.of(values), dict(tags.most_common()))
+        job.call(self._learn, Vocabulary.of(values), dict(tags.most_common()))
 
     def writing_ended(self) -> None:
         """Refresh if that was asked for while a change was written."""
@@ -432,8 +426,9 @@ class LibraryWorker(JobRunner):
                 self._losses.accept(self.present)
             self._offer_vocabulary(self.present, job)
 
-    def watch(self) -> None:
-        """Refresh as soon as the system reports a change in the stores."""
+    def watch(self, disconnected: Callable[[], None]) -> None:
+        """Refresh as soon as the system reports a change in the stores; `disconnected` is called
+        when a queried store is away."""
         if self.present is None or self._is_closed.is_set():
             return
         if self._watcher is None:
@@ -443,10 +438,12 @@ class LibraryWorker(JobRunner):
                 touched = lambda _: call_soon(self._screen, self.refresh)  # noqa: E731
                 self._watcher = FileWatcher(roots, touched)
             for label in queried.stores:
-                follow = partial(self._follow, queried, label)
+                follow = partial(self._follow, queried, label, disconnected)
                 Thread(target=follow, name=f"follow {label}", daemon=True).start()
 
-    def _follow(self, queried: QueriedStores, label: str) -> None:
+    def _follow(
+        self, queried: QueriedStores, label: str, disconnected: Callable[[], None]
+    ) -> None:
         """Look again when others change a queried store, and when it is back."""
         while not self._is_closed.wait(FOLLOW_PAUSE):
             was_away = label in queried.faults
@@ -455,7 +452,7 @@ class LibraryWorker(JobRunner):
                     call_soon(self._screen, self.refresh)
             except StoreError:
                 if not was_away:
-                    call_soon(self._screen, self._screen.show_connections)
+                    call_soon(self._screen, disconnected)
                 self._is_closed.wait(RETRY_SECONDS)
 
     def end_watching(self) -> None:
@@ -543,9 +540,8 @@ class LibraryWorker(JobRunner):
             if library.embed_query(query, job.is_cancelled) and not job.is_cancelled():
                 self._find(query, unit, number, job)  # with the query's embedding from a server
 
-    def relate(self, memory: Memory) -> None:
-        """Find in a job what a memory refers to."""
-        show = self._screen.show_related
+    def relate(self, memory: Memory, show: Callable[[Memory, Lineage], None]) -> None:
+        """Find in a job what a memory refers to, then also what refers to it."""
 
         def work(library: Library, job: Job) -> None:
             if not (self.has_links and library.links.is_current):

@@ -184,10 +184,10 @@ class DetailController:
         """Load the references of the memory, in both directions."""
         memory = self._screen.detail.memory
         if memory is not None:
-            self._screen.worker.relate(memory)
+            self._screen.worker.relate(memory, self._show_related)
             self._screen.transcripts.learn(memory)
 
-    def show_related(self, memory: Memory, lineage: Lineage) -> None:
+    def _show_related(self, memory: Memory, lineage: Lineage) -> None:
         """Show the references that were found for a memory."""
         screen = self._screen
         if memory is screen.detail.memory:

@@ -46,15 +46,12 @@ from memtui.tui.view_state import (
 if TYPE_CHECKING:
     from memtui.config import Settings
     from memtui.errors import MemtuiError
-    from memtui.insight.lineage import Lineage
     from memtui.insight.statistics import Statistics
     from memtui.insight.timeline import Timeline
     from memtui.library import Library, SearchResult
     from memtui.library.broken_files import StoreLosses
     from memtui.library.time_views import TimeData
-    from memtui.progress import Progress
     from memtui.query import Query
-    from memtui.tui.completion import Vocabulary
     from memtui.tui.controllers.editing import EditingControllers
 
 GARBAGE = (5_000, 4, 250)
@@ -80,7 +77,10 @@ class BrowseScreen(PaneScreen):
     ) -> None:
         super().__init__()
         self._sessions = sessions
-        self.worker = LibraryWorker(self, open_library)
+        self.status_text = StatusText(self)
+        self.worker = LibraryWorker(
+            self, open_library, self.status_text.show_progress, self.search_bar.line.learn
+        )
         self.view = sessions.view(now)
         """What is searched for."""
         self.found: SearchResult | None = None
@@ -92,7 +92,6 @@ class BrowseScreen(PaneScreen):
         """When the stores were last open on the screen; None if unknown."""
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
-        self.status_text = StatusText(self)
         self.detail_controller = DetailController(self)
         self.entity_controller = EntityController(self)
         self.queried = QueriedActions(self)
@@ -518,10 +517,6 @@ class BrowseScreen(PaneScreen):
 
     # The stores come in
 
-    def opening_failed(self, error: MemtuiError) -> None:
-        """Exit, since no store could be opened."""
-        self.app.exit(return_code=1, message=text.visible(str(error)))
-
     def stores_opened(self) -> None:
         """Look for rows: the stores are known, and nothing is read yet."""
         self._looking = self.set_interval(LOOK_SECONDS, self._look_for_rows)
@@ -570,19 +565,6 @@ class BrowseScreen(PaneScreen):
             gc.freeze()
             gc.set_threshold(*GARBAGE)
 
-    def show_progress(self, progress: Progress | None) -> None:
-        self.status_text.show_progress(progress)
-
-    def show_connections(self) -> None:
-        self.queried.show_connections()
-
-    def show_related(self, memory: Memory, lineage: Lineage) -> None:
-        self.detail_controller.show_related(memory, lineage)
-
-    def learn_words(self, words: Vocabulary, tags: Mapping[str, int]) -> None:
-        """Offer these words to complete what is typed."""
-        self.search_bar.line.learn(words, tags)
-
     def links_ready(self) -> None:
         """Show backlinks too, now that the links have been read."""
         self._keep_from_collection()
@@ -618,7 +600,7 @@ class BrowseScreen(PaneScreen):
             self._reading.find_fresh(self.last_seen)
         if self.view.text:
             self.search_again()
-        self.worker.watch()
+        self.worker.watch(self.queried.show_connections)
         self.set_interval(REFRESH_EVERY, self.worker.refresh_if_due)
         self.editing.begin()
         self.stores.begin()
