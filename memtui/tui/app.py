@@ -88,8 +88,6 @@ class MemtuiApp(ActApp):
         self._is_painted = False
         self.has_draft = False
         """A form was open with a text that is kept for the next start."""
-        self.next_arguments: tuple[str, ...] = ()
-        """memtui begins again with these once the screen is left."""
 
     # What the app is made of
 
@@ -224,11 +222,6 @@ class MemtuiApp(ActApp):
         """
         return hasattr(self, "browse") and self.browse.is_mounted and bool(self.browse.size)
 
-    def restart(self, *arguments: str) -> None:
-        """Leave, and begin again as `memtui` with these arguments does."""
-        self.next_arguments = arguments
-        self.leave()
-
     def leave(self) -> None:
         if self._can_keep_session:
             self.exit(message=None if self._keep_session() else NOT_SAVED)
@@ -342,9 +335,3 @@ class MemtuiApp(ActApp):
 
     def use_settings(self, before: Settings, now: Settings) -> None:
         self.browse.use_settings(before, now)
-
-    def copy_text(self, words: str, done: Callable[[bool], None]) -> None:
-        from memtui.tui.terminal import copy_with_tools
-
-        self.copy_to_clipboard(words)
-        self.browse.worker.start("copy", lambda _: copy_with_tools(words), done)

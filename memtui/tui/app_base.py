@@ -86,6 +86,8 @@ class AppBase(App[None]):
     """The screens are about to be taken down: results of jobs are dropped."""
     fault: Exception | None = None
     """What ends the app."""
+    next_arguments: tuple[str, ...] = ()
+    """memtui begins again with these once the screen is left."""
     key_overrides: Mapping[str, tuple[str, ...]]
     """Action id -> its keys."""
 
@@ -120,21 +122,10 @@ class AppBase(App[None]):
         """Use settings that were changed while the screen is open."""
 
     @abstractmethod
-    def copy_text(self, words: str, done: Callable[[bool], None]) -> None:
-        """Copy to the clipboard; `done` gets whether a program has taken it."""
-
-    @abstractmethod
     def picker(
         self, title: str, choices: Sequence[Choice], **labels: str
     ) -> Screen[tuple[str, ...]]:
         """The dialog in which one of these is chosen."""
-
-    def pick(
-        self, title: str, choices: Sequence[Choice], then: Callable[[str], object], **labels: str
-    ) -> None:
-        """Let one of these be chosen; `then` gets it, unless none is."""
-        picker = self.picker(title, choices, **labels)
-        self.ask(picker, lambda values: then(values[0]) if values else None)
 
     @abstractmethod
     def redraw(self) -> None:
@@ -152,9 +143,10 @@ class AppBase(App[None]):
     def leave(self) -> None:
         """Keep the session and end."""
 
-    @abstractmethod
     def restart(self, *arguments: str) -> None:
         """Leave, and begin again as `memtui` with these arguments does."""
+        self.next_arguments = arguments
+        self.leave()
 
     @abstractmethod
     def end_by(self, number: signal.Signals) -> None:

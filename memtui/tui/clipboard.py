@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from memtui import text
 from memtui.tui import output
-from memtui.tui.app_base import AppBase
+from memtui.tui.act_runner import ActApp
+from memtui.tui.terminal import copy_with_tools
 
 
 class ClipboardText(NamedTuple):
@@ -33,7 +34,7 @@ def clean(whole: str, what: str, *, exact: bool, masks: bool) -> ClipboardText:
 
 
 def copy_text(
-    app: AppBase,
+    app: ActApp,
     whole: str,
     what: str,
     *,
@@ -54,7 +55,7 @@ def copy_text(
     send(app, clean(whole, what, exact=exact, masks=masks), exact_id)
 
 
-def send(app: AppBase, copied: ClipboardText, exact_id: str = "copy.exact") -> None:
+def send(app: ActApp, copied: ClipboardText, exact_id: str = "copy.exact") -> None:
     """Copy a text, and say what was left out of it."""
     what, left_out, is_masked = copied.what, copied.left_out, copied.is_masked
 
@@ -72,4 +73,5 @@ def send(app: AppBase, copied: ClipboardText, exact_id: str = "copy.exact") -> N
         else:
             app.notify(f"{message}{', hidden characters too' if copied.exact else ''}.", timeout=2)
 
-    app.copy_text(copied.words, done)
+    app.copy_to_clipboard(copied.words)
+    app.worker.start("copy", lambda _: copy_with_tools(copied.words), done)

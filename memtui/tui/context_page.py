@@ -27,10 +27,9 @@ from memtui.context import (
 )
 from memtui.errors import MemtuiError
 from memtui.progress import Cancelled
-from memtui.tui import key_bindings
 from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.clipboard import copy_text
-from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
+from memtui.tui.dialogs.dialog import FittingDialog, Key, labelled_row
 from memtui.tui.dialogs.prompts import ask_file
 from memtui.tui.key_queue import KeyHold
 from memtui.tui.view_state import Choice
@@ -199,13 +198,9 @@ class PackScreen(FittingDialog[str]):
     box_classes = "full pack"
     leave = "back"
     BINDINGS = [
-        *key_bindings.bindings_of("search", "copy", "copy.exact"),
         ("escape,q,ctrl+c", "leave"),
         ("tab", "app.focus_next"),
         ("shift+tab", "app.focus_previous"),
-        ("enter", "open"),
-        ("m", "choose_recipe"),
-        ("ctrl+s", "save"),
     ]
 
     def __init__(
@@ -250,7 +245,7 @@ class PackScreen(FittingDialog[str]):
     def on_mount(self) -> None:
         self._fit()
         if self.words:
-            self.action_act("search")
+            self._go_to_task()
         else:
             self._list.focus()
         self._build()
@@ -324,28 +319,14 @@ class PackScreen(FittingDialog[str]):
     def keys(self) -> list[tuple[str, str]]:
         if self._task_line.has_focus:
             return [("enter", "to the pack"), ("⇥", "next field")]
-        row = self._list.current
-        keys = [(self.app.key_of("search"), "task"), ("m", "more")]
-        if row is not None and row.kind is RowKind.CONTENTS:
-            keys.insert(0, ("enter", "show"))
-        elif row is not None and row.entry is not None and row.entry.ref:
-            keys.insert(0, ("enter", "go to"))
-        if self.pack is not None and self.pack.text:
-            keys += [(self.app.key_of("copy"), "copy"), ("^s", "save")]
-        return keys
+        return super().keys()
 
-    def action_act(self, action_id: str) -> None:
-        if action_id == "search":
-            self._task_line.focus()
-            self._task_line.select_all()  # typing replaces the words
-        elif self.pack is None or not self.pack.text:
-            self.app.report_refusal("the pack is empty")
-        else:
-            self._host.copy(self.pack, exact=action_id == "copy.exact")
+    def _has_text(self) -> bool:
+        return self.pack is not None and bool(self.pack.text)
 
-    def action_save(self) -> None:
-        if self.pack is not None and self.pack.text:
-            self._host.save(self.pack)
+    def _go_to_task(self) -> None:
+        self._task_line.focus()
+        self._task_line.select_all()  # typing replaces the words
 
     def action_leave(self) -> None:
         """Stop the work, leave the task line, then the screen."""
@@ -370,26 +351,43 @@ class PackScreen(FittingDialog[str]):
         if self.working:  # the next keys are for the pack that is being built
             self._key_hold.take()
 
+    def _opens(self) -> str:
+        row = self._list.current
+        if row is not None and row.kind is RowKind.CONTENTS:
+            return "show"
+        return "go to" if row is not None and row.entry is not None and row.entry.ref else ""
+
     @on(PackList.Opened)
-    def action_open(self) -> None:
+    def _open(self) -> None:
         row = self._list.current
         if row is not None and row.kind is RowKind.CONTENTS:
             self._list.go_to_section()
         elif row is not None and row.entry is not None and row.entry.ref:
             self.dismiss(row.entry.ref)
 
-    def action_choose_recipe(self) -> None:
+    async def _choose_recipe(self) -> None:
         choices = [
             Choice(name, name, note=f"{recipe.description} ({recipe.source})")
             for name, recipe in self._recipes.items()
         ]
-        self.app.pick("Recipes", choices, self._recipe_chosen)
-
-    def _recipe_chosen(self, name: str) -> None:
+        name = await self.acts.pick("Recipes", choices)
+        if name is None:
+            return
         self._chosen = name
         if name == LOADED:
             self._task_line.value = ""
         self._build()
+
+    KEYS = (
+        Key("enter", "go to", _open, _opens),
+        Key("slash", "task", _go_to_task, id="search"),
+        Key("m", "more", _choose_recipe),
+        Key("y", "copy", lambda self: self._host.copy(self.pack, exact=False), _has_text,
+            why="the pack is empty", id="copy"),
+        Key("Y", "", lambda self: self._host.copy(self.pack, exact=True), _has_text,
+            why="the pack is empty", id="copy.exact"),
+        Key("ctrl+s", "save", lambda self: self._host.save(self.pack), _has_text),
+    )  # fmt: skip
 
 
 # ---- building, copying, saving -------------------------------------------------------------------
@@ -411,7 +409,7 @@ class ContextActions:
     def handlers(self) -> ActionHandlers:
         return {"context": self.open}
 
-    def open(self) -> None:
+    async def open(self) -> None:
         """Show what programs load by themselves, or what they give for the words of the search."""
         screen = self._screen
         every = sorted(read_recipes(screen.app.settings.recipes).values(), key=self._rank)
@@ -421,14 +419,11 @@ class ContextActions:
         if recipe not in recipes:
             recipe, task = "", screen.view.text.strip()
         dialog = PackScreen(self, recipes, by_task[0], recipe, task)
-
-        def closed(ref: str | None) -> None:
-            self._last = dialog.recipe, dialog.words
-            self.stop()
-            if ref:
-                screen.go_to_memory(ref)
-
-        screen.app.push_screen(dialog, closed)
+        ref = await screen.acts.show(dialog)
+        self._last = dialog.recipe, dialog.words
+        self.stop()
+        if ref:
+            screen.go_to_memory(ref)
 
     def _rank(self, recipe: Recipe) -> int:
         """Order recipes: what programs load, those of the programs whose stores are open, those for

@@ -172,11 +172,6 @@ def bindings(*scopes: str) -> list[Binding]:
     return [_binding(action) for action in ACTIONS if not set(scopes).isdisjoint(action.scopes)]
 
 
-def bindings_of(*action_ids: str) -> list[Binding]:
-    """Textual bindings of these actions, for a screen that shares some with another."""
-    return [_binding(BY_ID[action_id]) for action_id in action_ids]
-
-
 def _binding(action: Action) -> Binding:
     return Binding(
         ",".join(action.keys) or NO_KEY,

@@ -441,9 +441,7 @@ class LibraryWorker(JobRunner):
                 follow = partial(self._follow, queried, label, disconnected)
                 Thread(target=follow, name=f"follow {label}", daemon=True).start()
 
-    def _follow(
-        self, queried: QueriedStores, label: str, disconnected: Callable[[], None]
-    ) -> None:
+    def _follow(self, queried: QueriedStores, label: str, disconnected: Callable[[], None]) -> None:
         """Look again when others change a queried store, and when it is back."""
         while not self._is_closed.wait(FOLLOW_PAUSE):
             was_away = label in queried.faults

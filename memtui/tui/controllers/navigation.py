@@ -176,17 +176,15 @@ class NavigationActions:
         elif why := terminal.suspend():
             self._screen.app.notify(why, severity="warning")
 
-    def _palette(self) -> None:
+    async def _palette(self) -> None:
         from memtui.tui.dialogs.help import command_choices, with_recent
 
         screen = self._screen
-
-        def run(action_id: str) -> None:
+        choices = command_choices(screen.refusal, screen.app.key_overrides, screen.recent_commands)
+        action_id = await screen.acts.pick("Commands", choices, accept="run")
+        if action_id is not None:
             screen.recent_commands = with_recent(screen.recent_commands, action_id)
             screen.action_act(action_id)
-
-        choices = command_choices(screen.refusal, screen.app.key_overrides, screen.recent_commands)
-        screen.app.pick("Commands", choices, run, accept="run")
 
     def _help(self) -> None:
         from memtui.tui.dialogs.help import HelpScreen

@@ -163,7 +163,7 @@ class TranscriptActions:
         words = f"{known.words} · {key} reads it" if key else known.words
         self._screen.detail.show_learned(memory.ref, words, known.used)
 
-    def _go_to_learned(self) -> None:
+    async def _go_to_learned(self) -> None:
         """Read the session that taught the memory, from the words that did."""
         memory = self._screen.detail.memory
         known = self._learned.get(_key(memory)) if memory is not None else None
@@ -175,12 +175,9 @@ class TranscriptActions:
         from memtui.tui.session_search import describe_origin
 
         choices = [Choice(str(n), describe_origin(each)) for n, each in enumerate(known.origins)]
-        self._screen.app.pick(
-            "Learned",
-            choices,
-            lambda number: self._read(known.origins[int(number)], memory),
-            accept="read",
-        )
+        number = await self._screen.acts.pick("Learned", choices, accept="read")
+        if number is not None:
+            self._read(known.origins[int(number)], memory)
 
     def _read(self, origin: Origin, memory: Memory) -> None:
         from memtui.search.analysis import QUESTION_WORDS, list_words

@@ -228,7 +228,8 @@ class Detail(ListWindow):
     def _choose_of(self, lines: Sequence[DetailLine]) -> None:
         words = ["".join(segment.text for segment in line.segments).strip() for line in lines]
         choices = [Choice(line.ref, each) for line, each in zip(lines, words, strict=True)]
-        self.app.pick("Go to", choices, lambda ref: self.post_message(RefChosen(ref)))
+        picker = self.app.picker("Go to", choices)
+        self.app.ask(picker, lambda refs: refs and self.post_message(RefChosen(refs[0])))
 
     def _lay_out(self) -> None:
         width = self.size.width - 1
