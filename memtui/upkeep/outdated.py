@@ -1,9 +1,8 @@
 """What a memory names and its project no longer has: files, commands, packages, versions.
 
-A claim counts as outdated only where the project shows it: a path that git knows and that is
-gone, or that lies below a folder of the project, and whose name no file has; a command of a
-manifest that is there and lacks it; a package that a former manifest had; a version that the
-present one excludes.
+A claim counts as outdated only where the project shows it: a path that git knows and that is gone,
+or, without a history, that lies elsewhere now; a command of a manifest that is there and lacks it;
+a package that a former manifest had; a version that the present one excludes.
 Paths of other machines, patterns and examples name nothing of the project; what a sentence tells of
 the past, of a plan or of an absence is not outdated.
 """
@@ -41,10 +40,6 @@ _MAY_CLAIM = re.compile(r"[`/\d]|npm |yarn |bun ")
 _CODE_SPAN = re.compile(r"`([^`\n]{2,200})`")
 _PATH = re.compile(
     r"(?<![\w/.~$@:\\<{%*-])(?:\./)?((?:[\w@.+-]+/)+[\w@.+()\[\]-]*\w)(?![\w/<>{}*$(-])"
-)
-_FILE = re.compile(
-    r"[\w.+-]+\.(?:py|pyi|ts|tsx|js|jsx|mjs|cjs|go|rs|java|kt|rb|php|c|h|cc|cpp|hpp"
-    r"|cs|swift|sh|sql|vue|svelte|css|scss|html|toml|ya?ml|json|md|mdx|ini|cfg|proto|tf)"
 )
 _EXAMPLE = re.compile(
     r"path/to|foo|bar/|example|your[-_]|/x/|xxx|YYYY|NNN|\.\.\.|placeholder", re.IGNORECASE
@@ -94,10 +89,6 @@ OF_A_LONGER_NAME = re.compile(r"\w[^\S\n][A-Z]\w*\s$")
 _SPEC = re.compile(r"(\^|~=?|>=|==|=|<=?|>|!=)?\s*v?(\d+(?:\.\d+)*)")
 _MADE = re.compile(r"\.local\.|(?:^|/)\.env|\.(?:log|db|sqlite3?|pid|tmp|cache|jsonl|csv)$")
 """Files that come and go while a program runs."""
-_COMMON_FILES = "main lib mod index __init__ app utils types constants auth setup conftest config"
-_ANY_PROJECT = frozenset(_COMMON_FILES.split())
-"""Names of files that many projects have, which a rule may name for all of them, as it names
-`tasks.md`."""
 _SERVICE_NAMES = (
     "redis postgres postgresql mysql mongodb elasticsearch kafka docker nginx uuid oauth http ip"
 )
@@ -111,7 +102,6 @@ _ISSUES = frozenset({"bug", "feature", "task", "epic", "chore"})
 """Types of issues, which tell of what is to be done."""
 
 
-_NO_SUCH_FILE = "no such file"
 _REMOVED = "git removed it"
 
 
@@ -182,12 +172,9 @@ def _claims(line: str, project: ProjectIndex, *, is_code: bool) -> Iterator[_Cla
     if is_code:  # listings and samples name what they like
         return
     if project.is_complete:
-        for path in _paths(line, spans):
+        for path in _paths(line):
             if (now := _missing(path, project)) is not None:
-                # without a history a file may not be there yet, and a bare name be an example
-                rule = "removed-file" if now == _REMOVED else "moved-file"
-                is_named_in_full = "/" in path and now != _NO_SUCH_FILE
-                yield path, now, rule if is_named_in_full else "missing-file"
+                yield path, now, "removed-file" if now == _REMOVED else "moved-file"
     versions = list(_VERSION.finditer(line)) if project.now.packages else []
     if len({found["name"].casefold() for found in versions}) == len(versions):
         for found in versions:  # a line with two versions of one package compares them
@@ -205,19 +192,15 @@ def _claims(line: str, project: ProjectIndex, *, is_code: bool) -> Iterator[_Cla
 # ---- paths --------------------------------------------------------------------------------------
 
 
-def _paths(line: str, spans: list[str]) -> Iterator[str]:
-    """The paths that a line names: with a slash anywhere, names of files in code spans."""
+def _paths(line: str) -> Iterator[str]:
+    """The paths that a line names; the name of a file alone is mostly an example."""
     for found in _PATH.finditer(line) if "/" in line else ():
         if "://" not in line[max(0, found.start() - 12) : found.start()]:
             yield found[1]
-    for span in spans:
-        is_common = span.partition(".")[0] in _ANY_PROJECT or span.endswith(".md")
-        if _FILE.fullmatch(span) and not is_common:
-            yield span
 
 
 def _missing(path: str, project: ProjectIndex) -> str | None:
-    """What is there instead of a path; None if it is there, or is not the project's."""
+    """What is there instead of a path; None if it is there, or never was as far as is known."""
     parts = path.split("/")
     if project.ignored is not None and project.ignored.search(path):
         return None
@@ -227,26 +210,14 @@ def _missing(path: str, project: ProjectIndex) -> str | None:
         return None
     name = parts[-1]
     here = project.by_name.get(name, ())
-    if any(one.endswith(f"/{path}") or one == path for one in here):
+    if any(one.endswith(f"/{path}") for one in here):
         return None
-    former = [
-        one
-        for one in project.moved_by_name.get(name, ())
-        if one == path or one.endswith(f"/{path}")
-    ]
-    if former:
-        now = (project.moved or {})[former[0]]
-        if len(parts) == 1 and here:
-            return None  # another file of this name
-        return f"now {now}" if now else (_elsewhere(here) or _REMOVED)
-    if len(parts) < 2 or not _FILE.fullmatch(name) or project.moved is not None:
-        return None  # never there, as far as git knows
-    is_own = "/".join(parts[:-1]) in project.files
-    return (_elsewhere(here) or _NO_SUCH_FILE) if is_own else None
-
-
-def _elsewhere(here: list[str] | tuple[str, ...]) -> str:
-    return f"now {here[0]}" if len(here) == 1 else ""
+    for former in project.moved_by_name.get(name, ()):
+        if former == path or former.endswith(f"/{path}"):
+            now = (project.moved or {})[former] or (here[0] if len(here) == 1 else "")
+            return f"now {now}" if now else _REMOVED
+    is_beside = project.moved is None and "." in name and "/".join(parts[:-1]) in project.files
+    return f"now {here[0]}" if is_beside and len(here) == 1 else None
 
 
 # ---- commands, packages, versions ---------------------------------------------------------------

@@ -170,7 +170,6 @@ MEASURED: Mapping[str, Precision] = {
     "other-version": Precision(11, 14),
     "missing-command": Precision(22, 28),
     "former-package": Precision(0, 1),
-    "missing-file": Precision(12, 37),
     "same-record": Precision(0, 0),
     "similar-text": Precision(2, 9),
     "broken-link": Precision(10, 12),
