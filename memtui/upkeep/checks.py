@@ -219,7 +219,7 @@ def check_orphaned_files(memories: Sequence[Memory]) -> Iterator[Proposal]:
 # ---- texts ---------------------------------------------------------------------------------------
 
 
-class CheckedText(Struct, frozen=True):
+class CheckedText(Struct, frozen=True, array_like=True):
     """What was found in the text of one memory, independent of other memories."""
 
     secrets: tuple[str, ...] = ()
@@ -319,13 +319,7 @@ class TextChecks:
         return {
             "plain": base64.b64encode(b"".join(plain)).decode("ascii"),
             "found": {
-                digest.hex(): [
-                    text.secrets,
-                    text.secret_rule,
-                    text.hidden,
-                    text.reasons,
-                    _records(text.claims),
-                ]
+                digest.hex(): to_builtins(_without_secrets(text))
                 for digest, text in known.items()
                 if text != NOTHING_FOUND
             },
@@ -336,19 +330,14 @@ class TextChecks:
         digests = base64.b64decode(record["plain"])
         found = [digests[at : at + _DIGEST] for at in range(0, len(digests), _DIGEST)]
         earlier = dict.fromkeys(found, NOTHING_FOUND)
-        for digest, (secrets, rule, hidden, reasons, claims) in record["found"].items():
-            earlier[bytes.fromhex(digest)] = CheckedText(
-                tuple(map(str, secrets)),
-                str(rule),
-                int(hidden),
-                tuple(map(str, reasons)),
-                tuple(convert(one, Claim) for one in claims),
-            )
+        for digest, text in record["found"].items():
+            earlier[bytes.fromhex(digest)] = convert(text, CheckedText)
         self._earlier = earlier
 
 
-def _records(claims: Sequence[Claim]) -> list[Any]:
-    return [to_builtins(one) for one in claims if not has_secret(one.raw)]
+def _without_secrets(text: CheckedText) -> CheckedText:
+    """The same without the claims whose value is a secret, which no cache may hold."""
+    return replace(text, claims=tuple(one for one in text.claims if not has_secret(one.raw)))
 
 
 TEXTS_PER_STOP = 16
@@ -503,8 +492,7 @@ def check_outdated(found: Iterable[tuple[Memory, Sequence[Outdated]]]) -> Iterat
         first = claims[0]
         message = "; ".join(each.message for each in claims)
         reason = f"“{first.text[:_MAX_QUOTE]}”: correct it, or retire it"
-        best = max((MEASURED[each.rule] for each in claims), key=lambda one: one.is_enough)
-        rule = next(each.rule for each in claims if MEASURED[each.rule] is best)
+        rule = max((each.rule for each in claims), key=lambda name: MEASURED[name].is_enough)
         one = _of_memory(ProposalKind.OUTDATED, memory, message, reason, rule=rule)
         line = memory.origin.line
         if line and memory.kind != "document":  # whose text begins after its frontmatter

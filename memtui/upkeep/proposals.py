@@ -18,8 +18,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct, field
-from msgspec.structs import asdict
+from msgspec import Struct, convert, field, to_builtins
 
 from memtui.changes import Act, Change
 from memtui.config import ReviewSettings
@@ -421,34 +420,18 @@ def merge_into(
     return changes
 
 
-_OWN_FIELDS = {*Proposal.__struct_fields__} - {"kind", "refs", "changes", "says"}
-"""Fields that a record stores exactly as the proposal has them."""
-
-
 def to_record(proposal: Proposal) -> dict[str, Any]:
-    """The proposal as a JSON object, for the cache."""
+    """The proposal as a JSON object, for commands and the cache."""
     record = {
-        **asdict(proposal),
-        "says": [asdict(each) for each in proposal.says],
+        **to_builtins(proposal),
         "hint": proposal.is_hint,
         "housekeeping": proposal.is_housekeeping,
-        "changes": [
-            {"act": change.act, "store": change.store, "ref": change.ref, "fields": change.fields}
-            for change in proposal.changes
-        ],
         "source": RULES[proposal.kind].source,
     }
-    made: dict[str, Any] = json.loads(json.dumps(record, default=list))
+    made: dict[str, Any] = json.loads(json.dumps(record))  # lists, as it is read
     return made
 
 
 def from_record(record: Mapping[str, Any]) -> Proposal:
-    """The inverse of `to_record`. Raises KeyError, TypeError or ValueError."""
-    changes = tuple(
-        Change(Act(one["act"]), one["store"], one["ref"], dict(one["fields"]))
-        for one in record["changes"]
-    )
-    own = {name: record[name] for name in _OWN_FIELDS}
-    kind, refs = ProposalKind(record["kind"]), tuple(map(str, record["refs"]))
-    says = tuple(Saying(**each) for each in record["says"])
-    return Proposal(**own, kind=kind, refs=refs, changes=changes, says=says)
+    """The inverse of `to_record`. Raises ValueError."""
+    return convert(record, Proposal)
