@@ -142,8 +142,7 @@ class ReviewQueue:
         Raises:
             Cancelled: The scan was stopped; what was found before stays in the cache.
         """
-        stamp = self._stamp()
-        latest = self._latest()
+        latest, stamp = self._latest(), self._stamp()
         if latest is None or latest.stamp != stamp:
             latest = self._scan_changed(kinds, stamp, report, cancelled)
         return self._open(latest.proposals, kinds)
@@ -228,10 +227,11 @@ class ReviewQueue:
         """
         library = self._library
         small = library.snapshot.count <= SCANNED_HERE
-        latest = self._latest()
-        is_current = latest is not None and latest.stamp == self._stamp()
-        if is_current or small or not library.sources or self._cache is None:
+        if small or not library.sources or self._cache is None:
             return self.scan(None, report, cancelled)
+        latest = self._latest()
+        if latest is not None and latest.stamp == self._stamp():
+            return self._open(latest.proposals)
         task = {
             "stores": [asdict(source) for source in library.sources],
             "cache": str(self._cache),
