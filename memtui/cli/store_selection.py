@@ -310,7 +310,11 @@ def _listed_stores(settings: Settings) -> list[KnownStore]:
 
 
 def _unknown_store(name: str, labels: Sequence[str]) -> StoreError:
+    from shlex import quote
+
     advice = f"labels: {', '.join(labels) or 'none'}"
-    if command := find_nearest(name, COMMANDS):
+    if ":" in name:  # which no label has, but a filter
+        advice = f"to look for it: memtui search {quote(name)}; {advice}"
+    elif command := find_nearest(name, COMMANDS):
         advice = f"did you mean the command {command}? {advice}"
     return StoreError("no such path or store label", where=name, do=advice)

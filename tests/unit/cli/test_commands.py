@@ -427,6 +427,7 @@ def test_json_holds_no_half_character_that_jq_would_refuse(run: Run, home: Path)
         (["/nonsense/path"], 1, "/nonsense/path: no such file or directory"),
         (["list", "--store", "/nonsense/path"], 1, "/nonsense/path: no such file or directory"),
         (["lst"], 1, "did you mean the command list?"),
+        (["list", "type:decision"], 1, "to look for it: memtui search type:decision"),
         (["unpin", "--json"], 2, "unknown command 'unpin' (did you mean pin?)"),
         (["import", "/"], 1, "/: it is a folder"),
         (["list", "--importance", "hgih"], 2, "did you mean high?"),
