@@ -32,9 +32,9 @@ from msgspec import Struct
 
 from memtui.stores.base import MemorySwitch, Unreadable
 from memtui.stores.format import Candidate, Detection, Format, Product
-from memtui.stores.memory_switch import (
-    MAX_SETTINGS_BYTES,
+from memtui.stores.program_settings import (
     find_switch,
+    named_path,
     read_settings,
     system_folder,
 )
@@ -46,7 +46,6 @@ from memtui.stores.scanning import (
     is_markdown,
     list_folder,
     notes_below,
-    read_object,
     read_place_facts,
     read_small,
     restored_as,
@@ -209,9 +208,8 @@ def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -
     layers = (config / "settings.json", config / "settings.local.json")
     own = (folder / ".claude" / "settings.json", folder / ".claude" / "settings.local.json")
     for file in (*layers, *own):
-        named = read_object(file, MAX_SETTINGS_BYTES).get("autoMemoryDirectory")
-        if isinstance(named, str) and named.startswith(("/", "~/")):
-            yield home / named[2:] if named.startswith("~/") else Path(named)
+        if named := named_path(read_settings(file).get("autoMemoryDirectory"), home):
+            yield named
 
 
 AUTO_MEMORY = "auto memory"
@@ -451,7 +449,7 @@ class ProjectPaths:
             files = [self._root / ".claude.json"]
             if self._root.name == ".claude":
                 files.append(self._root.parent / ".claude.json")
-            tables = [read_object(file, MAX_SETTINGS_BYTES).get("projects") for file in files]
+            tables = [read_settings(file).get("projects") for file in files]
             self._known = [key for table in tables if isinstance(table, dict) for key in table]
         return [key for key in self._known if _project_of(key, slug) == key]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.stores.format import Candidate, Detection, Format, Product
-from memtui.stores.scanning import read_object
+from memtui.stores.program_settings import named_path, read_settings
 
 DATABASE = "claude-mem.db"
 FOLDER = ".claude-mem"
@@ -31,7 +31,7 @@ def detect(path: Path) -> Iterator[Candidate]:
 
 def claude_mem_settings(folder: Path) -> Mapping[str, Any]:
     """The settings of claude-mem in its folder; older versions have them below `env`."""
-    settings = read_object(folder / "settings.json", 1 << 20)
+    settings = read_settings(folder / "settings.json")
     env = settings.get("env")
     return env if isinstance(env, dict) else settings
 
@@ -39,8 +39,8 @@ def claude_mem_settings(folder: Path) -> Mapping[str, Any]:
 def configured(_folder: Path, home: Path, _variables: Mapping[str, str]) -> Iterator[Path]:
     """The folder that claude-mem's settings name."""
     named = claude_mem_settings(home / FOLDER).get("CLAUDE_MEM_DATA_DIR")
-    if isinstance(named, str) and "\0" not in named and named.startswith(("/", "~/")):
-        yield home / named[2:] if named.startswith("~/") else Path(named)
+    if path := named_path(named, home):
+        yield path
 
 
 FORMAT = Format(

@@ -70,8 +70,8 @@ from memtui.stores.importing import (
 from memtui.stores.listed_texts import shard_of
 from memtui.stores.markdown import document_store, documents
 from memtui.stores.markdown.items import SECTION, MarkdownList
-from memtui.stores.memory_switch import find_switch
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, PlanContext, plan_duplicate, plan_one
+from memtui.stores.program_settings import find_switch
 from memtui.stores.scanning import FoundShard, planned_text, time_of_change, unread_notes
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import content_of, from_iso, memory_name, word_of

@@ -50,7 +50,7 @@ from memtui.stores.importing import CONVERTED
 from memtui.stores.listed_acts import convert_with_entity, list_acts
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile, text_key
 from memtui.stores.markdown.items import SECTION, MarkdownList, MarkdownListStore, parse_items
-from memtui.stores.memory_switch import find_switch, layered_files, system_folder
+from memtui.stores.program_settings import find_switch, layered_files, system_folder
 from memtui.stores.proposed_files import ProposedFiles
 from memtui.stores.rescoping import move_to_entity
 from memtui.stores.scanning import planned_text, time_of_change

@@ -37,7 +37,7 @@ from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.hermes import CONFIG, MEMORY, NAMES, USER, memory_folder, pending
 from memtui.stores.hermes.pending import LINE_ENDS, why_refused, with_line_feeds
 from memtui.stores.listed_texts import ListedText, ListFile
-from memtui.stores.memory_switch import find_switch
+from memtui.stores.program_settings import find_switch
 from memtui.stores.rescoping import move_to_entity
 from memtui.stores.scanning import CachedFile, FoundShard, list_folder, unread_notes
 from memtui.stores.sidecar import Sidecar

@@ -30,6 +30,7 @@ from memtui.stores.markdown_folder.profiles import (
     VAULT,
     Profile,
 )
+from memtui.stores.program_settings import named_path, read_settings
 from memtui.stores.scanning import (
     SKIPPED,
     SUFFIX,
@@ -37,7 +38,6 @@ from memtui.stores.scanning import (
     has_entry,
     is_markdown,
     list_folder,
-    read_object,
     read_place_facts,
     read_small,
 )
@@ -48,7 +48,6 @@ MIN_OF_BANK = 2
 MAX_FOLDERS, MAX_LOOKED_INTO, LARGEST_LOOKED_INTO = 6, 12, 64 << 10
 """Folders, notes of each, and bytes of a note, that are read to recognise a program."""
 MAX_AGENTS = 200
-LARGEST_SETTINGS = 1 << 20
 _NO_WORD = re.compile(r"[\W_]+")
 _KILO_PLACE = ".kilocode/rules/memory-bank"
 _PLACES = (
@@ -263,11 +262,10 @@ def _frontmatter(note: Path) -> dict[str, Any]:
 def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:  # noqa: ARG001
     """basic-memory's projects by its own settings, and the memory of each of Letta's agents."""
     settings = home / ".basic-memory" / "config.json"
-    projects = members_of(read_object(settings, LARGEST_SETTINGS).get("projects"))
+    projects = members_of(read_settings(settings).get("projects"))
     for place in projects.values():
-        path = place.get("path") if isinstance(place, dict) else place
-        if isinstance(path, str) and path.startswith(("/", "~/")) and "\0" not in path:
-            yield home / path[2:] if path.startswith("~/") else Path(path)
+        if path := named_path(place.get("path") if isinstance(place, dict) else place, home):
+            yield path
     for entry in list_folder(home / ".letta" / "agents")[0][:MAX_AGENTS]:
         yield Path(entry.path, "memory")
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.stores.format import Candidate, Detection, Format, Product
-from memtui.stores.scanning import is_link_into, list_folder, read_small
-from memtui.stores.values import members_of, parse_json
+from memtui.stores.program_settings import read_settings
+from memtui.stores.scanning import is_link_into, list_folder
+from memtui.stores.values import members_of
 
 NAMES = ("memory.jsonl", "memory.json")
 """The usual name, and that of the versions before 2025."""
@@ -23,8 +23,6 @@ VARIABLE = "MEMORY_FILE_PATH"
 
 _MAX_LOOKED_AT = 4096
 """Bytes of a file that are read to recognise it."""
-_LARGEST_SETTINGS = 32 << 20
-"""Bytes of a settings file that is read; `.claude.json` holds the history of every project."""
 _MAX_CACHED = 200
 _IN_HOME = (
     ".claude.json",
@@ -90,7 +88,7 @@ def configured_files(folder: Path, home: Path, variables: Mapping[str, str]) -> 
     files += [home / name for name in _IN_HOME] + [folder / name for name in _IN_PROJECT]
     known = {"HOME": str(home), "workspaceFolder": str(folder), "userHome": str(home)}
     for file in files:
-        for named in _named_files(_json(file)):
+        for named in _named_files(read_settings(file, VARIABLE)):
             path = _expanded(named, known)
             if path is not None:
                 yield path
@@ -98,15 +96,9 @@ def configured_files(folder: Path, home: Path, variables: Mapping[str, str]) -> 
         yield Path(entry.path, _PROGRAM, NAMES[0])
 
 
-def _json(file: Path) -> Any:
-    """A settings file, if it names the variable at all; parsing large ones takes a while."""
-    text = read_small(Path(os.path.realpath(file)), _LARGEST_SETTINGS)
-    return parse_json(text.removeprefix(BYTE_ORDER_MARK)) if VARIABLE in text else None
-
-
-def _named_files(settings: Any) -> Iterator[str]:
+def _named_files(settings: Mapping[str, Any]) -> Iterator[str]:
     """The variable's values in all server tables: of the user, and of each project."""
-    for table in [settings, *members_of(members_of(settings).get("projects")).values()]:
+    for table in [settings, *members_of(settings.get("projects")).values()]:
         for key in ("mcpServers", "servers"):
             for server in members_of(members_of(table).get(key)).values():
                 named = members_of(members_of(server).get("env")).get(VARIABLE)

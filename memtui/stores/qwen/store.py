@@ -32,7 +32,7 @@ from memtui.stores.claude_code import (
 from memtui.stores.claude_code.records import ClaudeContext
 from memtui.stores.claude_code.store import MEMORY_LIMIT, ClaudeCodeStore
 from memtui.stores.format import FormatSupport, TransferSupport
-from memtui.stores.memory_switch import find_switch, layered_files, system_folder
+from memtui.stores.program_settings import find_switch, layered_files, system_folder
 from memtui.stores.qwen import FOLDER, HOME, TEAM, USER, is_home
 from memtui.stores.rescoping import move_to_entity
 

@@ -339,7 +339,7 @@ def test_mcp_clients_name_the_graph_in_their_settings(tmp_path: Path) -> None:
     }
     for file, settings in files.items():
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("\ufeff" + json.dumps(settings), encoding="utf-8")
+        file.write_text(f"\ufeff// mine\n{json.dumps(settings)}", encoding="utf-8")
     (home / ".npm/_npx/0a").mkdir(parents=True)
     cached = "node_modules/@modelcontextprotocol/server-memory/dist/memory.jsonl"
     assert _configured("mcp-memory", home, work, {}) == [

@@ -106,6 +106,10 @@ def test_the_folder_that_a_setting_names(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     assert [root for _, root in registry.discover(work, tmp_path, {})] == [there]
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / ".claude" / "settings.json").rename(tmp_path / "dotfiles" / "settings.json")
+    (tmp_path / ".claude" / "settings.json").symlink_to(tmp_path / "dotfiles" / "settings.json")
+    assert [root for _, root in registry.discover(work, tmp_path, {})] == [there]
     write(tmp_path / ".claude" / "settings.json", '{"autoMemoryDirectory": "relative"}')
     assert registry.discover(work, tmp_path, {}) == []
 

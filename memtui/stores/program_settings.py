@@ -1,4 +1,4 @@
-"""Whether a program keeps memory at present, read from its files of settings."""
+"""Read the settings of programs: where they keep memory, and whether they do at present."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memtui.stores.base import MemorySwitch
 from memtui.stores.scanning import read_small
 from memtui.stores.values import members_of, parse_object
 
-MAX_SETTINGS_BYTES = 32 << 20
+_LARGEST = 32 << 20
 """Bytes of a settings file that is read; `.claude.json` holds the history of every project."""
 _TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
@@ -42,10 +42,12 @@ def find_switch(
     return MemorySwitch(name, is_on_by_default, setting)
 
 
-def read_settings(file: Path) -> Mapping[str, Any]:
-    """The members of a file of settings, which may be a link; {} for any other. Never raises."""
-    text = read_small(Path(os.path.realpath(file)), MAX_SETTINGS_BYTES)
-    text = text.removeprefix(BYTE_ORDER_MARK)
+def read_settings(file: Path, word: str = "") -> Mapping[str, Any]:
+    """The members of a file of settings, which may be a link; {} for any other, and for one without
+    this word, as parsing a large one takes a while. Never raises."""
+    text = read_small(Path(os.path.realpath(file)), _LARGEST).removeprefix(BYTE_ORDER_MARK)
+    if word not in text:
+        return {}
     try:
         if file.suffix == ".toml":
             return toml_file.parse(text)
@@ -53,11 +55,18 @@ def read_settings(file: Path) -> Mapping[str, Any]:
             return read_yaml(text)
     except (toml_file.BadToml, BadYaml):
         return {}
-    return parse_object(_TEXT_OR_COMMENT.sub(_without_comment, text))
+    return parse_object(text) or parse_object(_TEXT_OR_COMMENT.sub(_without_comment, text))
 
 
 def _without_comment(match: re.Match[str]) -> str:
     return match[0] if match[0][0] == '"' else ""
+
+
+def named_path(value: object, home: Path) -> Path | None:
+    """The absolute path that a setting names; None for any other value."""
+    if not isinstance(value, str) or not value.startswith(("/", "~/")) or "\0" in value:
+        return None
+    return home / value[2:] if value.startswith("~/") else Path(value)
 
 
 def system_folder(name: str, mac_name: str) -> Path:
