@@ -189,9 +189,10 @@ def _holds_secret(memory: Memory, is_file: bool) -> bool:
     return False
 
 
-def describe_secret_holders(count: int) -> str:
-    """So many memories, as the note of an export names them."""
-    return f"{counted(count, 'memory')} in which memtui sees a secret"
+def describe_secret_holders(count: int, fate: str = "") -> str:
+    """So many memories with secrets, and what becomes of them if it is given: `left out`."""
+    what = f"{counted(count, 'memory')} with {'a secret' if count == 1 else 'secrets'}"
+    return f"{what} {'is' if count == 1 else 'are'} {fate}" if fate else what
 
 
 def _memories_of(library: OpenStores) -> list[Memory]:

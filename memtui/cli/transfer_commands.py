@@ -67,8 +67,8 @@ def export(
         "--with-secrets/--without-secrets",
         is_flag=True,
         default=None,
-        help="Whether memories in which memtui sees a secret are exported; default: unless FILE is "
-        "in a git work tree. A page masks them.",
+        help="Whether memories with secrets are exported; default: unless FILE is in a git work "
+        "tree. A page masks them.",
     ),
     *,
     as_of: str | None,
@@ -133,12 +133,14 @@ def _takes_secrets(count: int, output: Path | None, wanted: bool | None) -> bool
     takes = tree is None if wanted is None else wanted
     name = "standard output" if place is None else one_line(str(place))
     where = f"{name}, in the git work tree {one_line(str(tree))}" if tree else name
-    what, them = describe_secret_holders(count), "it" if count == 1 else "them"
+    them = "it" if count == 1 else "them"
     if takes:
         advice = f"; --without-secrets leaves {them} out" if wanted is None else ""
-        click.echo(f"memtui: {what} in clear in {where}{advice}", err=True)
+        what = describe_secret_holders(count, f"written in clear to {where}")
+        click.echo(f"memtui: {what}{advice}", err=True)
     elif wanted is None:
-        click.echo(f"memtui: not written to {where}: {what}; --with-secrets takes {them}", err=True)
+        what = describe_secret_holders(count, f"not written to {where}")
+        click.echo(f"memtui: {what}; --with-secrets includes {them}", err=True)
     return takes
 
 

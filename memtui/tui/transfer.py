@@ -334,14 +334,11 @@ class ExportScreen(TransferScreen):
             return []
         tree = self._work_tree()
         where = f"in the git work tree {path_from_home(tree)}" if tree else ""
-        what = exporting.describe_secret_holders(count)
         if self._secrets.raw == IN_CLEAR:
-            file = path_from_home(typed_path(self._file))
-            return [
-                OutcomeLine(f"{what} in clear in {file}{where and f', {where}'}", Tone.BAD, "!")
-            ]
-        why = where and f", because the file is {where}"
-        lines = [OutcomeLine(f"{what}: left out{why}", Tone.WARNING)]
+            fate = f"{IN_CLEAR} to {path_from_home(typed_path(self._file))}{where and f', {where}'}"
+            return [OutcomeLine(exporting.describe_secret_holders(count, fate), Tone.BAD, "!")]
+        fate = LEAVE_OUT + (where and f", because the file is {where}")
+        lines = [OutcomeLine(exporting.describe_secret_holders(count, fate), Tone.WARNING)]
         if self._form.raw == "bundle" and self._groups[self._what.raw] is None:
             words = "the bundle then holds memories, not the files of the stores"
             lines.append(OutcomeLine(words, Tone.WARNING))

@@ -482,17 +482,17 @@ async def test_an_export_says_how_many_secrets_go_where_and_leaves_them_out_of_a
         screen._file.value = str(outside)
         await on.rest()
         said = " ".join(on.text().split())
-        assert "1 memory in which memtui sees a secret in clear in" in said
+        assert "1 memory with a secret is written in clear to" in said
         assert "● written in clear" in said
         screen._file.value = str(inside)
         await on.rest()
         said = " ".join(on.text().split())
-        assert "1 memory in which memtui sees a secret: left out" in said
+        assert "1 memory with a secret is left out, because the file is" in said
         assert "in the git work tree" in said
         assert "● left out" in said
         await on.keys("enter")
         assert TOKEN not in _texts_in(inside)
-        assert "left out: 1 memory in which memtui sees a secret" in on.toasts[-1]
+        assert "left out: 1 memory with a secret" in on.toasts[-1]
         await on.keys("x")
         screen = on.app.screen
         assert isinstance(screen, ExportScreen)

@@ -372,10 +372,13 @@ def test_secrets_are_counted_and_stay_out_of_a_git_work_tree(
     call: Call, guarded: Path, work_tree: Path, tmp_path: Path, form: str
 ) -> None:
     store = ("--store", guarded, "--format", form)
-    count = "1 memory in which memtui sees a secret"
+    count = "1 memory with a secret"
     out = tmp_path / f"a.{FORMS[form]}"
     done = call("export", *store, "-o", out)
-    assert f"memtui: {count} in clear in {out}; --without-secrets leaves it out\n" in done.err
+    assert (
+        f"memtui: {count} is written in clear to {out}; --without-secrets leaves it out\n"
+        in done.err
+    )
     assert SECRET in text_of(out)
     asked = call("export", *store, "-o", out, "--without-secrets")
     assert f"left out: {count}" in asked.err
@@ -385,11 +388,11 @@ def test_secrets_are_counted_and_stay_out_of_a_git_work_tree(
     kept = work_tree / "backup" / out.name
     done = call("export", *store, "-o", kept)
     where = f"{kept}, in the git work tree {work_tree}"
-    assert f"memtui: not written to {where}: {count}; --with-secrets takes it\n" in done.err
+    assert f"memtui: {count} is not written to {where}; --with-secrets includes it\n" in done.err
     assert SECRET not in text_of(kept)
     assert "It is red" in text_of(kept)
     carried = call("export", *store, "-o", kept, "--with-secrets")
-    assert f"memtui: {count} in clear in {where}\n" in carried.err
+    assert f"memtui: {count} is written in clear to {where}\n" in carried.err
     assert SECRET in text_of(kept)
 
 
