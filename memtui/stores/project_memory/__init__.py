@@ -55,4 +55,5 @@ FORMAT = Format(
     product=product_of,
     places=(),
     detect=detect,
+    nearby=(".", *_PLACES),
 )

@@ -49,6 +49,11 @@ def test_a_folder_of_a_project_is_named_after_its_program(
         assert registry.product_of(found[0][0].name, found[0][1]).name == product
 
 
+def test_both_folders_of_a_project_are_opened(tmp_path: Path) -> None:
+    both = [write(tmp_path / place / "memory") for place in (".agents", ".agent")]
+    assert [root for _, root in registry.detect_within(tmp_path)] == both
+
+
 def test_what_an_unknown_program_loads_is_not_claimed(tmp_path: Path) -> None:
     write(tmp_path / "app" / ".agents" / "memory")
     library = open_library(tmp_path / "app")
