@@ -11,13 +11,15 @@ from msgspec import Struct
 
 from memtui.library.reader import LibraryReader
 from memtui.model import Memory
-from memtui.progress import Cancelled, IsCancelled, never
+from memtui.progress import IsCancelled, never
 from memtui.query import Condition, Query, Term, TermKind
-from memtui.sessions import PROGRAMS, Call, Kind, Message, Reading, Session
+from memtui.sessions import Call, Message, Session
+from memtui.sessions.authorship import changed_paths
 from memtui.sessions.origin import (
     FILE_TOOLS,
     MEMORY_TOOLS,
     does_write,
+    find_calls,
     plain_text,
     texts_in,
     tool_name,
@@ -46,25 +48,25 @@ def find_written(
     """The memories that calls of a session wrote, in the order of the last call for each.
 
     Of a file with one memory it counts that it was written to; of one with several, and of a
-    memory server, what they say now must be what the call wrote. Raises Cancelled, UnreadableFile.
+    memory server, what they say now must be what the call wrote. A call that was refused does not
+    count. Raises Cancelled, UnreadableFile.
     """
     files = {path for counts in library.loaded.memories_by_file().values() for path in counts}
     in_file: dict[str, list[Memory]] = {}
     found: dict[str, Written] = {}
-    for message in PROGRAMS[session.program].messages(session, Reading()):
-        if cancelled():
-            raise Cancelled
-        if message.kind is not Kind.CALL or message.call is None:
-            continue
-        for memory, is_current in _of_call(library, message.call, files, in_file):
-            if is_current or memory.ref not in found:
-                found.pop(memory.ref, None)
-                found[memory.ref] = Written(memory, message, is_current)
+
+    def written_by(message: Message, call: Call) -> Iterator[tuple[Memory, bool]]:
+        return _of_call(library, call, message.cwd, files, in_file)
+
+    for (memory, is_current), _, message, _ in find_calls(session, written_by, cancelled):
+        if is_current or memory.ref not in found:
+            found.pop(memory.ref, None)
+            found[memory.ref] = Written(memory, message, is_current)
     return list(found.values())
 
 
 def _of_call(
-    library: LibraryReader, call: Call, files: set[str], in_file: dict[str, list[Memory]]
+    library: LibraryReader, call: Call, cwd: str, files: set[str], in_file: dict[str, list[Memory]]
 ) -> Iterator[tuple[Memory, bool]]:
     name = tool_name(call)
     if name in FILE_TOOLS:
@@ -76,7 +78,7 @@ def _of_call(
             memories = in_file[path]
             for memory in memories:
                 is_current = does_write(call, path, _plain(memory))
-                if is_current or len(memories) == 1:
+                if is_current or (len(memories) == 1 and path in changed_paths(call, cwd)):
                     yield memory, is_current
     elif name in MEMORY_TOOLS:
         for given in texts_in(call.arguments):

@@ -11,23 +11,22 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import PurePath
 from typing import Any
 
 from msgspec import Struct
 
-from memtui.errors import UnreadableFile
 from memtui.progress import IsCancelled, never
 from memtui.sessions.message import Call, Message, Session
 from memtui.sessions.origin import (
     FILE_TOOLS,
     MEMORY_TOOLS,
+    SHELLS,
     SHORTEST_PART,
     Origin,
-    OriginKind,
-    find_calls,
+    find_in_sessions,
+    has_text,
     plain_text,
     texts_in,
     tool_name,
@@ -37,19 +36,6 @@ from memtui.text import one_line
 
 SLACK = timedelta(minutes=1)
 """How much later than its effect a call may be dated: some programs note a turn at its end."""
-SHELLS = frozenset(
-    {
-        "shell",
-        "bash",
-        "terminal",
-        "execute_command",
-        "run_shell_command",
-        "exec",
-        "exec_command",
-        "shell_command",
-    }
-)
-"""Tools that are given a command."""
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.MULTILINE)
 """A file of a patch, as Codex and OpenClaw write it."""
 _REMOVING = ("delete", "remove", "replace", "edit", "update", "forget")
@@ -76,11 +62,6 @@ class SeenChange(Struct, frozen=True):
     """When it was seen to be as after."""
 
 
-class _Found(Struct, frozen=True):
-    origin: Origin
-    has_text: bool
-
-
 def find_authors(
     changes: Sequence[SeenChange], sessions: Iterable[Session], cancelled: IsCancelled = never
 ) -> list[Origin | None]:
@@ -88,7 +69,8 @@ def find_authors(
 
     A session that cannot be read is passed over. Raises Cancelled.
     """
-    found: list[list[_Found]] = [[] for _ in changes]
+    found: list[list[tuple[Origin, bool]]] = [[] for _ in changes]
+    """Of each change the calls, and whether they have its text."""
     texts = [(plain_text(each.before), plain_text(each.after)) for each in changes]
     names: dict[str, list[int]] = {}
     for number, each in enumerate(changes):
@@ -100,29 +82,23 @@ def find_authors(
     def names_one(given: str) -> bool:
         return any(each in given for each in endings) and any(each in given for each in bases)
 
-    def changed_by(message: Message) -> list[int]:
-        call, time = message.call, message.time
-        if call is None or time is None:
-            return []
+    def changed_by(message: Message, call: Call) -> Iterator[tuple[int, bool]]:
         paths = changed_paths(call, message.cwd, names_one)
         paths = {path for path in paths if os.path.basename(path) in bases}
         named = {n for p in paths for n in (*names.get(p, ()), *names.get(os.path.realpath(p), ()))}
-        if _is_of_memory_server(tool_name(call)):
-            given = _Given.of(call)
+        is_of_server = _is_of_memory_server(tool_name(call))
+        if not named and not is_of_server:
+            return
+        given = _Given.of(call)
+        if is_of_server:
             named |= {n for n, each in enumerate(changes) if given.is_of(each.file, *texts[n])}
-        return [n for n in sorted(named) if _is_within(changes[n], time)]
+        for n in sorted(named):
+            if message.time is not None and _is_within(changes[n], message.time):
+                yield n, given.has(*texts[n])
 
-    seen: set[tuple[int, str]] = set()
-    for session in _in_time(changes, sessions):
-        with suppress(UnreadableFile):
-            for number, words, message in find_calls(session, changed_by, cancelled):
-                assert message.call is not None
-                key = number, message.call.id
-                if not message.call.id or key not in seen:  # a fork begins with a copy
-                    seen.add(key)
-                    origin = Origin(OriginKind.WRITTEN, session, words, message)
-                    has_text = _Given.of(message.call).has(*texts[number])
-                    found[number].append(_Found(origin, has_text))
+    within = _in_time(changes, sessions)
+    for (number, has_own), origin in find_in_sessions(within, changed_by, cancelled):
+        found[number].append((origin, has_own))
     return [_choose(each) for each in found]
 
 
@@ -132,16 +108,11 @@ def describe_author(origin: Origin) -> str:
     return f"{PROGRAMS[session.program].title}, session {one_line(session.id)}"
 
 
-def _choose(found: Sequence[_Found]) -> Origin | None:
+def _choose(found: Sequence[tuple[Origin, bool]]) -> Origin | None:
     """The last call, if all that count are of one session."""
-    counted = [each.origin for each in found if each.has_text] or [each.origin for each in found]
-    if len({(each.session.program, each.session.id) for each in counted}) != 1:
-        return None
-    return max(counted, key=lambda each: _timestamp(each.call.time if each.call else None))
-
-
-def _timestamp(time: datetime | None) -> float:
-    return time.timestamp() if time is not None else 0.0
+    counted = [each for each, has_own in found if has_own] or [each for each, _ in found]
+    are_of_one = len({(each.session.program, each.session.id) for each in counted}) == 1
+    return counted[-1] if are_of_one else None
 
 
 def _is_within(change: SeenChange, time: datetime) -> bool:
@@ -149,19 +120,18 @@ def _is_within(change: SeenChange, time: datetime) -> bool:
 
 
 def _in_time(changes: Sequence[SeenChange], sessions: Iterable[Session]) -> list[Session]:
-    """The sessions in which something was said in the time of a change, the oldest first."""
+    """The sessions in which something was said in the time of a change."""
     starts = [each.since for each in changes]
     since = None if None in starts else min(filter(None, starts), default=None)
     until = max((each.until + SLACK for each in changes), default=None)
     if until is None:
         return []
-    within = [
+    return [
         each
         for each in sessions
         if (each.started is None or each.started <= until)
         and (since is None or each.last is None or since <= each.last)
     ]
-    return sorted(within, key=lambda each: _timestamp(each.started))
 
 
 # ---- texts ---------------------------------------------------------------------------------------
@@ -183,19 +153,15 @@ class _Given(Struct, frozen=True):
     def has(self, before: str, after: str) -> bool:
         """Whether the new text is among them, or, where there is none, the former one."""
         if after:
-            return any(_holds(each, after) for each in self.plain)
+            return any(has_text(each, after) for each in self.plain)
         old = any(each and each in before for each in self.replaced)
-        return self.removes and (old or any(_holds(each, before) for each in self.plain))
+        return self.removes and (old or any(has_text(each, before) for each in self.plain))
 
     def is_of(self, file: str, before: str, after: str) -> bool:
         """The same of a tool of a memory server, which names a file by its stem if at all."""
         names_target = {"memory", "user"} & {*self.plain}
         is_meant = not names_target or PurePath(file).stem.lower() in names_target
         return is_meant and self.has(before, after)
-
-
-def _holds(given: str, text: str) -> bool:
-    return given == text or (len(text) >= SHORTEST_PART and text in given)
 
 
 def _replaced(value: Any) -> Iterator[str]:

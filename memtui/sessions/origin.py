@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -22,22 +22,8 @@ from memtui.progress import Cancelled, IsCancelled, never
 from memtui.sessions.message import Call, Kind, Message, Reading, Session
 from memtui.sessions.programs import PROGRAMS
 
-FILE_TOOLS = frozenset(
+SHELLS = frozenset(
     {
-        "write",
-        "edit",
-        "multiedit",
-        "write_file",
-        "replace",
-        "write_to_file",
-        "replace_in_file",
-        "apply_patch",
-        "create",
-        "str_replace",
-        "insert",
-        "save",
-        "append",
-        "patch",
         "shell",
         "bash",
         "terminal",
@@ -48,6 +34,23 @@ FILE_TOOLS = frozenset(
         "shell_command",
     }
 )
+"""Tools that are given a command."""
+FILE_TOOLS = SHELLS | {
+    "write",
+    "edit",
+    "multiedit",
+    "write_file",
+    "replace",
+    "write_to_file",
+    "replace_in_file",
+    "apply_patch",
+    "create",
+    "str_replace",
+    "insert",
+    "save",
+    "append",
+    "patch",
+}
 """Tools that write a file, which must be the memory's."""
 MEMORY_TOOLS = frozenset(
     {
@@ -74,6 +77,13 @@ _REFUSED = re.compile(
 )
 """How the result of a call begins that wrote nothing; Hermes' is JSON with `success`."""
 _LEADS = ("session ", "thread ")
+
+
+Found = TypeVar("Found")
+Find = Callable[[Message, Call], Iterable[Found]]
+"""Finds something in a call, which is that of the message."""
+FoundCall = tuple[Found, Message | None, Message, Call]
+"""What was found in a call, what a person said last before it, and the call."""
 
 
 class OriginKind(StrEnum):
@@ -140,42 +150,49 @@ def find_origins(
     A session is read once, whatever the number of memories. A copy of a call that a fork begins
     with is not told again. A session that cannot be read is passed over. Raises Cancelled.
     """
-    oldest_first = sorted(
-        sessions, key=lambda each: each.started.timestamp() if each.started else 0.0
-    )
-    found = [find_recorded(memory, oldest_first) for memory in memories]
+    sessions = _oldest_first(sessions)
+    found = [find_recorded(memory, sessions) for memory in memories]
     texts = [(each.origin.file, plain_text(each.content or each.title)) for each in memories]
-    seen: set[tuple[int, str]] = set()
 
-    def written_by(message: Message) -> list[int]:
-        call = message.call
-        return [n for n, text in enumerate(texts) if call is not None and does_write(call, *text)]
+    def written_by(_: Message, call: Call) -> list[int]:
+        return [number for number, text in enumerate(texts) if does_write(call, *text)]
 
-    for session in oldest_first:
-        written: set[int] = set()
-        with suppress(UnreadableFile):
-            for number, words, call in find_calls(session, written_by, cancelled):
-                is_new = not call.id or (number, call.id) not in seen
-                seen.add((number, call.id))
-                if is_new and number not in written:
-                    written.add(number)
-                    found[number].append(Origin(OriginKind.WRITTEN, session, words, call))
+    for number, origin in find_in_sessions(sessions, written_by, cancelled):
+        if not any(each.call and each.session is origin.session for each in found[number]):
+            found[number].append(origin)
     return found
 
 
-FoundCall = tuple[int, Message | None, Message]
-"""A number that is found in a call, what a person said last before the call, and the call."""
+def _oldest_first(sessions: Iterable[Session]) -> list[Session]:
+    return sorted(sessions, key=lambda each: each.started.timestamp() if each.started else 0.0)
+
+
+def find_in_sessions(
+    sessions: Iterable[Session], find: Find[Found], cancelled: IsCancelled
+) -> Iterator[tuple[Found, Origin]]:
+    """What `find` finds in the calls of sessions, the oldest session first, each with its call.
+
+    The copy of a call that a fork begins with is left out, and so is a session that cannot be read.
+    Raises Cancelled.
+    """
+    seen: set[tuple[Found, str]] = set()
+    for session in _oldest_first(sessions):
+        with suppress(UnreadableFile):
+            for found, words, message, call in find_calls(session, find, cancelled):
+                if not call.id or (found, call.id) not in seen:
+                    seen.add((found, call.id))
+                    yield found, Origin(OriginKind.WRITTEN, session, words, message)
 
 
 def find_calls(
-    session: Session, find: Callable[[Message], Sequence[int]], cancelled: IsCancelled
-) -> Iterator[FoundCall]:
-    """The calls of a session in which `find` finds something, and which were not refused.
+    session: Session, find: Find[Found], cancelled: IsCancelled
+) -> Iterator[FoundCall[Found]]:
+    """What `find` finds in the calls of a session that were not refused.
 
     Raises Cancelled, UnreadableFile.
     """
     words: Message | None = None
-    waiting: dict[str, list[FoundCall]] = {}
+    waiting: dict[str, list[FoundCall[Found]]] = {}
     for message in PROGRAMS[session.program].messages(session, Reading()):
         if cancelled():
             raise Cancelled
@@ -184,10 +201,10 @@ def find_calls(
         elif message.call is None:
             continue
         elif message.kind is Kind.CALL:
-            if found := [(number, words, message) for number in find(message)]:
-                waiting[message.call.id] = found
-        elif message.kind is Kind.RESULT and message.call.id in waiting:
-            written = waiting.pop(message.call.id)
+            found = [(each, words, message, message.call) for each in find(message, message.call)]
+            waiting.setdefault(message.call.id, []).extend(found)  # some calls have no id
+        elif message.kind is Kind.RESULT:
+            written = waiting.pop(message.call.id, [])
             if _REFUSED.match(message.text) is None:
                 yield from written
     for written in waiting.values():
@@ -204,8 +221,12 @@ def does_write(call: Call, file: str, text: str) -> bool:
         bool(file) and (os.path.normpath(each) == file or file in each) for each in given
     ):
         return False
-    plain = [plain_text(each) for each in given]
-    return any(each == text or (len(text) >= SHORTEST_PART and text in each) for each in plain)
+    return any(has_text(plain_text(each), text) for each in given)
+
+
+def has_text(given: str, text: str) -> bool:
+    """Whether what a call was given is a text or, if that is not short, has it as a part."""
+    return given == text or (len(text) >= SHORTEST_PART and text in given)
 
 
 def tool_name(call: Call) -> str:

@@ -61,28 +61,36 @@ def test_a_session_is_shown_with_the_memories_that_it_wrote_and_read(home: Path)
     memory = project / "memory"
     memory.mkdir()
     lines: list[object] = [claude_line("user", SAID, "u1", 1)]
-    for number, (tool, name) in enumerate(
-        [("Write", "money"), ("Write", "colour"), ("Read", "tone")]
-    ):
+    tools = {"money": "Write", "colour": "Write", "tone": "Read", "size": "Bash", "shape": "Edit"}
+    for number, (name, tool) in enumerate(tools.items()):
         file = memory / f"project_{name}.md"
         text = f"The {name} of the shop is kept in this file."
         file.write_text(f"---\nname: {name}\n---\n\n{text}\n", "utf-8")
         given = {"file_path": str(file)} | ({"content": text} if tool == "Write" else {})
+        if tool == "Bash":
+            given = {"command": f"cat {file}"}
+        text = "<tool_use_error>no" if tool == "Edit" else text
         use = {"type": "tool_use", "id": f"t{number}", "name": tool, "input": given}
         result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": text}
         lines.append(claude_line("assistant", [use], f"a{number}", 2))
         lines.append(claude_line("user", [result], f"r{number}", 3))
     changed = memory / "project_colour.md"
     changed.write_text(changed.read_text("utf-8").replace("kept", "no longer"), "utf-8")
-    names = [f"- [x](project_{name}.md)" for name in ("money", "colour", "tone")]
+    names = [f"- [x](project_{name}.md)" for name in tools]
     (memory / "MEMORY.md").write_text("\n".join(names) + "\n", "utf-8")
     write_lines(project / "5c0f.jsonl", lines)
     run("on", "claude", "--yes")
     shown = run("show", "5c0f", "--json", "--store", str(home / ".claude"))
-    told = {
-        each["ref"].rpartition("_")[2]: each["how"] for each in json.loads(shown.stdout)["memories"]
-    }
-    assert told == {"money.md": "wrote", "colour.md": "wrote, changed since", "tone.md": "read"}
+    told = [
+        (each["ref"].rpartition("_")[2], each["how"])
+        for each in json.loads(shown.stdout)["memories"]
+    ]
+    assert told == [
+        ("money.md", "wrote"),
+        ("colour.md", "wrote, changed since"),
+        ("tone.md", "read"),
+        ("size.md", "read"),
+    ]
     assert run("show", "5c0f", "--store", str(home / ".claude")).output.startswith("wrote")
 
 
