@@ -327,6 +327,8 @@ class Library(LibraryReader):
             Refused: its program keeps nothing apart for all projects, or cannot write there.
             Conflict: a file changed since it was read.
         """
+        if memory.status == "proposed":
+            raise Refused("it is a proposal: accept it first", where=memory.ref)
         changes = self.store(memory.store).rescope(memory, project, self)
         with masked_always():  # the title is kept in the journal
             title = f"promote: {cut_line(memory.headline, 45)}"

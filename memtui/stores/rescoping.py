@@ -6,11 +6,23 @@ in that scope, and taken away where it was.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from memtui.changes import Act, Change
-from memtui.errors import AlreadyThere
+from memtui.errors import AlreadyThere, Refused
 from memtui.model import Memory
+from memtui.stores.base import OpenStores, Store
+
+
+def find_open(
+    library: OpenStores, format: str, is_wanted: Callable[[Path], bool], name: str
+) -> Store:
+    """The open store of a format with such a root, called `name` for people. Raises Refused."""
+    for store in library.stores:
+        if store.format == format and is_wanted(store.root):
+            return store
+    raise Refused(f"the store of {name} is not open", do="open it, see `memtui stores`")
 
 
 def move_to_entity(memory: Memory, entity: str, store: str = "") -> Sequence[Change]:

@@ -34,7 +34,6 @@ from memtui.stores.base import (
     ReadTime,
     Remark,
     Shard,
-    Store,
     StoreView,
     Unreadable,
     loaded_whole,
@@ -71,7 +70,7 @@ from memtui.stores.claude_code.records import (
 from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.markdown.documents import parse_document
 from memtui.stores.markdown.items import MarkdownListStore
-from memtui.stores.rescoping import appended, move_to_entity
+from memtui.stores.rescoping import appended, find_open, move_to_entity
 from memtui.stores.scanning import FoundShard, LastRead, read_texts, time_of_change
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
@@ -87,11 +86,6 @@ MEMORY_LIMIT = LoadLimit(
     units=rules.LOADED_UNITS,
     source="Claude Code: 200 lines or 25,000 UTF-16 units of MEMORY.md, whichever comes first",
 )
-
-
-def _is_of_user(store: Store) -> bool:
-    """Whether it is the folder of settings of Claude Code."""
-    return store.format == ClaudeCodeStore.format and kind_of(store.root) == CONFIG
 
 
 class ClaudeCodeStore(MarkdownListStore):
@@ -224,9 +218,7 @@ class ClaudeCodeStore(MarkdownListStore):
             raise Refused("its file is one memory: cut the part out by editing", where=memory.ref)
         if project:
             return move_to_entity(memory, project)
-        user = next((each for each in library.stores if _is_of_user(each)), None)
-        if user is None:
-            raise Refused("the store of ~/.claude is not open", do="open it, see `memtui stores`")
+        user = find_open(library, self.format, lambda root: kind_of(root) == CONFIG, "~/.claude")
         label, name = user.label, IN_CONFIG[0]
         try:
             page = library.get(f"{label}:{name}")

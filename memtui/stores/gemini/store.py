@@ -291,8 +291,6 @@ class GeminiStore(MarkdownListStore):
 
     def rescope(self, memory: Memory, project: str, library: OpenStores) -> Sequence[Change]:  # noqa: ARG002
         """To GEMINI.md, below the heading of what Gemini added itself, or to a project's notes."""
-        if is_patch(memory.id):
-            raise Refused("it is a proposal: accept it first", where=memory.ref)
         return move_to_entity(memory, project or entity_of(GLOBAL))
 
     def place_new(self, change: Change, context: ListContext) -> tuple[str, str]:  # noqa: ARG002

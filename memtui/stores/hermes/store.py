@@ -38,7 +38,7 @@ from memtui.stores.hermes import CONFIG, MEMORY, NAMES, USER, memory_folder, pen
 from memtui.stores.hermes.pending import LINE_ENDS, why_refused, with_line_feeds
 from memtui.stores.listed_texts import ListedText, ListFile
 from memtui.stores.program_settings import find_switch
-from memtui.stores.rescoping import move_to_entity
+from memtui.stores.rescoping import find_open, move_to_entity
 from memtui.stores.scanning import CachedFile, FoundShard, list_folder, unread_notes
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import members_of, whole_number
@@ -178,13 +178,9 @@ class HermesStore(listed_texts.ListStore):
         """From a profile to the home of Hermes, or to the profile of this name."""
         home = self.root.parents[1] if self.root.parent.name == "profiles" else self.root
         root = home / "profiles" / project if project else home
-        target = next((each for each in library.stores if each.root == root), None)
-        if memory.id.startswith(pending.FOLDER):
-            raise Refused("it waits for an answer: accept it first", where=memory.ref)
         if root == self.root:
             raise AlreadyThere("it holds for all that this home is used for", where=memory.ref)
-        if target is None:
-            raise Refused("no such store is open", where=str(root), do="open it first")
+        target = find_open(library, self.format, lambda each: each == root, str(root))
         return move_to_entity(memory, memory.entity, target.label)
 
     def remarks(self) -> Sequence[Remark]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memtui.stores.base import ReadTime, Unreadable
+from memtui.stores.base import ReadTime, Store, Unreadable
 from memtui.stores.claude_code import MemoryFolder, editing, rules, with_parts
 from memtui.stores.claude_code.store import ClaudeCodeStore
 from memtui.stores.format import FormatSupport, TransferSupport
@@ -18,6 +18,7 @@ class ProjectMemoryStore(ClaudeCodeStore):
 
     format = "project-memory"
     limit = None
+    rescope = Store.rescope
 
     def memory_folders(self, faults: list[Unreadable]) -> Iterator[MemoryFolder]:  # noqa: ARG002
         yield from with_parts([MemoryFolder(".", self.root, "", self.root.parents[1].name)])

@@ -34,7 +34,7 @@ from memtui.stores.claude_code.store import MEMORY_LIMIT, ClaudeCodeStore
 from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.program_settings import find_switch, layered_files, system_folder
 from memtui.stores.qwen import FOLDER, HOME, TEAM, USER, is_home
-from memtui.stores.rescoping import move_to_entity
+from memtui.stores.rescoping import find_open, move_to_entity
 
 SETTINGS = "settings.json"
 ENABLED, TEAM_ENABLED = "memory.enableManagedAutoMemory", "memory.enableTeamMemory"
@@ -98,9 +98,11 @@ class QwenStore(ClaudeCodeStore):
             found.setdefault(ENTITIES[USER], MemoryFolder(USER, self.root / USER, "", USER))
         return found
 
-    def rescope(self, memory: Memory, project: str, library: OpenStores) -> Sequence[Change]:  # noqa: ARG002
+    def rescope(self, memory: Memory, project: str, library: OpenStores) -> Sequence[Change]:
         """To the memories of the user, whose index every session loads, or to a project's."""
-        return move_to_entity(memory, project or ENTITIES[USER])
+        is_team = self._kind == FOLDER
+        store = find_open(library, self.format, is_home, "~/.qwen").label if is_team else ""
+        return move_to_entity(memory, project or ENTITIES[USER], store)
 
     def take_rules(self, other: Any) -> None:
         super().take_rules(other)

@@ -105,6 +105,22 @@ def test_of_qwen_code_it_goes_to_the_memories_of_the_user(home: Path) -> None:
     assert contents(home) == files
 
 
+def test_what_a_team_has_goes_to_the_user_where_that_store_is_open(home: Path) -> None:
+    memory = home / "app/.qwen/team-memory"
+    write(memory / "MEMORY.md", "- [Tabs](feedback_tabs.md) — d\n")
+    topic = f"---\nname: tabs\ndescription: d\ntype: feedback\n---\n\n{TABS}\n"
+    write(memory / "feedback_tabs.md", topic)
+    write(home / ".qwen/memories/MEMORY.md", "# Mine\n")
+    with pytest.raises(Refused, match=r"~/\.qwen is not open"):
+        promote(alone := library_of(home, "app/.qwen/team-memory"), one(alone))
+    library, files = library_of(home, "app/.qwen/team-memory", ".qwen"), contents(home)
+    promote(library, one(library))
+    assert one(library).entity == "user"
+    assert not (memory / "feedback_tabs.md").exists()
+    library.undo()
+    assert contents(home) == files
+
+
 def test_of_hermes_it_goes_from_a_profile_to_its_home_and_back(home: Path) -> None:
     main = write(home / ".hermes/memories/MEMORY.md", "The bell is rung at noon.")
     profile = write(home / ".hermes/profiles/work/memories/MEMORY.md", f"{TABS}\n§\nRest.")
@@ -138,4 +154,22 @@ def test_a_program_without_projects_refuses(home: Path) -> None:
     write(home / ".serena/memories/tabs.md", f"# Tabs\n\n{TABS}\n")
     library = library_of(home, ".serena/memories")
     with pytest.raises(Refused, match="for all projects"):
+        library.plan_rescope(one(library))
+
+
+def test_what_agents_share_in_a_project_is_not_given_to_claude_code(home: Path) -> None:
+    write(home / "app/.agents/memory/MEMORY.md", f"- {TABS}\n")
+    write(home / ".claude/CLAUDE.md", "# Mine\n")
+    write(home / ".claude/projects/-srv-app/memory/MEMORY.md", "- x\n")
+    library = library_of(home, "app/.agents/memory", ".claude")
+    with pytest.raises(Refused, match="for all projects"):
+        library.plan_rescope(one(library))
+
+
+def test_a_proposal_is_accepted_first(home: Path) -> None:
+    patch = f"--- /dev/null\n+++ GEMINI.md\n@@ -0,0 +1,1 @@\n+- {TABS}\n"
+    write(home / ".gemini/GEMINI.md", "# Mine\n")
+    write(home / ".gemini/tmp/belfry/memory/.inbox/global/extraction.patch", patch)
+    library = library_of(home, ".gemini")
+    with pytest.raises(Refused, match="accept it first"):
         library.plan_rescope(one(library))
