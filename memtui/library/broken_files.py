@@ -137,9 +137,14 @@ class LossDetector:
             unreadable = now.unreadable if before is None else before.unreadable
             self._before[label] = replace(now, unreadable=unreadable)
 
+    @property
+    def is_unsure(self) -> bool:
+        """Whether the last check saw a loss for the first time: one more check decides."""
+        return any(self._suspected.values())
+
     def check(self, library: Library) -> list[StoreLosses]:
         """Return the losses since the last report that the check before this one saw too."""
-        if library.snapshot.revision == self._revision and not any(self._suspected.values()):
+        if library.snapshot.revision == self._revision and not self.is_unsure:
             return []
         self._revision = library.snapshot.revision
         reports = []

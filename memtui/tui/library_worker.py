@@ -477,6 +477,8 @@ class LibraryWorker(JobRunner):
         is_read = library is not None and len(library.queried.stores) < len(library.stores)
         if is_read and (self._watcher is None or not self._watcher.is_watching):
             return 0.0
+        if self._losses is not None and self._losses.is_unsure:
+            return SHORTEST_PAUSE  # one more look decides
         return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, self._refresh_cost / REFRESH_SHARE))
 
     # Queries

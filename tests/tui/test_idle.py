@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from textual.events import AppFocus
 
-from memtui.tui.library_worker import LONGEST_PAUSE, LibraryWorker
+from memtui.tui.library_worker import LONGEST_PAUSE, SHORTEST_PAUSE, LibraryWorker
 
 from .stage import Stage, fact, stage, write_store
 
@@ -38,6 +39,22 @@ async def test_a_costly_look_is_repeated_rarely_but_at_once_on_focus(tmp_path: P
         assert "Seen when" not in on.text()
         on.app.post_message(AppFocus())
         await on.sees("Seen when")
+
+
+async def test_what_may_be_lost_is_looked_at_again_soon(tmp_path: Path) -> None:
+    root = write_store(tmp_path)
+    async with stage(root) as on:
+        worker = on.browse.worker
+        worker.__class__ = _Costly
+        _stop_watching(on)
+        worker._watcher.is_watching = True  # type: ignore[union-attr]
+        shutil.rmtree(root)
+        worker.refresh()
+        await on.settle()
+        assert worker._pause == SHORTEST_PAUSE
+        worker.refresh()
+        await on.settle()
+        assert worker._pause == LONGEST_PAUSE
 
 
 @pytest.mark.slow
