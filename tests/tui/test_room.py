@@ -289,12 +289,12 @@ async def test_the_history_stays_at_its_version_after_a_resize(root: Path) -> No
         await on.type("lisbon")
         await on.press("enter", "H")
         versions = on.app.screen.query_one(VersionList)
-        assert versions.number == 0
+        assert versions.cursor == 0
         await on.press("down")
-        assert versions.number == 1
+        assert versions.cursor == 1
         await on.resize(60, 20)
         await on.settle()
-        assert versions.number == 1, "and not at the memory's own"
+        assert versions.cursor == 1, "and not at the memory's own"
 
 
 async def test_the_signs_of_the_help_are_wrapped_between_its_pieces(root: Path) -> None:
