@@ -89,24 +89,25 @@ class ProjectIndex(Struct, frozen=True, dict=True):
         return found
 
 
-def find_project(folder: Path, known: dict[Path, Path | None] | None = None) -> Path | None:
+def find_project(folder: Path, known: dict[str, Path | None] | None = None) -> Path | None:
     """The nearest folder, this one or above it, that is a project; never the home folder.
 
     `known`: those of folders that were looked at before; what is found is added.
     """
     known = {} if known is None else known
-    found, passed = None, list[Path]()
+    each, passed, found = str(folder), list[str](), None
     try:
-        home = Path.home()
-        outside = {home, *home.parents}
-        for each in (folder, *folder.parents):
-            if each in known or each in outside:
-                found = known.get(each)
-                break
+        if not known:
+            home = Path.home()
+            known.update(dict.fromkeys(map(str, (home, *home.parents))))
+        while each not in known and each not in passed[-1:]:
             passed.append(each)
             if any(os.path.exists(f"{each}/{mark}") for mark in MARKS):
-                found = each
+                found = Path(each)
                 break
+            each = os.path.dirname(each)
+        else:
+            found = known.get(each)
     except (OSError, RuntimeError):
         return None
     known.update(dict.fromkeys(passed, found))

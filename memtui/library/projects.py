@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from threading import Lock
@@ -20,7 +21,7 @@ class Projects:
 
     def __init__(self) -> None:
         self._roots: dict[str, Path | None] = {}
-        self._above: dict[Path, Path | None] = {}
+        self._above: dict[str, Path | None] = {}
         """Folder -> the project that it lies in."""
         self._known: dict[Path, tuple[tuple[int, ...], ProjectIndex]] = {}
         self._lock = Lock()
@@ -30,7 +31,7 @@ class Projects:
         named = memory.extra.get(PROJECT_PATH)
         folder = named if isinstance(named, str) else memory.origin.file.rpartition("/")[0]
         if folder not in self._roots:
-            is_there = folder.startswith("/") and Path(folder).is_dir()
+            is_there = folder.startswith("/") and os.path.isdir(folder)
             root = find_project(Path(folder), self._above) if is_there else None
             self._roots[folder] = root if named is None or root == Path(folder) else None
         return self._roots[folder]

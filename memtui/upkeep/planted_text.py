@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 from memtui.model import Memory
+from memtui.text.filtered_pattern import fold, may_match, words_needed
 
 INSTRUCTION_FILES = frozenset(
     {"AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "SOUL.md", "TOOLS.md"}
@@ -79,18 +81,31 @@ _AWAY = (
 )
 _SEND = r"(?:send|post|upload|forward|e-?mail|exfiltrate|transmit|leak|submit|append|copy)"
 _TELL = r"(?:tell|inform|mention|notify|alert|warn|let)"
-_HARM = re.compile(
-    rf"\b{_SEND}\b[^.\n]{{0,80}}\b{_SECRET}[^.\n]{{0,60}}\b(?:to|at)\s[^\n]{{0,20}}?{_AWAY}"
-    rf"|\b(?:reveal|disclose|print out|output(?! tokens?\b)|repeat|recite|show me)\b"
-    rf"[^.\n]{{0,40}}\b{_SECRET}"
-    rf"|\b(?:do not|don['’]t|never|without)\s+(?:ever\s+)?{_TELL}(?:ing)?\b"
-    rf"[^.\n]{{0,40}}\b(?:{_PERSON}|anyone|anybody|them)\b"
-    rf"|\b(?:hide|conceal)\b[^.\n]{{0,40}}\bfrom (?:the )?{_PERSON}\b"
-    r"|\b(?:run|execute|eval(?:uate)?|install|pipe)\b[^.\n]{0,80}\bhttps?://(?!localhost|127\.)"
-    r"[^\n]{0,80}(?:\|\s*(?:ba|z)?sh\b|\.sh\b|script)"
-    r"|\bcurl\b[^|\n]{0,120}\|\s*(?:sudo\s+)?(?:ba|z)?sh\b",
-    re.IGNORECASE,
+_HARMS = (
+    rf"\b{_SEND}\b[^.\n]{{0,80}}\b{_SECRET}[^.\n]{{0,60}}\b(?:to|at)\s[^\n]{{0,20}}?{_AWAY}",
+    r"\b(?:reveal|disclose|print out|output(?! tokens?\b)|repeat|recite|show me)\b"
+    rf"[^.\n]{{0,40}}\b{_SECRET}",
+    rf"\b(?:do not|don['’]t|never|without)\s+(?:ever\s+)?{_TELL}(?:ing)?\b"
+    rf"[^.\n]{{0,40}}\b(?:{_PERSON}|anyone|anybody|them)\b",
+    rf"\b(?:hide|conceal)\b[^.\n]{{0,40}}\bfrom (?:the )?{_PERSON}\b",
+    r"\b(?:run|execute|eval(?:uate)?|install|pipe)\b[^.\n]{0,80}\bhttps?://(?!localhost|127\.)"
+    r"[^\n]{0,80}(?:\|\s*(?:ba|z)?sh\b|\.sh\b|script)",
+    r"\bcurl\b[^|\n]{0,120}\|\s*(?:sudo\s+)?(?:ba|z)?sh\b",
 )
+_HARM = re.compile("|".join(_HARMS), re.IGNORECASE)
+
+
+@cache
+def _words_of_harms() -> tuple[tuple[tuple[str, ...], ...], ...]:
+    """Of each of `_HARMS` the words that it needs: looked for first, which is quick."""
+    return tuple(map(words_needed, _HARMS))
+
+
+def _may_ask_for_harm(text: str) -> bool:
+    folded = fold(text)
+    return any(may_match(words, folded) for words in _words_of_harms())
+
+
 _AGENTS = r"(?:agents?|assistants?|AI|LLMs?|language model|Claude|Codex|Gemini|Copilot|ChatGPT|GPT)"
 _TO_AN_AGENT = re.compile(
     r"\b(?:ignore|disregard|forget|override)\s+(?:(?:all|any|your|the)\s+){0,3}"
@@ -129,7 +144,7 @@ def find_suspicions(text: str) -> tuple[str, ...]:
         if _DIRECTION.search(text) and not _RIGHT_TO_LEFT.search(text):
             found = (*found, REORDERED)
         shown = _without_unseen(text)
-    is_marked, is_harm = _MAY_BE_MARKED.search(shown), _HARM.search(shown)
+    is_marked, is_harm = _MAY_BE_MARKED.search(shown), _may_ask_for_harm(shown)
     if not (is_marked or is_harm):
         return found
     told = _QUOTED.sub(" ", _ROW.sub("", _BLOCK.sub("", shown)))

@@ -109,9 +109,10 @@ def _groups_in(texts: Sequence[list[Memory]], context: UpkeepContext) -> Iterato
     """Groups of memories that say the same, of the memories with each text."""
     repeats = [sorted(group, key=_rank, reverse=True) for group in texts]
     found = [group[0] for group in repeats]
+    likely = chain(_find_similar(found, context), _find_paraphrases(found, context))
     pairs = [
         (one, other)
-        for one, other in chain(_find_similar(found, context), _find_paraphrases(found, context))
+        for one, other in (likely if len(found) > 1 else ())
         if _may_be_merged(found[one], found[other], context)
     ]
     order = sorted(range(len(found)), key=lambda at: _rank(found[at]), reverse=True)

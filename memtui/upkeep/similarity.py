@@ -14,7 +14,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, combinations
 
 from msgspec import Struct
 
@@ -27,23 +27,16 @@ def no_step(_done: int, _total: int) -> None:
     """Neither reports nor stops."""
 
 
-_WORD = re.compile(r"\w+")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_EAST_ASIAN = r"\u3040-\u30ff\u3400-\u9fff"
+_LETTER_OR_WORD = re.compile(rf"[{_EAST_ASIAN}\uac00-\ud7af]|[^\W{_EAST_ASIAN}\uac00-\ud7af]+")
 
 
 @lru_cache(maxsize=2048)  # the same texts are looked at for duplicates and for clusters
 def words_of(text: str) -> frozenset[str]:
     """The different words of a text in lower case; scripts without blanks give their letters."""
-    found: set[str] = set()
-    for word in _WORD.findall(text.casefold()):
-        if _CJK.search(word):
-            found.update(word)
-        else:
-            found.add(word)
-    return frozenset(found)
+    return frozenset(_LETTER_OR_WORD.findall(text.casefold()))
 
 
-_EAST_ASIAN = r"\u3040-\u30ff\u3400-\u9fff"
 _TOKEN = re.compile(
     rf"\d+(?:[.,:/-]\d+)*|[{_EAST_ASIAN}]|[^\W{_EAST_ASIAN}]+(?:['’][^\W{_EAST_ASIAN}]+)?"
 )
@@ -134,6 +127,8 @@ FEWEST_STEMS = 3
 def stem(word: str) -> str:
     """A word in lower case without its inflection: `messages`, `hosted`, `prefers`."""
     word = word.removesuffix("'s").removesuffix("’s")
+    if word[-1:] not in ("s", "g", "d", "e"):
+        return word
     for ending in ("ies", "ing", "ed", "es", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
             return word[: -len(ending)] + ("y" if ending == "ies" else "")
@@ -181,6 +176,10 @@ class SimilarPair(Struct, frozen=True):
     score: float
 
 
+_FEW = 8
+"""Texts that are compared pair by pair: prefixes take longer."""
+
+
 def similar_pairs(
     texts: Sequence[frozenset[str]], threshold: float, fewest: int = 1, step: Step = no_step
 ) -> Iterator[SimilarPair]:
@@ -192,8 +191,13 @@ def similar_pairs(
         fewest: Words that a text needs to be compared.
         step: Called now and then with the texts done and their number; what it raises ends it.
     """
+    if len(texts) <= _FEW:
+        for one, two in combinations(range(len(texts)), 2):
+            score = jaccard(texts[one], texts[two])
+            if score >= threshold and len(texts[one]) >= fewest <= len(texts[two]):
+                yield SimilarPair(one, two, score)
+        return
     counts = Counter(chain.from_iterable(texts))
-    rank = {word: at for at, word in enumerate(sorted(counts, key=lambda one: (counts[one], one)))}
     by_word: defaultdict[str, list[int]] = defaultdict(list)
     for done, position in enumerate(sorted(range(len(texts)), key=lambda at: len(texts[at]))):
         if done % STEP == STEP - 1:
@@ -201,7 +205,8 @@ def similar_pairs(
         words, size = texts[position], len(texts[position])
         if size < fewest:
             continue
-        prefix = sorted(words, key=rank.__getitem__)[: size - math.ceil(threshold * size) + 1]
+        rarest = sorted(sorted(words), key=counts.__getitem__)
+        prefix = rarest[: size - math.ceil(threshold * size) + 1]
         candidates: dict[int, None] = {}
         for word in prefix:
             candidates.update(dict.fromkeys(by_word[word]))

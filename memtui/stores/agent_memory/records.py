@@ -318,7 +318,6 @@ def tacit(prose: MarkdownFile, label: str, id: str) -> Memory:
 
 
 _WORD = re.compile(r"[a-z0-9]+")
-_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 
 
 def _phrases(text: str) -> tuple[str, ...]:
@@ -350,7 +349,8 @@ class FactRules(Struct, frozen=True):
 
 
 def folded(text: str) -> str:
-    return text.translate(_LOWER)
+    """The text with the letters A to Z in lower case, and no others."""
+    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
 def words(text: str) -> frozenset[str]:

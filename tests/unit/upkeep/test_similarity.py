@@ -17,7 +17,7 @@ from memtui.upkeep.similarity import (
     words_of,
 )
 
-texts = st.lists(st.frozensets(st.sampled_from("abcdefghijkl"), max_size=8), max_size=14)
+texts = st.lists(st.frozensets(st.sampled_from("abcdefghijkl"), max_size=8), max_size=20)
 
 
 @given(texts, st.floats(0.05, 1.0))
@@ -71,3 +71,4 @@ def test_other_words_make_another_statement(one: str, other: str, is_same: bool)
 
 def test_scripts_without_blanks_are_compared_by_letter() -> None:
     assert words_of("鐘は十三回鳴った") == frozenset("鐘は十三回鳴った")
+    assert words_of("v2東京") == {"v2", "東", "京"}
