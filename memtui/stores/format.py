@@ -88,6 +88,9 @@ class Format(Struct, frozen=True):
     """Further places that the settings of its program name. Given the folder memtui was started in,
     the home folder and the environment; reads known files only, walks nothing. None: there are
     none."""
+    linked: Callable[[Path], Iterable[Path]] | None = None
+    """Folders of a store at this root that links lead to out of it, and that are stores of their
+    own. None: there are none."""
     fallback: Callable[[Path], Path | None] | None = None
     """The root if a person names this path and no format recognises it; never used in a search for
     stores. None: there is none."""

@@ -274,6 +274,10 @@ def _detected_at(
         root = _detected(known, path, is_named=is_named)
         if root is not None:
             yield known, root
+            if known.linked is not None:
+                none: list[Path] = []
+                linked = _attempt(known, partial(_list_of, known.linked, root), none)
+                yield from ((known, each) for each in linked)
 
 
 def _nearby(folder: Path) -> Iterator[tuple[Format, Path]]:
@@ -412,7 +416,7 @@ def explain(
     ]
     below = ((known, each) for each in folders for known in formats())
     explained: dict[tuple[str, str], Explanation] = {}
-    for known, path in chain(_nearby(folder), elsewhere, below):
+    for known, path in chain(_nearby(folder), found, elsewhere, below):
         for each in _candidates(known, path):
             key = known.name, os.path.realpath(each.root)
             is_taken = key in taken

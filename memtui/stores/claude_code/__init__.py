@@ -6,7 +6,8 @@ The package itself says where the files lie. A store is one of three kinds of fo
   project, `agent-memory/<agent>/` of each subagent, `CLAUDE.md`;
 * a project: `.claude/memory/`, `.claude/agent-memory/<agent>/`, `.claude/agent-memory-local/`,
   `CLAUDE.md`;
-* a single memory folder, as `autoMemoryDirectory` names one.
+* a single memory folder, as `autoMemoryDirectory` names one, or a link leads to one from
+  `projects/<slug>/memory` of a folder of settings.
 
 Topic files lie in a memory folder and in its folders (anthropics/claude-code#76868). A folder of it
 that has a MEMORY.md of its own, such as `team/`, is a memory folder too.
@@ -43,6 +44,7 @@ from memtui.stores.scanning import (
     Entry,
     folders_in,
     has_entry,
+    is_link_into,
     is_markdown,
     list_folder,
     notes_below,
@@ -177,7 +179,7 @@ def judge_memory_folder(folder: Path) -> Candidate | None:
         return restored
     if _is_of_others(folder):
         return None
-    if folder.name == "memory" and folder.parent.parent.name == "projects":
+    if project_config(folder):
         found = "notes where Claude Code keeps those of a project"
         return Candidate(folder, found) if _has_markdown(folder) else None
     if not os.path.isfile(index):
@@ -319,7 +321,7 @@ def folder_key(path: str, file: str) -> str:
 
 def _memory_folders(root: Path, faults: list[Unreadable]) -> Iterator[MemoryFolder]:
     if _is_store(judge_memory_folder(root)) and not _is_store(judge_config(root)):
-        yield MemoryFolder(".", root, "", root.parent.name)
+        yield single_folder(root, root.parent.name)
         return
     if os.path.isdir(root / "projects"):
         yield from project_folders(root, faults)
@@ -333,10 +335,41 @@ def _memory_folders(root: Path, faults: list[Unreadable]) -> Iterator[MemoryFold
 
 
 def project_folders(root: Path, faults: list[Unreadable]) -> Iterator[MemoryFolder]:
-    """The memory folder of each project below a folder of settings."""
-    for name, path in _folders(root / "projects", root, faults):
-        if os.path.isdir(path / "memory"):
+    """The memory folder of each project below a folder of settings, without `linked_folders`."""
+    linked, closed = {*linked_folders(root)}, list[Unreadable]()
+    for name, path in _folders(root / "projects", root, closed):
+        if os.path.isdir(path / "memory") and path / "memory" not in linked:
             yield MemoryFolder(f"projects/{name}/memory", path / "memory", "project", name)
+    above = {str(each) for folder in linked for each in folder.parents}
+    faults += [fault for fault in closed if fault.file not in above]
+
+
+def linked_folders(root: Path) -> Iterator[Path]:
+    """The memory folders of projects that a link leads to out of a folder of settings.
+
+    People share memory so (anthropics/claude-code#26045): each is a store of its own, whose root is
+    the link, so that nothing that is written in it leaves the folder it was opened as.
+    """
+    projects = root / "projects"
+    is_linked = os.path.islink(projects)
+    for entry in list_folder(projects)[0]:
+        folder = Path(entry.path, "memory")
+        may_leave = is_linked or entry.is_symlink() or os.path.islink(folder)
+        if may_leave and not is_link_into(folder, root) and _has_markdown(folder):
+            yield folder
+
+
+def single_folder(root: Path, name: str) -> MemoryFolder:
+    """The memory folder that is a store by itself; `name`: where it is of no project."""
+    if project_config(root):
+        return MemoryFolder(".", root, "project", root.parent.name)
+    return MemoryFolder(".", root, "", name)
+
+
+def project_config(root: Path) -> Path | None:
+    """The folder of settings above the memory folder of a project; None for any other folder."""
+    is_one = root.name == "memory" and root.parent.parent.name == "projects"
+    return root.parents[2] if is_one else None
 
 
 def _has_settings(root: Path) -> bool:
@@ -564,5 +597,6 @@ FORMAT = Format(
     detect=detect,
     claims=(*IN_PROJECT, *(f"{rules}/*" for rules in RULES)),
     configured=configured_folders,
+    linked=lambda root: linked_folders(root) if _is_store(judge_config(root)) else (),
     fallback=lambda path: path if judge_project(path) else None,
 )

@@ -56,6 +56,7 @@ from memtui.stores.claude_code import (
     main_worktree,
     markdown_files,
     memory_folders,
+    project_config,
     rules,
 )
 from memtui.stores.claude_code.records import (
@@ -108,7 +109,7 @@ class ClaudeCodeStore(MarkdownListStore):
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
-        self._paths = ProjectPaths(root, self.chats)
+        self._paths = ProjectPaths(project_config(root) or root, self.chats)
         self._folders: dict[str, MemoryFolder] = {}
         """The memory folders of the last scan by the key of their shard: to read one, the others
         are not listed again."""

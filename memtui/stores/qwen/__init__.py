@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from memtui.stores.claude_code import QWEN, is_of_qwen
+from memtui.stores.claude_code import QWEN, is_of_qwen, linked_folders
 from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.scanning import has_entry, is_markdown, restored_as
 
@@ -55,4 +55,5 @@ FORMAT = Format(
     product=Product("Qwen Code", "QW", 6),
     places=("$QWEN_RUNTIME_DIR", f"~/{QWEN}"),
     detect=detect,
+    linked=lambda root: linked_folders(root) if is_home(root) else (),
 )

@@ -27,6 +27,7 @@ from memtui.stores.claude_code import (
     folder_key,
     project_folders,
     rules,
+    single_folder,
     with_parts,
 )
 from memtui.stores.claude_code.records import ClaudeContext
@@ -110,7 +111,7 @@ class QwenStore(ClaudeCodeStore):
 
     def memory_folders(self, faults: list[Unreadable]) -> Iterator[MemoryFolder]:
         if self._kind == FOLDER:
-            yield from with_parts([MemoryFolder(".", self.root, "", self._name)])
+            yield from with_parts([single_folder(self.root, self._name)])
             return
         user = self.root / USER
         own = [MemoryFolder(USER, user, "", USER)] if user.is_dir() else []

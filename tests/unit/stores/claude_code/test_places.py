@@ -114,6 +114,34 @@ def test_the_folder_that_a_setting_names(tmp_path: Path) -> None:
     assert registry.discover(work, tmp_path, {}) == []
 
 
+@pytest.mark.parametrize("program", [".claude", ".qwen"])
+@pytest.mark.parametrize("link", ["projects", f"projects/{SLUG}", f"projects/{SLUG}/memory"])
+def test_a_memory_folder_behind_a_link_is_a_store_of_its_own(
+    tmp_path: Path, program: str, link: str
+) -> None:
+    """People keep the memory of a project in a synchronised folder, and a link in its place."""
+    root, shared = tmp_path / program, tmp_path / "synced" / "folder"
+    write(root / "projects" / SLUG / "memory" / "MEMORY.md", "- [A](a.md) — kept\n")
+    topic = write(root / "projects" / SLUG / "memory" / "a.md", "old text\n")
+    shared.parent.mkdir()
+    (root / link).rename(shared)
+    (root / link).symlink_to(shared)
+    write(root / "projects" / "-home-ann-near" / "memory" / "MEMORY.md", "- near\n")
+    found = registry.discover(tmp_path / "nowhere", tmp_path, {})
+    assert found == registry.detect_within(tmp_path)
+    assert topic.parent in [path for _, path in found]
+    names, roots = zip(*((known.name, path) for known, path in found), strict=True)
+    library = Library.open(roots, formats=names, state=tmp_path / ".state")
+    library.load()
+    assert not any(state.unreadable for state in library.snapshot.stores)
+    [state] = [each for each in library.snapshot.stores if each.root == topic.parent]
+    [memory] = [each for each in library.memories(state.label) if each.title == "A — kept"]
+    assert memory.entity == SLUG
+    change = Change(Act.EDIT, memory.store, memory.ref, {"content": "new"})
+    library.apply(library.plan([change]))
+    assert [each.read_text() for each in shared.rglob("a.md")] == ["new\n"]
+
+
 def transcript(root: Path, *cwds: object) -> None:
     lines = [json.dumps({"type": "user", "cwd": cwd}) for cwd in cwds]
     write(root / "projects" / SLUG / "1.jsonl", "\n".join(lines))
