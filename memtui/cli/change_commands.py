@@ -256,6 +256,9 @@ def promote(
     project: str = option(
         "--to", default="", metavar="PROJECT", help="The entity of one project, the other way."
     ),
+    part: str = option(
+        default="", metavar="TEXT", help="Words of the part to move, of a file like CLAUDE.md."
+    ),
     *,
     stores: Sequence[str],
     dry_run: bool,
@@ -266,7 +269,7 @@ def promote(
     Codex: a note that asks for it), and taken away where it was. Undo reverts both.
     """
     library = load_library(stores)
-    planned = library.plan_rescope(library.resolve(ref), project)
+    planned = library.plan_rescope(library.resolve(ref), project, part)
     return apply_planned(library, planned, dry_run, as_json)
 
 

@@ -42,6 +42,7 @@ _OTHERWISE: dict[str, Any] = {
     "editable": frozenset(),
     "relations": (),
     "projects": {},
+    "parts_of": (),
     "look_again": (),
     "limit_uses": (),
     "sync_state": None,

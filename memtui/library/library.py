@@ -14,6 +14,8 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from memtui.changes import Act, Change
 from memtui.config import Embedding
 from memtui.errors import MemtuiError, RefError, Refused
@@ -319,8 +321,13 @@ class Library(LibraryReader):
             lineage, self.store(memory.store), self.state_folder, cancelled
         )
 
-    def plan_rescope(self, memory: Memory, project: str = "") -> Planned:
+    def plan_rescope(self, memory: Memory, project: str = "", part: str = "") -> Planned:
         """Return the plan that makes a memory hold for all projects of its program, or for one.
+
+        Args:
+            memory: the memory.
+            project: the entity of the one project; "": all.
+            part: words that only one part has, of a memory that is a file of many.
 
         Raises:
             AlreadyThere: it holds for that.
@@ -329,7 +336,14 @@ class Library(LibraryReader):
         """
         if memory.status == "proposed":
             raise Refused("it is a proposal: accept it first", where=memory.ref)
-        changes = self.store(memory.store).rescope(memory, project, self)
+        store = self.store(memory.store)
+        if parts := store.parts_of(memory):
+            found = [part] if part in parts else [each for each in parts if part in each]
+            if len(found) != 1:
+                why = f"it is a file of {len(parts)} parts, and one of them can be moved"
+                raise Refused(why, where=memory.ref, do="name one by words that only it has")
+            memory = replace(memory, title="", content=found[0])
+        changes = store.rescope(memory, project, self)
         with masked_always():  # the title is kept in the journal
             title = f"promote: {cut_line(memory.headline, 45)}"
         return self.plan(changes, f"{title} to {project}" if project else title)

@@ -259,11 +259,15 @@ class Store(Protocol):
         """
         raise Refused(self.read_only, where=str(self.root))
 
+    def parts_of(self, memory: Memory) -> Sequence[str]:  # noqa: ARG002
+        """The texts of which each can be rescoped alone, of a memory that is a file of many."""
+        return ()
+
     def rescope(self, memory: Memory, project: str, library: OpenStores) -> Sequence[Change]:  # noqa: ARG002
         """The changes that make a memory hold for all projects of its program, or for one.
 
         Args:
-            memory: One of this store.
+            memory: One of this store; where it has parts, with the text of one of them.
             project: The entity of the project that it is to be of; "": of all.
             library: The open stores; what holds for all may be in another one of the program.
 

@@ -20,7 +20,7 @@ from memtui.tui.dialogs.prompts import ConfirmDialog
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 
 from .sample_stage import ChangingStage, changing, touched
-from .stage import NOW
+from .stage import NOW, stage
 
 AGENT = "agent-memory"
 
@@ -61,6 +61,30 @@ async def test_a_memory_of_a_project_is_promoted_after_a_preview_and_undone(tmp_
         assert [m.entity for m in found if m.status == "active"] == ["global"]
         await on.keys("u")
         assert on.files() == before
+
+
+@pytest.mark.slow
+async def test_a_part_of_a_file_of_instructions_goes_to_one_project(tmp_path: Path) -> None:
+    home = tmp_path / ".claude"
+    index = home / "projects" / "-srv-app" / "memory" / "MEMORY.md"
+    index.parent.mkdir(parents=True)
+    index.write_text("# Memory\n\n- Ports are even.\n")
+    page = home / "CLAUDE.md"
+    page.write_text("- Be brief.\n- Indent with tabs.\n")
+    async with stage(home, state=tmp_path / "state", toasts=True) as on:
+        await on.press("/")
+        await on.type("brief")
+        await on.press("enter", "B")
+        await on.sees("Which part of its file")
+        await on.press("down", "enter")
+        await on.sees("Of which project is Indent with tabs.")
+        await on.type("-srv-app")
+        await on.press("enter")
+        await on.sees("- Indent with tabs.")
+        await on.press("enter")
+        await on.sees("Promoted: ")
+        assert page.read_text() == "- Be brief.\n"
+        assert len(list(index.parent.iterdir())) == 2
 
 
 @pytest.mark.slow

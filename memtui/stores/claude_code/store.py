@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from msgspec.structs import replace
 
 from memtui.changes import Act, Change
-from memtui.errors import RefError, Refused, UnreadableFile
+from memtui.errors import AlreadyThere, RefError, UnreadableFile
 from memtui.files.reading import (
     file_stamp,
     read_text_file,
@@ -70,7 +70,7 @@ from memtui.stores.claude_code.records import (
 )
 from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.markdown.documents import parse_document
-from memtui.stores.markdown.items import MarkdownListStore
+from memtui.stores.markdown.items import MarkdownListStore, parse_items, remove_item
 from memtui.stores.rescoping import appended, find_open, move_to_entity
 from memtui.stores.scanning import FoundShard, LastRead, read_texts, time_of_change
 from memtui.stores.sidecar import Sidecar
@@ -213,12 +213,24 @@ class ClaudeCodeStore(MarkdownListStore):
         differing = [each for each in others if own is not None and each.is_on != own.is_on]
         return [own, *differing] if own is not None and paths else []
 
+    def parts_of(self, memory: Memory) -> Sequence[str]:
+        """The items and paragraphs of a file of instructions."""
+        is_page = memory.entity == INSTRUCTIONS
+        return [each.text for each in parse_items(memory.content)] if is_page else ()
+
     def rescope(self, memory: Memory, project: str, library: OpenStores) -> Sequence[Change]:
         """To the CLAUDE.md of the user, which every session loads, or to another project."""
+        taken = Change(Act.DELETE, memory.store, memory.ref)
         if memory.entity == INSTRUCTIONS:
-            raise Refused("its file is one memory: cut the part out by editing", where=memory.ref)
+            if not project:
+                raise AlreadyThere("every session loads it already", where=memory.ref)
+            whole = library.get(memory.ref).content
+            item = next(each for each in parse_items(whole) if each.text == memory.content)
+            rest = {"content": remove_item(whole, item)}
+            taken = Change(Act.EDIT, memory.store, memory.ref, rest)
+            memory = replace(memory, type="", tags=())  # those of the file
         if project:
-            return move_to_entity(memory, project)
+            return (move_to_entity(memory, project)[0], taken)
         user = find_open(library, self.format, lambda root: kind_of(root) == CONFIG, "~/.claude")
         label, name = user.label, IN_CONFIG[0]
         try:
@@ -229,7 +241,7 @@ class ClaudeCodeStore(MarkdownListStore):
         else:
             text = {"content": appended(page.content, memory.content)}
             change = Change(Act.EDIT, label, page.ref, text)
-        return (change, Change(Act.DELETE, memory.store, memory.ref))
+        return (change, taken)
 
     def remarks(self) -> Sequence[Remark]:
         """Stores that two folders share, and stores of worktrees, which no session loads."""

@@ -20,6 +20,7 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.tui import actions, appearance, previews
 from memtui.tui.previews import Preview
+from memtui.tui.view_state import Choice
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
@@ -160,17 +161,22 @@ class ChangeActions:
         """Make the memory hold for all projects of its program, or for one, after a preview."""
         from memtui.tui.dialogs.prompts import PromptDialog
 
-        memory = self.selection.current()
-        if memory is None:
+        memory, library = self.selection.current(), self.screen.worker.library
+        if memory is None or library is None:
             return
+        part = ""
+        if parts := library.store(memory.store).parts_of(memory):
+            choices = [Choice(each, text.one_line(each)) for each in parts]
+            if not (part := await self.acts.pick("Which part of its file", choices) or ""):
+                return
 
         def look(project: str, library: Library, job: Job) -> Preview:
-            return previews.preview_of(library.plan_rescope(memory, project), library, job)
+            return previews.preview_of(library.plan_rescope(memory, project, part), library, job)
 
         try:
             found = await self.acts.library(partial(look, ""))
         except AlreadyThere:  # so it is the other way
-            title = f"Of which project is {text.cut(text.one_line(memory.headline), 40)}"
+            title = f"Of which project is {text.cut(text.one_line(part or memory.headline), 40)}"
             project = await self.acts.show(
                 PromptDialog(title, placeholder="Project", accept="next")
             )
@@ -179,7 +185,8 @@ class ChangeActions:
             found = await self.acts.library(partial(look, project))
         if await self.confirm(found, (), "promote"):
             action = await self.acts.apply(found.planned)
-            words = f"{actions.BY_ID['promote'].done}: {memory.headline}"
+            headline = text.cut_line(part or memory.headline, HEADLINE_CELLS)
+            words = f"{actions.BY_ID['promote'].done}: {headline}"
             self.report_written(found.planned.with_written_refs(action.refs), words)
 
     async def replace_words(self) -> None:

@@ -37,8 +37,8 @@ def one(library: Library, text: str = TABS) -> Memory:
     return found
 
 
-def promote(library: Library, memory: Memory, project: str = "") -> None:
-    library.apply(library.plan_rescope(memory, project))
+def promote(library: Library, memory: Memory, project: str = "", part: str = "") -> None:
+    library.apply(library.plan_rescope(memory, project, part))
 
 
 TOPIC = f"---\nname: tabs\ndescription: d\nmetadata:\n  type: feedback\n---\n\n{TABS}\n"
@@ -65,8 +65,26 @@ def test_of_claude_code_it_goes_to_the_claude_md_of_the_user(
     assert (home / ".claude/CLAUDE.md").read_text() == after
     assert not (memory / "feedback_tabs.md").exists()
     assert "feedback_tabs" not in (memory / "MEMORY.md").read_text()
-    with pytest.raises(Refused, match="cut the part out"):
-        library.plan_rescope(one(library))
+    with pytest.raises(AlreadyThere):
+        library.plan_rescope(one(library), part=TABS)
+    library.undo()
+    assert contents(home) == files
+
+
+def test_a_part_of_a_claude_md_goes_to_a_project(home: Path) -> None:
+    page = write(
+        home / ".claude/CLAUDE.md", f"# Mine\n\n- Be brief.\n- {TABS}\n  In Go too.\n- Ask.\n"
+    )
+    index = write(home / ".claude/projects/-srv-app/memory/MEMORY.md", "# Memory\n")
+    library, files = library_of(home, ".claude"), contents(home)
+    for words, why in (("", "3 parts"), ("e", "3 parts"), ("not there", "3 parts")):
+        with pytest.raises(Refused, match=why):
+            library.plan_rescope(one(library), "-srv-app", words)
+    promote(library, one(library), "-srv-app", "tabs")
+    assert page.read_text() == "# Mine\n\n- Be brief.\n- Ask.\n"
+    (topic,) = (each for each in index.parent.iterdir() if each != index)
+    assert topic.read_text().endswith(f"\n\n{TABS}\nIn Go too.\n")
+    assert topic.name in index.read_text()
     library.undo()
     assert contents(home) == files
 
