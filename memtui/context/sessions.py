@@ -59,8 +59,11 @@ def build_loaded(search: Search, _: int) -> list[Section]:
         projects = {find_entity(task).partition("/")[0].casefold()}
     sections: list[Section] = []
     for store, texts in found:
-        if not texts:
-            name = task.source.names.of(store.label)
+        name = task.source.names.of(store.label)
+        off = [switch.name for switch in store.memory_switches() if switch.is_turned_off]
+        if off:
+            notes.append(f"{name}: {', '.join(off)} is off")
+        elif not texts:
             notes.append(f"{name}: memtui knows of nothing that it loads by itself")
         own = [one for one in texts if not wanted or one.project.casefold() in projects]
         named = [one for one in own if one.is_named(wanted)]

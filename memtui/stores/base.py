@@ -114,6 +114,12 @@ class MemorySwitch(NamedTuple):
     """Absolute path of the file that has the setting, or `$NAME` of a variable of the environment;
     "": none has it, and this is what the program does by default."""
 
+    @property
+    def is_turned_off(self) -> bool:
+        """Whether a setting says that it is off, whatever this version of the program does by
+        default."""
+        return not self.is_on and bool(self.source)
+
 
 class ReadTime(StrEnum):
     """When a program reads a file that was changed, as the end of a sentence; soonest last."""

@@ -210,8 +210,30 @@ def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -
     layers = (config / "settings.json", config / "settings.local.json")
     own = (folder / ".claude" / "settings.json", folder / ".claude" / "settings.local.json")
     for file in (*layers, *own):
-        if named := named_path(read_settings(file).get("autoMemoryDirectory"), home):
+        if named := named_path(read_settings(file).get(DIRECTORY), home):
             yield named
+
+
+DIRECTORY = "autoMemoryDirectory"
+
+
+def directory_instead(config: Path, project: str) -> tuple[Path, Path] | None:
+    """The memory folder that is loaded instead of that in the folder of settings, and the file
+    that names it; None where none is named.
+
+    The settings that are managed, the person's own of the project and those of the user are asked,
+    not those that a project shares, and relative paths are passed over (release 2.1.74;
+    anthropics/claude-code#34146, #51394).
+    """
+    own = [Path(project, ".claude/settings.local.json")] if project else []
+    for file in (_managed_settings(), *own, config / "settings.json"):
+        if named := named_path(read_settings(file).get(DIRECTORY), Path.home()):
+            return named, file
+    return None
+
+
+def _managed_settings() -> Path:
+    return system_folder("claude-code", "ClaudeCode") / "managed-settings.json"
 
 
 AUTO_MEMORY = "auto memory"
@@ -229,10 +251,9 @@ def auto_memory_switch(
     auto memory is on by default. (Sources: code.claude.com/docs/en/memory and /settings; of the
     values of the variable, a reading of the program 2.1.258 in the benchmarks of cdeust/Cortex.)
     """
-    managed = system_folder("claude-code", "ClaudeCode") / "managed-settings.json"
     names = (".claude/settings.local.json", ".claude/settings.json")
     own = [project / name for name in names] if project else []
-    files = [managed, *own, config / "settings.json"]
+    files = [_managed_settings(), *own, config / "settings.json"]
     told = [(f"${DISABLE_VARIABLE}", variables.get(DISABLE_VARIABLE))]
     told += [
         (str(file), members_of(read_settings(file).get("env")).get(DISABLE_VARIABLE))

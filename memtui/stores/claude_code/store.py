@@ -41,6 +41,7 @@ from memtui.stores.base import (
 from memtui.stores.claude_code import (
     ALSO_READ,
     CONFIG,
+    DIRECTORY,
     IN_CONFIG,
     INDEX,
     INSTRUCTIONS,
@@ -49,6 +50,7 @@ from memtui.stores.claude_code import (
     ProjectPaths,
     auto_memory_switch,
     config_folder,
+    directory_instead,
     editing,
     folder_key,
     instruction_names,
@@ -197,6 +199,27 @@ class ClaudeCodeStore(MarkdownListStore):
         path = "" if self.has_worktrees else self._paths.of(slug)
         return main_worktree(path) if path else ""
 
+    def _relocated(self, folder: MemoryFolder) -> tuple[Path, Path] | None:
+        """The memory folder that Claude Code loads instead of this one, and the settings that name
+        it; None if it loads this one."""
+        config = project_config(folder.path)
+        is_default = self.format == ClaudeCodeStore.format and folder.kind == "project"
+        if config is None or not is_default:
+            return None
+        found = directory_instead(config, self._paths.of(folder.name))
+        is_this = found and os.path.realpath(found[0]) == os.path.realpath(folder.path)
+        return None if is_this else found
+
+    def _is_loaded(self, folder: MemoryFolder) -> bool:
+        """Whether any session loads the index of a folder."""
+        is_project = folder.kind == "project"
+        path = self._paths.of(folder.name) if is_project else ""
+        if is_project and (self._main_worktree(folder.name) or self._relocated(folder)):
+            return False
+        own = self.root if kind_of(self.root) == PROJECT else None
+        switch = self.switch_in(Path(path) if path else own)
+        return switch is None or not switch.is_turned_off
+
     def switch_in(self, project: Path | None) -> MemorySwitch | None:
         """Whether auto memory is on in a project; None: where no project has a say."""
         is_config = kind_of(self.root) == CONFIG
@@ -244,13 +267,19 @@ class ClaudeCodeStore(MarkdownListStore):
         return (change, taken)
 
     def remarks(self) -> Sequence[Remark]:
-        """Stores that two folders share, and stores of worktrees, which no session loads."""
+        """Stores that two folders share, and those that no session loads: of worktrees, and where
+        the settings name another folder."""
         found = list[Remark]()
         for folder in self.memory_folders([]):
             paths = self._paths.all_of(folder.name) if folder.kind == "project" else ()
-            if folder.part or not paths:
+            if folder.part:
                 continue
-            if len(paths) > 1:
+            if instead := self._relocated(folder):
+                why = f"no session loads it: {DIRECTORY} in {instead[1]} names {instead[0]}"
+                found.append(Remark(str(folder.path), why))
+            elif not paths:
+                continue
+            elif len(paths) > 1:
                 listed = f"{len(paths)} folders share this store: {', '.join(paths)}"
                 found.append(Remark(str(folder.path), listed))
             elif main := self._main_worktree(folder.name):
@@ -290,9 +319,7 @@ class ClaudeCodeStore(MarkdownListStore):
                 yield loaded_whole(memory, note)
         for folder in self.memory_folders([]):
             name = self.loaded_by(folder)
-            if folder.kind == "project" and self._main_worktree(folder.name):
-                continue
-            if entity in ("", name) or not name:
+            if (entity in ("", name) or not name) and self._is_loaded(folder):
                 try:
                     text = read_text_file(folder.path / INDEX, self.root)
                 except UnreadableFile:

@@ -194,9 +194,13 @@ class HermesStore(listed_texts.ListStore):
         return found + (unread_notes(folder, NAMES.__contains__) if folder != self.root else [])
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
-        """The two blocks of the prompt; what Hermes leaves out as a threat is not known here."""
+        """The two blocks of the prompt, of files that are used and that Hermes can load; what it
+        leaves out as a threat is not known here."""
         texts = []
+        unused = {switch.name for switch in self.memory_switches() if switch.is_turned_off}
         for file in self.readable_files():
+            if file.key in unused or why_not_loaded(file.before or ""):
+                continue
             block = LoadedBlock(f"{_RULE}\n{_HEADERS[file.key]} [{file.usage}]\n{_RULE}\n")
             first: dict[str, str] = {}
             for item in file.items:

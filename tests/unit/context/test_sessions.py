@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from memtui.library import Library
+from memtui.stores import registry
 from memtui.stores.base import LoadedEntry, LoadedText, LoadLimit, StoreView
 from tests.unit.context.packs_for_tests import (
     NOW,
@@ -155,3 +156,102 @@ def test_what_the_programs_of_the_sample_stores_load(
     pack = pack_of(sample_library(name, tmp_path), "loaded")
     assert pack.text.startswith(begins)
     assert pack.refs
+
+
+def _loaded_at(home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, tuple[str, ...]]:
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    found = registry.detect_within(home)
+    names, roots = zip(*((known.name, root) for known, root in found), strict=True)
+    library = Library.open(roots, formats=names, state=home / ".state", now=lambda: NOW)
+    library.load()
+    pack = pack_of(library, "loaded")
+    return pack.text, pack.notes
+
+
+def _put(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("files", "settings", "off", "note"),
+    [
+        (
+            {
+                ".claude/projects/-srv-a/memory/MEMORY.md": "- kept\n",
+                ".claude/CLAUDE.md": "stays\n",
+            },
+            ".claude/settings.json",
+            '{"autoMemoryEnabled": false}',
+            "Claude Code: auto memory is off",
+        ),
+        (
+            {".hermes/memories/MEMORY.md": "kept\n", ".hermes/memories/USER.md": "stays\n"},
+            ".hermes/config.yaml",
+            "memory:\n  memory_enabled: false\n",
+            "Hermes: MEMORY.md is off",
+        ),
+        (
+            {".qwen/memories/MEMORY.md": "- kept\n", "GEMINI.md": "- stays\n"},
+            ".qwen/settings.json",
+            '{"memory": {"enableManagedAutoMemory": false}}',
+            "Qwen Code: auto memory is off",
+        ),
+        (
+            {".codex/memories/memory_summary.md": "v1\n- kept\n"}
+            | {".codex/memories/MEMORY.md": "# Task Group: a\n", "GEMINI.md": "- stays\n"},
+            ".codex/config.toml",
+            "[memories]\nuse_memories = false\n[features]\nmemories = true\n",
+            "Codex: use of memories is off",
+        ),
+    ],
+)
+def test_memory_that_is_turned_off_is_not_loaded(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    files: dict[str, str],
+    settings: str,
+    off: str,
+    note: str,
+) -> None:
+    for name, text in files.items():
+        _put(tmp_path / name, text)
+    text, _ = _loaded_at(tmp_path, monkeypatch)
+    assert "kept" in text
+    _put(tmp_path / settings, off)
+    text, notes = _loaded_at(tmp_path, monkeypatch)
+    assert "kept" not in text
+    assert "stays" in text
+    assert note in notes
+
+
+def test_a_memory_folder_that_the_settings_replace_is_not_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual, other = tmp_path / ".claude/projects/-srv-a/memory", tmp_path / "notes"
+    _put(usual / "MEMORY.md", "- former\n")
+    _put(other / "MEMORY.md", "- [A](a.md) — present\n")
+    _put(other / "a.md", "text\n")
+    settings = tmp_path / ".claude/settings.json"
+    _put(settings, '{"autoMemoryDirectory": "~/notes"}')
+    text, _ = _loaded_at(tmp_path, monkeypatch)
+    assert "present" in text
+    assert "former" not in text
+    (known, root), *_ = registry.detect_within(tmp_path / ".claude")
+    [remark] = known.open(root, "store").remarks()
+    assert remark.text == f"no session loads it: autoMemoryDirectory in {settings} names {other}"
+    _put(settings, '{"autoMemoryDirectory": "notes"}')
+    text, _ = _loaded_at(tmp_path, monkeypatch)
+    assert "former" in text, "a relative path is passed over"
+
+
+def test_hermes_loads_no_file_that_it_cannot_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _put(tmp_path / ".hermes/memories/USER.md", "Name: Gil\n")
+    (tmp_path / ".hermes/memories/MEMORY.md").write_bytes(b"One \xe4 entry\n")
+    text, _ = _loaded_at(tmp_path, monkeypatch)
+    assert "Gil" in text
+    assert "entry" not in text
