@@ -23,7 +23,7 @@ from textual.screen import Screen
 from memtui.config import Settings
 from memtui.errors import Conflict
 from memtui.library import Library
-from memtui.library.store_catalog import KnownStore, StoreCatalog
+from memtui.library.store_catalog import KnownStore, StoreCatalog, TypedPath
 from memtui.tui import review
 from memtui.tui.app import MemtuiApp
 from memtui.tui.dialogs import diff, prompts, stores
@@ -199,7 +199,7 @@ SCENES = (
         "cancel",
         built(lambda: review.ProposalTextScreen("Alice drinks tea", no_preview)),
     ),
-    Scene("path", "PathDialog", "cancel", built(lambda: stores.PathDialog(lambda _: None))),
+    Scene("path", "PathDialog", "cancel", built(lambda: stores.PathDialog(lambda _: TypedPath()))),
     Scene("review", "ReviewScreen", "back", keys("V")),
     Scene("saved", "SavedFilterPicker", "cancel", keys("f", search="type:decision")),
     Scene("save-filter", "PromptDialog", "cancel", keys("f", "enter", search="type:bug")),

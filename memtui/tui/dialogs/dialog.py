@@ -223,7 +223,8 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         """The keys that work now, and their labels: the bindings that have a description."""
         shown: dict[str, tuple[str, str]] = {}
         labels, active = self.labels(), self.active_bindings.values()
-        own_first = lambda one: (one.node is not self, not one.binding.action.startswith("key("))  # noqa: E731
+        order = {f"key({at})": at for at in range(len(self.KEYS))}
+        own_first = lambda one: (one.node is not self, order.get(one.binding.action, len(order)))  # noqa: E731
         for _, binding, *_ in sorted(active, key=own_first):
             label = labels.get(binding.action, True)
             if binding.show and label and binding.action not in shown:

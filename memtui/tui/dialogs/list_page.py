@@ -108,6 +108,10 @@ class ListPage(Dialog[Result], Generic[Row, Result]):
         """The text of a row; `seen`: what `look` has read."""
         return PageText(())
 
+    def text_without_rows(self, palette: Palette, width: int) -> PageText:
+        """The text where there is no row."""
+        return PageText(())
+
     # What is shown
 
     def lay_out(self) -> None:
@@ -146,12 +150,14 @@ class ListPage(Dialog[Result], Generic[Row, Result]):
         row, sheet, width = self.rows.current, self.text, self.text_width
         if not isinstance(sheet, TextWindow):
             return
-        if row is None:
-            sheet.show(())
-        elif isinstance(self._seen, MemtuiError):
+        if isinstance(self._seen, MemtuiError):
             sheet.show(wrapped(str(self._seen), sheet.palette.warning, width))
-        elif self._seen is not None:
-            lines, at, title = self.text_of(row, self._seen, sheet.palette, width)
+        elif row is None or self._seen is not None:
+            lines, at, title = (
+                self.text_without_rows(sheet.palette, width)
+                if row is None
+                else self.text_of(row, self._seen, sheet.palette, width)
+            )
             sheet.border_title = Content(text.one_line(title))
             sheet.show(lines)
             sheet.scroll_lines(max(0, at - sheet.page // 2))
@@ -170,10 +176,13 @@ class ListPage(Dialog[Result], Generic[Row, Result]):
     def action_whole(self) -> None:
         """Show the text alone, or with the list again."""
         if self.rows.current is not None or self.is_whole:
-            self.is_whole = self.text.can_focus = not self.is_whole
-            self.on_resize()
-            self.set_focus(None)  # a text that is not cut takes none
-            self.set_focus(self.text if self.is_whole else self.rows)
+            self.show_whole(not self.is_whole)
+
+    def show_whole(self, is_whole: bool) -> None:
+        self.is_whole = self.text.can_focus = is_whole
+        self.on_resize()
+        self.set_focus(None)  # a text that is not cut takes none
+        self.set_focus(self.text if is_whole else self.rows)
 
     def action_scroll_text(self, step: int) -> None:
         """Scroll the text by pages."""

@@ -4,38 +4,39 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.content import Content
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from memtui import text
 from memtui.library.store_catalog import (
+    StoreCatalog,
     StoreSummary,
     TypedPath,
     describe_switch,
     describe_sync,
+    look_up_path,
     path_from_home,
     project_name,
 )
-from memtui.tui.appearance import wrapped
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.appearance import Palette, wrapped
+from memtui.tui.dialogs.dialog import Key
+from memtui.tui.dialogs.list_page import ListPage, PageText
 from memtui.tui.dialogs.prompts import QUESTION_CELLS, LineDialog
-from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, TextWindow, Tone
+from memtui.tui.jobs import Job
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, Tone
 
-PROGRAM_FROM = 60
+PROGRAM_FROM = 54
 """Columns of a row that says the program and the age; below, the label and its folder need them."""
 PROGRAM_CELLS = 18
 COUNT_CELLS = 9
 AGE_CELLS = 6
-DETAIL_ROWS = 2
-"""Lines below the list: the path of a store, and what cannot be read, its synchronisation, or
-whether its program keeps memory."""
 NEW = "new"
 WHAT_IT_IS = (
     "memtui shows what AI agents remember about you and your projects, and lets you correct it. It "
@@ -48,27 +49,27 @@ class StoreList(RowList[StoreSummary | str]):
     """A line for each project, and below it one for each of its stores with a checkbox."""
 
     empty = "Looking for stores …"
+    is_lit = False
 
     def __init__(self, fresh: Collection[str]) -> None:
-        super().__init__()
+        super().__init__(title="Stores")
         self._fresh = fresh
         self.chosen: set[str] = set()
         self.is_counted = False
 
-    def set_stores(self, stores: Sequence[StoreSummary], *, counted: bool) -> None:
-        """Show these stores; the cursor stays on its store, and what was toggled stays so."""
-        before = {each.store.key for each in self._stores()}
+    def rows_of(self, stores: Sequence[StoreSummary], *, counted: bool) -> list[StoreSummary | str]:
+        """The rows of these stores; what was toggled stays so."""
+        before = {each.store.key for each in self.stores()}
         self.chosen |= {s.store.key for s in stores if s.is_open and s.store.key not in before}
-        rows: list[StoreSummary | str] = []
         self.is_counted = counted
+        projects: dict[str, list[StoreSummary | str]] = {}
         for summary in stores:
             heading = project_name(summary)
-            if heading not in rows:
-                rows.append(heading)
-            rows.append(summary)
-        self.show_rows(rows, same=lambda row: row if isinstance(row, str) else row.store.key)
+            projects.setdefault(heading, [heading]).append(summary)
+        return [row for rows in projects.values() for row in rows]
 
-    def _stores(self) -> list[StoreSummary]:
+    def stores(self) -> list[StoreSummary]:
+        """The stores without their headings."""
         return [row for row in self.rows if not isinstance(row, str)]
 
     @property
@@ -84,7 +85,7 @@ class StoreList(RowList[StoreSummary | str]):
 
     def toggle_all(self) -> None:
         """Select all stores, or none if all are selected."""
-        every = {summary.store.key for summary in self._stores()}
+        every = {summary.store.key for summary in self.stores()}
         self.chosen = set() if every <= self.chosen else every
         self.redraw()
 
@@ -138,93 +139,89 @@ def _remarks(summary: StoreSummary, *, is_new: bool) -> str:
     return ", ".join(part for part in parts if part)
 
 
-class StoreChooser(FittingDialog[tuple[str, ...]]):
+class StoreChooser(ListPage[StoreSummary | str, tuple[str, ...]]):
     """Dismissed with the keys of the stores that are to be open, None on escape.
 
     Where no store is found it shows the places that were searched, and what else can be opened.
     """
 
-    AUTO_FOCUS = "ListWindow"
-    box_classes = "full"
-    heading = "Stores"
-    BINDINGS = [
-        ("escape", "dismiss"),
-        ("q", "dismiss_or_quit"),
-        Binding("enter", "accept", "open these", priority=True),
-        Binding("space", "toggle_store", "toggle", priority=True),
-        ("a", "toggle_all", "all"),
-        ("d", "demo", "demo"),
-        ("o", "open_path", "open a path"),
-    ]
+    AUTO_FOCUS = "StoreList"
+    rows: StoreList
+    leave = "cancel"
 
-    def __init__(self, fresh: Collection[str], open_path: Callable[[], None]) -> None:
-        """`fresh`: keys of the stores that are marked as new; `open_path`: asks for a path."""
-        super().__init__()
-        self.places: Sequence[tuple[str, Sequence[str]]] = ()
-        """Those that are searched for stores, shown if none is found."""
-        self._list, self._open_path = StoreList(fresh), open_path
-        self._is_empty = False
+    def __init__(self, make_catalog: Callable[[], StoreCatalog], fresh: Collection[str]) -> None:
+        """`make_catalog`: called in a job; `fresh`: keys of the stores that are marked as new."""
+        super().__init__(StoreList(fresh))
+        self._make_catalog = make_catalog
+        self.catalog: StoreCatalog | None = None
+        """As it was asked the last time."""
+        self.has_none = False
+        """No store was found."""
 
-    def content(self) -> ComposeResult:
-        yield self._list
-        searched = TextWindow(id="places")
-        searched.display = False
-        yield searched
-        yield Static("", id="store-path", classes="line", markup=False)
+    def on_mount(self) -> None:
+        self.find()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "demo":
-            return self._is_empty
-        return action not in ("accept", "toggle_store", "toggle_all") or not self._is_empty
+    def find(self) -> None:
+        """Find the stores, then read what they hold."""
 
-    def keys(self) -> list[tuple[str, str]]:
-        self.leave = "back" if self._is_empty else "cancel"
-        return super().keys() + [("q", "quit")] * self._is_empty
+        def describe(_: Job) -> tuple[StoreCatalog, list[StoreSummary]]:
+            catalog = self._make_catalog()
+            return catalog, catalog.describe(catalog.known())
 
-    def fill(self) -> None:
-        self.show_current()
-        if self._is_empty:
-            self._show_places()
-        elif self._list.line_count():
-            self.fit(rows=self._list.line_count() + DETAIL_ROWS)
+        def found(answer: tuple[StoreCatalog, list[StoreSummary]]) -> None:
+            self.catalog, stores = catalog, _ = answer
+            self._show(stores, counted=False)
+            library = self.worker.library
+            show = self.if_open(partial(self._show, counted=True))
+            self.worker.start(
+                "stores-read", lambda _: catalog.summarize(library), show, only_reads=True
+            )
 
-    def set_stores(self, stores: Sequence[StoreSummary], *, counted: bool) -> None:
+        self.worker.start("stores-find", describe, self.if_open(found), only_reads=True)
+
+    def _show(self, stores: Sequence[StoreSummary], *, counted: bool) -> None:
         """Show these stores; `counted`: they have been read."""
-        self._is_empty = not stores
-        self._list.display = bool(stores)
-        self.query_one("#places").display = self._is_empty
-        if stores:
-            self._list.set_stores(stores, counted=counted)
-        self.update_keys()
-        self.fill()
+        had_none, self.has_none = self.has_none, not stores
+        rows = self.rows.rows_of(stores, counted=counted)
+        self.show_rows(rows, same=lambda row: row if isinstance(row, str) else row.store.key)
+        if self.has_none != had_none:
+            self.leave = "back" if self.has_none else "cancel"
+            self.show_whole(self.has_none)
 
-    @on(StoreList.Moved)
-    def show_current(self) -> None:
-        """Below the list: the path of the store under the cursor, and what cannot be read."""
-        current = self._list.store
-        line, width = self.query_one("#store-path", Static), max(20, self.inner_width - 2)
-        words: list[str] = []
-        if current is not None:
-            words = [text.cut(text.file_name(str(current.store.root)), width)]
-            if current.read_only:
-                words.append(text.cut(f"read-only: {text.one_line(current.read_only)}", width))
-            elif current.unreadable:
-                first = current.unreadable[0]
-                root = str(current.store.root)
-                name = os.path.relpath(first.file, root) if root in first.file else first.file
-                fault = f"{text.file_name(name)}: {text.one_line(first.reason)}"
-                words.append(text.cut(f"× {fault}", width))
-            elif current.sync is not None:
-                sync = describe_sync(current.sync, self.app.now())
-                words.append(text.cut(f"sync: {sync}", width))
-            elif current.switches:
-                states = "; ".join(map(describe_switch, current.switches))
-                words.append(text.cut(states, width))
-        line.update(Content("\n".join([*words, ""][:DETAIL_ROWS])))
+    def head(self) -> Iterable[str]:
+        count = len(self.rows.chosen)
+        return ["Stores", *([f"{text.number(count)} to open"] if not self.has_none else ())]
 
-    def _show_places(self) -> None:
-        window = self.query_one("#places", TextWindow)
-        palette, width = window.palette, max(20, self.inner_width - 2)
+    def text_of(
+        self, row: StoreSummary | str, seen: object, palette: Palette, width: int
+    ) -> PageText:
+        if isinstance(row, str):
+            return PageText(())
+        root = str(row.store.root)
+        parts = [
+            (row.program, palette.heading),
+            (text.file_name(root), palette.dim),
+            (f"read-only: {row.read_only}" if row.read_only else "", palette.warning),
+        ]
+        if row.sync is not None:
+            parts.append((f"sync: {describe_sync(row.sync, self.app.now())}", palette.text))
+        parts += [(describe_switch(switch), palette.text) for switch in row.switches]
+        for fault in row.unreadable:
+            name = os.path.relpath(fault.file, root) if root in fault.file else fault.file
+            parts.append((f"× {text.file_name(name)}: {fault.reason}", palette.warning))
+        return PageText(
+            [
+                line
+                for words, style in parts
+                if words
+                for line in wrapped(text.one_line(words), style, width)
+            ]
+        )
+
+    def text_without_rows(self, palette: Palette, width: int) -> PageText:
+        """Where stores were searched for, and what can be opened."""
+        if not self.has_none:
+            return PageText(())
         lines = [[Segment(" No memory stores were found.", palette.heading)], []]
         for key, words in (("d", DEMO), ("o", "open a folder or file that lies elsewhere")):
             cut = text.cut(words, width - 6)
@@ -234,38 +231,66 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
             ("These places are searched again every few seconds:", palette.dim),
         ):
             lines += [[], *wrapped(explanation, style, width)]
-        for program, places in self.places:
+        for program, places in self.catalog.places() if self.catalog is not None else ():
             if places:
                 name = text.pad(program, PROGRAM_CELLS)
                 where = text.cut(", ".join(places), width - PROGRAM_CELLS - 4)
                 lines.append([Segment(f"   {name} ", palette.dim), Segment(where, palette.text)])
-        window.show(lines)
-        self.fit(rows=len(lines))
-        window.focus()
+        return PageText(lines)
 
-    def action_toggle_store(self) -> None:
-        self._list.toggle()
+    # Keys
 
-    def action_toggle_all(self) -> None:
-        self._list.toggle_all()
+    def action_leave(self) -> None:
+        if self.has_none:
+            self.dismiss(None)
+        else:
+            super().action_leave()
 
-    def action_demo(self) -> None:
-        self.app.restart("demo")
+    def _toggle(self) -> None:
+        self.rows.toggle()
+        self.lay_out()
 
-    def action_open_path(self) -> None:
-        self._open_path()
+    def _toggle_all(self) -> None:
+        self.rows.toggle_all()
+        self.lay_out()
 
-    def action_dismiss_or_quit(self) -> None:
-        if self._is_empty:
+    async def _open_path(self) -> None:
+        """Ask for a path, and open the stores there beside those that are open."""
+        if path := await self.acts.show(PathDialog(look_up_path)):
+            library = self.worker.library
+            opened = [str(store.root) for store in library.stores] if library else []
+            self.app.restart(*opened, path)
+
+    def _accept(self) -> None:
+        if not self.rows.chosen:
+            self.app.notify("Choose at least one store.", severity="warning")
+        elif self.rows.rows:
+            self.dismiss(tuple(sorted(self.rows.chosen)))
+
+    def _quit(self) -> None:
+        if self.has_none:
             self.app.leave()
         else:
             self.dismiss(None)
 
-    def action_accept(self) -> None:
-        if not self._list.chosen:
-            self.app.notify("Choose at least one store.", severity="warning")
-        elif self._list.is_counted or self._list.line_count():
-            self.dismiss(tuple(sorted(self._list.chosen)))
+    def keys(self) -> list[tuple[str, str]]:
+        return super().keys() + [("q", "quit")] * self.has_none
+
+    def _has_stores(self) -> bool:
+        return not self.has_none
+
+    # fmt: off
+    KEYS = (
+        Key("enter", "open these", _accept, _has_stores),
+        Key("space", "toggle", _toggle, _has_stores),
+        Key("a", "all", _toggle_all, _has_stores),
+        Key("d", "demo", lambda self: self.app.restart("demo"), lambda self: self.has_none),
+        Key("o", "open a path", _open_path),
+        Key("q", "", _quit),
+        Key("tab", "details", lambda self: self.action_whole(),
+            lambda self: self.rows.current and ("list" if self.is_whole else "details")),
+    )
+    # fmt: on
 
 
 SHOWN_COMPLETIONS = 8
@@ -280,8 +305,8 @@ class PathDialog(LineDialog[str]):
 
     BINDINGS = [Binding("tab", "complete", "complete", priority=True)]
 
-    def __init__(self, look: Callable[[str], None]) -> None:
-        """`look`: looks up what is typed, and calls `show`."""
+    def __init__(self, look: Callable[[str], TypedPath]) -> None:
+        """`look`: looks up what is typed; called in a job."""
         super().__init__("Open a path", "", "", "open")
         self._look = look
         self._found: tuple[str, TypedPath] | None = None
@@ -296,12 +321,12 @@ class PathDialog(LineDialog[str]):
             event.input.value = event.value[begun.end() :]
             event.input.cursor_position = len(event.input.value)
         else:
-            self._look(event.value)
+            typed, look = event.value, self._look
+            show = self.if_open(partial(self._show, typed))
+            self.worker.start("path", lambda _: look(typed), show, only_reads=True)
 
-    def show(self, typed: str, found: TypedPath) -> None:
+    def _show(self, typed: str, found: TypedPath) -> None:
         """Show what a path may become, and what it holds."""
-        if typed != self.query_one(Input).value:
-            return
         self._found = typed, found
         names = [text.file_name(name.rstrip("/").rpartition("/")[2]) for name in found.completions]
         more = len(names) - SHOWN_COMPLETIONS
