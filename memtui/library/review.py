@@ -32,6 +32,7 @@ from memtui.errors import Conflict, MemtuiError, RefError, Refused, WorkerError
 from memtui.files.git_history import GitHistory
 from memtui.journal.action import ActionState
 from memtui.library.agent_proposals import declining, open_proposals, proposals_of_programs
+from memtui.library.learned_requests import GROUP, scan_learned
 from memtui.library.library import Library
 from memtui.library.opening import StoreSource, reopen_stores
 from memtui.library.review_files import (
@@ -49,6 +50,7 @@ from memtui.stores import registry
 from memtui.stores.format import GENERAL_RULES
 from memtui.text import counted
 from memtui.text.secrets import list_secrets
+from memtui.upkeep.checks import asking_memories
 from memtui.upkeep.claims import agree
 from memtui.upkeep.model_requests import (
     ModelRequest,
@@ -166,6 +168,7 @@ class ReviewQueue:
         )
         if kinds is not None:
             groups = {**known, **groups}
+        groups.pop(GROUP, None)  # looked for below
         by_groups = [proposal for group in groups.values() for proposal in group.proposals]
         ruled = [set(one.refs) for one in by_groups if one.kind is ProposalKind.CONFLICT]
         last_uses = {
@@ -187,11 +190,13 @@ class ReviewQueue:
             ),
             *propose_unused(rows.values(), last_uses, context),
         )
-        found = (*checked, *by_groups)
+        texts = self._library.text_checks
+        asking = asking_memories(list(rows.values()), texts.of(rows))
+        learned = groups[GROUP] = scan_learned(asking, known, cancelled)
+        found = (*checked, *by_groups, *learned.proposals)
         findings = self.findings = Findings(stamp if kinds is None else "", found)
         if self._file is not None:
-            texts = self._library.text_checks.to_record()
-            self._file.write(CachedReview(findings.stamp, groups, checked, texts))
+            self._file.write(CachedReview(findings.stamp, groups, checked, texts.to_record()))
         return findings
 
     def last(self) -> Queue | None:

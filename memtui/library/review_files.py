@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 CACHE_FOLDER = "reviews"
 MAX_FILES = 8
 """Choices of stores that are kept: memtui opens others in each project."""
-_VERSION = 15
+_VERSION = 16
 _Decisions = dict[str, dict[str, Any]]
 _FAULTS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 

@@ -367,6 +367,11 @@ _SOURCES = (
     ("a file", re.compile(r"^(?:.* )?(?:read|view|open|grep)|\n(?:cat|head|tail|sed|less) ")),
 )
 """What was read, by the name of the tool and then the texts of its arguments, in small letters."""
+_OUTSIDE = re.compile(
+    r"https?://(?!localhost\b|127\.|0\.0\.0\.0|\[::1\]|[\w.-]+\.(?:local|internal)\b)"
+    r"|\bgh (?:issue|pr)\b"
+)
+"""In what a tool was asked for: it reads what anybody may have written."""
 DETAIL_CELLS = 80
 LISTED_BYTES = 64 << 20
 """Bytes of sessions that are read for a whole list of findings."""
@@ -382,6 +387,11 @@ class Speaker(Struct, frozen=True):
     role: Role
     origin: Origin
     """The mention."""
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether a tool read it where anybody may write, such as a web page."""
+        return self.role is Role.TOOL and _OUTSIDE.search(self.detail) is not None
 
     @property
     def time(self) -> datetime | None:

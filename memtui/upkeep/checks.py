@@ -30,7 +30,12 @@ from memtui.upkeep.claims import Claim, claims_of, find_conflicts
 from memtui.upkeep.dated_memories import is_dated_file
 from memtui.upkeep.instructed import check_instructed
 from memtui.upkeep.outdated import Outdated
-from memtui.upkeep.planted_text import UNSEEN, find_suspicions, is_of_rules
+from memtui.upkeep.planted_text import (
+    UNSEEN,
+    asks_an_agent,
+    find_suspicions,
+    is_of_rules,
+)
 from memtui.upkeep.proposals import (
     MEASURED,
     RULES,
@@ -230,6 +235,8 @@ class CheckedText(Struct, frozen=True, array_like=True):
     """Why it may be planted."""
     claims: tuple[Claim, ...] = ()
     """What it states, to be compared with others."""
+    is_request: bool = False
+    """It asks an agent for an act."""
 
 
 def check_text(memory: Memory, *, is_clean: bool = False) -> CheckedText:
@@ -238,11 +245,15 @@ def check_text(memory: Memory, *, is_clean: bool = False) -> CheckedText:
     `is_clean`: its texts were searched for secrets before, and have none.
     """
     found = _check_dangers(memory.title, memory.content, is_clean=is_clean)
-    return replace(found, claims=claims_of(memory.title, memory.content))
+    return replace(
+        found,
+        claims=claims_of(memory.title, memory.content),
+        is_request=asks_an_agent(memory.content),
+    )
 
 
 def _check_dangers(title: str, content: str, *, is_clean: bool = False) -> CheckedText:
-    """All but the claims."""
+    """Secrets and what may be planted by itself."""
     secrets, rules = [], set()
     for text in () if is_clean else (title, content):
         for secret in find_secrets(text):
@@ -394,6 +405,21 @@ def check_texts(
         yield propose(
             ProposalKind.PLANTED, members, message, reason, changes, rule=rule, also=message
         )
+
+
+def asking_memories(memories: Sequence[Memory], texts: Sequence[CheckedText]) -> Iterator[Memory]:
+    """The memories that ask an agent for an act and are not found without knowing their origin."""
+    for memory, text in zip(memories, texts, strict=True):
+        is_asking = text.is_request and not text.reasons and memory.status in CURRENT
+        if is_asking and not (is_of_rules(memory) or memory.type == PROMPT):
+            yield memory
+
+
+def propose_learned(memory: Memory, said_by: str) -> Proposal:
+    """The finding in a memory that asks an agent for an act, which another than the person said
+    first."""
+    message = "asks an agent for an act, and came from outside"
+    return _of_memory(ProposalKind.PLANTED, memory, message, said_by, rule="learned-request")
 
 
 def _planted_rule(reasons: Sequence[str]) -> str:

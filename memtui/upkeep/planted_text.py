@@ -5,13 +5,15 @@ No list of words says what an instruction is: such lists were wrong in two of th
 sentence is found only if it names both whom it addresses, the agent or its successor, and a harm:
 to send or reveal a secret, to hide something from the person, to run what is fetched. A memory
 without a finding is not thereby safe. Who first said what a memory says, such as a web page that an
-agent read, is found from sessions (`memtui.search.mentions`).
+agent read, is found from sessions: what a page said first is found if it asks an agent for any act
+(`memtui.library.learned_requests`).
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
 
 from memtui.model import Memory
@@ -95,23 +97,32 @@ _HARMS = (
 _HARM = re.compile("|".join(_HARMS), re.IGNORECASE)
 
 
-@cache
-def _words_of_harms() -> tuple[tuple[tuple[str, ...], ...], ...]:
-    """Of each of `_HARMS` the words that it needs: looked for first, which is quick."""
-    return tuple(map(words_needed, _HARMS))
+_words_needed = cache(words_needed)
+_ADDRESSED = (
+    "agent", "assistant", "llm", "model", "claude", "codex", "gemini", "copilot", "gpt", "session",
+    "instruction", "rule", "message", "prompt", "guideline", "conversation", "repl", "answer",
+    "response",
+)  # fmt: skip
+"""One of these, or AI, is in every text that addresses an agent."""
 
 
-def _may_ask_for_harm(text: str) -> bool:
+def _may_match(patterns: Sequence[str], text: str) -> bool:
+    """Whether a text has a word for an agent, and the words that one of the patterns needs: this
+    is quick."""
     folded = fold(text)
-    return any(may_match(words, folded) for words in _words_of_harms())
+    if any(map(folded.__contains__, _ADDRESSED)) or re.search(r"\bai\b", folded):
+        return any(may_match(_words_needed(pattern), folded) for pattern in patterns)
+    return False
 
 
 _AGENTS = r"(?:agents?|assistants?|AI|LLMs?|language model|Claude|Codex|Gemini|Copilot|ChatGPT|GPT)"
-_TO_AN_AGENT = re.compile(
+_FORGET = (
     r"\b(?:ignore|disregard|forget|override)\s+(?:(?:all|any|your|the)\s+){0,3}"
     r"(?:previous|prior|above|earlier|preceding|other|system)\s+"
     r"(?:instructions?|rules|messages|prompts?|guidelines)\b"
-    rf"|\b{_AGENTS}(?:\s+\w+){{0,4}}[,:]?\s+"
+)
+_TO_AN_AGENT = re.compile(
+    rf"{_FORGET}|\b{_AGENTS}(?:\s+\w+){{0,4}}[,:]?\s+"
     r"(?:must|shall|should|please|always|will|needs? to|has to|have to|you)\b"
     r"|\b(?:to|for|dear|hey|attention|note to|instructions? for)\s+"
     rf"(?:(?:the|any|all|every|future|next|an?)\s+){{0,3}}(?:{_AGENTS}|model|sessions?)\b"
@@ -120,6 +131,18 @@ _TO_AN_AGENT = re.compile(
     r"\b(?:must|shall|should|will)\b",
     re.IGNORECASE,
 )
+_ORDER = r"(?:must|shall|should|please|needs? to|has to|have to)\s+(?!not\b|never\b|be\b)\w"
+_REQUESTS = (
+    _FORGET,
+    rf"\b{_AGENTS}(?:\s+\w+){{0,4}}[,:]?\s+{_ORDER}",
+    r"\b(?:dear|hey|attention|(?:note|message) (?:to|for)|instructions? for)\s+"
+    rf"(?:(?:the|any|all|every|future|next)\s+){{0,3}}(?:{_AGENTS}|model|sessions)\b",
+    rf"\b(?:next|future|each|every|new) (?:agent|session|assistant)s?\b[^.\n]{{0,30}}\b{_ORDER}",
+    r"\bin (?:all|every|each) (?:future |new |later )?(?:sessions?|conversations?|repl(?:y|ies)"
+    r"|answers?|responses?)\b",
+)
+_REQUEST = re.compile("|".join(_REQUESTS), re.IGNORECASE)
+"""What asks an agent for some act, harmful or not."""
 _TOLD = re.compile(
     r"\b(?:injection|inject(?:ed|s)?|attack\w*|attempt\w*|malicious|phishing|suspicious|jailbreak\w*"
     r"|blocked|refused|rejected|detect\w*|reported|vulnerab\w*|example|e\.g\.|such as|if a|if an?y"
@@ -144,7 +167,7 @@ def find_suspicions(text: str) -> tuple[str, ...]:
         if _DIRECTION.search(text) and not _RIGHT_TO_LEFT.search(text):
             found = (*found, REORDERED)
         shown = _without_unseen(text)
-    is_marked, is_harm = _MAY_BE_MARKED.search(shown), _may_ask_for_harm(shown)
+    is_marked, is_harm = _MAY_BE_MARKED.search(shown), _may_match(_HARMS, shown)
     if not (is_marked or is_harm):
         return found
     told = _QUOTED.sub(" ", _ROW.sub("", _BLOCK.sub("", shown)))
@@ -153,6 +176,20 @@ def find_suspicions(text: str) -> tuple[str, ...]:
     if is_harm and _asks_for_harm(told):
         found = (*found, ASKS_FOR_HARM)
     return found
+
+
+def asks_an_agent(text: str) -> bool:
+    """Whether a text asks an agent for an act: a person may, a page that an agent read may not.
+
+    Quotations, code and tables tell about something, and a sentence may tell of an attack.
+    """
+    if not _may_match(_REQUESTS, text):
+        return False
+    told = _QUOTED.sub("`", _ROW.sub("", _BLOCK.sub("", text)))
+    return any(
+        not _TOLD.search(told, max(0, found.start() - 60), found.end() + 60)
+        for found in _REQUEST.finditer(told)
+    )
 
 
 _DENIED = re.compile(r"\b(?:never|not|don['’]t)\s+(?:\w+\s+)?$")

@@ -158,6 +158,7 @@ MEASURED: Mapping[str, Precision] = {
     "random-secret": Precision(5, 5),
     "named-secret": Precision(9, 15),
     "prompt-text": Precision(0, 0),
+    "learned-request": Precision(0, 0),
     "other-hidden-characters": Precision(0, 1),
     "port-of-a-thing": Precision(0, 0),
     "version": Precision(4, 6),
