@@ -78,9 +78,9 @@ def state_of(version: TextVersion) -> str:
 
 
 def provenance(version: TextVersion) -> list[str]:
-    """Who says that there was this version, which number it has there, and its author."""
+    """The author of a version, who says that there was one, and which number it has there."""
     is_of_store = version.origin in (VersionOrigin.STORE, VersionOrigin.KEPT)
-    by = ["" if is_of_store else str(version.origin), version.note, version.author]
+    by = [version.author, "" if is_of_store else str(version.origin), version.note]
     return [text.one_line(word) for word in by if word]
 
 
