@@ -10,9 +10,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import dropwhile
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -21,7 +23,7 @@ from msgspec import Struct
 from memtui.errors import Refused
 from memtui.files.frontmatter import parse_block, set_field, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
-from memtui.stores.base import count_units
+from memtui.stores.base import Remark, count_units
 from memtui.stores.format import UpkeepRules
 from memtui.stores.values import members_of
 
@@ -186,15 +188,36 @@ def new_topic(name: str, title: str, description: str, type: str, body: str, new
 # ---- imports ------------------------------------------------------------------------------------
 
 _CODE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-_IMPORT = re.compile(r"(?<![\w`@/.])@((?:~?/)?[\w.][\w./\\-]{0,300})")
+_IMPORT = re.compile(r"(?<!\S)@((?=~?/[^\s/]|[A-Za-z0-9._-])(?:[^\s\\]|\\ ){1,300})")
+_PUNCTUATION = ".,:;!?)]}*\"'"
 MAX_IMPORTS = 50
 
 
 def imports_in(text: str) -> list[str]:
-    """The paths that an instruction file imports, as they are written; code is left out."""
-    found = (match.rstrip(".") for match in _IMPORT.findall(_CODE.sub("", text)))
-    paths = (path for path in found if "/" in path or "." in path)
+    """The paths that an instruction file imports; code and comments are left out.
+
+    A path ends at `#` or at a blank without a backslash before it; punctuation that follows it at
+    once is a part of it, so that nothing is imported (anthropics/claude-code#86060).
+    """
+    written = _IMPORT.findall(_COMMENT.sub("", _CODE.sub("", text)))
+    found = (path.partition("#")[0].replace("\\ ", " ") for path in written)
+    paths = (path for path in found if "/" in path or "." in path.rstrip(_PUNCTUATION))
     return list(dict.fromkeys(paths))[:MAX_IMPORTS]
+
+
+def missed_imports(file: Path, text: str) -> list[Remark]:
+    """What an instruction file seems to import and does not, for punctuation behind the path."""
+
+    def is_there(path: str) -> bool:
+        return os.path.isfile(file.parent / os.path.expanduser(path))
+
+    found = list[Remark]()
+    for path in imports_in(text):
+        bare = path.rstrip(_PUNCTUATION)
+        if bare != path and is_there(bare) and not is_there(path):
+            why = f"@{bare} is not imported: {path[len(bare) :]} is taken for a part of its name"
+            found.append(Remark(str(file), why))
+    return found
 
 
 def follow_imports(

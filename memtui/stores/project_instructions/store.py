@@ -21,8 +21,8 @@ from memtui.errors import Refused
 from memtui.files.reading import file_stamp
 from memtui.model import CURRENT, READ_BY, SCOPE, Memory
 from memtui.stores import listed_acts
-from memtui.stores.base import LoadedText, LoadLimit, ReadTime, StoreView, Unreadable
-from memtui.stores.claude_code.rules import follow_imports, imports_in
+from memtui.stores.base import LoadedText, LoadLimit, ReadTime, Remark, StoreView, Unreadable
+from memtui.stores.claude_code.rules import follow_imports, imports_in, missed_imports
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile
 from memtui.stores.markdown.documents import words_of
@@ -218,6 +218,16 @@ class InstructionStore(MarkdownListStore):
 
     def read_time(self, path: str) -> ReadTime:
         return source_of(path).reads
+
+    def remarks(self) -> Sequence[Remark]:
+        """What Claude Code does not import for a mark behind its name."""
+        paths = [path for path, readers in self._readers([]).items() if IMPORTER in readers]
+        files = (self.root / path for path in paths)
+        return [
+            each
+            for file in files
+            for each in missed_imports(file, read_small(file, root=self.root))
+        ]
 
     def limit_of(self, path: str) -> LoadLimit:
         source = source_of(path)

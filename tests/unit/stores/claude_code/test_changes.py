@@ -200,8 +200,28 @@ def test_frontmatter_and_comments_do_not_count() -> None:
 
 
 def test_imports_are_paths_outside_code() -> None:
-    text = "See @docs/a.md, @~/b.md and @README. mail@example.org `@c.md`\n```\n@d.md\n```\n@e.md."
-    assert imports_in(text) == ["docs/a.md", "~/b.md", "e.md"]
+    text = "See @docs/a.md and @~/b.md or @README. mail@example.org `@c.md`\n```\n@d.md\n```\n"
+    text += "@sp\\ ace.md <!-- @x.md --> @e.md#part @/ @@f.md\n<!--\n@y.md\n-->\n@z.md:"
+    assert imports_in(text) == ["docs/a.md", "~/b.md", "sp ace.md", "e.md", "z.md:"]
+
+
+@pytest.mark.parametrize("mark", [":", ",", ".", ")"])
+@pytest.mark.parametrize("format", ["claude-code", "project-instructions"])
+def test_punctuation_behind_a_path_keeps_it_from_being_imported(
+    tmp_path: Path, format: str, mark: str
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "CLAUDE.md").write_text(f"- The way is in @way.md{mark} follow it\n")
+    (tmp_path / "way.md").write_text("- the way\n")
+    library = Library.open([tmp_path], formats=[format], state=tmp_path / ".state")
+    library.load()
+    assert [row.id.partition("#")[0] for row in library.snapshot.rows] == ["CLAUDE.md"]
+    [remark] = library.stores[0].remarks()
+    assert remark.text == f"@way.md is not imported: {mark} is taken for a part of its name"
+    (tmp_path / "CLAUDE.md").write_text("- The way is in @way.md\n")
+    library.refresh()
+    assert library.stores[0].remarks() == []
+    assert {row.id.partition("#")[0] for row in library.snapshot.rows} == {"CLAUDE.md", "way.md"}
 
 
 def test_a_session_is_given_the_head_of_the_index(library: Library) -> None:

@@ -70,7 +70,7 @@ def test_a_repository_with_instructions_only(tmp_path: Path) -> None:
     write(tmp_path / "CLAUDE.md", "Read @docs/style.md\n")
     assert detect(tmp_path) is None, "any folder may hold such a file"
     (tmp_path / ".git").mkdir()
-    write(tmp_path / "docs" / "style.md", "Plain words, see @deeper.md.\n")
+    write(tmp_path / "docs" / "style.md", "Plain words, see @deeper.md\n")
     write(tmp_path / "docs" / "deeper.md", "`@not/imported.md`\n")
     assert detect(tmp_path) is None, "its rules are read as instructions"
     library = opened(tmp_path)
