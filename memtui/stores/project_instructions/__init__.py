@@ -63,6 +63,7 @@ class Source(NamedTuple):
     """Most characters of a file that are loaded."""
 
 
+OF_CURSOR = ".cursor/rules/"
 _REQUEST = ReadTime.AT_ONCE
 """Added to each request, in the state that the file then has."""
 SOURCES = (
@@ -83,7 +84,7 @@ SOURCES = (
     # "available for use by Copilot as soon as you save the file"
     Source(".github/copilot-instructions.md", ("GitHub Copilot",), _REQUEST),
     Source(".github/instructions/", ("GitHub Copilot",), _REQUEST, (".instructions.md",)),
-    Source(".cursor/rules/", ("Cursor",), _REQUEST, (".mdc",)),
+    Source(OF_CURSOR, ("Cursor",), _REQUEST, (".mdc",)),
     Source(".cursorrules", ("Cursor",), _REQUEST),
     # "limited to 12000 characters each"; the older file to 6,000, "any content above ... will be
     # truncated"
@@ -159,7 +160,10 @@ def readers_of(root: Path, path: str) -> tuple[str, ...]:
 
 
 def _is_home_of_codex(root: Path) -> bool:
-    return root.name == OF_CODEX or os.environ.get("CODEX_HOME") == str(root)
+    named = os.environ.get("CODEX_HOME")
+    return root.name == OF_CODEX or bool(
+        named and os.path.realpath(named) == os.path.realpath(root)
+    )
 
 
 def names_of_files(root: Path, paths: Sequence[str]) -> Mapping[str, list[str]]:

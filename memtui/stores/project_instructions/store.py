@@ -35,6 +35,7 @@ from memtui.stores.markdown.items import (
 from memtui.stores.project_instructions import (
     IMPORTED,
     IMPORTER,
+    OF_CURSOR,
     claims_of,
     instruction_files,
     is_claimed,
@@ -50,12 +51,12 @@ RULE, PROSE = "rule", "section"
 ALWAYS, BY_HAND = "always", "when a person names it"
 
 
-def scope_of(front: Mapping[str, Any]) -> str:
+def scope_of(front: Mapping[str, Any], path: str = "") -> str:
     """When a program is given a file, by its frontmatter.
 
-    Cursor: `alwaysApply`, `globs`, `description`. Copilot: `applyTo`. Windsurf: `trigger`, `globs`.
-    Kiro: `inclusion`, `fileMatchPattern`. Claude Code, Qwen Code and Cline: `paths`. OpenHands:
-    `triggers`. Augment: `type`. Continue, Trae: as Cursor.
+    Cursor: `alwaysApply`, false where it is not set, `globs`, `description`. Copilot: `applyTo`.
+    Windsurf: `trigger`, `globs`. Kiro: `inclusion`, `fileMatchPattern`. Claude Code, Qwen Code and
+    Cline: `paths`. OpenHands: `triggers`. Augment: `type`. Continue, Trae: as Cursor.
     """
     patterns = [
         pattern
@@ -63,7 +64,9 @@ def scope_of(front: Mapping[str, Any]) -> str:
         for pattern in words_of(front.get(key))
     ]
     mode = str(front.get("trigger") or front.get("inclusion") or front.get("type") or "").lower()
-    if front.get("alwaysApply") is True or mode in ("always", "always_on", "always_apply"):
+    # a text where the frontmatter is no valid YAML, which Cursor reads line by line
+    applies = str(front.get("alwaysApply", False if path.startswith(OF_CURSOR) else "")).lower()
+    if applies == "true" or mode in ("always", "always_on", "always_apply"):
         return ALWAYS
     if mode == "manual":
         return BY_HAND
@@ -71,11 +74,10 @@ def scope_of(front: Mapping[str, Any]) -> str:
         return f"prompts with {', '.join(words)}"
     if patterns and not {"**", "**/*", "*"} & {*patterns}:
         return f"files {', '.join(patterns)}"
-    if mode in ("auto", "model_decision", "agent_requested") or front.get("alwaysApply") is False:
+    if mode in ("auto", "model_decision", "agent_requested") or applies == "false":
         about = str(front.get("description") or "").strip()
-        if patterns or mode or about:
-            return f"the agent decides: {about}" if about else "the agent decides"
-        return BY_HAND
+        about = f": {about}" * bool(about)
+        return f"the agent decides{about}" if patterns or mode or about else BY_HAND
     return ALWAYS
 
 
@@ -193,7 +195,7 @@ class InstructionStore(MarkdownListStore):
         assert isinstance(file, InstructionFile)
         found = super().describe(file, item) | {"entity": file.key}
         front = file.document.frontmatter
-        scope = scope_of(front)
+        scope = scope_of(front, file.key)
         extra = found["extra"] | file.document.extra | {SCOPE: scope}
         extra[READ_BY] = file.readers
         is_rule = item.native.is_bullet

@@ -276,6 +276,38 @@ def test_what_a_person_wrote_for_all_projects_is_none_of_a_project(tmp_path: Pat
     assert "Claude Code" in readers_of(opened(tmp_path / "mill"))["AGENTS.md"]
 
 
+@pytest.mark.parametrize(
+    ("front", "scope"),
+    [
+        (
+            "description: When deploying: ask\nglobs:\nalwaysApply: false\n",
+            "the agent decides: When",
+        ),
+        ("description: Ask first\n", "the agent decides: Ask first"),
+        ("globs: *.tsx,*.ts\nalwaysApply: false\n", "files *.tsx, *.ts"),
+        ("description: a: b\nalwaysApply: true\n", "always"),
+        ("globs:\n", "when a person names it"),
+    ],
+)
+def test_a_rule_of_cursor_is_given_always_only_where_it_says_so(
+    tmp_path: Path, front: str, scope: str
+) -> None:
+    """Its frontmatter is read line by line; a colon in a description made a rule one for all."""
+    write(tmp_path / "p" / ".cursor" / "rules" / "x.mdc", f"---\n{front}---\n- grind\n")
+    (rule,) = opened(tmp_path / "p").snapshot.rows
+    assert rule.extra["scope"].startswith(scope)
+
+
+@pytest.mark.parametrize("written", ["cx/", "link"])
+def test_the_home_of_codex_is_known_however_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    write(tmp_path / "cx" / "AGENTS.md", "- npm for everything\n")
+    (tmp_path / "link").symlink_to("cx")
+    monkeypatch.setenv("CODEX_HOME", f"{tmp_path}/{written}")
+    assert readers_of(opened(tmp_path / "cx"))["AGENTS.md"] == ["Codex"]
+
+
 def test_claude_code_reads_agents_md_that_its_own_file_imports(tmp_path: Path) -> None:
     write(tmp_path / "p" / "AGENTS.md", "- rye\n")
     write(tmp_path / "p" / "CLAUDE.md", "@AGENTS.md\n")
