@@ -18,7 +18,9 @@ from memtui.stores.values import members_of, parse_object
 
 _LARGEST = 32 << 20
 """Bytes of a settings file that is read; `.claude.json` holds the history of every project."""
-_TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_COMMENT = r"//[^\n]*|/\*.*?\*/"
+_NOT_IN_JSON = re.compile(rf'"(?:\\.|[^"\\])*"|{_COMMENT}|,(?=(?:\s|{_COMMENT})*[}}\]])', re.DOTALL)
+"""Comments and commas behind the last member, and texts, which may look like either."""
 
 
 def find_switch(
@@ -55,10 +57,10 @@ def read_settings(file: Path, word: str = "") -> Mapping[str, Any]:
             return read_yaml(text)
     except (toml_file.BadToml, BadYaml):
         return {}
-    return parse_object(text) or parse_object(_TEXT_OR_COMMENT.sub(_without_comment, text))
+    return parse_object(text) or parse_object(_NOT_IN_JSON.sub(_text_only, text))
 
 
-def _without_comment(match: re.Match[str]) -> str:
+def _text_only(match: re.Match[str]) -> str:
     return match[0] if match[0][0] == '"' else ""
 
 

@@ -188,12 +188,13 @@ def _item_memory(
     label: str,
 ) -> Memory:
     file = linked_file(item)
-    if file and os.path.lexists(records.folder.path / file):
+    if file and os.path.lexists(records.folder.path / os.path.expanduser(file)):
         file = ""  # it is there, and no memory of this folder
     extra = _loading(item, part) | _is_loaded(item, part, LOADED) | {FILE_TIME_KEY: FILE_TIME}
     if file:
         extra["missing_file"] = file
     importance = {True: "high", False: "low", None: "medium"}[extra.get(LOADED)]
+    target = file if file.startswith(("/", "~/")) else f"{records.folder.prefix}{file}"
     return Memory(
         **memory_name(label, item.id),
         kind="note" if file or not item.native.is_bullet else "fact",
@@ -203,7 +204,7 @@ def _item_memory(
         entity=records.entity,
         updated=index.document.changed,
         importance=importance,
-        links=(Link(INDEXES, f"{records.folder.prefix}{file}"),) if file else (),
+        links=(Link(INDEXES, target),) if file else (),
         origin=Place(index.document.file, item.line),
         extra=extra,
     )

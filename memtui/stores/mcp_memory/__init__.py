@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.stores.format import Candidate, Detection, Format, Product
-from memtui.stores.program_settings import read_settings
+from memtui.stores.program_settings import named_path, read_settings
 from memtui.stores.scanning import is_link_into, list_folder
 from memtui.stores.values import members_of
 
@@ -57,7 +58,8 @@ def _beginning(file: Path, root: Path | None) -> str | None:
         if not os.path.isfile(file) or (root is not None and not is_link_into(file, root)):
             return None
         with open(file, "rb") as opened:
-            return opened.read(_MAX_LOOKED_AT).decode("utf-8", "replace").lstrip()
+            begins = opened.read(_MAX_LOOKED_AT).decode("utf-8", "replace")
+            return begins.removeprefix(BYTE_ORDER_MARK).lstrip()
     except (OSError, ValueError):
         return None
 
@@ -107,11 +109,14 @@ def _named_files(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _expanded(named: str, known: Mapping[str, str]) -> Path | None:
-    """An absolute path; None for one that only the server can resolve."""
+    """An absolute path; None for one that only the server can resolve.
+
+    The server expands `~` (modelcontextprotocol/servers#4447), its clients the variables.
+    """
     for name, value in known.items():
         for form in (f"${{{name}}}", f"${{env:{name}}}"):
             named = named.replace(form, value)
-    return Path(named) if named.startswith("/") and "\0" not in named else None
+    return named_path(named, Path(known["HOME"]))
 
 
 FORMAT = Format(

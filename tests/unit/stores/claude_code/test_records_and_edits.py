@@ -246,3 +246,30 @@ def test_only_a_name_in_double_brackets_may_lead_to_a_topic_that_is_not_written_
     library.refresh()
     (found,) = (one for one in library.check() if one.kind == "broken-link")
     assert found.reason.startswith("gone away.md, rice.md: ")
+
+
+def test_lines_of_the_index_name_files_by_any_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With brackets, with a heading behind `#`, and outside of the folder, from home too."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = tmp_path / ".claude" / FOLDER
+    folder.mkdir(parents=True)
+    for name in (folder / "a(b).md", folder / "one.md", tmp_path / "shared.md"):
+        name.write_text("text\n")
+    lines = ["[A](a(b).md) — in brackets", "[One](one.md#part)", "[S](~/shared.md)"]
+    lines += [f"[S]({tmp_path}/shared.md)", "[Gone](/none/gone.md)", "[G](~/gone.md)"]
+    (folder / "MEMORY.md").write_text("".join(f"- {line}\n" for line in lines))
+    library = Library.open([tmp_path / ".claude"], formats=[LABEL], state=tmp_path / ".state")
+    library.load()
+    found = {memory.origin.line: memory for memory in library.memories(LABEL) if memory.title}
+    topics = [memory for memory in library.memories(LABEL) if memory.kind == "document"]
+    assert {memory.title: memory.importance for memory in topics} == {
+        "A — in brackets": "medium",
+        "One": "medium",
+    }
+    gone = [memory.links[0].target for memory in found.values() if "missing_file" in memory.extra]
+    assert gone == ["/none/gone.md", "~/gone.md"]
+    [one] = [memory for memory in topics if memory.title == "One"]
+    library.apply(library.plan([Change(Act.EDIT, LABEL, one.ref, {"title": "Two — new"})]))
+    assert "- [Two](one.md#part) — new\n" in (folder / "MEMORY.md").read_text()

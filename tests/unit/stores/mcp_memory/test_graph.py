@@ -211,6 +211,17 @@ def test_files_are_found_through_the_settings_of_clients(tmp_path: Path) -> None
     assert [root for _, root in registry.discover(work, home, {})] == wanted
 
 
+def test_a_path_from_home_and_settings_with_comments_name_a_file(tmp_path: Path) -> None:
+    """The server expands `~` (modelcontextprotocol/servers#4447)."""
+    (tmp_path / ".cursor").mkdir()
+    text = (
+        '{"mcpServers": {"m": {"env": {"MEMORY_FILE_PATH": "~/notes/a.jsonl", /* mine, */ }}, } }'
+    )
+    (tmp_path / ".cursor" / "mcp.json").write_text(text)
+    file = graph(tmp_path / "notes", ALICE, name="a.jsonl")
+    assert registry.discover(tmp_path / "none", tmp_path, {})[0][1] == file
+
+
 @pytest.mark.parametrize(
     ("name", "text", "is_graph"),
     [
@@ -218,6 +229,7 @@ def test_files_are_found_through_the_settings_of_clients(tmp_path: Path) -> None
         ("brain.jsonl", ALICE, True),
         ("memory.json", '{"entities":[],"relations":[]}', True),
         ("memory.jsonl", "", True),
+        ("memory.jsonl", f"\ufeff{ALICE}", True),
         ("other.jsonl", "", False),
         ("memory.jsonl", '{"role":"user","type":"message"}', False),
         ("memory.json", '{"memory": []}', False),

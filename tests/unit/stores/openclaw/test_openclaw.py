@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -122,6 +123,25 @@ def test_workspaces_are_found_and_other_folders_are_not(root: Path, tmp_path: Pa
     assert detect(root) is None
     for sample in SAMPLE.parent.iterdir():
         assert sample.name == "openclaw" or detect(sample) is None, sample.name
+
+
+def test_a_workspace_in_the_folder_of_openclaw_needs_only_memory(tmp_path: Path) -> None:
+    """`skipBootstrap`, and people who removed SOUL.md: the workspace was not found, silently."""
+    workspace = tmp_path / ".openclaw" / "workspace"
+    (workspace / "memory").mkdir(parents=True)
+    assert detect(workspace) is None
+    (workspace / "memory" / "2026-08-01.md").write_text("- paid the rent\n")
+    assert [root for _, root in registry.discover(tmp_path / "none", tmp_path, {})] == [workspace]
+
+
+def test_workspaces_that_the_settings_name_are_found(root: Path, tmp_path: Path) -> None:
+    home, other = tmp_path / "home", tmp_path / "home" / "deep" / "other"
+    shutil.copytree(SAMPLE, other)
+    agents = {"defaults": {"workspace": str(root)}, "list": [{"workspace": "~/deep/other"}, 7]}
+    (home / ".openclaw").mkdir()
+    (home / ".openclaw" / "openclaw.json").write_text(json.dumps({"agents": agents}))
+    found = [path for _, path in registry.discover(tmp_path / "none", home, {})]
+    assert found == [root, other]
 
 
 def test_promotions_that_are_not_well_formed_are_plain_text() -> None:
