@@ -18,11 +18,13 @@ from memtui.text import date, mask_secrets, one_line, visible
 
 
 class DifferenceKind(StrEnum):
-    ADDED = "added"
-    CHANGED = "changed"
-    SUPERSEDED = "superseded"
+    """What became of a memory; in the order of lists, what is gone first."""
+
     REMOVED = "removed"
     """Retired, deleted, or no longer in the store."""
+    CHANGED = "changed"
+    SUPERSEDED = "superseded"
+    ADDED = "added"
     RESTORED = "restored"
 
 

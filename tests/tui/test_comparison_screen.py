@@ -75,7 +75,7 @@ async def test_counts_that_do_not_fit_are_counted(tmp_path: Path) -> None:
     async with changing(tmp_path, *stores) as on:
         await on.keys("R")
         head = on.text().split("\n")[0].rstrip()
-        assert re.search(r" · [a-z-]+ \d+ · \d more stores?$", head), head
+        assert re.search(r" · [A-Za-z-]+ \d+ · \d more stores?$", head), head
 
 
 @pytest.mark.slow
@@ -107,3 +107,20 @@ async def test_what_an_agent_deleted_is_restored(tmp_path: Path) -> None:
         assert set(on.headlines()) == kept
         await on.press("u")
         assert path.read_bytes() != before
+
+
+async def test_what_is_added_again_to_a_file_that_was_rewritten_counts_as_restored(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / ".hermes" / "memories" / "MEMORY.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("Ports are even.\n§\nTabs, no spaces.\n§\nAsk before a push.")
+    state = tmp_path / "state"
+    async with stage(tmp_path / ".hermes", state=state) as on:
+        await on.still()
+        on.app.leave()
+    file.write_text("Ports are even, tabs and questions too.")
+    async with stage(tmp_path / ".hermes", state=state, toasts=True) as on:
+        await on.press("R", "R", "enter")
+        await on.sees("Restored 3 memories as of")
+        assert "§\nTabs, no spaces.\n" in file.read_text()

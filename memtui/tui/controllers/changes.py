@@ -384,10 +384,10 @@ class ChangeActions:
     def _done_words(self, planned: Planned) -> str:
         """Return the toast of a change: `Retired: Alice lives in Porto`, `Retired 3 memories`."""
         changes = planned.changes
-        if not changes:  # of files as a whole
-            act, _, what = planned.title.partition(" ")
-            return f"{actions.done_word(Act(act))} {what}"
         acts = list(dict.fromkeys(change.act for change in changes))
+        named, _, what = planned.title.partition(" ")
+        if named in {*Act}.difference(acts):  # the changes are only how it is done
+            return f"{actions.done_word(Act(named))} {what}"
         word = actions.done_word(acts[0]) if len(acts) == 1 else "Changed"
         if (count := count_memories(changes)) != 1:
             return f"{word} {text.counted(count, 'memory')}"

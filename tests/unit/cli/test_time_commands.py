@@ -101,12 +101,12 @@ def test_diff_between_two_dates_of_the_sample(ask: Ask, sample: Path) -> None:
     only = ("--entity", "companies/quarterbell", "--store", sample / "agent-memory")
     found = ask("diff", "--since", "2026-11-17", "--until", "2026-11-20", *only)["differences"]
     assert [(d["kind"], d["ref"][13:21]) for d in found] == [
+        ("superseded", "08ca8055"),
         ("added", "af7c30bf"),
         ("added", "18223da1"),
-        ("superseded", "08ca8055"),
     ]
-    assert found[0]["by"] == "conversation session-0716"
-    assert found[2]["superseded_by"] == ["af7c30bf-5eb6-4333-8e6c-fb28d605fe68"]
+    assert found[1]["by"] == "conversation session-0716"
+    assert found[0]["superseded_by"] == ["af7c30bf-5eb6-4333-8e6c-fb28d605fe68"]
     same = ask("diff", "--since", "2026-11-20T12:00", "--until", "2026-11-20", *only)
     assert same["differences"] == []
 
@@ -119,7 +119,7 @@ def test_diff_tells_what_memtui_changed_with_the_text_before(
     assert call("edit", "af7c30bf", "--content", "Quarterbell looks after *no* towers", *store) == 0
     assert call("retire", "18223da1", *store) == 0
     only = ("--since", "1h", "--entity", "companies/quarterbell", *store)
-    changed, removed = ask("diff", *only)["differences"]
+    removed, changed = ask("diff", *only)["differences"]
     assert (changed["kind"], changed["fields"], changed["by"]) == ("changed", ["content"], "memtui")
     assert changed["before"].startswith("Quarterbell looks after 214 towers")
     assert "214" in "".join(text for kind, text in changed["diff"] if kind == "gone")
