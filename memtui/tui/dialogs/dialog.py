@@ -67,6 +67,8 @@ class Key(NamedTuple):
     """Said where it does nothing now; empty: nothing is said."""
     id: str = ""
     """Of the action whose keys in the settings are used here too."""
+    first: bool = False
+    """Before the widget that has the focus, which may be an input."""
 
 
 class Dialog(SelectingScreen[Result], ModalScreen[Result]):
@@ -88,6 +90,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
                     key.label,
                     show=bool(key.label),
                     id=key.id or None,
+                    priority=key.first,
                 )
                 for number, key in enumerate(keys)
             ]

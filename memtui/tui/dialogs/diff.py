@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from rich.segment import Segment
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 
 from memtui import text
 from memtui.errors import Conflict
 from memtui.model import Memory
 from memtui.tui.appearance import Palette
-from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
+from memtui.tui.dialogs.dialog import FittingDialog, Key, TextDialog
 from memtui.tui.diff_lines import DiffLine, count_lines
 from memtui.tui.previews import Preview
 from memtui.tui.widgets.diff_view import DiffView, draw_diff, draw_text_diff, join_columns
@@ -39,11 +38,7 @@ class DiffScreen(FittingDialog[int]):
 
     AUTO_FOCUS = "DiffView"
     box_classes = "full"
-    BINDINGS = [
-        ("escape,q,n", "dismiss"),
-        ("enter,y", "yes", "yes"),
-        Binding("tab", "swap", "other", priority=True),
-    ]
+    BINDINGS = [("escape,q,n", "dismiss")]
 
     def __init__(
         self,
@@ -67,11 +62,13 @@ class DiffScreen(FittingDialog[int]):
     def content(self) -> ComposeResult:
         yield DiffView(self._ways[self._at].diff)
 
-    def labels(self) -> Mapping[str, object]:
-        labels = [way.yes for way in (*self._ways[self._at :], *self._ways[: self._at])]
-        if len(labels) > 1 and self.app.size.width < SHORT_KEYS_BELOW:
-            labels = [label.partition(" ")[0] for label in labels]
-        return {"yes": labels[0], "swap": labels[1:] and labels[1]}
+    def _label(self, step: int) -> str:
+        """Of the way that is shown, or the one after it; empty for none."""
+        if step >= len(self._ways):
+            return ""
+        label = self._ways[(self._at + step) % len(self._ways)].yes
+        is_short = len(self._ways) > 1 and self.app.size.width < SHORT_KEYS_BELOW
+        return label.partition(" ")[0] if is_short else label
 
     def on_mount(self) -> None:
         self._count()
@@ -82,27 +79,26 @@ class DiffScreen(FittingDialog[int]):
         places = f"{text.counted(files, 'change')}  +{text.number(added)} -{text.number(removed)}"
         self.query_one(".box").border_subtitle = Content(places if diff else "")
 
-    def action_swap(self) -> None:
+    def _swap(self) -> None:
         """Show the next way."""
-        if len(self._ways) > 1:
-            self._at = (self._at + 1) % len(self._ways)
-            self.query_one(DiffView).show(self._ways[self._at].diff)
-            self.say(*self._ways[self._at].summary)
-            self._count()
-            self.fill()
+        self._at = (self._at + 1) % len(self._ways)
+        self.query_one(DiffView).show(self._ways[self._at].diff)
+        self.say(*self._ways[self._at].summary)
+        self._count()
+        self.fill()
 
     def keys(self) -> list[tuple[str, str]]:
-        keys = sorted(super().keys(), key=lambda pair: pair[0] == "tab")
-        return [*keys, *[("↑↓", "scroll")] * self.is_cut]
+        return [*super().keys(), *[("↑↓", "scroll")] * self.is_cut]
 
     def fill(self) -> None:
         view = self.query_one(DiffView)
         self.fit(rows=len(view.laid_out(max(12, self.inner_width - 1))))
         self.update_keys()
 
-    def action_yes(self) -> None:
-        if self._ways[self._at].yes:
-            self.dismiss(self._at + 1)
+    KEYS = (
+        Key("enter,y", "yes", lambda self: self.dismiss(self._at + 1), lambda self: self._label(0)),
+        Key("tab", "other", _swap, lambda self: self._label(1), first=True),
+    )
 
 
 SIDE_BY_SIDE_FROM = 96
@@ -128,12 +124,7 @@ class ConflictScreen(TextDialog[str]):
     """
 
     heading = "Conflict: changed meanwhile"
-    BINDINGS = [
-        ("escape,q", "dismiss"),
-        ("t", f"choose('{THEIRS}')", THEIRS),
-        ("m", f"choose('{MINE}')", MINE),
-        ("b", f"choose('{BOTH}')", BOTH),
-    ]
+    BINDINGS = [("escape,q", "dismiss")]
 
     def __init__(
         self,
@@ -150,17 +141,21 @@ class ConflictScreen(TextDialog[str]):
             *([OutcomeLine(where, Tone.QUIET)] if where else []),
         )
 
-    def labels(self) -> Mapping[str, object]:
+    def fill(self) -> None:
         self.leave = "cancel" if self.inner_width >= 40 else ""
-        is_short = self.app.size.width < SHORT_KEYS_BELOW
-        return {
-            f"choose('{value}')": value in self._choices and (is_short or self._choices[value])
-            for value in (THEIRS, MINE, BOTH)
-        }
+        super().fill()
 
-    def action_choose(self, value: str) -> None:
-        if value in self._choices:
-            self.dismiss(value)
+    def _label(self, value: str) -> str:
+        label = self._choices.get(value, "")
+        return value if label and self.app.size.width < SHORT_KEYS_BELOW else label
+
+    # fmt: off
+    KEYS = (
+        Key("t", THEIRS, lambda self: self.dismiss(THEIRS), lambda self: self._label(THEIRS)),
+        Key("m", MINE, lambda self: self.dismiss(MINE), lambda self: self._label(MINE)),
+        Key("b", BOTH, lambda self: self.dismiss(BOTH), lambda self: self._label(BOTH)),
+    )
+    # fmt: on
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         base = self._conflict.base
@@ -279,12 +274,7 @@ class MergeScreen(TextDialog[tuple[str, int]]):
     """Dismissed with `MERGE`, or `EDIT` to edit the text first, and the number of the way."""
 
     leave = "cancel"
-    BINDINGS = [
-        ("escape,q", "dismiss"),
-        ("enter", f"choose('{MERGE}')", "merge"),
-        ("e", f"choose('{EDIT}')", "edit text"),
-        Binding("tab", "swap", "swap", priority=True),
-    ]
+    BINDINGS = [("escape,q", "dismiss")]
 
     def __init__(self, ways: Sequence[MergeWay]) -> None:
         super().__init__()
@@ -292,20 +282,17 @@ class MergeScreen(TextDialog[tuple[str, int]]):
         self.heading = f"Merge {text.counted(len(ways[0].memories), 'memory')}"
         self.summary = ways[0].summary
 
-    def labels(self) -> Mapping[str, object]:
-        return {"swap": len(self._ways) > 1 and "keep the other"}
-
-    def keys(self) -> list[tuple[str, str]]:
-        return sorted(super().keys(), key=lambda pair: pair[0] == "tab")
-
-    def action_choose(self, answer: str) -> None:
-        self.dismiss((answer, self._at))
-
-    def action_swap(self) -> None:
+    def _swap(self) -> None:
         """Keep the next memory instead."""
         self._at = (self._at + 1) % len(self._ways)
         self.say(*self._ways[self._at].summary)
         self.fill()
+
+    KEYS = (
+        Key("enter", "merge", lambda self: self.dismiss((MERGE, self._at))),
+        Key("e", "edit text", lambda self: self.dismiss((EDIT, self._at))),
+        Key("tab", "keep the other", _swap, lambda self: len(self._ways) > 1, first=True),
+    )
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         way = self._ways[self._at]

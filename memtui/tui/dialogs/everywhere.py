@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -37,8 +36,8 @@ from memtui.tui.dialogs.session_programs import (
     ProgramsScreen,
     ResultList,
     Row,
-    ask_to_turn_on,
     draw_terms,
+    turning_on_question,
 )
 from memtui.tui.dialogs.session_reader import Passage, SessionReader
 from memtui.tui.jobs import FileWatcher, Job, call_soon
@@ -442,7 +441,7 @@ class EverywhereScreen(ListPage[Row, str]):
         """Open what the cursor is on."""
         row = self.rows.current
         if isinstance(row, ProgramRow):
-            ask_to_turn_on(self, row, partial(self._turn, row.name))
+            self.app.ask(turning_on_question(row), lambda _: self._turn(row.name))
         elif not isinstance(row, Result):
             return
         elif row.memory is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct
 from rich.segment import Segment
@@ -16,7 +15,7 @@ from memtui.sessions import PROGRAMS
 from memtui.sessions.programs import Holdings, describe_holdings, describe_terms
 from memtui.tui import appearance
 from memtui.tui.appearance import Palette, marked_segments, wrapped
-from memtui.tui.dialogs.dialog import Dialog, FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog, Key
 from memtui.tui.dialogs.prompts import ConfirmDialog
 from memtui.tui.session_search import Result, ResultKind
 from memtui.tui.widgets.text_window import OutcomeLine, RowList, Tone
@@ -54,7 +53,7 @@ def draw_terms(row: ProgramRow, palette: Palette, width: int) -> list[list[Segme
     return lines
 
 
-def ask_to_turn_on(screen: Dialog[Any], row: ProgramRow, then: Callable[[], None]) -> None:
+def turning_on_question(row: ProgramRow) -> ConfirmDialog:
     """Ask whether the sessions of a program may be read, saying what that means."""
     program = PROGRAMS[row.name]
     first, *others = describe_terms(program)
@@ -64,7 +63,7 @@ def ask_to_turn_on(screen: Dialog[Any], row: ProgramRow, then: Callable[[], None
         *(OutcomeLine(sentence, Tone.QUIET) for sentence in others),
     ]
     title = f"Read the sessions of {program.title}?"
-    screen.app.ask(ConfirmDialog(title, body, {"y": "read them"}), lambda _: then())
+    return ConfirmDialog(title, body, {"y": "read them"})
 
 
 class ProgramList(RowList[ProgramRow]):
@@ -83,7 +82,7 @@ class ProgramsScreen(FittingDialog[str]):
     box_classes = "tall"
     heading = "Sessions are read of these programs"
     leave = "back"
-    BINDINGS = [("escape,q,p", "dismiss"), ("enter,space", "turn", "toggle")]
+    BINDINGS = [("escape,q,p", "dismiss")]
 
     def __init__(self, kept: Mapping[str, Holdings], turn: Callable[..., None]) -> None:
         super().__init__()
@@ -100,24 +99,21 @@ class ProgramsScreen(FittingDialog[str]):
         self.fit(rows=max(1, len(rows)))
         self.update_keys()
 
-    def labels(self) -> Mapping[str, object]:
-        row = self._list.current
-        return {"turn": row is not None and ("turn off" if row.is_on else "turn on")}
-
     @on(ProgramList.Opened)
-    def action_turn(self) -> None:
-        row = self._list.current
-        if row is None:
-            return
+    def _opened(self) -> None:
+        self.acts.start(self._toggle())
 
-        def turn() -> None:
+    async def _toggle(self) -> None:
+        row = self._list.current
+        if row and (row.is_on or await self.acts.show(turning_on_question(row)) is not None):
             self._turn(row.name, on=not row.is_on)
             self.fill()
 
-        if row.is_on:
-            turn()
-        else:
-            ask_to_turn_on(self, row, turn)
+    def _toggles(self) -> str:
+        row = self._list.current
+        return "" if row is None else "turn off" if row.is_on else "turn on"
+
+    KEYS = (Key("enter,space", "toggle", _toggle, _toggles),)
 
 
 # ---- the results of a search over everything -----------------------------------------------------
