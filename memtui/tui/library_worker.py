@@ -226,29 +226,16 @@ class LibraryWorker(JobRunner):
 
     # As of a time
 
-    def go_to(
-        self,
-        at: TimeCondition,
-        done: Callable[[object], object],
-        failed: Callable[[MemtuiError], None],
-    ) -> None:
-        """Show the stores as of a time; calls `done` once they are shown."""
+    def read_past(self, at: TimeCondition, library: Library, job: Job) -> PastLibrary:
+        """Read the stores as of a time; call it in a background job. Raises Cancelled."""
+        from memtui.library.past_library import library_at
 
-        def go(library: Library, job: Job) -> PastLibrary:
-            from memtui.library.past_library import library_at
+        self.wait_until_read(job)
+        return library_at(library, at.time, job.is_cancelled)
 
-            self.wait_until_read(job)
-            return library_at(library, at.time, job.is_cancelled)
-
-        def went(past: PastLibrary) -> None:
-            self.past, self.past_time = past, at
-            done(past)
-
-        self.run("past", go, went, failed, present=True)
-
-    def go_to_present(self) -> None:
-        """Show the stores as they are now."""
-        self.past = self.past_time = None
+    def show_past(self, past: PastLibrary | None, at: TimeCondition | None) -> None:
+        """Show the stores as of a time; both None: as they are now."""
+        self.past, self.past_time = past, at
 
     def wait_until_read(self, job: Job) -> None:
         """Wait until all stores are read; call it in this background job. Raises Cancelled."""

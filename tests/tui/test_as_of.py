@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from memtui.library import Library
+from memtui.library import Library, past_library
 from memtui.tui import actions
 
 from .sample_stage import changing
 from .stage import NOW, Stage, compare, fact, stage, write_store
+from .test_keys_during_writes import Gate, press_during
 
 SIZES = ((80, 24), (40, 12))
 WRITING = ("edit", "new", "retire", "pin", "undo", "source", "import")
@@ -93,6 +95,27 @@ async def test_nothing_is_written_and_the_keys_are_not_offered(tmp_path: Path) -
         assert on.files() == before
         await on.press("@")
         assert not on.browse.refusal("new")
+
+
+@pytest.mark.slow
+async def test_a_key_pressed_while_the_past_is_read_acts_on_the_past(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate()
+
+    def library_at_last(*given: Any, **options: Any) -> past_library.PastLibrary:
+        gate.pass_through()
+        return library_at(*given, **options)
+
+    library_at = past_library.library_at
+    monkeypatch.setattr(past_library, "library_at", library_at_last)
+    async with changing(tmp_path, "agent-memory") as on:
+        before = on.files()
+        await press_during(on, gate, ["@", *"2026-11-01", "enter"], "d")
+        await on.until(lambda: on.toasts, "the refusal is said")
+        assert "nothing can be changed there" in on.toasts[-1]
+        assert "AS OF 2026-11-01" in on.text()
+        assert on.files() == before
 
 
 @pytest.mark.slow

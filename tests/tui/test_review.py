@@ -242,7 +242,7 @@ async def test_what_is_scanned_while_the_past_is_shown_can_be_accepted(
 ) -> None:
     before, worker, scan = contents(root), on.browse.worker, on.browse.editing.review
     await on.press("escape")
-    worker.go_to(TimeCondition("2026-11-01", NOW), lambda _: None, on.app.report_error)
+    on.app.acts.start(on.browse.insight.go_to(TimeCondition("2026-11-01", NOW)))
     await on.until(lambda: worker.past is not None, "the past is shown")
     scan.use_settings()
     await on.until(lambda: not scan.is_scanning, "the scan ends")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -12,7 +13,6 @@ from memtui.tui.layout import Pane
 from memtui.tui.view_state import Choice
 
 if TYPE_CHECKING:
-    from memtui.errors import MemtuiError
     from memtui.library import Library, SearchResult
     from memtui.query import TimeCondition
     from memtui.tui.actions import ActionHandlers
@@ -86,34 +86,30 @@ class InsightActions:
 
     # As of a time
 
-    def _toggle_past(self) -> None:
+    async def _toggle_past(self) -> None:
         """Show the stores as of a time that is asked for, or the present again."""
         from memtui.tui.dialogs.prompts import TimePrompt
 
         screen = self._screen
         if screen.worker.past is not None:
             self.leave_past()
-            return
+        elif (time := await screen.acts.show(TimePrompt("As of"))) is not None:
+            await self.go_to(time)
 
-        def chosen(time: TimeCondition) -> None:
-            screen.search_bar.set_activity("going back …")
-            screen.worker.go_to(time, lambda _: self._show_past(time), failed)
-
-        def failed(error: MemtuiError) -> None:
-            screen.search_bar.set_activity("")
-            screen.app.report_error(error)
-
-        screen.app.ask(TimePrompt("As of"), chosen)
-
-    def _show_past(self, time: TimeCondition) -> None:
+    async def go_to(self, time: TimeCondition) -> None:
+        """Show the stores as of a time."""
         screen = self._screen
-        screen.search_bar.set_activity("")
+        screen.search_bar.set_activity("going back …")
+        try:
+            past = await screen.acts.library(
+                partial(screen.worker.read_past, time), group="past", present=True
+            )
+        finally:
+            screen.search_bar.set_activity("")
+        screen.worker.show_past(past, time)
         key, ago = screen.app.key_of("as_of"), text.ago(time.time, screen.now())
-        missing: list[str] = []
-        if (past := screen.worker.past) is not None:
-            name = past.names.of
-            for label, fault in past.queried.faults.items():
-                missing.append(f"without {name(label)}: {fault.what}")
+        faults = past.queried.faults.items()
+        missing = [f"without {past.names.of(label)}: {fault.what}" for label, fault in faults]
         parts = (f"AS OF {text.date(time.time)}", *missing, ago, "read only")
         screen.banner.show([*parts, *([f"{key} leave"] if key else [])])
         if not screen.has_class("-past"):
@@ -125,7 +121,7 @@ class InsightActions:
         """Show the present again."""
         screen = self._screen
         if screen.worker.past is not None:
-            screen.worker.go_to_present()
+            screen.worker.show_past(None, None)
             screen.app.clear_notifications()  # one may say that nothing can be changed
             screen.banner.show(())
             screen.set_class(False, "-past")
