@@ -221,7 +221,7 @@ class ChangeWriter:
     def _store(self, root: str) -> Store:
         """The store at this root; opened now if it is not open yet."""
         if root not in self._stores:
-            found = opening.detect_store(Path(root))
+            found = opening.detect_store_at(Path(root))
             self._stores[root] = guarded(found.format.open(found.root, found.format.name))
         return self._stores[root]
 

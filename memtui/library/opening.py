@@ -67,6 +67,20 @@ def detect_store(path: Path, format: str = "") -> FoundStore:
     return FoundStore(*detected)
 
 
+def detect_store_at(root: Path) -> FoundStore:
+    """Detect the store with exactly this root, not one that lies in a folder of it.
+
+    Raises StoreError if there is none.
+    """
+    for known, found in registry.detect_all(root) if root.exists() else ():
+        if found == root:
+            return FoundStore(known, found)
+    detected = detect_store(root)
+    if detected.root != root:
+        raise StoreError("no memory store is recognised here any more", where=str(root))
+    return detected
+
+
 def _format_of(address: str) -> Format:
     found = registry.format_of(SERVERS[address.partition(":")[0]])
     assert found is not None

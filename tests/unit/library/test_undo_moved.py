@@ -1,4 +1,4 @@
-"""Undo of an addition whose file somebody has moved says that the memory is still there."""
+"""Undo of what lies elsewhere: a file that somebody has moved, a store that was not opened."""
 
 from __future__ import annotations
 
@@ -68,3 +68,28 @@ def test_a_file_that_is_gone_needs_no_undoing(tmp_path: Path, name: str) -> None
     library.refresh()
     assert not is_there(library)
     assert library.log(1)[0].state is ActionState.UNDONE
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        ("memory-bank/projectbrief.md", "memory-bank/activeContext.md"),
+        (".serena/memories/a.md",),
+        (".claude/memory/MEMORY.md",),
+    ],
+)
+def test_a_store_that_is_not_open_is_known_by_its_own_root(
+    tmp_path: Path, beside: tuple[str, ...]
+) -> None:
+    """The store in a folder of the project was taken for it, and undo refused as outside of it."""
+    project, state = tmp_path / "project", tmp_path / "state"
+    for name in ("AGENTS.md", *beside):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("- grind slowly\n")
+    library = Library.open([project], formats=["project-instructions"], state=state)
+    library.load()
+    (rule,) = [row for row in library.snapshot.rows if row.entity == "AGENTS.md"]
+    library.apply(library.plan([Change(Act.EDIT, rule.store, rule.ref, {"content": "twice"})]))
+    assert (project / "AGENTS.md").read_text() == "- twice\n"
+    Library.open([], state=state).undo(anywhere=True)
+    assert (project / "AGENTS.md").read_text() == "- grind slowly\n"
