@@ -259,7 +259,7 @@ def _check_dangers(title: str, content: str, *, is_clean: bool = False) -> Check
         for secret in find_secrets(text):
             if not secret.is_doubtful:
                 secrets.append(f"{secret.what}: {secret.masked}")
-                rules.add(_secret_rule(secret, text[secret.start : secret.end]))
+                rules.add(_secret_rule(secret, text))
     return CheckedText(
         tuple(secrets),
         next((rule for rule in _SECRET_RULES if rule in rules), ""),
@@ -276,10 +276,12 @@ _RANDOM = re.compile(
 """A value that no person made up as a name or a default, such as `promanage123`."""
 
 
-def _secret_rule(secret: Secret, value: str) -> str:
+def _secret_rule(secret: Secret, text: str) -> str:
     if secret.what != PASSWORD:
         return "issued-secret"
-    return "random-secret" if _RANDOM.fullmatch(value) else "named-secret"
+    is_called = text.startswith("(", secret.end)  # the name of a function
+    is_random = _RANDOM.fullmatch(text, secret.start, secret.end) and not is_called
+    return "random-secret" if is_random else "named-secret"
 
 
 _known_dangers = lru_cache(maxsize=4096)(_check_dangers)

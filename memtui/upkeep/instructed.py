@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from memtui.changes import Act, Change
 from memtui.model import CURRENT, PROJECT_PATH, READ_BY, SCOPE, Memory
+from memtui.upkeep.dated_memories import PAGES, is_dated_file
 from memtui.upkeep.planted_text import is_of_rules
 from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, headline_of, propose
 
@@ -89,10 +90,11 @@ def check_instructed(memories: Sequence[Memory], context: UpkeepContext) -> Iter
     for memory in memories if files else ():
         if _beginning(memory.content) not in beginnings or memory.status not in CURRENT:
             continue
-        if READ_BY in memory.extra or is_of_rules(memory):
+        if READ_BY in memory.extra or is_of_rules(memory) or is_dated_file(memory):
             continue
         statements = statements_of(memory.content)
-        if sum(len(each.split()) for each in statements) < FEWEST_WORDS:
+        is_label = statements[-1:] and statements[-1].endswith((":", "："))
+        if is_label or sum(len(each.split()) for each in statements) < FEWEST_WORDS:
             continue
         program = context.program_of(memory.store)
         for file in files:
@@ -111,4 +113,8 @@ def _propose(
     done = {Act.DELETE: "accepting deletes the memory", Act.RETIRE: "accepting retires the memory"}
     reason = f"{program} loads {path} too; {done[act] if act else 'one of them is enough'}"
     title = f"{message}: {headline_of(memory)}"
-    return propose(ProposalKind.DUPLICATE, [other, memory], title, reason, changes, also=message)
+    is_line = memory.kind not in PAGES and memory.origin.file.endswith(".md")
+    rule = "instructed-line" if is_line else "instructed-memory"
+    return propose(
+        ProposalKind.DUPLICATE, [other, memory], title, reason, changes, rule=rule, also=message
+    )

@@ -10,6 +10,7 @@ the past, of a plan or of an absence is not outdated.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterator
 
@@ -214,6 +215,8 @@ def _missing(path: str, project: ProjectIndex) -> str | None:
         return None
     for former in project.moved_by_name.get(name, ()):
         if former == path or former.endswith(f"/{path}"):
+            if os.path.exists(f"{project.root}/{former}"):  # through a linked folder
+                return None
             now = (project.moved or {})[former] or (here[0] if len(here) == 1 else "")
             return f"now {now}" if now else _REMOVED
     is_beside = project.moved is None and "." in name and "/".join(parts[:-1]) in project.files

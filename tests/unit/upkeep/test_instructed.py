@@ -13,6 +13,7 @@ from memtui.upkeep.proposals import Proposal, ProposalKind
 
 TABS = "Indent with tabs, never with spaces."
 TOWERS = "The towers are numbered from the north."
+LABEL = "The rules of our tower are:"
 
 
 def write(file: Path, text: str) -> Path:
@@ -100,6 +101,17 @@ def test_a_file_that_another_program_loads_counts_only_for_that(home: Path) -> N
     write(home / ".gemini/tmp/belfry/memory/style.md", f"- {TABS}\n")
     (one,) = found(library_of(home, home / ".claude", home / ".gemini", project))
     assert one.refs[1].startswith("gemini:")
+    assert one.is_hint  # a line of a page, of which others may need it
+
+
+def test_the_log_of_a_day_and_what_leads_a_list_stay(home: Path) -> None:
+    workspace = home / ".openclaw/workspace"
+    write(workspace / "SOUL.md", f"{LABEL}\n\n- {TABS}\n- {TOWERS}\n")
+    write(workspace / "AGENTS.md", "# Workspace\n")
+    write(workspace / "MEMORY.md", f"{LABEL}\n\n- {TABS}\n- Bells ring at noon.\n")
+    write(workspace / "memory/2026-03-20.md", f"- {TOWERS}\n")
+    (one,) = found(library_of(home, workspace, formats=("openclaw",)))
+    assert one.title.endswith(TABS)
 
 
 def test_codex_is_asked_to_forget_what_its_own_instructions_say(home: Path) -> None:

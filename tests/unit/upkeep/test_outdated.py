@@ -114,6 +114,15 @@ def test_what_git_leaves_out_is_not_called_missing(project: Path) -> None:
     assert not find_outdated(memory, read_project(project))
 
 
+def test_a_file_that_is_reached_through_a_linked_folder_is_not_missing(project: Path) -> None:
+    (memory,) = memories("The queue is in src/jobs.py.")
+    git(project, "mv", "src", "code")
+    git(project, "commit", "-m", "three")
+    assert find_outdated(memory, read_project(project))
+    (project / "src").symlink_to("code")
+    assert not find_outdated(memory, read_project(project))
+
+
 def test_packages_with_several_versions_in_a_project_have_none(project: Path) -> None:
     inner = project / "app"
     inner.mkdir()

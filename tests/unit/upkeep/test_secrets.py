@@ -11,7 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from memtui.changes import FileDiff, mask_diff
+from memtui.model import Memory
 from memtui.text.secrets import find_secrets
+from memtui.upkeep.checks import check_text
 from tests.growth import assert_straight
 
 from .labelled_secrets import HONEST, REPORTED, TUNING, UPPER, measured_lines, secrets
@@ -121,3 +123,14 @@ def test_the_kind_is_named() -> None:
     key = "AKIA" + "".join(random.Random(5).choices(UPPER, k=16))
     (found,) = find_secrets(f"the nightly job logs in with {key}, then leaves")
     assert (found.what, found.masked) == ("AWS access key", f"AKIA…{key[-1]}")
+
+
+def test_the_name_of_a_function_is_no_random_value() -> None:
+    rules = {
+        text: check_text(Memory("s:1", "1", "s", "fact", content=text)).secret_rule
+        for text in (
+            "PublicToken = Convert.ToBase64String(bytes)",
+            "PublicToken = Qx7vLm2ZpR9tKw4s",
+        )
+    }
+    assert list(rules.values()) == ["named-secret", "random-secret"]
