@@ -254,6 +254,16 @@ def read_small(file: Path, most: int = 1 << 20, root: Path | None = None) -> str
         return ""
 
 
+_MERGE_MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
+
+
+def first_record(text: str) -> str:
+    """The first line of a file of records that is neither blank nor a mark of a merge; "" if there
+    is none."""
+    lines = (line.strip() for line in text.removeprefix(BYTE_ORDER_MARK).split("\n"))
+    return next((line for line in lines if line and not line.startswith(_MERGE_MARKS)), "")
+
+
 def is_markdown(entry: Entry) -> bool:
     """Whether it is a Markdown file."""
     return entry.name.endswith(".md") and entry.is_file()

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.stores.format import Candidate, Detection, Format, Product
-from memtui.stores.scanning import is_link_into
+from memtui.stores.scanning import first_record, is_link_into
 
 NAMES = ("issues.jsonl", "beads.jsonl")
 """The usual name, and that of bd until 0.20."""
@@ -59,7 +59,7 @@ def _holds_issues(file: Path) -> bool:
             text = opened.read(_MAX_LOOKED_AT).decode("utf-8", "replace")
     except (OSError, ValueError):
         return False
-    first = "".join(text.lstrip("\ufeff \r\n").partition("\n")[0].split(" "))
+    first = "".join(first_record(text).split(" "))
     is_issue = '"id"' in first and '"title"' in first
     return (
         first.startswith("{")

@@ -15,7 +15,7 @@ from typing import Any
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.stores.format import Candidate, Detection, Format, Product
 from memtui.stores.program_settings import named_path, read_settings
-from memtui.stores.scanning import is_link_into, list_folder
+from memtui.stores.scanning import first_record, is_link_into, list_folder
 from memtui.stores.values import members_of
 
 NAMES = ("memory.jsonl", "memory.json")
@@ -66,7 +66,7 @@ def _beginning(file: Path, root: Path | None) -> str | None:
 
 def _is_graph(text: str, name: str) -> bool:
     """Whether a file of this name begins like a graph."""
-    first = text.partition("\n")[0]
+    first = first_record(text)
     if first.startswith("{") and '"type"' in first:
         is_entity = '"entity"' in first and ('"entityType"' in first or '"name"' in first)
         is_relation = '"relationType"' in first or '"from_entity"' in first

@@ -61,6 +61,8 @@ class Source(NamedTuple):
     """Of the files in a folder."""
     characters: int | None = None
     """Most characters of a file that are loaded."""
+    without: tuple[str, ...] = ()
+    """Folders in a folder whose files are something else."""
 
 
 OF_CURSOR = ".cursor/rules/"
@@ -92,7 +94,12 @@ SOURCES = (
     Source(".windsurfrules", ("Windsurf",), _REQUEST, characters=6_000),
     Source(".kiro/steering/", ("Kiro",), _REQUEST),
     Source(".roo/rules/", ("Roo Code",), _REQUEST, (".md", ".txt")),
-    Source(".clinerules/", ("Cline",), suffixes=(".md", ".txt")),
+    Source(
+        ".clinerules/",
+        ("Cline",),
+        suffixes=(".md", ".txt"),
+        without=("workflows", "hooks", "skills"),  # cline/cline, its list of excluded folders
+    ),
     Source(".clinerules", ("Cline",)),
     Source(".goosehints", ("goose",)),
     Source(".junie/guidelines.md", ("Junie",)),
@@ -181,7 +188,8 @@ def source_of(path: str) -> Source:
         if path == source.path:
             return source
         is_below = source.path.endswith("/") and path.startswith(source.path)
-        if is_below and path.endswith(source.suffixes):
+        part = path.removeprefix(source.path).partition("/")[0]
+        if is_below and path.endswith(source.suffixes) and part not in source.without:
             return source
     return IMPORTED
 
@@ -212,7 +220,9 @@ def present_files(root: Path, faults: list[Unreadable] | None = None) -> Iterato
             closed.append(Unreadable(str(folder), LEADS_OUTSIDE))
         elif is_folder:
             name = source.path.rstrip("/")
-            yield from _files_in(root, name, source.suffixes, _DEEPEST, closed)
+            found = _files_in(root, name, source.suffixes, _DEEPEST, closed)
+            others = tuple(f"{source.path}{each}/" for each in source.without)
+            yield from (path for path in found if not path.startswith(others))
         else:
             yield source.path
 

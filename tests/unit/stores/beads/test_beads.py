@@ -167,6 +167,17 @@ def test_headers_tombstones_and_conflict_marks(tmp_path: Path) -> None:
     assert "<<<<<<< HEAD\n" in text
 
 
+def test_a_file_that_begins_with_a_mark_of_a_merge_is_found(tmp_path: Path) -> None:
+    """A conflict in the first issue hid the whole file (gastownhall/beads#158, #590)."""
+    file = tmp_path / ".beads" / "issues.jsonl"
+    file.parent.mkdir()
+    text = json.dumps({**TASK, "title": "Sign"})
+    file.write_text(f"<<<<<<< HEAD\n{text}\n=======\n{text}\n>>>>>>> x\n")
+    assert FORMAT.detect(tmp_path) == file.parent
+    file.write_text("<<<<<<< HEAD\nnothing\n")
+    assert FORMAT.detect(tmp_path) is None
+
+
 def test_a_change_of_a_long_line_is_shown_by_members(issues: Opened) -> None:
     plan = issues.plan(Act.RETIRE, "bd-a")
     (diff,) = edit_diffs(plan.edits[0])

@@ -230,6 +230,7 @@ def test_a_path_from_home_and_settings_with_comments_name_a_file(tmp_path: Path)
         ("memory.json", '{"entities":[],"relations":[]}', True),
         ("memory.jsonl", "", True),
         ("memory.jsonl", f"\ufeff{ALICE}", True),
+        ("memory.jsonl", f"<<<<<<< HEAD\n{ALICE}", True),
         ("other.jsonl", "", False),
         ("memory.jsonl", '{"role":"user","type":"message"}', False),
         ("memory.json", '{"memory": []}', False),

@@ -298,6 +298,13 @@ def test_a_rule_of_cursor_is_given_always_only_where_it_says_so(
     assert rule.extra["scope"].startswith(scope)
 
 
+def test_what_cline_keeps_beside_its_rules_is_no_rule(tmp_path: Path) -> None:
+    for name in ("a.md", "more/b.md", "workflows/deploy.md", "hooks/h.md", "skills/s.md"):
+        write(tmp_path / "p" / ".clinerules" / name, "- grind\n")
+    found = [row.entity for row in opened(tmp_path / "p").snapshot.rows]
+    assert found == [".clinerules/a.md", ".clinerules/more/b.md"]
+
+
 @pytest.mark.parametrize("written", ["cx/", "link"])
 def test_the_home_of_codex_is_known_however_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
