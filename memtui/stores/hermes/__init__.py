@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memtui.stores.format import Candidate, Detection, Format, Product
-from memtui.stores.scanning import list_folder, read_small
+from memtui.stores.scanning import is_link_into, list_folder, read_small
 
 MEMORY, USER = "MEMORY.md", "USER.md"
 NAMES = (MEMORY, USER)
@@ -30,12 +30,33 @@ _MAX_PROFILES = 200
 @Detection
 def detect(path: Path) -> Iterator[Candidate]:
     """The store that this path is, or directly holds."""
-    homes = (*[path.parent][: path.name == FOLDER], path, path / ".hermes")
+    is_linked = path in linked_folders(path.parent)
+    homes = (*[path.parent][: path.name == FOLDER and not is_linked], path, path / ".hermes")
     for home in homes:
-        beside = next((name for name in _IN_HOME if os.path.isfile(home / name)), "")
-        named = home.name if home.name == ".hermes" else beside
-        yield from _judge(home / FOLDER, home, named)
-    yield from _judge(path, path, "")
+        yield from _judge(home / FOLDER, home, _mark_of(home))
+    yield from _judge(path, path, _mark_of(path.parent) if is_linked else "")
+
+
+def _mark_of(home: Path) -> str:
+    """What says that a folder is a home of Hermes: its name, or what lies in it."""
+    beside = next((name for name in _IN_HOME if os.path.isfile(home / name)), "")
+    return home.name if home.name == ".hermes" else beside
+
+
+def linked_folders(home: Path) -> Iterator[Path]:
+    """The folder of the two files, where a link leads to it out of the home folder.
+
+    People share memory so: it is a store of its own, whose root is the link.
+    """
+    folder = home / FOLDER
+    is_outside = os.path.islink(folder) and not is_link_into(folder, home)
+    if is_outside and _mark_of(home) and any(os.path.isfile(folder / name) for name in NAMES):
+        yield folder
+
+
+def home_of(root: Path) -> Path:
+    """The home folder of a store: its root, or the folder above where the root is such a link."""
+    return root.parent if root in linked_folders(root.parent) else root
 
 
 def _judge(folder: Path, root: Path, named: str) -> Iterator[Candidate]:
@@ -81,4 +102,5 @@ FORMAT = Format(
     detect=detect,
     nearby=(".", "hermes/*", "profiles/*", ".hermes/profiles/*"),
     configured=profile_folders,
+    linked=linked_folders,
 )

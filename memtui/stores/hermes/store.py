@@ -9,7 +9,7 @@ tools/memory_tool.py: `_read_file` (entries, with universal newlines), `load_fro
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -34,7 +34,16 @@ from memtui.stores.base import (
     Unreadable,
 )
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
-from memtui.stores.hermes import CONFIG, MEMORY, NAMES, USER, memory_folder, pending
+from memtui.stores.hermes import (
+    CONFIG,
+    MEMORY,
+    NAMES,
+    USER,
+    home_of,
+    linked_folders,
+    memory_folder,
+    pending,
+)
 from memtui.stores.hermes.pending import LINE_ENDS, why_refused, with_line_feeds
 from memtui.stores.listed_texts import ListedText, ListFile
 from memtui.stores.program_settings import find_switch
@@ -116,7 +125,12 @@ class HermesStore(listed_texts.ListStore):
 
     def __init__(self, root: Path, label: str, **more: Any) -> None:
         super().__init__(root, label, **more)
-        self._config = CachedFile(root / CONFIG, root, parse_limits, parse_limits(""))
+        home = home_of(root)
+        self._config = CachedFile(home / CONFIG, home, parse_limits, parse_limits(""))
+
+    def list_files(self, faults: list[Unreadable]) -> Iterable[str]:
+        """The two files that exist, unless they are a store of their own behind a link."""
+        return [] if any(linked_folders(self.root)) else super().list_files(faults)
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """The two files, then the writes that wait."""
@@ -170,7 +184,7 @@ class HermesStore(listed_texts.ListStore):
     def memory_switches(self) -> Sequence[MemorySwitch]:
         """Whether each of the two files is used. (NousResearch/hermes-agent, agent/agent_init.py
         and `DEFAULT_CONFIG` in hermes_cli/config.py.)"""
-        files = [self.root / CONFIG]
+        files = [home_of(self.root) / CONFIG]
         keys = ((MEMORY, "memory.memory_enabled"), (USER, "memory.user_profile_enabled"))
         return [find_switch(name, key, files, is_on_by_default=True) for name, key in keys]
 
@@ -191,7 +205,9 @@ class HermesStore(listed_texts.ListStore):
             if why := why_refused(file.before or "", file.limit):
                 found.append(Remark(str(file.path), why))
         folder = memory_folder(self.root)
-        return found + (unread_notes(folder, NAMES.__contains__) if folder != self.root else [])
+        if folder == self.root or any(linked_folders(self.root)):
+            return found
+        return found + unread_notes(folder, NAMES.__contains__)
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The two blocks of the prompt, of files that are used and that Hermes can load; what it

@@ -23,6 +23,7 @@ from memtui.errors import Refused
 from memtui.files.text_items import entries_in
 from memtui.library import Library
 from memtui.model import Memory
+from memtui.stores import registry
 from memtui.stores.base import StoreView
 from memtui.stores.hermes import detect
 from memtui.stores.hermes.pending import why_refused
@@ -270,3 +271,23 @@ def test_what_hermes_would_not_write_is_read_and_remarked_on(tmp_path: Path) -> 
         "Hermes refuses to write it: it is not a clean list of entries",
         "1 note below memories/ is no program's memory: old/MEMORY.md",
     ]
+
+
+def test_a_memory_folder_behind_a_link_is_a_store_of_its_own(tmp_path: Path) -> None:
+    """People keep it in a synchronised folder; its limits stay those of the home."""
+    root = home(tmp_path, "The tower is locked", "Name: Gil")
+    (root / "config.yaml").write_text("memory:\n  memory_char_limit: 60\n")
+    (tmp_path / "synced").mkdir()
+    (root / "memories").rename(tmp_path / "synced" / "h")
+    (root / "memories").symlink_to("../synced/h")
+    found = [path for _, path in registry.detect_within(tmp_path)]
+    assert found == [root, root / "memories"]
+    library = Library.open(found, state=tmp_path / ".state")
+    library.load()
+    assert not any(state.unreadable for state in library.snapshot.stores)
+    label = library.stores[1].label
+    fact, _ = library.memories(label)
+    library.apply(library.plan([Change(Act.EDIT, label, fact.ref, {"content": "It is open"})]))
+    assert (tmp_path / "synced" / "h" / "MEMORY.md").read_text() == "It is open"
+    with pytest.raises(Refused, match="of 60 characters"):
+        library.plan([Change(Act.EDIT, label, fact.ref, {"content": "wide " * 20})])
