@@ -234,7 +234,7 @@ class CheckedText(Struct, frozen=True, array_like=True):
     reasons: tuple[str, ...] = ()
     """Why it may be planted."""
     claims: tuple[Claim, ...] = ()
-    """What it states, to be compared with others."""
+    """What it states, to be compared with others; () if the memory is not in use."""
     is_request: bool = False
     """It asks an agent for an act."""
 
@@ -247,7 +247,7 @@ def check_text(memory: Memory, *, is_clean: bool = False) -> CheckedText:
     found = _check_dangers(memory.title, memory.content, is_clean=is_clean)
     return replace(
         found,
-        claims=claims_of(memory.title, memory.content),
+        claims=claims_of(memory.title, memory.content) if memory.status in CURRENT else (),
         is_request=asks_an_agent(memory.content),
     )
 
@@ -317,8 +317,9 @@ class TextChecks:
                 if cancelled():
                     raise Cancelled
                 report(Progress("check texts", number, len(rows)))
-            text = f"{memory.title}\0{memory.content}".encode("utf-8", "surrogatepass")
-            digest = hashlib.blake2b(text, digest_size=_DIGEST).digest()
+            text = f"{memory.title}\0{memory.content}\0{memory.status in CURRENT}"
+            encoded = text.encode("utf-8", "surrogatepass")
+            digest = hashlib.blake2b(encoded, digest_size=_DIGEST).digest()
             self._known[serial] = (
                 digest,
                 self._earlier.get(digest) or check_text(memory, is_clean=serial in clean),

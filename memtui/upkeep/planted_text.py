@@ -56,8 +56,8 @@ MARKER = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """Marks of the templates of prompts, which no note of a person has outside of quotations."""
-_MAY_BE_MARKED = re.compile(r"[<\[]|[\"']role|--|SYSTEM")
-"""Quick."""
+_OF_MARKERS = ("<", "[", '"role', "'role", "--", "SYSTEM")
+"""One of these is in every mark: looked for first, which is quick."""
 _BLOCK = re.compile(r"^ {0,3}```[^\n]*\n.*?(?:^ {0,3}```|\Z)", re.MULTILINE | re.DOTALL)
 _ROW = re.compile(r"^\s{0,3}\|[^\n]*\|[^\n]*", re.MULTILINE)
 _QUOTED = re.compile(r"`[^`\n]{1,200}`|“[^”\n]{1,200}”|«[^»\n]{1,200}»")
@@ -104,13 +104,14 @@ _ADDRESSED = (
     "response",
 )  # fmt: skip
 """One of these, or AI, is in every text that addresses an agent."""
+_AI = re.compile(r"\bai\b")
 
 
 def _may_match(patterns: Sequence[str], text: str) -> bool:
     """Whether a text has a word for an agent, and the words that one of the patterns needs: this
     is quick."""
     folded = fold(text)
-    if any(map(folded.__contains__, _ADDRESSED)) or re.search(r"\bai\b", folded):
+    if any(map(folded.__contains__, _ADDRESSED)) or _AI.search(folded):
         return any(may_match(_words_needed(pattern), folded) for pattern in patterns)
     return False
 
@@ -167,7 +168,8 @@ def find_suspicions(text: str) -> tuple[str, ...]:
         if _DIRECTION.search(text) and not _RIGHT_TO_LEFT.search(text):
             found = (*found, REORDERED)
         shown = _without_unseen(text)
-    is_marked, is_harm = _MAY_BE_MARKED.search(shown), _may_match(_HARMS, shown)
+    is_marked = any(map(shown.__contains__, _OF_MARKERS))
+    is_harm = _may_match(_HARMS, shown)
     if not (is_marked or is_harm):
         return found
     told = _QUOTED.sub(" ", _ROW.sub("", _BLOCK.sub("", shown)))

@@ -12,7 +12,7 @@ from memtui.library.review import ReviewQueue
 from memtui.library.review_files import Queue
 from memtui.model import Memory
 from memtui.upkeep import checks
-from tests.unit.library.stores_for_tests import agent_memory
+from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 FACTS = {
@@ -76,6 +76,15 @@ def test_after_a_change_only_the_changed_text_is_read(
     found = processes.scan()
     assert read == [f"Bob mends the clocks ({TOKEN}) of the towers"]
     assert sum(one.kind == "secret" for one in found.proposals) == 2
+
+
+def test_a_memory_that_is_used_again_is_compared_again(processes: Processes) -> None:
+    """The text of a historical fact is looked at for dangers only."""
+    ports = "bell-api listens on port 8080", "bell-api listens on port 8081"
+    for status, is_found in (("historical", False), ("active", True)):
+        facts = [fact(91, ports[0], status=status), fact(92, ports[1])]
+        write_facts(processes.root, "bell", facts)
+        assert any(one.says for one in processes.scan().proposals) is is_found
 
 
 @pytest.mark.parametrize("harm", ["", "{", "[]", '{"rules": 1}', "[]\n[]\n"])
