@@ -156,7 +156,7 @@ def claude_files(root: Path) -> Iterator[Path]:
 def readers_of(root: Path, path: str) -> tuple[str, ...]:
     """The programs that are given a file of a project, by what else lies there."""
     readers = source_of(path).readers
-    if path in (SHARED, OVERRIDE) and _is_home_of_codex(root):
+    if path in (SHARED, OVERRIDE) and is_home_of_codex(root):
         readers = ("Codex",)
     elif path == SHARED and not any(map(os.path.lexists, claude_files(root))):
         readers = (*readers, IMPORTER)
@@ -166,7 +166,8 @@ def readers_of(root: Path, path: str) -> tuple[str, ...]:
     return readers
 
 
-def _is_home_of_codex(root: Path) -> bool:
+def is_home_of_codex(root: Path) -> bool:
+    """Whether the instructions there are Codex's own, for all projects."""
     named = os.environ.get("CODEX_HOME")
     return root.name == OF_CODEX or bool(
         named and os.path.realpath(named) == os.path.realpath(root)

@@ -11,7 +11,7 @@ headings or bullets (type `section`). Its entity is its file. What the format ha
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -32,23 +32,30 @@ from memtui.stores.markdown.items import (
     add_prose,
     convert_below_heading,
 )
+from memtui.stores.program_settings import read_settings
 from memtui.stores.project_instructions import (
     IMPORTED,
     IMPORTER,
+    OF_CODEX,
     OF_CURSOR,
+    OVERRIDE,
+    SHARED,
     claims_of,
     instruction_files,
     is_claimed,
+    is_home_of_codex,
     names_of_files,
     readers_of,
     source_of,
 )
 from memtui.stores.scanning import LastRead, is_link_into, read_small
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import whole_number
 
 DEFAULT = "AGENTS.md"
 RULE, PROSE = "rule", "section"
 ALWAYS, BY_HAND = "always", "when a person names it"
+SETTING_OF_CODEX, LIMIT_OF_CODEX = "project_doc_max_bytes", 32 << 10
 
 
 def scope_of(front: Mapping[str, Any], path: str = "") -> str:
@@ -222,7 +229,24 @@ class InstructionStore(MarkdownListStore):
         return source_of(path).reads
 
     def remarks(self) -> Sequence[Remark]:
-        """What Claude Code does not import for a mark behind its name."""
+        """What Claude Code does not import for a mark behind its name, and what is more than Codex
+        is given."""
+        return [*self._missed_imports(), *self._cut_for_codex()]
+
+    def _cut_for_codex(self) -> Iterator[Remark]:
+        """Codex is given so many bytes of a project's files, all together, and says nothing of the
+        rest (openai/codex#7138)."""
+        config = Path(os.environ.get("CODEX_HOME") or Path.home() / OF_CODEX, "config.toml")
+        most = whole_number(read_settings(config).get(SETTING_OF_CODEX), LIMIT_OF_CODEX)
+        readers = {} if is_home_of_codex(self.root) else self._readers([])
+        for path in (SHARED, OVERRIDE):
+            file = self.root / path
+            size = os.path.getsize(file) if os.path.isfile(file) else 0
+            if size > most and "Codex" in readers.get(path, ()):
+                why = f"Codex is given {most:,} of its {size:,} bytes ({SETTING_OF_CODEX})"
+                yield Remark(str(file), why)
+
+    def _missed_imports(self) -> list[Remark]:
         paths = [path for path, readers in self._readers([]).items() if IMPORTER in readers]
         files = (self.root / path for path in paths)
         return [

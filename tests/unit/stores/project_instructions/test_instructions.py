@@ -298,6 +298,20 @@ def test_a_rule_of_cursor_is_given_always_only_where_it_says_so(
     assert rule.extra["scope"].startswith(scope)
 
 
+def test_what_codex_is_not_given_of_a_long_file_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / ".codex"))
+    file = write(tmp_path / "p" / "AGENTS.md", "- grind slowly\n" * 2_200)
+    [remark] = opened(tmp_path / "p").stores[0].remarks()
+    said = "Codex is given 32,768 of its 33,000 bytes (project_doc_max_bytes)"
+    assert (remark.path, remark.text) == (str(file), said)
+    write(tmp_path / ".codex" / "config.toml", "project_doc_max_bytes = 40000\n")
+    assert opened(tmp_path / "p").stores[0].remarks() == []
+    write(tmp_path / ".codex" / "AGENTS.md", "- grind slowly\n" * 3_000)
+    assert opened(tmp_path / ".codex").stores[0].remarks() == [], "its own is given whole"
+
+
 def test_what_cline_keeps_beside_its_rules_is_no_rule(tmp_path: Path) -> None:
     for name in ("a.md", "more/b.md", "workflows/deploy.md", "hooks/h.md", "skills/s.md"):
         write(tmp_path / "p" / ".clinerules" / name, "- grind\n")
