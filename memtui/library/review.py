@@ -32,7 +32,7 @@ from memtui.errors import Conflict, MemtuiError, RefError, Refused, WorkerError
 from memtui.files.git_history import GitHistory
 from memtui.journal.action import ActionState
 from memtui.library.agent_proposals import declining, open_proposals, proposals_of_programs
-from memtui.library.learned_requests import GROUP, scan_learned
+from memtui.library.learned_requests import GROUP, NOTHING_LEARNED, scan_learned
 from memtui.library.library import Library
 from memtui.library.opening import StoreSource, reopen_stores
 from memtui.library.review_files import (
@@ -46,6 +46,7 @@ from memtui.library.review_files import (
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.search import salience
+from memtui.sessions.programs import programs_on
 from memtui.stores import registry
 from memtui.stores.format import GENERAL_RULES
 from memtui.text import counted
@@ -191,8 +192,11 @@ class ReviewQueue:
             *propose_unused(rows.values(), last_uses, context),
         )
         texts = self._library.text_checks
-        asking = asking_memories(list(rows.values()), texts.of(rows))
-        learned = groups[GROUP] = scan_learned(asking, known, cancelled)
+        learned = known.get(GROUP, NOTHING_LEARNED)
+        if kinds is None or ProposalKind.PLANTED in kinds:
+            asking = asking_memories(list(rows.values()), texts.of(rows))
+            learned = scan_learned(asking, learned, cancelled)
+        groups[GROUP] = learned
         found = (*checked, *by_groups, *learned.proposals)
         findings = self.findings = Findings(stamp if kinds is None else "", found)
         if self._file is not None:
@@ -211,7 +215,8 @@ class ReviewQueue:
         return self.findings
 
     def _stamp(self) -> str:
-        """Fingerprint of what a scan depends on: files, the day, what others have reverted."""
+        """Fingerprint of what a scan depends on: files, the day, what others have reverted, whose
+        sessions are read."""
         library = self._library
         looked_at = (
             f"{library.now():%Y-%m-%d}",
@@ -219,6 +224,7 @@ class ReviewQueue:
             [(each.path, each.description) for each in library.peek_reverted()],
             library.loaded.stamps(),
             library.projects.stamp(library.numbered_memories().values()),
+            programs_on(),
         )
         text = repr(looked_at).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(text, digest_size=16).hexdigest()

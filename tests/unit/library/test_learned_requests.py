@@ -96,9 +96,11 @@ def test_requests_from_outside_are_found_and_no_others(
     assert len(right) >= 0.8 * len(planted)
 
 
-def test_nothing_is_read_unless_sessions_are_on(folder: Path) -> None:
+def test_nothing_is_read_unless_sessions_are_on(folder: Path, tmp_path: Path) -> None:
     keep(folder, PLANTED)
-    assert not found(folder)
+    assert not found(folder, tmp_path / "kept")
+    turn_on("claude")
+    assert found(folder, tmp_path / "kept")
 
 
 def test_what_was_found_is_kept_until_its_memory_changes(folder: Path, tmp_path: Path) -> None:
