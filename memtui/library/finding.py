@@ -258,10 +258,15 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
         hits = RankedHits(slots.tolist(), None, shown, (), tuple(ids))
     else:
         around: Sequence[AddedScore] = ()
+        passages = ranking.find_passages(shown, terms, segments, columns.when)
+        if passages is not None:
+            shown = ranking.without_scattered(shown, segments, passages)
         if len(shown.terms) >= context.MIN_TERMS:
             words = query.words
             around = context.score_context(match, shown, columns, segments, words, now, weights)
-        of_texts = ranking.score_texts(shown, terms, segments, columns.when, literals, dates)
+        of_texts = ranking.score_texts(
+            shown, terms, segments, columns.when, literals, passages, dates
+        )
         added = (*around, *of_texts)
         types = query.prefer or (filter_values(query, "type") if is_filtered else ())
         scores = ranking.score_matches(shown, columns, now, weights, types, ids, added)

@@ -76,13 +76,24 @@ _LETTERS = str.maketrans(
 
 _QUESTION_WORDS = """
     a about an and any are as at be been but by can could did do does for from had has have he her
-    his how i if in into is it its me my of on or our she should so than that the their them then
-    there these they this those to us was we were what when where which who whom whose why will
-    with would you your
+    his how i if in into is it its many me much my of on or our she should so than that the their
+    them then there these they this those to us was we were what when where which who whom whose
+    why will with would you your
 """
 QUESTION_WORDS = frozenset(_QUESTION_WORDS.split())
 """Function words of questions, dropped from queries but not from texts: on LoCoMo questions this
 raised recall@10 from .497 to .548."""
+_ASKING_FIRST = """
+    are can could did do does had has have how is should was were what when where which who whom
+    whose why will would
+"""
+ASKING_FIRST = frozenset(_ASKING_FIRST.split())
+"""First words of a question."""
+ASKING_WORDS = frozenset(
+    ("find", "finds", "happen", "happens", "happened", "happening", "mean", "means")
+)
+"""Words dropped from questions too: the answer to `what did the test find` states the finding, and
+seldom has the word."""
 
 
 class ChunkWords(NamedTuple):

@@ -12,8 +12,11 @@ parts, each 0..1 before its weight (`memtui.search.ranking.Weights`):
     time words  the query asks when, and its text has words of time
     question    its text ends with a question
 
-Session and window are for short texts, which say only together what they are about. A document has
-neither: they are made of its own words, and would count each mention three times.
+Session and window are for short texts, which say only together what they are about. A turn of a
+conversation has them in full: it answers what the turns around it ask. Any other memory has the
+share of them that its own text has of the best text score, so that a fact with one word of the
+query does not come first for what its neighbours say. A document has neither: they are made of its
+own words, and would count each mention three times.
 
 Only the `MAX_SCORED` best matches by text are scored, so that a keystroke over many memories costs
 no more than one over few. The context ranks memories and finds none: one with no word of the query
@@ -60,6 +63,8 @@ class Groups(Struct, frozen=True, eq=False):
     """The position of each slot; -1 if it is not alive."""
     of_slot: Ints
     """The group of each slot; `count` if it is not alive."""
+    is_turn: Mask
+    """Whether each slot begins with the name of a speaker, as most of its group do."""
     count: int
     """How many groups there are."""
     speakers: Names
@@ -98,9 +103,12 @@ def find_groups(columns: Columns) -> Groups:
     position_of[order] = np.arange(len(order), dtype=np.int32)
     of_slot = np.full(len(columns), count, np.int32)
     of_slot[order] = group
+    named = np.array([name.isalpha() for name in columns.speakers], np.bool_).take(columns.speaker)
+    turns, sizes = (np.bincount(of_slot, each, count + 1) for each in (named & columns.alive, None))
+    is_turn = named & (2 * turns > sizes).take(of_slot)
     speakers = _index_names(columns.speakers)
     entities = _index_names([entity.rpartition("/")[2] for entity in columns.entities])
-    return Groups(columns, order, group, position_of, of_slot, count, speakers, entities)
+    return Groups(columns, order, group, position_of, of_slot, is_turn, count, speakers, entities)
 
 
 @lru_cache(maxsize=32_768)
@@ -171,10 +179,12 @@ def score_context(
     text = np.zeros(match.size + 1, np.float32)
     text[match.slots] = match.text
     beside_text = np.maximum(text.take(near[REACH - 1]), text.take(near[REACH + 1]))
-    is_short = ~are_documents(segments, slots)
+    share = shown.text.take(at) / shown.text.max(initial=np.float32(1e-9))
+    share[groups.is_turn.take(slots)] = 1.0
+    share[are_documents(segments, slots)] = 0.0
     parts = [
-        ("session", 1.0, by_session.take(groups.of_slot.take(slots)) * is_short),
-        ("window", weights.window, _score_windows(terms, match.size, near) * is_short),
+        ("session", 1.0, by_session.take(groups.of_slot.take(slots)) * share),
+        ("window", weights.window, _score_windows(terms, match.size, near) * share),
         ("neighbours", weights.neighbours, beside_text),
         ("question", weights.asks, columns.asks.take(slots)),
         ("subject", weights.subject, _are_subjects(groups, words, slots)),

@@ -8,12 +8,13 @@
     "rolled back"      one term, the words in this order
     -> [/] 🚀           one term each, as written: there is no word in them
 
-Question words (`what did we...`) are dropped if any other term remains.
+Question words (`what did we...`), and in a question some more (`what did the test find`), are
+dropped if any other term remains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from memtui.query import Term, TermKind
@@ -102,16 +103,12 @@ def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
             required += found
         else:
             optional += found
-    significant = [
-        query_term
-        for query_term in optional
-        if not (
-            query_term.kind is TermKind.WORD
-            and len(query_term.parts) == 1
-            and query_term.parts[0] in analysis.QUESTION_WORDS
-        )
-    ]
-    looked_up = significant if significant or required else optional
+    looked_up: Sequence[QueryTerm] = optional
+    is_question = bool(title) and title[0] in analysis.ASKING_FIRST
+    for words in (analysis.QUESTION_WORDS, analysis.ASKING_WORDS if is_question else ()):
+        significant = [term for term in looked_up if not _is_one_of(term, words)]
+        if significant or required:
+            looked_up = significant
     unique: dict[tuple[object, ...], QueryTerm] = {}
     for query_term in looked_up:  # of those that look up the same, the first
         unique.setdefault(query_term[1:], query_term)
@@ -129,6 +126,10 @@ def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
         () if is_usable else tuple(term.text for term in positive),
         tuple(dict.fromkeys([*marked, *whole]))[:MAX_TYPED],
     )
+
+
+def _is_one_of(term: QueryTerm, words: Collection[str]) -> bool:
+    return term.kind is TermKind.WORD and len(term.parts) == 1 and term.parts[0] in words
 
 
 def _analyze_term(term: Term) -> Iterable[QueryTerm]:

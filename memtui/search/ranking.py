@@ -15,18 +15,21 @@ mentions the words comes after a short fact that states them.
 Four parts only memories with all words have:
 
     length      -.2 log2(1 + words / 8) x text: among these memories a long one loses a little
-    passage     gives back what the length took where all words stand within one passage
+    passage     where all words stand within one passage of a long memory, it loses no more than one
+                as long as the passage may be
     as typed    for what stands in the text as it was typed, with its punctuation
     date written  for a date of the query that stands in the text, in any form
 
 `length` raises the known items "name and attribute" and "e-mail addresses" to MRR 1.0 and costs
 LoCoMo .001 of recall@10; on every hit, not only those with all words, it does harm among short
 texts.
+
+A document has all words of a longer query only where they stand within one passage. Elsewhere it
+came before every fact that lacks one word, because a long text has most words somewhere.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
@@ -40,7 +43,7 @@ from memtui.search import analysis
 from memtui.search.array_types import Doubles, Floats, Ints, Longs, Mask, to_mask
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.date_matches import DateHits
-from memtui.search.index.segments import LENGTH_WORDS, Segment
+from memtui.search.index.segments import LENGTH_WORDS, NO_SLOTS, Segment
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import Match
 from memtui.search.ordering import best_positions
@@ -286,9 +289,12 @@ about ten real stores, 36 answers come first and 50 among the first three withou
 then 20 and 25)."""
 PASSAGE_WORDS = 40
 """Words from the first to the last of the query's words that are one passage: a paragraph."""
-MAX_PASSAGES = 16
-MAX_PASSAGE_TOKENS = 3_000
-"""Upper bounds for the passage search: number of memories, total tokens (about 0.1 ms)."""
+MAX_PASSAGES = 8
+MAX_PASSAGE_TOKENS = 30_000
+"""Upper bounds for the passage search: number of memories, total tokens (about .2 ms). With 6 or 16
+memories and 10,000 or 100,000 tokens the labelled questions rank the same."""
+MIN_SCATTERED = 3
+"""Words of a query from which a document that has them in several places does not have them all."""
 AS_TYPED_WEIGHT = 1.5
 """Factor of the text score: outweighs the length penalty plus session and subject bonuses."""
 WRITTEN_DATE_WEIGHT = 0.3
@@ -304,6 +310,7 @@ def score_texts(
     segments: Sequence[Segment],
     when: Doubles,
     literals: LiteralSearch,
+    passages: Longs | None,
     dates: DateHits | None = None,
 ) -> list[AddedScore]:
     """The part that long memories lose, and those that only matches with all words have.
@@ -313,6 +320,7 @@ def score_texts(
     Args:
         match: The matches; if only one has all words, it is first whatever else it has.
         literals: Reads texts.
+        passages: What `find_passages` gives.
         dates: The memories with the dates of the query.
     """
     found: list[AddedScore] = []
@@ -330,17 +338,10 @@ def score_texts(
     lost = text * losses
     most = LENGTH_WEIGHT * max((segment.longest for segment in segments), default=0.0)
     found.append(AddedScore("length", complete, -lost, -most, 0.0))
-    long = (losses > _PASSAGE_LOSS).nonzero()[0]
-    terms = [term for term in (*query_terms.optional, *query_terms.required) if term.parts]
-    is_several = sum(len(term.parts) for term in terms) > 1
-    if len(long) and is_several and not any(map(has_just_begun, terms)):
-        long = best_positions(text, slots, when, MAX_PASSAGES, long)
-        widths = _passage_widths(segments, slots.take(long), terms)
-        if len(narrow := (widths <= PASSAGE_WORDS).nonzero()[0]):
-            at = long.take(narrow)
-            won = losses.take(at) - _loss(np.maximum(widths.take(narrow), LENGTH_WORDS))
-            won *= text.take(at)
-            found.append(AddedScore("passage", complete[at], won, 0.0, float(won.max())))
+    if passages is not None and len(passages):
+        won = _losses(segments, match.slots.take(passages)) - _PASSAGE_LOSS
+        won *= match.text.take(passages)
+        found.append(AddedScore("passage", passages, won, 0.0, float(won.max())))
     if typed := query_terms.typed:
         best = np.arange(len(slots))
         if len(slots) > MAX_READ:
@@ -381,53 +382,97 @@ def _loss(words: Floats | np.float32) -> Floats:
     return lost
 
 
-NO_WORD = -2
-"""Sentinel: no token has this number."""
-_BEFORE = np.array([-np.inf])
+APART = 1 << 32
+"""Words between two places that are not in one text."""
+_BEFORE = np.array([-APART])
 """The place of a word that does not stand before another."""
 _PASSAGE_LOSS = _loss(np.float32(PASSAGE_WORDS))
 _DOCUMENT_LOSS = _loss(np.float32(DOCUMENT_WORDS))
 
 
-def _passage_widths(
-    segments: Sequence[Segment], slots: Longs, terms: Sequence[QueryTerm]
-) -> Floats:
+def find_passages(
+    match: Match, query_terms: QueryTerms, segments: Sequence[Segment], when: Doubles
+) -> Longs | None:
+    """Find the long memories with all words that have them in one passage; the best are read.
+
+    Returns:
+        Their positions in `match.slots`; None for a single word, and while a word has just begun.
+    """
+    terms = [term for term in (*query_terms.optional, *query_terms.required) if term.parts]
+    if sum(len(term.parts) for term in terms) < 2 or any(map(has_just_begun, terms)):
+        return None
+    complete = match.all_words.nonzero()[0]
+    long = complete[_losses(segments, match.slots.take(complete)) > _PASSAGE_LOSS]
+    if not len(long):
+        return NO_SLOTS
+    long = best_positions(match.text, match.slots, when, MAX_PASSAGES, long)
+    widths = _passage_widths(segments, match.slots.take(long), terms)
+    return long[widths <= PASSAGE_WORDS]
+
+
+def without_scattered(match: Match, segments: Sequence[Segment], passages: Longs) -> Match:
+    """Of a query of three words or more, let a document have all words only in one passage.
+
+    Args:
+        passages: What `find_passages` gives.
+    """
+    if len(match.terms) < MIN_SCATTERED:
+        return match
+    complete = match.all_words.nonzero()[0]
+    all_words = match.all_words.copy()
+    all_words[complete[are_documents(segments, match.slots.take(complete))]] = False
+    all_words[passages] = True
+    return replace(match, all_words=all_words)
+
+
+def _passage_widths(segments: Sequence[Segment], slots: Longs, terms: Sequence[QueryTerm]) -> Longs:
     """For each slot the words from first to last of the narrowest place with all terms."""
-    widths = np.full(len(slots), np.inf, np.float32)
+    widths = np.full(len(slots), APART)
     left = MAX_PASSAGE_TOKENS
-    memories = [segment.memories_of(slots).tolist() for segment in segments]
-    for number, places in enumerate(zip(*memories, strict=True)):
-        for segment, memory in zip(segments, places, strict=True):
-            if memory >= 0:
-                tokens = segment.stream[segment.starts[memory] : segment.starts[memory + 1]]
-                if 0 < len(tokens) <= left:
-                    left -= len(tokens)
-                    widths[number] = _narrowest(tokens, segment, terms)
+    for segment in segments:
+        memories = segment.memories_of(slots)
+        texts, numbers = [], []
+        for number in (memories >= 0).nonzero()[0].tolist():
+            memory = memories[number]
+            tokens = segment.stream[segment.starts[memory] : segment.starts[memory + 1]]
+            if 0 < len(tokens) <= left:
+                left -= len(tokens)
+                texts.append(tokens)
+                numbers.append(number)
+        if texts:
+            widths[numbers] = _narrowest(texts, _number_parts(segment, terms))
     return widths
 
 
-def _narrowest(tokens: Ints, segment: Segment, terms: Sequence[QueryTerm]) -> float:
-    """The words from first to last of the narrowest place with all terms; infinite without one."""
-    places = [
-        _holds(tokens, segment, part, term).nonzero()[0] for term in terms for part in term.parts
-    ]
-    if not all(map(len, places)):
-        return math.inf
-    ends = np.concatenate(places)
-    earliest = ends.astype(np.float64)
-    for each in places:
-        before = np.concatenate([_BEFORE, each]).take(each.searchsorted(ends, side="right"))
-        earliest = np.minimum(earliest, before)
-    return float((ends - earliest + 1).min())
+def _number_parts(segment: Segment, terms: Sequence[QueryTerm]) -> Ints:
+    """For each word of the segment which part of the query it is, from 1, and 0 for the others.
+
+    A last 0 is for `FIELD_END`, which is -1.
+    """
+    numbers = np.zeros(len(segment.terms) + 1, np.int32)
+    parts = [(term, part) for term in terms for part in term.parts]
+    for number, (term, part) in enumerate(parts, 1):
+        if term.last_is_prefix and part == term.parts[-1]:
+            numbers[slice(*segment.terms.prefix_range(part))] = number
+        numbers[[*segment.forms_of(analysis.stem(part)).values()]] = number
+    return numbers
 
 
-def _holds(tokens: Ints, segment: Segment, part: str, term: QueryTerm) -> Mask:
-    """Whether each token is this word, or another form or completion of it."""
-    if term.last_is_prefix and part == term.parts[-1]:
-        first, last = segment.terms.prefix_range(part)
-        return (tokens >= first) & (tokens < last)
-    forms = [*segment.forms_of(analysis.stem(part)).values()]
-    found: Mask = tokens == (forms[0] if forms else NO_WORD)
-    for form in forms[1:]:
-        found |= tokens == form
-    return found
+def _narrowest(texts: Sequence[Ints], parts: Ints) -> Longs:
+    """For each text the words from first to last of the narrowest place with all parts.
+
+    A part that is in none of them was looked for in another way, as a misspelt word is.
+    """
+    found = parts.take(np.concatenate(texts))
+    places = found.nonzero()[0]
+    found = found.take(places)
+    text = np.cumsum([len(tokens) for tokens in texts]).searchsorted(places, side="right")
+    places += APART * text  # so that no place is in two texts
+    earliest = places.copy()
+    for number in set(found.tolist()):
+        these = places[found == number]
+        before = np.concatenate([_BEFORE, these]).take(these.searchsorted(places, side="right"))
+        np.minimum(earliest, before, out=earliest)
+    widths = np.full(len(texts), APART)
+    np.minimum.at(widths, text, places - earliest + 1)
+    return widths

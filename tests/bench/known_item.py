@@ -3,7 +3,8 @@
 The queries, each with the memories that answer it, stand in `data/known_items.tsv`, in classes.
 They ask the five sample stores, opened together, through `Library.find`, as `memtui search` does.
 Of each class every second query is for tuning; the other half is reported. MRR: 1 / the rank of the
-first memory that answers, 0 if it is not among the first 100, averaged.
+first memory that answers, 0 if it is not among the first 100, averaged. `data/questions.tsv` has
+more natural questions, in the same two halves.
 
     --misses      also list the queries whose answer is not first, of the tuning half
     --variants    also show what other settings would give
@@ -30,6 +31,7 @@ from memtui.search import ranking
 from tests.samples import SAMPLES
 
 FILE = Path(__file__).with_name("data") / "known_items.tsv"
+QUESTIONS = FILE.with_name("questions.tsv")
 STORES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
 NOW = datetime(2026, 11, 20, 20, tzinfo=UTC)
 """The evening of the last day of the sample stores."""
@@ -173,9 +175,12 @@ def main() -> None:
         size = library.snapshot.count
         print(f"{size} memories in {len(library.stores)} stores, {len(items)} queries, text only")
         print_table(library, (tuning, reported))
+        print("\n  more questions")
+        questions = split_items(read_items(QUESTIONS))
+        print_table(library, questions)
         if wanted.misses:
-            print("\n  not first, of the tuning half")
-            for item in tuning:
+            print("\n  not first, of the tuning halves")
+            for item in (*tuning, *questions[0]):
                 if (rank := rank_of(library, item)) != 1:
                     print(f"  {rank or '-':>4}  {item.kind}: {item.text}")
         if wanted.variants:

@@ -83,6 +83,10 @@ def test_session_and_window_are_scored_as_one_text(memories: list[Memory]) -> No
         return (matching.K1 + 1) * times / (times + matching.K1)
 
     texts = [memory.content.split() for memory in memories]
+    assert hits.hits.match is not None
+    text = {
+        memories[s].ref: t for s, t in zip(hits.hits.match.slots, hits.hits.match.text, strict=True)
+    }
     held_together = {m.entity: [o for o in memories if o.entity == m.entity] for m in memories}
     held = [sum(word in text for text in texts) for word in words]
     known = [rarity(len(texts), n) if n else math.log1p(2 * len(texts) + 1) * 2.2 for n in held]
@@ -100,7 +104,9 @@ def test_session_and_window_are_scored_as_one_text(memories: list[Memory]) -> No
         if has_word:
             session = bm25([sum(often(o, w) for o in group) for w in words], known_among)
             passage = bm25([sum(often(o, w) for o in window) for w in words], known)
+            share = text[memory.ref] / max(text.values())
             expected = {"session": DEFAULTS.session * session, "window": DEFAULTS.window * passage}
+            expected = {name: value * share for name, value in expected.items()}
             found = {name: parts[memory.ref][name] for name in expected}
             assert found == pytest.approx(expected, abs=1e-5)
 
