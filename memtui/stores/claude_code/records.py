@@ -3,7 +3,8 @@
 What the format has no word for is derived by these rules:
 
 * importance: high for what is loaded at every start of a session (items of MEMORY.md above the
-  cut, instruction files), medium for topic files that the index names, low for what it does not
+  cut, instruction files), medium for topic files that the index names and for rules that are only
+  for certain files, low for what it does not
   name and for items below the cut; medium for items where no limit is known.
 * updated: `modified` of the frontmatter, else the file's time of change (`extra.updated_from`).
 * entity: the project's path from the home folder, `agents/<name>`, or `instructions`.
@@ -27,7 +28,7 @@ from msgspec.structs import replace
 
 from memtui.model import FILE_TIME, FILE_TIME_KEY, Link, Memory, Place
 from memtui.stores.base import UNITS, Unreadable
-from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder, rules
+from memtui.stores.claude_code import INDEX, INSTRUCTIONS, RULES, SUFFIX, MemoryFolder, rules
 from memtui.stores.listed_texts import ListContext, ListedText, text_key
 from memtui.stores.markdown.documents import (
     MarkdownFile,
@@ -304,7 +305,9 @@ def instruction_memory(
     """An instruction file. `imports` are relations and ids, `outside` the paths out of the store
     that it imports, `missing` those where no file is."""
     found = outline(document.body)
-    extra = document.extra | {LOADED: True, FILE_TIME_KEY: FILE_TIME}
+    is_rule = document.path.startswith(tuple(f"{folder}/" for folder in RULES))
+    is_loaded = not (is_rule and rules.is_for_some_files(document.frontmatter))
+    extra = document.extra | {LOADED: is_loaded, FILE_TIME_KEY: FILE_TIME}
     if outside:
         extra["imports_outside"] = outside
     if missing:
@@ -317,7 +320,7 @@ def instruction_memory(
         title=document.path,
         entity=INSTRUCTIONS,
         updated=document.changed,
-        importance="high",
+        importance="high" if is_loaded else "medium",
         links=tuple(Link(relation, target) for relation, target in pairs),
         extra=extra,
     )

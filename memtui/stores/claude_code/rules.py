@@ -25,6 +25,7 @@ from memtui.files.frontmatter import parse_block, set_field, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.stores.base import Remark, count_units
 from memtui.stores.format import UpkeepRules
+from memtui.stores.markdown.documents import words_of
 from memtui.stores.values import members_of
 
 LOADED_LINES = 200
@@ -184,6 +185,16 @@ def new_topic(name: str, title: str, description: str, type: str, body: str, new
     cut = split(text)
     block = f"metadata: \n  node_type: memory\n  type: {checked_type(type)}\n"
     return text[: cut.end] + block + text[cut.end :]
+
+
+# ---- rules --------------------------------------------------------------------------------------
+
+
+def is_for_some_files(frontmatter: Mapping[str, Any]) -> bool:
+    """Whether the `paths` of a rule keep it from sessions until they open one of these files
+    (code.claude.com, "Path-specific rules")."""
+    patterns = {path.removesuffix("/**") for path in words_of(frontmatter.get("paths"))}
+    return bool(patterns - {"", "**"})
 
 
 # ---- imports ------------------------------------------------------------------------------------

@@ -64,6 +64,7 @@ from memtui.stores.claude_code import (
 from memtui.stores.claude_code.records import (
     IMPORTS,
     INDEX_LINES,
+    LOADED,
     ClaudeContext,
     IndexFile,
     folder_memories,
@@ -317,7 +318,7 @@ class ClaudeCodeStore(MarkdownListStore):
             entity: of the session; empty: the index of every folder.
         """
         for memory in memories:
-            if memory.entity == INSTRUCTIONS:
+            if memory.entity == INSTRUCTIONS and memory.extra.get(LOADED):
                 note = "instruction files and their imports are read whole at every start"
                 yield loaded_whole(memory, note)
         for folder in self.memory_folders([]):

@@ -255,3 +255,14 @@ def test_hermes_loads_no_file_that_it_cannot_read(
     text, _ = _loaded_at(tmp_path, monkeypatch)
     assert "Gil" in text
     assert "entry" not in text
+
+
+def test_a_rule_for_certain_files_is_not_loaded_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _put(tmp_path / ".claude/projects/-srv-a/memory/MEMORY.md", "- a\n")
+    rules = {"ts": 'paths: "src/**/*.ts"', "every": 'paths: ["**"]', "none": "paths:"}
+    for name, front in rules.items():
+        _put(tmp_path / f".claude/rules/{name}.md", f"---\n{front}\n---\n- rule {name}\n")
+    text, _ = _loaded_at(tmp_path, monkeypatch)
+    assert [name for name in rules if f"rule {name}" in text] == ["every", "none"]
