@@ -27,7 +27,6 @@ from memtui.stores.values import UNADDRESSABLE
 from memtui.text import and_more, counted, hidden_count, without_hidden
 from memtui.text.secrets import PASSWORD, Secret, find_secrets, has_secret, replace_secrets
 from memtui.upkeep.claims import Claim, claims_of, find_conflicts
-from memtui.upkeep.dated_memories import is_dated_file
 from memtui.upkeep.instructed import check_instructed
 from memtui.upkeep.outdated import Outdated
 from memtui.upkeep.planted_text import (
@@ -474,8 +473,8 @@ _PLACEHOLDER = re.compile(
 
 
 def check_damage(memories: Sequence[Memory]) -> Iterator[Proposal]:
-    """Files in which text was lost or doubled: by marks of a merge, by placeholders, by a text that
-    stands twice below one heading; and files with frontmatter that is no valid YAML."""
+    """Files in which text was lost or doubled: by marks of a merge, by placeholders, by a rule that
+    is there twice below one heading; and files with frontmatter that is no valid YAML."""
     marked: dict[str, list[Proposal]] = {}
     faults: set[tuple[str, str]] = set()
     first_of_text: dict[tuple[str, str, object], int] = {}
@@ -488,8 +487,7 @@ def check_damage(memories: Sequence[Memory]) -> Iterator[Proposal]:
             line = int(number[1]) if number else 1
             yield _damage(memory, f"its frontmatter is no valid YAML: {fault}", line)
         text = memory.content
-        is_page = file.endswith(".md") and memory.kind != "document"
-        if is_page and memory.status in CURRENT and not is_dated_file(memory):
+        if memory.kind != "document" and memory.status in CURRENT and is_of_rules(memory):
             key = file, text.strip(), memory.extra.get("section")
             if (other := first_of_text.setdefault(key, first)) != first:
                 yield _damage(memory, f"the same text as in line {other}", first)

@@ -87,6 +87,13 @@ def test_ordinary_text_is_no_damage(tmp_path: Path, text: str) -> None:
     assert damage(opened(tmp_path, **{".serena__memories__a": f"{text}\n"})) == []
 
 
+def test_a_line_may_come_twice_in_what_is_no_file_of_rules(tmp_path: Path) -> None:
+    text = "# Batch\n\n**Bells:**\n\n- Two of the old ones\n\n**Ropes:**\n\n- Two of the old ones\n"
+    library = opened(tmp_path, AGENTS="# Rules\n", SOUL="Ring.\n", USER="Runa.\n", MEMORY=text)
+    assert [memory.content for memory in library.snapshot.rows].count("Two of the old ones") == 2
+    assert damage(library) == []
+
+
 BROKEN = """---
 name: `naming`
 description: rules: short and plain
