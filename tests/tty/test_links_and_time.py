@@ -43,7 +43,7 @@ def test_a_chain_is_walked_and_a_link_leads_to_another_store(memtui: Start, tmp_
         for _ in range(3):  # the version before is one of the first links
             on.send("j")
             on.send("l")
-        on.wait_for("Alice lives in Porto")
+        on.wait_for("supersedes▶   ↻ Alice lives in Porto")  # its links were asked for
         on.escape()
         on.wait_until_gone("Links of")
         on.send("q")
