@@ -124,6 +124,8 @@ SOURCES = (
 )
 
 
+_OF_FOLDERS = frozenset(source.path for source in SOURCES if "/" in source.path)
+"""Files that belong to the project above their folder, such as `.claude/CLAUDE.md`."""
 IMPORTER = "Claude Code"
 IMPORTED = Source("", (IMPORTER,))
 """What an instruction file of Claude Code imports."""
@@ -269,6 +271,9 @@ def detect(path: Path) -> Iterator[Candidate]:
     named = ", ".join((own or files)[:4]) + f" and {len(own) - 4} more" * (len(own) > 4)
     if not own:
         yield Candidate(path, named, "files that no other store here reads already")
+    elif all(f"{path.name}/{name}" in _OF_FOLDERS for name in own):
+        missing = f"a project: {path.parent} reads it"
+        yield Candidate(path, named, missing, opens_when_named=True)
     elif _DEPENDENCIES in path.parts:
         missing = f"a project: it lies in {_DEPENDENCIES}"
         yield Candidate(path, named, missing, opens_when_named=True)

@@ -180,6 +180,14 @@ def test_a_file_belongs_to_the_store_that_is_richer(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_folder_whose_files_its_project_reads_is_no_project_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path / "CLAUDE.md", "- a\n")
+    write(tmp_path / ".claude" / "CLAUDE.md", "- b\n")
+    roots = [root for _, root in registry.detect_within(tmp_path)]
+    assert roots == [tmp_path]
+    assert [root for _, root in registry.detect_within(tmp_path / ".claude")]  # if it is named
+
+
 def test_a_session_is_given_what_is_always_in_scope(tmp_path: Path) -> None:
     root = tmp_path / "p"
     write(root / "AGENTS.md", "- a\n")
