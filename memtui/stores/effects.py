@@ -41,7 +41,8 @@ _STATUS = "reads the new {status|statuses}", "reads the former {status|statuses}
 
 IT = "{it|them}"
 _ENDING = "no longer "
-_EACH = "each of "
+_NO_NAME = ("each of ", "no program ")
+"""How a reader begins that is no name: with a capital at the start of a sentence."""
 _SOON = frozenset({ReadTime.OPENED, ReadTime.SEARCHED, ReadTime.AT_ONCE})
 """Times that are not worth naming where something is no longer read."""
 _HIDING = ("retired", "superseded")
@@ -87,8 +88,8 @@ def describe_effect(
     """
     program = next((reader for edit in edits if (reader := _reader(edit, store))), program)
     found = _describe(act, edits, store, program, is_undo=is_undo)
-    if found is not None and found.form.startswith(_EACH):
-        return Effect(f"E{found.form[1:]}", found.is_warning)
+    if found is not None and found.form.startswith(_NO_NAME):
+        return Effect(f"{found.form[0].upper()}{found.form[1:]}", found.is_warning)
     return found
 
 

@@ -232,6 +232,23 @@ def directory_instead(config: Path, project: str) -> tuple[Path, Path] | None:
     return None
 
 
+EXCLUDES = "claudeMdExcludes"
+
+
+def all_settings(project: Path) -> list[Path]:
+    """The files of settings that hold in a project, the one that prevails first."""
+    own = [project / ".claude" / name for name in ("settings.local.json", "settings.json")]
+    return [_managed_settings(), *own, config_folder(Path.home(), os.environ) / "settings.json"]
+
+
+def excluded_paths(settings: Iterable[Path]) -> list[tuple[str, Path]]:
+    """Patterns of the instruction files that Claude Code does not read, of all settings together,
+    each with its file. (code.claude.com, "Exclude specific CLAUDE.md files".)"""
+    found = ((read_settings(file, EXCLUDES).get(EXCLUDES), file) for file in settings)
+    lists = ((value, file) for value, file in found if isinstance(value, list))
+    return [(each, file) for value, file in lists for each in value if isinstance(each, str)]
+
+
 def _managed_settings() -> Path:
     return system_folder("claude-code", "ClaudeCode") / "managed-settings.json"
 

@@ -22,6 +22,7 @@ from memtui.files.reading import file_stamp
 from memtui.model import CURRENT, READ_BY, SCOPE, Memory
 from memtui.stores import listed_acts
 from memtui.stores.base import LoadedText, LoadLimit, ReadTime, Remark, StoreView, Unreadable
+from memtui.stores.claude_code import EXCLUDES, all_settings, excluded_paths
 from memtui.stores.claude_code.rules import follow_imports, imports_in, missed_imports
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile
@@ -51,6 +52,8 @@ from memtui.stores.project_instructions import (
 from memtui.stores.scanning import LastRead, is_link_into, read_small
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import whole_number
+from memtui.stores.workspace.rules import matches
+from memtui.text import counted
 
 DEFAULT = "AGENTS.md"
 RULE, PROSE = "rule", "section"
@@ -124,6 +127,7 @@ class InstructionStore(MarkdownListStore):
         super().__init__(root, label, **more)
         self._claims: LastRead[tuple[str, ...]] = LastRead()
         self._imports: dict[str, LastRead[list[str]]] = {}
+        self._excludes: LastRead[list[tuple[str, Path]]] = LastRead()
 
     def list_files(self, faults: list[Unreadable]) -> list[str]:
         return list(self._readers(faults))
@@ -132,15 +136,30 @@ class InstructionStore(MarkdownListStore):
         """The files that exist, each with the programs that are given it."""
         files = instruction_files(self.root, self._claimed(), faults)
         imported = self._imported(files)
+        excluded = self._excluded()
         by_file = dict[str, list[str]]()
         for path, names in names_of_files(self.root, [*files, *imported]).items():
             readers = [each for name in names for each in readers_of(self.root, name)]
-            by_file[path] = list(dict.fromkeys([*readers, *[IMPORTER][: path in imported]]))
+            readers += [IMPORTER][: path in imported]
+            kept_out = IMPORTER if excluded and self._excluding(path, excluded) else ""
+            by_file[path] = [each for each in dict.fromkeys(readers) if each != kept_out]
         return by_file
+
+    def _excluded(self) -> list[tuple[str, Path]]:
+        """Patterns of what Claude Code does not read here, each with its file of settings."""
+        settings = all_settings(self.root)
+        return self._excludes.get(settings, lambda: excluded_paths(settings))
+
+    def _excluding(self, path: str, excluded: list[tuple[str, Path]]) -> Path | None:
+        """The settings that keep Claude Code from reading a file; None if it reads it. What it
+        compares is the path without links (anthropics/claude-code#87248)."""
+        real = os.path.realpath(self.root / path).lstrip("/")
+        return next((file for each, file in excluded if matches(each.lstrip("/"), real)), None)
 
     def readers(self, path: str) -> list[str]:
         """The programs that are given a file, which need not exist."""
-        return self._readers([]).get(path) or list(readers_of(self.root, path))
+        found = self._readers([])
+        return found[path] if path in found else list(readers_of(self.root, path))
 
     def mark_of(self, key: str) -> str:
         """A file is read again when others come or go that decide who reads it."""
@@ -220,18 +239,25 @@ class InstructionStore(MarkdownListStore):
         """The program that reads a file, or each of several."""
         if not path:
             return ""
-        first, *others = self.readers(path)
-        if not others:
-            return first
-        return f"each of {first}, {others[0]} and {len(others) - 1} others"
+        names = self.readers(path)
+        if len(names) > 2:
+            more = len(names) - 2
+            return f"each of {names[0]}, {names[1]} and {counted(more, 'other')}"
+        return f"each of {' and '.join(names)}" if names[1:] else (names or ["no program"])[0]
 
     def read_time(self, path: str) -> ReadTime:
         return source_of(path).reads
 
     def remarks(self) -> Sequence[Remark]:
-        """What Claude Code does not import for a mark behind its name, and what is more than Codex
-        is given."""
-        return [*self._missed_imports(), *self._cut_for_codex()]
+        """What Claude Code does not read or import, and what is more than Codex is given."""
+        patterns = self._excluded()
+        excluded = ((path, self._excluding(path, patterns)) for path in self._readers([]))
+        kept_out = [
+            Remark(str(self.root / path), f"{EXCLUDES} in {file} keeps Claude Code from reading it")
+            for path, file in excluded
+            if file is not None and IMPORTER in readers_of(self.root, path)
+        ]
+        return [*kept_out, *self._missed_imports(), *self._cut_for_codex()]
 
     def _cut_for_codex(self) -> Iterator[Remark]:
         """Codex is given so many bytes of a project's files, all together, and says nothing of the
@@ -266,7 +292,7 @@ class InstructionStore(MarkdownListStore):
         scopes = {m.entity: m.extra.get(SCOPE) for m in view.memories(self.label)}
         texts = list[LoadedText]()
         for path, readers in self._readers([]).items():
-            if scopes.get(path) == ALWAYS:
+            if scopes.get(path) == ALWAYS and readers:
                 texts += self.loaded_file(path, view, f"given to {', '.join(readers)}")
         return texts
 

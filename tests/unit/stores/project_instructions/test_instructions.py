@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -304,6 +305,41 @@ def test_a_rule_of_cursor_is_given_always_only_where_it_says_so(
     write(tmp_path / "p" / ".cursor" / "rules" / "x.mdc", f"---\n{front}---\n- grind\n")
     (rule,) = opened(tmp_path / "p").snapshot.rows
     assert rule.extra["scope"].startswith(scope)
+
+
+@pytest.mark.parametrize("pattern", ["**/rules/a.md", "{root}/.claude/rules/**", "{root}/x/*.md"])
+def test_what_settings_exclude_claude_code_does_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    """Patterns are compared with absolute paths (anthropics/claude-code#93858)."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    root = tmp_path / "p"
+    write(root / "CLAUDE.md", "- base\n")
+    write(root / ".claude" / "rules" / "a.md", "- left out\n")
+    settings = write(
+        root / ".claude" / "settings.local.json",
+        json.dumps({"claudeMdExcludes": [pattern.format(root=root), "rules/a.md", 7]}),
+    )
+    library = opened(root)
+    (store,) = library.stores
+    text = "".join(each.text for each in store.session_start(library, "", library.now()))
+    is_out = "{root}/x" not in pattern
+    assert ("left out" in text) is not is_out
+    assert readers_of(library)[".claude/rules/a.md"] == ([] if is_out else ["Claude Code"])
+    said = f"claudeMdExcludes in {settings} keeps Claude Code from reading it"
+    assert [each.text for each in store.remarks()] == [said][:is_out]
+    (rule,) = of(library, ".claude/rules/a.md")
+    effect = do(library, Act.EDIT, rule, content="still there")
+    assert effect.startswith("No program reads" if is_out else "Claude Code reads")
+
+
+def test_two_programs_are_named_without_others(tmp_path: Path) -> None:
+    write(tmp_path / "p" / "CLAUDE.md", "- rye\n")
+    (tmp_path / "p" / "GEMINI.md").symlink_to("CLAUDE.md")
+    library = opened(tmp_path / "p")
+    (rule,) = library.snapshot.rows
+    effect = do(library, Act.EDIT, rule, content="oats")
+    assert effect.startswith("Each of Claude Code and Gemini CLI reads")
 
 
 def test_what_codex_is_not_given_of_a_long_file_is_said(
