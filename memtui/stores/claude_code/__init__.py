@@ -398,10 +398,11 @@ def linked_folders(root: Path) -> Iterator[Path]:
 
 
 def single_folder(root: Path, name: str) -> MemoryFolder:
-    """The memory folder that is a store by itself; `name`: where it is of no project."""
-    if project_config(root):
-        return MemoryFolder(".", root, "project", root.parent.name)
-    return MemoryFolder(".", root, "", name)
+    """The memory folder that is a store by itself: of the project in whose place it lies or lay
+    when it was exported; `name`: where it is of no project."""
+    former = next(iter(members_of(read_place_facts(root).get("entities"))), "")
+    slug = root.parent.name if project_config(root) else former
+    return MemoryFolder(".", root, "project" if slug else "", slug or name)
 
 
 def project_config(root: Path) -> Path | None:
