@@ -31,8 +31,8 @@ def page() -> str:
     lines = [
         "# Keys",
         "",
-        "Generated from the program; `?` in memtui lists the keys of the pane you are in, and what",
-        "has no key here is in the list of all commands (`:`). Other keys can be set in",
+        "Generated from the program; `?` in memtui lists the keys of the pane or page you are in,",
+        "and what has no key here is in the list of all commands (`:`). Other keys can be set in",
         '`config.toml` under `[keys]`, by the name of the action: `"filter.type" = "T"`.',
     ]
     for group, found in groupby(actions.ACTIONS, attrgetter("group")):

@@ -201,6 +201,7 @@ SCENES = (
     ),
     Scene("path", "PathDialog", "cancel", built(lambda: stores.PathDialog(lambda _: TypedPath()))),
     Scene("review", "ReviewScreen", "back", keys("V")),
+    Scene("review-keys", "KeyList", "back", keys("V", "?")),
     Scene("saved", "SavedFilterPicker", "cancel", keys("f", search="type:decision")),
     Scene("save-filter", "PromptDialog", "cancel", keys("f", "enter", search="type:bug")),
     Scene("send", "SendScreen", "cancel", built(_send)),

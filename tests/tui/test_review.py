@@ -992,3 +992,14 @@ async def test_a_word_is_replaced_in_all_marked_memories(tmp_path: Path) -> None
         await on.sees("Saved 2 memories")
         text = (root / "entities/shop-api/items.json").read_text()
         assert ("8081" not in text, text.count("9000"), text.count("8080")) == (True, 2, 1)
+
+
+async def test_the_keys_that_do_not_fit_are_listed(on: Stage) -> None:
+    await on.resize(80, 24)
+    await on.ready()
+    assert "never here" not in on.text()
+    await on.press("question_mark")
+    await on.sees("N      never here")
+    await on.press("question_mark")
+    assert "never here" not in on.text(), "closed by the same key"
+    assert isinstance(on.app.screen, ReviewScreen)

@@ -40,6 +40,8 @@ WIDTH_SHARE, HEIGHT_SHARE = 94, 90
 """Percent of the screen that a dialog takes at most, as in dialogs.tcss."""
 FOOTER_KEYS = 7
 """Keys that the last line names at most, beside escape."""
+FEW_KEYS = 3
+"""So few need no list: the narrowest line names them, but for how to scroll."""
 MIN_WIDTH = 36
 BORDER_COLUMNS = 4
 """Borders and padding of a box."""
@@ -74,7 +76,11 @@ class Key(NamedTuple):
 class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     """A modal screen, dismissed once; keys of the browse screen do not reach through."""
 
-    BINDINGS = [("ctrl+c", "app.simulate_key('escape')"), ("escape", "dismiss")]
+    BINDINGS = [
+        ("ctrl+c", "app.simulate_key('escape')"),
+        ("escape", "dismiss"),
+        ("question_mark", "list_keys"),
+    ]
     KEYS: ClassVar[tuple[Key, ...]] = ()
     app: ActApp
     _is_answered = False
@@ -237,9 +243,18 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         return list(shown.values())
 
     def update_keys(self) -> None:
-        """Name the keys that work now in the last line."""
-        keys = [(key, label, "") for key, label in self.keys()[:FOOTER_KEYS]]
-        self.query_one(KeyLine).show(keys, [("esc", self.leave, "")])
+        """Name the keys that work now in the last line, and where they are too many the one that
+        lists them."""
+        keys = [(key, label, "") for key, label in self.keys()]
+        leave, more = [("esc", self.leave, "")], [("?", "keys", "")] * (len(self.KEYS) > FEW_KEYS)
+        if len(keys) > FOOTER_KEYS:
+            leave, keys = [*more, *leave], keys[:FOOTER_KEYS]
+        self.query_one(KeyLine).show(keys, leave, more if len(leave) == 1 else ())
+
+    def action_list_keys(self) -> None:
+        """List the keys that work now."""
+        if len(self.KEYS) > FEW_KEYS:
+            self.app.push_screen(KeyList(self.keys()))
 
     @on(DescendantFocus)
     @on(RowList.Moved)
@@ -338,3 +353,22 @@ class TextDialog(FittingDialog[Result]):
     @abstractmethod
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         """The lines to show, each at most `width` cells."""
+
+
+class KeyList(TextDialog[None]):
+    """The keys of the dialog below, a line each."""
+
+    heading = "Keys"
+    box_classes = ""
+    BINDINGS = [("question_mark,q,enter", "dismiss")]
+
+    def __init__(self, named: Sequence[tuple[str, str]]) -> None:
+        super().__init__()
+        self._named = named
+
+    def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
+        column = 2 + max(text.width(key) for key, _ in self._named)
+        return [
+            [Segment(f" {text.pad(key, column)}", palette.key), Segment(label, palette.text)]
+            for key, label in self._named
+        ]
