@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import shlex
@@ -10,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from threading import Event
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
 
 import click
 
@@ -97,7 +97,7 @@ def watch(
 def _unit(kind: str, words: Sequence[str]) -> str:
     if kind == "systemd":
         return _SYSTEMD.format(words=" ".join(_quoted_for_systemd(word) for word in words))
-    strings = "".join(f"\n    <string>{escape(word)}</string>" for word in words)
+    strings = "".join(f"\n    <string>{html.escape(word, quote=False)}</string>" for word in words)
     return _LAUNCHD.format(strings=f"{strings}\n  ")
 
 
