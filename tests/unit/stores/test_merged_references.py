@@ -69,6 +69,36 @@ def test_a_fact_does_not_take_the_place_of_one_that_has_followed_it(tmp_path: Pa
         assert error.value.do == f"merge it into {id} instead"
 
 
+def test_a_fact_whose_follower_is_gone_can_be_merged(tmp_path: Path) -> None:
+    store = tmp_path / "simple"
+    store.mkdir()
+    facts = [_fact("fact_a", "1"), _fact("fact_b", "2")]
+    for name, records in (("facts", facts), ("episodes", []), ("schema", [])):
+        (store / f"{name}.json").write_text(json.dumps(records))
+    library = open_library(store, tmp_path / "state")
+    label = library.stores[0].label
+    text = {"content": "api | listens on | 3"}
+    library.apply(library.plan([Change(Act.SUPERSEDE, label, f"{label}:fact_a", text)]))
+    records = json.loads((store / "facts.json").read_text())
+    kept = [each for each in records if each["id"] in ("fact_a", "fact_b")]
+    assert len(kept) < len(records)
+    (store / "facts.json").write_text(json.dumps(kept))
+    library.refresh()
+    assert library.get(f"{label}:fact_a").superseded_by, "its follower is named still"
+    change = Change(Act.MERGE, label, f"{label}:fact_a", {"others": ["fact_b"]})
+    assert library.plan([change]).has_edits
+
+
+def test_a_change_of_a_store_that_is_not_open_is_refused(tmp_path: Path) -> None:
+    store = tmp_path / "simple"
+    store.mkdir()
+    for name, records in (("facts", [_fact("fact_a", "1")]), ("episodes", []), ("schema", [])):
+        (store / f"{name}.json").write_text(json.dumps(records))
+    library = open_library(store, tmp_path / "state")
+    with pytest.raises(Refused, match="no open store is called 'elsewhere'"):
+        library.plan([Change(Act.ADD, "elsewhere", "", {"content": "api | listens on | 3"})])
+
+
 def test_links_in_the_sidecar_lead_to_what_stays(tmp_path: Path) -> None:
     (tmp_path / ".hermes" / "memories").mkdir(parents=True)
     file = tmp_path / ".hermes" / "memories" / "MEMORY.md"
