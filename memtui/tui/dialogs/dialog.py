@@ -41,7 +41,7 @@ WIDTH_SHARE, HEIGHT_SHARE = 94, 90
 FOOTER_KEYS = 7
 """Keys that the last line names at most, beside escape."""
 FEW_KEYS = 3
-"""So few need no list: the narrowest line names them, but for how to scroll."""
+"""So few need no list: the narrowest line names them."""
 MIN_WIDTH = 36
 BORDER_COLUMNS = 4
 """Borders and padding of a box."""
@@ -243,13 +243,11 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         return list(shown.values())
 
     def update_keys(self) -> None:
-        """Name the keys that work now in the last line, and where they are too many the one that
-        lists them."""
-        keys = [(key, label, "") for key, label in self.keys()]
-        leave, more = [("esc", self.leave, "")], [("?", "keys", "")] * (len(self.KEYS) > FEW_KEYS)
-        if len(keys) > FOOTER_KEYS:
-            leave, keys = [*more, *leave], keys[:FOOTER_KEYS]
-        self.query_one(KeyLine).show(keys, leave, more if len(leave) == 1 else ())
+        """Name the keys that work now in the last line, and the one that lists them where they may
+        be too many for it."""
+        keys = [(key, label, "") for key, label in self.keys()[:FOOTER_KEYS]]
+        lists = [("?", "keys", "")] * (len(self.KEYS) > FEW_KEYS)
+        self.query_one(KeyLine).show(keys, [*lists, ("esc", self.leave, "")])
 
     def action_list_keys(self) -> None:
         """List the keys that work now."""

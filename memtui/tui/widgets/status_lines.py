@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rich.segment import Segment
@@ -222,43 +222,33 @@ class KeyLine(ClickableLine):
         super().__init__(id=id)
         self._keys: Sequence[tuple[str, str, str]] = ()
         self._always: Sequence[tuple[str, str, str]] = ()
-        self._if_cut: Sequence[tuple[str, str, str]] = ()
 
     def show(
         self,
         keys: Sequence[tuple[str, str, str]],
         always: Sequence[tuple[str, str, str]] = (),
-        if_cut: Sequence[tuple[str, str, str]] = (),
     ) -> None:
-        """Triples of key, label and action id; `always` are at the right and always shown, `if_cut`
-        before them if not all of `keys` are."""
-        if (keys, always, if_cut) != (self._keys, self._always, self._if_cut):
-            self._keys, self._always, self._if_cut = keys, always, if_cut
+        """Triples of key, label and action id; `always` are at the right and always shown."""
+        if (keys, always) != (self._keys, self._always):
+            self._keys, self._always = keys, always
             self.refresh()
 
     def put_pieces(self, width: int) -> None:
+        tail = sum(len(key) + len(word) + 3 for key, word, _ in self._always)
         most = width + 2  # the gap after the last key may be cut
-        right = self._always
-        if self._used + _cells([*self._keys, *right]) > most:
-            right = [*self._if_cut, *right]
-        tail = _cells(right)
         for key, word, action_id in self._keys:
-            if self._used + _cells([(key, word, action_id)]) + tail > most:
+            if self._used + text.width(key) + text.width(word) + 3 + tail > most:
                 break
             self._put_key(key, word, action_id)
         if tail and self._used + tail <= most:
             self.put(" " * (width - self._used - tail))
-            for key, word, action_id in right:
+            for key, word, action_id in self._always:
                 self._put_key(key, word, action_id)
 
     def _put_key(self, key: str, word: str, action_id: str) -> None:
         self.put(key, self.palette.key, action_id)
         self.put(f" {word}", self.palette.dim, action_id)
         self.put("  ")
-
-
-def _cells(keys: Iterable[tuple[str, str, str]]) -> int:
-    return sum(text.width(key) + text.width(word) + 3 for key, word, _ in keys)
 
 
 class ProgressLine(ThemedWidget):
