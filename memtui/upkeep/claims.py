@@ -67,8 +67,6 @@ class Claim(Struct, frozen=True, array_like=True):
 # ---- reading claims ------------------------------------------------------------------------------
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=[A-Z`*\"“])|\s+[—–]\s+|(?<=;)\s+")
-_ENDS = (". ", "! ", "? ", "; ", "\u2014", "\u2013", "\t", "\xa0")
-"""One of these is where a sentence ends and another begins."""
 _LONGEST = 240
 """Characters of a sentence that is read; longer ones state several things."""
 _NOT_NOW = re.compile(
@@ -313,8 +311,7 @@ def _of_line(line: str, number: int, *, is_statement: bool) -> Iterator[Claim]:
     if line.lstrip().startswith("|") or len(line) > 4 * _LONGEST:
         return
     bare = _MARK.sub("", line, count=1) if line[:1] in "-*+> #0123456789\t" else line
-    is_one = not any(map(bare.__contains__, _ENDS))
-    for sentence in [bare] if is_one else _SENTENCE.split(bare):
+    for sentence in _SENTENCE.split(bare):
         if len(sentence) > _LONGEST or "❌" in sentence:
             continue
         low = sentence.casefold()

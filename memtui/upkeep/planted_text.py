@@ -95,25 +95,13 @@ _HARMS = (
     r"\bcurl\b[^|\n]{0,120}\|\s*(?:sudo\s+)?(?:ba|z)?sh\b",
 )
 _HARM = re.compile("|".join(_HARMS), re.IGNORECASE)
-
-
 _words_needed = cache(words_needed)
-_ADDRESSED = (
-    "agent", "assistant", "llm", "model", "claude", "codex", "gemini", "copilot", "gpt", "session",
-    "instruction", "rule", "message", "prompt", "guideline", "conversation", "repl", "answer",
-    "response",
-)  # fmt: skip
-"""One of these, or AI, is in every text that addresses an agent."""
-_AI = re.compile(r"\bai\b")
 
 
 def _may_match(patterns: Sequence[str], text: str) -> bool:
-    """Whether a text has a word for an agent, and the words that one of the patterns needs: this
-    is quick."""
+    """Whether a text has the words that one of the patterns needs: this is quick."""
     folded = fold(text)
-    if any(map(folded.__contains__, _ADDRESSED)) or _AI.search(folded):
-        return any(may_match(_words_needed(pattern), folded) for pattern in patterns)
-    return False
+    return any(may_match(_words_needed(pattern), folded) for pattern in patterns)
 
 
 _AGENTS = r"(?:agents?|assistants?|AI|LLMs?|language model|Claude|Codex|Gemini|Copilot|ChatGPT|GPT)"

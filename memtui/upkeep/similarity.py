@@ -14,7 +14,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, combinations
+from itertools import chain
 
 from msgspec import Struct
 
@@ -176,10 +176,6 @@ class SimilarPair(Struct, frozen=True):
     score: float
 
 
-_FEW = 8
-"""Texts that are compared pair by pair: prefixes take longer."""
-
-
 def similar_pairs(
     texts: Sequence[frozenset[str]], threshold: float, fewest: int = 1, step: Step = no_step
 ) -> Iterator[SimilarPair]:
@@ -191,12 +187,6 @@ def similar_pairs(
         fewest: Words that a text needs to be compared.
         step: Called now and then with the texts done and their number; what it raises ends it.
     """
-    if len(texts) <= _FEW:
-        for one, two in combinations(range(len(texts)), 2):
-            score = jaccard(texts[one], texts[two])
-            if score >= threshold and len(texts[one]) >= fewest <= len(texts[two]):
-                yield SimilarPair(one, two, score)
-        return
     counts = Counter(chain.from_iterable(texts))
     by_word: defaultdict[str, list[int]] = defaultdict(list)
     for done, position in enumerate(sorted(range(len(texts)), key=lambda at: len(texts[at]))):
