@@ -20,7 +20,7 @@ from memtui.context.task import PackSource, Task
 from memtui.model import Memory
 from memtui.query import Sort
 from memtui.search.pack_ranking import join_slots, oldest_first, slots_in_entity
-from memtui.stores.base import UNITS, LoadedText, Store, limit_uses
+from memtui.stores.base import UNITS, LoadedText, Store, limit_uses, turned_off
 
 PROJECT_EVENTS, BRANCH_EVENTS = 10, 15
 """Events of the project that are not low, and of the branch (Ambient, store.ts:207 and 218)."""
@@ -60,8 +60,7 @@ def build_loaded(search: Search, _: int) -> list[Section]:
     sections: list[Section] = []
     for store, texts in found:
         name = task.source.names.of(store.label)
-        off = [switch.name for switch in store.memory_switches() if switch.is_turned_off]
-        if off:
+        if off := turned_off(store.memory_switches()):
             notes.append(f"{name}: {', '.join(off)} is off")
         elif not texts:
             notes.append(f"{name}: memtui knows of nothing that it loads by itself")

@@ -95,19 +95,19 @@ def find_project(folder: Path, known: dict[str, Path | None] | None = None) -> P
     `known`: those of folders that were looked at before; what is found is added.
     """
     known = {} if known is None else known
-    each, passed, found = str(folder), list[str](), None
+    each, passed, found = os.path.abspath(folder), list[str](), None
     try:
-        if not known:
+        if not known:  # the way up ends there
             home = Path.home()
-            known.update(dict.fromkeys(map(str, (home, *home.parents))))
-        while each not in known and each not in passed[-1:]:
+            known.update(dict.fromkeys(map(str, (home, *home.parents, os.sep))))
+        while each not in known:
             passed.append(each)
             if any(os.path.exists(f"{each}/{mark}") for mark in MARKS):
                 found = Path(each)
                 break
             each = os.path.dirname(each)
         else:
-            found = known.get(each)
+            found = known[each]
     except (OSError, RuntimeError):
         return None
     known.update(dict.fromkeys(passed, found))

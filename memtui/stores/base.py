@@ -121,6 +121,11 @@ class MemorySwitch(NamedTuple):
         return not self.is_on and bool(self.source)
 
 
+def turned_off(switches: Iterable[MemorySwitch]) -> list[str]:
+    """The names of the switches that a setting turns off."""
+    return [switch.name for switch in switches if switch.is_turned_off]
+
+
 class ReadTime(StrEnum):
     """When a program reads a file that was changed, as the end of a sentence; soonest last."""
 

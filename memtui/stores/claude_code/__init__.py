@@ -214,6 +214,19 @@ def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -
             yield named
 
 
+SHARED_SETTINGS = ".claude/settings.json"
+"""What a project shares of them."""
+
+
+def settings_files(config: Path, project: Path | None) -> list[Path]:
+    """The files of settings that hold in a project, or where none has a say; what prevails first:
+    managed, of the project's person, of the project, of the user."""
+    managed = system_folder("claude-code", "ClaudeCode") / "managed-settings.json"
+    names = (".claude/settings.local.json", SHARED_SETTINGS) if project is not None else ()
+    own = [Path(f"{project}/{name}") for name in names]
+    return [managed, *own, config / "settings.json"]
+
+
 DIRECTORY = "autoMemoryDirectory"
 
 
@@ -225,8 +238,9 @@ def directory_instead(config: Path, project: str) -> tuple[Path, Path] | None:
     not those that a project shares, and relative paths are passed over (release 2.1.74;
     anthropics/claude-code#34146, #51394).
     """
-    own = [Path(project, ".claude/settings.local.json")] if project else []
-    for file in (_managed_settings(), *own, config / "settings.json"):
+    for file in settings_files(config, Path(project) if project else None):
+        if file == Path(project, SHARED_SETTINGS):
+            continue
         if named := named_path(read_settings(file).get(DIRECTORY), Path.home()):
             return named, file
     return None
@@ -235,22 +249,12 @@ def directory_instead(config: Path, project: str) -> tuple[Path, Path] | None:
 EXCLUDES = "claudeMdExcludes"
 
 
-def all_settings(project: Path) -> list[Path]:
-    """The files of settings that hold in a project, the one that prevails first."""
-    own = [project / ".claude" / name for name in ("settings.local.json", "settings.json")]
-    return [_managed_settings(), *own, config_folder(Path.home(), os.environ) / "settings.json"]
-
-
 def excluded_paths(settings: Iterable[Path]) -> list[tuple[str, Path]]:
     """Patterns of the instruction files that Claude Code does not read, of all settings together,
     each with its file. (code.claude.com, "Exclude specific CLAUDE.md files".)"""
     found = ((read_settings(file, EXCLUDES).get(EXCLUDES), file) for file in settings)
     lists = ((value, file) for value, file in found if isinstance(value, list))
     return [(each, file) for value, file in lists for each in value if isinstance(each, str)]
-
-
-def _managed_settings() -> Path:
-    return system_folder("claude-code", "ClaudeCode") / "managed-settings.json"
 
 
 AUTO_MEMORY = "auto memory"
@@ -268,9 +272,7 @@ def auto_memory_switch(
     auto memory is on by default. (Sources: code.claude.com/docs/en/memory and /settings; of the
     values of the variable, a reading of the program 2.1.258 in the benchmarks of cdeust/Cortex.)
     """
-    names = (".claude/settings.local.json", ".claude/settings.json")
-    own = [project / name for name in names] if project else []
-    files = [_managed_settings(), *own, config / "settings.json"]
+    files = settings_files(config, project)
     told = [(f"${DISABLE_VARIABLE}", variables.get(DISABLE_VARIABLE))]
     told += [
         (str(file), members_of(read_settings(file).get("env")).get(DISABLE_VARIABLE))

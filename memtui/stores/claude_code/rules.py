@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.stores.base import Remark, count_units
 from memtui.stores.format import UpkeepRules
 from memtui.stores.markdown.documents import words_of
+from memtui.stores.scanning import read_small
 from memtui.stores.values import members_of
 
 LOADED_LINES = 200
@@ -217,19 +218,19 @@ def imports_in(text: str) -> list[str]:
     return list(dict.fromkeys(paths))[:MAX_IMPORTS]
 
 
-def missed_imports(file: Path, text: str) -> list[Remark]:
-    """What an instruction file seems to import and does not, for punctuation behind the path."""
+def missed_imports(root: Path, names: Iterable[str]) -> Iterator[Remark]:
+    """What these instruction files seem to import and do not, for punctuation behind the path."""
+    for file in (root / name for name in names):
+        for path in imports_in(read_small(file, root=root)):
+            bare = path.rstrip(_PUNCTUATION)
+            if bare != path and _is_file(file, bare) and not _is_file(file, path):
+                mark = path[len(bare) :]
+                why = f"@{bare} is not imported: {mark} is taken for a part of its name"
+                yield Remark(str(file), why)
 
-    def is_there(path: str) -> bool:
-        return os.path.isfile(file.parent / os.path.expanduser(path))
 
-    found = list[Remark]()
-    for path in imports_in(text):
-        bare = path.rstrip(_PUNCTUATION)
-        if bare != path and is_there(bare) and not is_there(path):
-            why = f"@{bare} is not imported: {path[len(bare) :]} is taken for a part of its name"
-            found.append(Remark(str(file), why))
-    return found
+def _is_file(importer: Path, path: str) -> bool:
+    return os.path.isfile(importer.parent / os.path.expanduser(path))
 
 
 def follow_imports(

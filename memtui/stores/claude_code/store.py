@@ -75,7 +75,7 @@ from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.markdown.documents import parse_document
 from memtui.stores.markdown.items import MarkdownListStore, parse_items, remove_item
 from memtui.stores.rescoping import appended, find_open, move_to_entity
-from memtui.stores.scanning import FoundShard, LastRead, read_small, read_texts, time_of_change
+from memtui.stores.scanning import FoundShard, LastRead, read_texts, time_of_change
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
@@ -270,11 +270,9 @@ class ClaudeCodeStore(MarkdownListStore):
     def remarks(self) -> Sequence[Remark]:
         """Stores that two folders share, and those that no session loads: of worktrees, and where
         the settings name another folder; and what is not imported for a mark behind its name."""
-        found = list[Remark]()
-        for name in self._instructions(list(self.memory_folders([]))):
-            path = self.root / name
-            found += rules.missed_imports(path, read_small(path, root=self.root))
-        for folder in self.memory_folders([]):
+        folders = list(self.memory_folders([]))
+        found = list(rules.missed_imports(self.root, self._instructions(folders)))
+        for folder in folders:
             paths = self._paths.all_of(folder.name) if folder.kind == "project" else ()
             if folder.part:
                 continue

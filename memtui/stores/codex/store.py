@@ -42,6 +42,7 @@ from memtui.stores.base import (
     Remark,
     StoreView,
     Unreadable,
+    turned_off,
 )
 from memtui.stores.codex import (
     EXTENSIONS,
@@ -540,8 +541,7 @@ class CodexStore(TextFileStore):
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The summary, which every prompt holds where memories are used."""
         text = self.text_of(SUMMARY)
-        off = {switch.name for switch in self.memory_switches() if switch.is_turned_off}
-        if off & {MEMORIES, USE}:
+        if not {MEMORIES, USE}.isdisjoint(turned_off(self.memory_switches())):
             return ()
         if text is None or text.partition("\n")[0].rstrip() != FIRST_LINE:
             return ()

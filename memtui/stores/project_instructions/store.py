@@ -22,7 +22,12 @@ from memtui.files.reading import file_stamp
 from memtui.model import CURRENT, READ_BY, SCOPE, Memory
 from memtui.stores import listed_acts
 from memtui.stores.base import LoadedText, LoadLimit, ReadTime, Remark, StoreView, Unreadable
-from memtui.stores.claude_code import EXCLUDES, all_settings, excluded_paths
+from memtui.stores.claude_code import (
+    EXCLUDES,
+    config_folder,
+    excluded_paths,
+    settings_files,
+)
 from memtui.stores.claude_code.rules import follow_imports, imports_in, missed_imports
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile
@@ -147,7 +152,7 @@ class InstructionStore(MarkdownListStore):
 
     def _excluded(self) -> list[tuple[str, Path]]:
         """Patterns of what Claude Code does not read here, each with its file of settings."""
-        settings = all_settings(self.root)
+        settings = settings_files(config_folder(Path.home(), os.environ), self.root)
         return self._excludes.get(settings, lambda: excluded_paths(settings))
 
     def _excluding(self, path: str, excluded: list[tuple[str, Path]]) -> Path | None:
@@ -257,7 +262,8 @@ class InstructionStore(MarkdownListStore):
             for path, file in excluded
             if file is not None and IMPORTER in readers_of(self.root, path)
         ]
-        return [*kept_out, *self._missed_imports(), *self._cut_for_codex()]
+        imports = [path for path, readers in self._readers([]).items() if IMPORTER in readers]
+        return [*kept_out, *missed_imports(self.root, imports), *self._cut_for_codex()]
 
     def _cut_for_codex(self) -> Iterator[Remark]:
         """Codex is given so many bytes of a project's files, all together, and says nothing of the
@@ -271,15 +277,6 @@ class InstructionStore(MarkdownListStore):
             if size > most and "Codex" in readers.get(path, ()):
                 why = f"Codex is given {most:,} of its {size:,} bytes ({SETTING_OF_CODEX})"
                 yield Remark(str(file), why)
-
-    def _missed_imports(self) -> list[Remark]:
-        paths = [path for path, readers in self._readers([]).items() if IMPORTER in readers]
-        files = (self.root / path for path in paths)
-        return [
-            each
-            for file in files
-            for each in missed_imports(file, read_small(file, root=self.root))
-        ]
 
     def limit_of(self, path: str) -> LoadLimit:
         source = source_of(path)
