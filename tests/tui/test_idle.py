@@ -26,10 +26,7 @@ async def _add(root: Path, number: int, words: str) -> None:
 async def test_a_costly_look_is_repeated_rarely_but_at_once_on_focus(tmp_path: Path) -> None:
     root = write_store(tmp_path)
     async with stage(root) as on:
-        worker = on.browse.worker
-        worker.__class__ = _Costly
-        _stop_watching(on)
-        worker._watcher.is_watching = True  # type: ignore[union-attr]
+        worker = _costly_worker(on, is_watching=True)
         assert worker._pause == LONGEST_PAUSE
         worker.refresh()
         await on.settle()
@@ -44,10 +41,7 @@ async def test_a_costly_look_is_repeated_rarely_but_at_once_on_focus(tmp_path: P
 async def test_what_may_be_lost_is_looked_at_again_soon(tmp_path: Path) -> None:
     root = write_store(tmp_path)
     async with stage(root) as on:
-        worker = on.browse.worker
-        worker.__class__ = _Costly
-        _stop_watching(on)
-        worker._watcher.is_watching = True  # type: ignore[union-attr]
+        worker = _costly_worker(on, is_watching=True)
         shutil.rmtree(root)
         worker.refresh()
         await on.settle()
@@ -61,9 +55,7 @@ async def test_what_may_be_lost_is_looked_at_again_soon(tmp_path: Path) -> None:
 async def test_where_the_system_reports_nothing_the_stores_are_looked_at(tmp_path: Path) -> None:
     root = write_store(tmp_path)
     async with stage(root) as on:
-        worker = on.browse.worker
-        worker.__class__ = _Costly
-        _stop_watching(on)
+        worker = _costly_worker(on, is_watching=False)
         worker.refresh()
         await on.settle()
         await _add(root, 72, "Found without a report")
@@ -71,9 +63,14 @@ async def test_where_the_system_reports_nothing_the_stores_are_looked_at(tmp_pat
         await on.sees("Found without")
 
 
-def _stop_watching(on: Stage) -> None:
-    watcher = on.browse.worker._watcher
+def _costly_worker(on: Stage, *, is_watching: bool) -> LibraryWorker:
+    """The worker, whose looks cost much, and whose watcher reports nothing any more; `is_watching`:
+    it says that it would."""
+    worker = on.browse.worker
+    worker.__class__ = _Costly
+    watcher = worker._watcher
     assert watcher is not None
     watcher.end()
     watcher._touched = lambda _: None
-    watcher.is_watching = False
+    watcher.is_watching = is_watching
+    return worker
