@@ -195,10 +195,10 @@ class SimilarMemories(Struct, frozen=True, eq=False):
 
     slots: Sequence[int]
     scores: Sequence[float]
-    """0 to 1: the cosine, or the share of the other's rare words."""
+    """0 to 1: the cosine, or the text score of the other's rare words."""
     how: Literal["vectors", "words"]
     words: tuple[str, ...] = ()
-    """The words that were compared, the rarest first; empty with vectors."""
+    """The words that were searched for, the rarest first; empty with vectors."""
     rows: Rows = field(default_factory=Rows)
     """The rows that the slots index."""
 
@@ -432,13 +432,9 @@ def similar(
     scores_of = cosines
     if scores_of is None:
         how, alive = "words", scope.columns.alive
-        rarest = nearest_memories.find_distinctive_words(
-            to_document(scope.rows[slot]), scope.segments, alive
-        )
-        scores_of = nearest_memories.score_by_words(
-            rarest, scope.segments, len(scope.columns), cancelled
-        )
-        words = tuple(word for word, _ in rarest)
+        document = to_document(scope.rows[slot])
+        words = (*nearest_memories.find_distinctive_words(document, scope.segments, alive),)
+        scores_of = nearest_memories.match_words(words, scope.segments, scope.columns, cancelled)
     slots, scores = nearest_memories.find_nearest_current(scores_of, scope.columns, slot, limit)
     return SimilarMemories(slots, scores, how, words, scope.rows)
 

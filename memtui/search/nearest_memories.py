@@ -6,29 +6,29 @@ Vectors are compared by their exact cosine over the slots of all stores.
 that. A store has one vector for each different text; `row_of` gives the vector of each slot, so
 that a changed memory costs a number, not a copy.
 
-Without vectors, the words of a memory are weighted as in BM25: rare ones high, common ones low. The
-dozen with the highest weights are looked up in all other memories, and each memory scores the share
-of the weight that it holds.
+Without vectors, the dozen words that distinguish a memory are searched for as any query is.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from memtui.model import CURRENT, STATUSES
-from memtui.progress import Cancelled, IsCancelled
+from memtui.progress import IsCancelled
+from memtui.query import Term, TermKind
 from memtui.search import analysis
 from memtui.search.array_types import Floats, Keys, Longs, Mask
 from memtui.search.columns import Columns
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 from memtui.search.embedding import Embedder, PieceCounts
 from memtui.search.index.segments import Segment
-from memtui.search.matching import K1
+from memtui.search.matching import K1, TextIndex, match_terms
+from memtui.search.query_terms import QueryTerm, QueryTerms
 
 NEAR_WORDS = 4
 """Words that show why a memory is near."""
@@ -203,7 +203,7 @@ MIN_CHARS = 2
 
 def find_distinctive_words(
     document: IndexedDocument, segments: Sequence[Segment], alive: Mask
-) -> list[tuple[str, float]]:
+) -> list[str]:
     """The words that distinguish a memory from the others.
 
     Args:
@@ -211,7 +211,7 @@ def find_distinctive_words(
         alive: For each slot whether it counts.
 
     Returns:
-        At most `MAX_WORDS` words with their weights, highest first.
+        At most `MAX_WORDS` words, those that say most first.
     """
     often: Counter[str] = Counter()
     for text, weight in zip(document.fields(), FIELD_WEIGHTS, strict=True):
@@ -230,36 +230,26 @@ def find_distinctive_words(
         if 1 < holders <= max(FEW_MEMORIES, MAX_SHARE * count):
             rarity = float(np.log1p((count - holders + 0.5) / (holders + 0.5)))
             weighted.append((word, rarity * times / (times + K1)))
-    return sorted(weighted, key=lambda one: (-one[1], one[0]))[:MAX_WORDS]
+    weighted.sort(key=lambda one: (-one[1], one[0]))
+    return [word for word, _ in weighted[:MAX_WORDS]]
 
 
-def score_by_words(
-    words: Sequence[tuple[str, float]],
+def match_words(
+    words: Iterable[str],
     segments: Sequence[Segment],
-    slots: int,
+    columns: Columns,
     cancelled: IsCancelled,
 ) -> Floats:
-    """Score memories by the words that they share with another one.
+    """The text score that a search for any of these words gives each slot, 0..1.
 
-    Args:
-        words: Words and their weights, from `find_distinctive_words`.
-
-    Returns:
-        For each slot the share of the words' total weight that it holds.
-
-    Raises:
-        Cancelled: `cancelled` became true.
+    Raises Cancelled.
     """
-    near = np.zeros(slots, np.float32)
-    total = sum(weight for _, weight in words)
-    for word, weight in words:
-        if cancelled():
-            raise Cancelled
-        for segment in segments:
-            at = segment.terms.find(word)
-            if at is not None:
-                holders = segment.read_words([at]).slots
-                near[holders[holders < slots]] += weight / total
+    terms = tuple(QueryTerm(Term(word), TermKind.WORD, (word,)) for word in words)
+    near = np.zeros(len(columns), np.float32)
+    if terms:
+        index = TextIndex(segments, len(columns), columns.alive, cancelled=cancelled)
+        found = match_terms(index, QueryTerms(terms), as_written=True)
+        near[found.slots] = found.text
     return near
 
 
