@@ -30,6 +30,7 @@ from memtui.stores.claude_code import (
 )
 from memtui.stores.claude_code.rules import follow_imports, imports_in, missed_imports
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
+from memtui.stores.globs import matches
 from memtui.stores.listed_texts import ListContext, ListedText, ListFile
 from memtui.stores.markdown.documents import words_of
 from memtui.stores.markdown.items import (
@@ -57,7 +58,6 @@ from memtui.stores.project_instructions import (
 from memtui.stores.scanning import LastRead, is_link_into, read_small
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import whole_number
-from memtui.stores.workspace.rules import matches
 from memtui.text import counted
 
 DEFAULT = "AGENTS.md"

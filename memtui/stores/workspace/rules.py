@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.editing import raw_value
 from memtui.files.json.locating import load
 from memtui.model import Memory
+from memtui.stores.globs import matches
 from memtui.stores.markdown.documents import words_of
 from memtui.stores.scanning import ParsedFile, read_text
 from memtui.stores.values import lower_word
@@ -158,54 +157,6 @@ def _section_of(value: dict[str, Any], name: str, faults: list[str]) -> dict[str
 
 def _lowered(value: object) -> frozenset[str]:
     return frozenset(word.lower() for word in words_of(value))
-
-
-LONGEST_PATTERN = 1_000
-"""Characters. A longer pattern matches nothing: no path needs it."""
-
-_DOUBLE_STAR = re.compile(r"(?<![^/])\*\*/|\*\*")
-"""`**/` means folders only where a name may begin; inside a name it is `**` and a slash."""
-
-_ANYTHING = r".*?"
-_FOLDERS = r"(?:[^/]*/)*?"
-_IN_NAME = r"[^/]*?"
-
-
-def _literal(text: str) -> str:
-    return "".join("[^/]" if char == "?" else re.escape(char) for char in text)
-
-
-def _segment_pattern(text: str, last: bool) -> str:
-    """Translate a part without double stars; `last`: it must match the end of the path."""
-    head, *rest = text.split("*")
-    parts = [_literal(head)]
-    for index, chunk in enumerate(rest):
-        run = _IN_NAME + _literal(chunk)
-        ends = last and index == len(rest) - 1
-        parts.append(run + r"\Z" if ends else f"(?>{run})")
-    if last and not rest:
-        parts.append(r"\Z")
-    return "".join(parts)
-
-
-@lru_cache(maxsize=4_096)
-def compiled(pattern: str) -> re.Pattern[str]:
-    """Compile the pattern to a regular expression for `match`."""
-    if len(pattern) > LONGEST_PATTERN:
-        return re.compile(r"(?!)")
-    pieces = _DOUBLE_STAR.split(pattern)
-    stars = _DOUBLE_STAR.findall(pattern)
-    expression = _segment_pattern(pieces[0], last=not stars)
-    for index, (star, text) in enumerate(zip(stars, pieces[1:], strict=True)):
-        last = index == len(stars) - 1
-        run = (_FOLDERS if star == "**/" else _ANYTHING) + _segment_pattern(text, last)
-        expression += run if last else f"(?>{run})"
-    return re.compile(expression, re.DOTALL)
-
-
-def matches(pattern: str, path: str) -> bool:
-    """Whether the path, relative and with slashes, matches the pattern."""
-    return compiled(pattern).match(path) is not None
 
 
 def with_entry(types: TypeMap, entry: str, new_type: str) -> TypeMap:

@@ -45,6 +45,7 @@ from memtui.model import CURRENT, Link, Memory
 from memtui.stores import workspace
 from memtui.stores.base import LoadedText, ReadTime, StoreView, Unreadable, loaded_whole
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
+from memtui.stores.globs import matches
 from memtui.stores.importing import (
     converted,
     extra_in,
@@ -95,7 +96,6 @@ from memtui.stores.workspace.rules import (
     TypeMap,
     describe_type_changes,
     entry_edits,
-    matches,
     type_changes,
     with_entry,
 )

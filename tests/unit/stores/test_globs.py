@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.stores.workspace.rules import LONGEST_PATTERN, matches
+from memtui.stores.globs import LONGEST_PATTERN, matches
 from memtui.testing.fixtures import time_limit
 
 SECONDS = 60.0
