@@ -27,6 +27,7 @@ from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.query import Query
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.stores.base import Store
+from memtui.stores.sidecar import is_read
 from memtui.stores.values import utc_now
 from memtui.text import cut_line, masked_always, one_line
 
@@ -159,6 +160,10 @@ class Library(LibraryReader):
         """Return why `act` is not possible on `memory`; "" if it is."""
         store = self.store(memory.store)
         return self.away(memory.store) or store.read_only or store.refusal(act, memory)
+
+    def is_read(self, memory: Memory) -> bool:
+        """Whether the program of its store still gives a memory to agents."""
+        return is_read(memory, self.store(memory.store))
 
     def plan(
         self,
@@ -467,6 +472,7 @@ class Library(LibraryReader):
             context = UpkeepContext(
                 self.now(),
                 can=lambda *_: False,
+                is_read=self.is_read,
                 rules_of=rules.__getitem__,
                 program_of=self.names.program_of,
             )

@@ -123,6 +123,7 @@ class ReviewQueue:
             now=self._library.now(),
             settings=self._settings,
             can=self._can,
+            is_read=self._library.is_read,
             rules_of=lambda label: self._rules.get(label, GENERAL_RULES),
             name_of=self._library.names.of,
             program_of=self._library.names.program_of,
@@ -194,7 +195,7 @@ class ReviewQueue:
         texts = self._library.text_checks
         learned = known.get(GROUP, NOTHING_LEARNED)
         if kinds is None or ProposalKind.PLANTED in kinds:
-            asking = asking_memories(list(rows.values()), texts.of(rows))
+            asking = asking_memories(list(rows.values()), texts.of(rows), context)
             learned = scan_learned(asking, learned, cancelled)
         groups[GROUP] = learned
         found = (*checked, *by_groups, *learned.proposals)

@@ -57,12 +57,13 @@ from memtui.model import (
     ENDED_LINKS,
     FILE_TIME_KEY,
     HIDDEN,
+    PENDING_KEY,
     Link,
     Memory,
     from_record,
     to_record,
 )
-from memtui.stores.base import Reading, Shard
+from memtui.stores.base import Reading, Shard, Store
 from memtui.stores.values import list_of, texts_of
 
 Entry = Mapping[str, Any]
@@ -315,6 +316,14 @@ def kept_memory(entry: Entry, label: str) -> Memory | None:
 def is_kept(memory: Memory) -> bool:
     """Whether only the sidecar holds it."""
     return memory.extra.get("kept") is True
+
+
+def is_read(memory: Memory, store: Store) -> bool:
+    """Whether the program of its store still gives a memory to agents, whatever memtui shows."""
+    if memory.status in CURRENT or HIDDEN in memory.extra or PENDING_KEY in memory.extra:
+        return not is_kept(memory)
+    reads = {"retired": store.reads_retired, "superseded": store.reads_superseded}
+    return reads.get(memory.status, False) and not is_kept(memory)
 
 
 def apply_overlay(

@@ -23,6 +23,7 @@ from memtui.model import CURRENT, FRONTMATTER_FAULT, Link, Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.base import Remark, Unreadable
 from memtui.stores.markdown.documents import FENCED
+from memtui.stores.sidecar import is_kept
 from memtui.stores.values import UNADDRESSABLE
 from memtui.text import and_more, counted, hidden_count, without_hidden
 from memtui.text.secrets import PASSWORD, Secret, find_secrets, has_secret, replace_secrets
@@ -103,9 +104,9 @@ def check_links(
     """References to a memory, an entity or a file that is not in the store, those to one target or
     to files of one folder together.
 
-    Left out are links that a format allows to lead to what does not exist yet, templates and
-    documents about a format, placeholders, plain words in the place of an entity, and files that
-    exist though the store does not read them.
+    Left out are memories that only memtui keeps, links that a format allows to lead to what does
+    not exist yet, templates and documents about a format, placeholders, plain words in the place of
+    an entity, and files that exist though the store does not read them.
     """
     ids: defaultdict[str, set[str]] = defaultdict(set)
     for memory in memories:
@@ -118,6 +119,8 @@ def check_links(
     missing: defaultdict[tuple[str, str], dict[str, Memory]] = defaultdict(dict)
     relations: dict[tuple[str, str], str] = {}
     for memory in memories:
+        if is_kept(memory):
+            continue
         known, rules = ids[memory.store], context.rules_of(memory.store)
         targets = [("supersedes", target) for target in memory.supersedes if target not in known]
         if memory.links and not _ABOUT_A_FORM.search(memory.origin.file.rpartition("/")[2]):
@@ -365,7 +368,10 @@ REDACTED = "[REDACTED]"
 def check_texts(
     memories: Sequence[Memory], texts: Sequence[CheckedText], context: UpkeepContext
 ) -> Iterator[Proposal]:
-    """Secrets and planted text in these texts, in the order of the memories."""
+    """Secrets and planted text in these texts, in the order of the memories.
+
+    A secret is one wherever it is stored; planted text harms only where an agent reads it.
+    """
     hidden: defaultdict[str, list[tuple[Memory, Proposal]]] = defaultdict(list)
     for memory, text in zip(memories, texts, strict=True):
         if text.secrets:
@@ -378,7 +384,7 @@ def check_texts(
                 text.secret_rule,
             )
         reasons = _reasons(memory, text)
-        if reasons or text.hidden:
+        if (reasons or text.hidden) and context.is_read(memory):
             is_said = not UNSEEN.isdisjoint(reasons)
             count = (counted(text.hidden, "hidden character"),) * (text.hidden > 0 and not is_said)
             found = _of_memory(
@@ -409,10 +415,12 @@ def check_texts(
         )
 
 
-def asking_memories(memories: Sequence[Memory], texts: Sequence[CheckedText]) -> Iterator[Memory]:
+def asking_memories(
+    memories: Sequence[Memory], texts: Sequence[CheckedText], context: UpkeepContext
+) -> Iterator[Memory]:
     """The memories that ask an agent for an act and are not found without knowing their origin."""
     for memory, text in zip(memories, texts, strict=True):
-        is_asking = text.is_request and not text.reasons and memory.status in CURRENT
+        is_asking = text.is_request and not text.reasons and context.is_read(memory)
         if is_asking and not (is_of_rules(memory) or memory.type == PROMPT):
             yield memory
 
@@ -479,6 +487,8 @@ def check_damage(memories: Sequence[Memory]) -> Iterator[Proposal]:
     faults: set[tuple[str, str]] = set()
     first_of_text: dict[tuple[str, str, object], int] = {}
     for memory in memories:
+        if is_kept(memory):  # its file no longer has it
+            continue
         file, first = memory.origin.file, memory.origin.line or 1
         fault = memory.extra.get(FRONTMATTER_FAULT)
         if isinstance(fault, str) and (file, fault) not in faults:

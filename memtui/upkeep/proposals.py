@@ -22,7 +22,7 @@ from msgspec import Struct, convert, field, to_builtins
 
 from memtui.changes import Act, Change
 from memtui.config import ReviewSettings
-from memtui.model import Memory
+from memtui.model import CURRENT, Memory
 from memtui.stores.format import GENERAL_RULES, UpkeepRules
 from memtui.text import cut_line, masked_always
 from memtui.upkeep.similarity import Step, no_step
@@ -263,6 +263,8 @@ class UpkeepContext(Struct, frozen=True):
     settings: ReviewSettings = field(default_factory=ReviewSettings)
     can: Callable[[Act, Memory], bool] = lambda _act, _memory: True
     """Whether the store can do an act on a memory."""
+    is_read: Callable[[Memory], bool] = lambda memory: memory.status in CURRENT
+    """Whether the program of its store still gives a memory to agents."""
     rules_of: Callable[[str], UpkeepRules] = lambda _label: GENERAL_RULES
     """The rules of a store, by its label."""
     name_of: Callable[[str], str] = str

@@ -54,6 +54,13 @@ def test_what_a_merge_and_an_agent_left_in_a_file_is_named_with_its_line(tmp_pat
     assert (tmp_path / "CLAUDE.md").read_text() == LEFT.replace("<<<<<<< HEAD\n", "")
 
 
+def test_what_was_retired_from_a_file_is_no_damage_of_it(tmp_path: Path) -> None:
+    library = opened(tmp_path, CLAUDE="# Rules\n\n- <<<<<<< HEAD\n")
+    assert len(damage(library)) == 1
+    library.apply(library.plan([Change(Act.RETIRE, m.store, m.ref) for m in library.snapshot.rows]))
+    assert damage(library) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memtui.changes import Act
+from memtui.changes import Act, Change
+from memtui.library import Library
 from memtui.model import Link, Memory, Place
 from memtui.upkeep.checks import check_all, check_links, check_text
 from memtui.upkeep.proposals import Proposal
@@ -41,6 +44,23 @@ def test_references_elsewhere_stay_apart() -> None:
     shared, *others = sorted(found, key=lambda one: -len(one.refs))
     assert shared.title == "links_to Nobody: not found, named by 2 memories"
     assert all(": not found: " in one.title for one in others)
+
+
+def test_a_memory_that_was_removed_from_its_file_names_nothing_missing(tmp_path: Path) -> None:
+    records = (
+        {"type": "entity", "name": "shop", "entityType": "service", "observations": ["It sells"]},
+        {"type": "relation", "from": "shop", "to": "old_outbox", "relationType": "reads"},
+    )
+    (tmp_path / "memory.jsonl").write_text("\n".join(map(json.dumps, records)))
+    library = Library.open([tmp_path], state=tmp_path / "state")
+    library.load()
+    (memory,) = library.snapshot.rows
+    (found,) = library.check()
+    assert found.message == "reads old_outbox: not found"
+    library.apply(library.plan([Change(Act.RETIRE, memory.store, memory.ref)]))
+    (left,) = library.check()  # the relation is still in the file, and so is its entity
+    assert memory.ref not in left.refs
+    assert left.message == found.message
 
 
 def test_links_that_show_a_form_are_not_broken() -> None:
