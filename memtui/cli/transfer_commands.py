@@ -105,11 +105,12 @@ def export(
     found = None if takes_whole else library.find(query)
     chosen = None if found is None else library.memories_of(found)
     every = "all" in filter_values(query, "status")
-    without = frozenset[str]()
+    without, note = frozenset[str](), ""
     if not export_forms()[form].masks_secrets:
         holders = exporting.find_secret_holders(library, chosen)
-        if holders and not _takes_secrets(len(holders), output, with_secrets):
-            without = holders
+        if holders:
+            takes_secrets, note = _choose_secrets(len(holders), output, with_secrets)
+            without = without if takes_secrets else holders
     with shown_progress() as report:
         exported = exporting.export_memories(
             library, form, chosen, report, pretty=pretty, every=every, without=without
@@ -118,14 +119,17 @@ def export(
             write_standard_output(exported.pieces)
         else:
             write_file(output, exported.pieces)
-    for line in exported.notes:
-        click.echo(f"memtui: {one_line(line)}", err=True)
+    for line in filter(None, [note, *map(one_line, exported.notes)]):
+        click.echo(f"memtui: {line}", err=True)
     return store_selection.INCOMPLETE if exported.is_incomplete else 0
 
 
-def _takes_secrets(count: int, output: Path | None, wanted: bool | None) -> bool:
-    """Say on standard error how many memories with secrets go where, or are left out; returns
-    whether they are exported. `wanted`: what the command line says."""
+def _choose_secrets(count: int, output: Path | None, wanted: bool | None) -> tuple[bool, str]:
+    """Whether memories with secrets are exported, and a line that says how many of them went where
+    or were left out; empty where the command line says to leave them out.
+
+    `wanted`: what the command line says.
+    """
     from memtui.files.git_repository import find_repository
 
     place = output or _redirected_to()
@@ -137,11 +141,9 @@ def _takes_secrets(count: int, output: Path | None, wanted: bool | None) -> bool
     if takes:
         advice = f"; --without-secrets leaves {them} out" if wanted is None else ""
         what = describe_secret_holders(count, f"written in clear to {where}")
-        click.echo(f"memtui: {what}{advice}", err=True)
-    elif wanted is None:
-        what = describe_secret_holders(count, f"not written to {where}")
-        click.echo(f"memtui: {what}; --with-secrets includes {them}", err=True)
-    return takes
+        return takes, f"{what}{advice}"
+    what = describe_secret_holders(count, f"not written to {where}")
+    return takes, f"{what}; --with-secrets includes {them}" if wanted is None else ""
 
 
 def _redirected_to() -> Path | None:

@@ -50,7 +50,7 @@ _WRITE_ERRORS = {
     errno.EPERM: "the system does not permit it",
     errno.EFBIG: "the file would be larger than is allowed",
     errno.EIO: "the disk reports an error",
-    errno.ENOENT: "its folder is gone",
+    errno.ENOENT: "its folder does not exist",
 }
 
 IsComplete = Callable[[bytes], bool]

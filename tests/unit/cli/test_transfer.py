@@ -279,11 +279,12 @@ def test_an_export_names_what_it_could_not_read(
 
 
 def test_a_file_that_cannot_be_written_keeps_the_old_one(
-    call: Call, home: Path, tmp_path: Path
+    call: Call, guarded: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "no-such-folder"
-    assert call("export", "--store", home, "-o", folder / "a.zip").code == 1
-    assert not folder.exists()
+    file = tmp_path / "no-such-folder" / "a.zip"
+    done = call("export", "--store", guarded, "-o", file)
+    assert (done.code, done.err) == (1, f"memtui: {file}: not written: its folder does not exist\n")
+    assert not file.parent.exists()
 
 
 REFUSED_ARCHIVES = "T15 hostile archives: {count} refused whole, no file made or changed"
