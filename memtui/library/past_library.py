@@ -316,7 +316,8 @@ def _from_kept(
         is_noted_still = id in read_now and read_now[id].status == former.status
         if is_noted_still and ref not in noted:
             found[ref] = replace(found[ref], status=now.status, superseded_by=now.superseded_by)
-        if all(getattr(now, name) == getattr(found[ref], name) for name in COMPARED):
+        # A memory that was taken out of its file is retired today, and has its text still.
+        if all(getattr(now, name) == getattr(found[ref], name) for name in (*COMPARED, "status")):
             same.add(ref)
     return FormerStates(found, frozenset(absent), frozenset(same))
 

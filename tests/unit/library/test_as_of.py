@@ -235,6 +235,22 @@ def test_nothing_as_of_a_time_is_later_than_it(known: Any, tmp_path: Path) -> No
         assert max(days, default=0) <= at.timestamp() // 86_400
 
 
+@pytest.mark.parametrize("name", ["mcp-memory", "gemini"])
+def test_what_was_retired_and_taken_out_of_its_file_is_a_difference(
+    name: str, tmp_path: Path
+) -> None:
+    """Its file has it no more, and memtui keeps it with its text."""
+    known = next(one for one in FORMATS if one.name == name)
+    library = look(loaded(sample(known, tmp_path / "store"), state=tmp_path / "state"))
+    memories = [library.get(ref) for ref in believed(library)]
+    memory = next(each for each in memories if not library.refusal(Act.RETIRE, each))
+    then = datetime.now(UTC)
+    time.sleep(0.02)  # the system counts the times of files in ticks
+    library.apply(library.plan([Change(Act.RETIRE, memory.store, memory.ref)]))
+    (found,) = compare_times(look(library), then)
+    assert (found.memory.ref, str(found.kind), found.by) == (memory.ref, "removed", "memtui")
+
+
 def test_a_text_of_then_is_found_and_the_text_of_now_is_not(tmp_path: Path) -> None:
     write_facts(tmp_path / "m", "bo", [fact(1, "Bo has a red boat"), fact(2, "Bo is old")])
     library = look(loaded(tmp_path / "m", state=tmp_path / "state"))
