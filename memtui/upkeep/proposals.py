@@ -38,7 +38,7 @@ class ProposalKind(StrEnum):
     DUPLICATE = "duplicate"
     BROKEN_LINK = "broken-link"
     AGENT = "agent"
-    """A change that an agent proposes; see `memtui.library.agent_proposals`."""
+    """A change that an agent or its program proposes; see `memtui.library.agent_proposals`."""
 
     UNREADABLE = "unreadable"
     OVERWRITTEN = "overwritten"
@@ -100,7 +100,7 @@ RULES: Mapping[ProposalKind, Rule] = {
     ProposalKind.BROKEN_LINK: Rule("Broken links",
         "A memory refers to a memory or file that is not in its store."),
     ProposalKind.AGENT: Rule("Proposed by agents",
-        "An agent asks for this change through memtui mcp; nothing is changed unless you accept."),
+        "An agent or its program asks for this change; nothing is changed unless you accept."),
     ProposalKind.UNREADABLE: Rule("Unreadable files",
         "memtui, or the file's own program, cannot read it."),
     ProposalKind.OVERWRITTEN: Rule("Overwritten changes",

@@ -52,6 +52,15 @@ def listed(call: Call, capsys: pytest.CaptureFixture[str], root: Path, *more: st
     return found
 
 
+def test_what_a_program_keeps_for_the_person_came_through_no_server(
+    call: Call, capsys: pytest.CaptureFixture[str], sample: Path
+) -> None:
+    assert call("review", "--kind", "agent", "--store", sample) == 0
+    shown = capsys.readouterr().out
+    assert "Simple Memory waits for the answer" in shown
+    assert "memtui mcp" not in shown
+
+
 def test_review_lists_near_duplicates_and_contradictions_with_their_changes(
     call: Call, capsys: pytest.CaptureFixture[str], facts: Path
 ) -> None:
