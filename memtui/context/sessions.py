@@ -20,7 +20,7 @@ from memtui.context.task import PackSource, Task
 from memtui.model import Memory
 from memtui.query import Sort
 from memtui.search.pack_ranking import join_slots, oldest_first, slots_in_entity
-from memtui.stores.base import UNITS, LoadedText, Store, limit_uses, turned_off
+from memtui.stores.base import UNITS, LoadedText, Store, limit_uses
 
 PROJECT_EVENTS, BRANCH_EVENTS = 10, 15
 """Events of the project that are not low, and of the branch (Ambient, store.ts:207 and 218)."""
@@ -60,8 +60,8 @@ def build_loaded(search: Search, _: int) -> list[Section]:
     sections: list[Section] = []
     for store, texts in found:
         name = task.source.names.of(store.label)
-        if off := turned_off(store.memory_switches()):
-            notes.append(f"{name}: {', '.join(off)} is off")
+        if off := [each.state for each in store.memory_switches() if not each.is_on]:
+            notes.append(f"{name}: {', '.join(off)}")
         elif not texts:
             notes.append(f"{name}: memtui knows of nothing that it loads by itself")
         own = [one for one in texts if not wanted or one.project.casefold() in projects]

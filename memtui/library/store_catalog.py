@@ -287,9 +287,9 @@ def describe_sync(sync: SyncState, now: datetime) -> str:
 
 def describe_switch(switch: MemorySwitch) -> str:
     """Whether a program keeps memory, and which setting of which file says so, in one line."""
-    state = f"{one_line(switch.name)} {'on' if switch.is_on else 'off'}"
+    state = one_line(switch.state)
     if not switch.source:
-        return f"{state} by default ({switch.setting} is not set)"
+        return f"{state} ({switch.setting} is not set)"
     source = switch.source if switch.source[0] == "$" else path_from_home(Path(switch.source))
     setting = "" if source == f"${switch.setting}" else f"{switch.setting} in "
     return f"{state} ({setting}{source})"

@@ -115,15 +115,9 @@ class MemorySwitch(NamedTuple):
     "": none has it, and this is what the program does by default."""
 
     @property
-    def is_turned_off(self) -> bool:
-        """Whether a setting says that it is off, whatever this version of the program does by
-        default."""
-        return not self.is_on and bool(self.source)
-
-
-def turned_off(switches: Iterable[MemorySwitch]) -> list[str]:
-    """The names of the switches that a setting turns off."""
-    return [switch.name for switch in switches if switch.is_turned_off]
+    def state(self) -> str:
+        """Whether it is on, for people: `auto memory on`, `memories off by default`."""
+        return f"{self.name} {'on' if self.is_on else 'off'}{'' if self.source else ' by default'}"
 
 
 class ReadTime(StrEnum):

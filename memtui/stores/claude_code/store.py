@@ -219,7 +219,7 @@ class ClaudeCodeStore(MarkdownListStore):
             return False
         own = self.root if kind_of(self.root) == PROJECT else None
         switch = self.switch_in(Path(path) if path else own)
-        return switch is None or not switch.is_turned_off
+        return switch is None or switch.is_on
 
     def switch_in(self, project: Path | None) -> MemorySwitch | None:
         """Whether auto memory is on in a project; None: where no project has a say."""

@@ -42,7 +42,6 @@ from memtui.stores.base import (
     Remark,
     StoreView,
     Unreadable,
-    turned_off,
 )
 from memtui.stores.codex import (
     EXTENSIONS,
@@ -541,7 +540,7 @@ class CodexStore(TextFileStore):
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The summary, which every prompt holds where memories are used."""
         text = self.text_of(SUMMARY)
-        if not {MEMORIES, USE}.isdisjoint(turned_off(self.memory_switches())):
+        if any(each.name in (MEMORIES, USE) and not each.is_on for each in self.memory_switches()):
             return ()
         if text is None or text.partition("\n")[0].rstrip() != FIRST_LINE:
             return ()

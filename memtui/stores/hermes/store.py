@@ -32,7 +32,6 @@ from memtui.stores.base import (
     Remark,
     StoreView,
     Unreadable,
-    turned_off,
 )
 from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.hermes import (
@@ -214,7 +213,7 @@ class HermesStore(listed_texts.ListStore):
         """The two blocks of the prompt, of files that are used and that Hermes can load; what it
         leaves out as a threat is not known here."""
         texts = []
-        unused = turned_off(self.memory_switches())
+        unused = {each.name for each in self.memory_switches() if not each.is_on}
         for file in self.readable_files():
             if file.key in unused or why_not_loaded(file.before or ""):
                 continue

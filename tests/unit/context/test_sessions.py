@@ -185,30 +185,46 @@ def _put(file: Path, text: str) -> None:
             },
             ".claude/settings.json",
             '{"autoMemoryEnabled": false}',
-            "Claude Code: auto memory is off",
+            "Claude Code: auto memory off",
         ),
         (
             {".hermes/memories/MEMORY.md": "kept\n", ".hermes/memories/USER.md": "stays\n"},
             ".hermes/config.yaml",
             "memory:\n  memory_enabled: false\n",
-            "Hermes: MEMORY.md is off",
+            "Hermes: MEMORY.md off",
         ),
         (
             {".qwen/memories/MEMORY.md": "- kept\n", "GEMINI.md": "- stays\n"},
             ".qwen/settings.json",
             '{"memory": {"enableManagedAutoMemory": false}}',
-            "Qwen Code: auto memory is off",
+            "Qwen Code: auto memory off",
         ),
         (
             {".codex/memories/memory_summary.md": "v1\n- kept\n"}
-            | {".codex/memories/MEMORY.md": "# Task Group: a\n", "GEMINI.md": "- stays\n"},
+            | {".codex/memories/MEMORY.md": "# Task Group: a\n", "GEMINI.md": "- stays\n"}
+            | {".codex/config.toml": "[features]\nmemories = true\n"},
             ".codex/config.toml",
             "[memories]\nuse_memories = false\n[features]\nmemories = true\n",
-            "Codex: use of memories is off",
+            "Codex: use of memories off",
+        ),
+        (
+            {".codex/memories/memory_summary.md": "v1\n- kept\n"}
+            | {".codex/memories/MEMORY.md": "# Task Group: a\n", "GEMINI.md": "- stays\n"}
+            | {".codex/config.toml": "[features]\nmemories = true\n"},
+            ".codex/config.toml",
+            "",
+            "Codex: memories off by default",
+        ),
+        (
+            {".qwen/team-memory/MEMORY.md": "- kept\n", "GEMINI.md": "- stays\n"}
+            | {".qwen/settings.json": '{"memory": {"enableTeamMemory": true}}'},
+            ".qwen/settings.json",
+            "{}",
+            "Qwen Code: team memory off by default",
         ),
     ],
 )
-def test_memory_that_is_turned_off_is_not_loaded(
+def test_memory_that_is_off_is_not_loaded(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     files: dict[str, str],

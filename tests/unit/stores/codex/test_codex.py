@@ -155,6 +155,7 @@ def test_a_session_is_given_the_summary_of_the_version_that_codex_writes(
     (store,) = library.stores
     summary = root / "memory_summary.md"
     now = library.now()
+    (root.parent / "config.toml").write_text("[features]\nmemories = true\n")
     (given,) = store.session_start(library, "", now)
     assert given.text == summary.read_text()
     summary.write_text("v0\n" + summary.read_text())
