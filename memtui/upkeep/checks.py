@@ -42,9 +42,9 @@ from memtui.upkeep.proposals import (
     Proposal,
     ProposalKind,
     UpkeepContext,
-    edit_texts,
     headline_of,
     propose,
+    rewritten_texts,
 )
 
 
@@ -448,10 +448,11 @@ def _rewritten(
     memory: Memory, context: UpkeepContext, clean: Callable[[str], str]
 ) -> tuple[Change, ...]:
     """The edit after which title and content are clean; () if nothing would be left."""
-    change = edit_texts(memory, clean, context.can)
-    if change is None or not change.fields.get("content", memory.content).strip():
+    fields = rewritten_texts(memory, clean)
+    is_empty = not fields.get("content", memory.content).strip()
+    if not fields or is_empty or not context.can(Act.EDIT, memory):
         return ()
-    return (change,)
+    return (Change(Act.EDIT, memory.store, memory.ref, fields),)
 
 
 PROMPT = "prompt"

@@ -36,8 +36,8 @@ from memtui.upkeep.proposals import (
     ProposalKind,
     Saying,
     UpkeepContext,
-    edit_texts,
     propose,
+    rewritten_texts,
 )
 from memtui.upkeep.similarity import STEP, jaccard, stem
 
@@ -899,14 +899,13 @@ def agree(
         proposal: A finding of `find_conflicts`.
         value: What they shall say.
         memories: Those of the finding, by ref.
-        context: What each store can do; memories of stores that cannot edit stay.
+        context: What each store can do; a program that lets nobody else write is asked by a
+            successor, and memories of stores that cannot do that either stay.
     """
-    changes = []
+    changes: list[Change] = []
     for said in proposal.says:
         memory = memories.get(said.ref)
         if memory is None or not said.value or said.value.casefold() == value.casefold():
-            continue
-        if not context.can(Act.EDIT, memory):
             continue
         if said.line < 0:
             fields = {"title": replace_word(memory.title, said.value, value)}
@@ -914,8 +913,19 @@ def agree(
             lines = memory.content.split("\n")
             lines[said.line] = replace_word(lines[said.line], said.value, value)
             fields = {"content": "\n".join(lines)}
-        changes.append(Change(Act.EDIT, memory.store, memory.ref, fields))
+        changes += _edit_or_ask(memory, fields, context.can)
     return tuple(changes)
+
+
+def _edit_or_ask(
+    memory: Memory, fields: Mapping[str, str], can: Callable[[Act, Memory], bool]
+) -> Iterator[Change]:
+    """The edit of a memory, or the successor that asks its program for it; none if neither can."""
+    if can(Act.EDIT, memory):
+        yield Change(Act.EDIT, memory.store, memory.ref, fields)
+    elif can(Act.SUPERSEDE, memory):
+        content = {"content": memory.content}
+        yield Change(Act.SUPERSEDE, memory.store, memory.ref, {**content, **fields})
 
 
 def replace_word(text: str, old: str, new: str) -> str:
@@ -935,7 +945,6 @@ def changes_of_words(
         new: What stands there afterwards.
         can: Whether the store can do an act on a memory.
     """
-    replace_it = partial(replace_word, old=old, new=new)
     for memory in memories:
-        if (change := edit_texts(memory, replace_it, can)) is not None:
-            yield change
+        if fields := rewritten_texts(memory, partial(replace_word, old=old, new=new)):
+            yield from _edit_or_ask(memory, fields, can)

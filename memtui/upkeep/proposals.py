@@ -376,25 +376,13 @@ def retire(memory: Memory, context: UpkeepContext) -> Change | None:
     return None
 
 
-def edit_texts(
-    memory: Memory, rewrite: Callable[[str], str], can: Callable[[Act, Memory], bool]
-) -> Change | None:
-    """The edit of what a function changes in the title and the content of a memory; None if that
-    is nothing, or the store cannot edit it.
-
-    Args:
-        memory: The memory as it is.
-        rewrite: Text -> the text that takes its place.
-        can: Whether the store can do an act on a memory.
-    """
-    fields = {
+def rewritten_texts(memory: Memory, rewrite: Callable[[str], str]) -> dict[str, str]:
+    """What a function changes in the title and the content of a memory."""
+    return {
         name: changed
         for name, text in (("title", memory.title), ("content", memory.content))
         if (changed := rewrite(text)) != text
     }
-    if not fields or not can(Act.EDIT, memory):
-        return None
-    return Change(Act.EDIT, memory.store, memory.ref, fields)
 
 
 def retire_all(memories: Sequence[Memory], context: UpkeepContext) -> tuple[Change, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from memtui.paths import bundled_folder
 from memtui.testing.fixtures import contents
 from tests.printed_rows import printed_rows
 from tests.samples import SAMPLES
@@ -442,6 +443,25 @@ def test_all_programs_say_the_chosen_value_after_one_step_and_undo_takes_it_back
     assert call("undo", *stores) == 0
     assert "port 8081" in (facts / "entities" / "shop-api" / "items.json").read_text()
     assert "localhost:8080." in (notes / "run.md").read_text()
+
+
+def test_a_program_that_lets_nobody_else_write_is_asked_to_say_the_chosen_value(
+    call: Call, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    names = ("codex", "agent-memory")
+    copies = [shutil.copytree(bundled_folder("sample-data") / n, tmp_path / n) for n in names]
+    stores = [word for copy in copies for word in ("--store", copy)]
+    assert call("review", "--kind", "conflict", "--json", *stores) == 0
+    (found,) = json.loads(capsys.readouterr().out)["proposals"]
+    before = {*copies[0].rglob("notes/*.md")}
+    assert call("review", "agree", found["id"], "8081", *stores) == 0
+    assert "Codex is asked" in capsys.readouterr().out
+    (note,) = {*copies[0].rglob("notes/*.md")} - before
+    assert "8081" in note.read_text()
+    assert call("review", "--kind", "conflict", "--json", *stores) == 0
+    assert not json.loads(capsys.readouterr().out)["proposals"]
+    assert call("undo", *stores) == 0
+    assert not note.exists()
 
 
 def test_a_value_is_replaced_in_every_memory_that_the_filters_leave(
