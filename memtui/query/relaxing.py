@@ -17,7 +17,8 @@ MAX_WORDS = 12
 
 
 def relax(query: Query, show: Callable[[Condition], str] = format_condition) -> Sequence[Relaxed]:
-    """Return weaker queries in steps; a later step drops more at once.
+    """Return weaker queries in steps, none for a line that says nothing that can be looked for; a
+    later step drops more at once.
 
     First each word, filter and group alone, the filter on the current memories, and all filters if
     a word is searched for with several; then all words, or all filters; last both.
@@ -26,13 +27,14 @@ def relax(query: Query, show: Callable[[Condition], str] = format_condition) -> 
         query: The query that finds nothing.
         show: How a filter is named.
     """
+    if query.matches_nothing:
+        return ()
     bare = replace(query, conditions=(), groups=(), since=None, until=None)
     is_filtered = bare != query
     wordless = replace(
         query,
         terms=tuple(term for term in query.terms if term.negated),
         groups=tuple(group for group in query.groups if not has_terms(group)),
-        matches_nothing=False,
     )
     together = {}
     if wordless != query:

@@ -34,6 +34,15 @@ async def test_each_line_gives_what_the_list_promises(root: Path, number: int) -
 
 
 @pytest.mark.slow
+async def test_a_filter_that_nobody_knows_is_not_answered_with_everything(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("/")
+        await on.type("typ:dec")
+        await on.sees("did you mean type:?")
+        assert not offers(on)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
