@@ -309,13 +309,27 @@ def mask_diff(diff: FileDiff) -> FileDiff:
     )
 
 
+def split_lines(text: str | None) -> list[str]:
+    """The lines of a text; none of one that is missing."""
+    if not text:
+        return []
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+_NO_END = r"\ No newline at end of file"
+"""What git says where only that changes."""
+
+
 def diff_lines(diffs: Iterable[FileDiff]) -> Iterator[str]:
     """The lines of a unified diff of these files, as they are shown."""
     from difflib import unified_diff
 
     for diff in map(mask_diff, diffs):
         name = file_name(diff.path)
-        before, after = (diff.before or "").split("\n"), (diff.after or "").split("\n")
+        before, after = split_lines(diff.before), split_lines(diff.after)
+        if before == after and diff.before != diff.after:
+            (before if (diff.after or "").endswith("\n") else after).append(_NO_END)
         old = name if diff.before is not None else "/dev/null"
         new = name if diff.after is not None else "/dev/null"
         yield from map(visible, unified_diff(before, after, old, new, lineterm=""))

@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
-from memtui.changes import FileDiff, mask_diff
+from memtui.changes import FileDiff, mask_diff, split_lines
 from memtui.insight.comparison import diff_words
 from memtui.tui.appearance import Palette
 
@@ -66,7 +66,7 @@ def _headline(diff: FileDiff) -> str:
 
 
 def _file_lines(diff: FileDiff) -> list[DiffLine]:
-    before, after = _split(diff.before), _split(diff.after)
+    before, after = split_lines(diff.before), split_lines(diff.after)
     head = _common_prefix(before, after)
     tail = _common_prefix(before[head:][::-1], after[head:][::-1])
     first = max(0, head - CONTEXT)
@@ -172,13 +172,6 @@ def _common_prefix(one: Sequence[str], other: Sequence[str]) -> int:
             break
         count += 1
     return count
-
-
-def _split(content: str | None) -> list[str]:
-    if not content:
-        return []
-    lines = content.split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
 
 
 def _ends_with_newline(content: str | None) -> bool:

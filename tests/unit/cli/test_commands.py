@@ -401,6 +401,18 @@ def test_a_dry_run_shows_the_diff_and_writes_nothing(run: Run, home: Path) -> No
     assert file.read_bytes() == before
 
 
+def test_a_dry_run_shows_a_new_file_and_a_removed_one_as_git_does(run: Run, tmp_path: Path) -> None:
+    notes = tmp_path / "shop" / ".serena" / "memories"
+    notes.mkdir(parents=True)
+    (notes / "run.md").write_text("The shop runs\n")
+    done = run("add", "--store", notes, "It listens on port 8081", "-e", "shop", "--dry-run")
+    assert "--- /dev/null" in done.stdout
+    assert "\n@@ -0,0 +1" in done.stdout
+    assert "\n-\n" not in done.stdout
+    done = run("delete", "--store", notes, "run", "--dry-run")
+    assert "+++ /dev/null\n@@ -1 +0,0 @@\n-The shop runs\n" in done.stdout
+
+
 @pytest.mark.slow
 def test_hostile_text_reaches_no_terminal_and_json_is_ascii(run: Run, home: Path) -> None:
     write_facts(
