@@ -12,7 +12,7 @@ from rich.style import Style
 
 from memtui import text
 from memtui.changes import edit_diffs
-from memtui.errors import Refused
+from memtui.errors import RefError, Refused
 from memtui.journal import ActionState, JournalAction
 from memtui.journal.action import changed_memories
 from memtui.library import Library
@@ -226,12 +226,18 @@ class JournalActions(WritingController):
 
     async def _reverse(self, action_id: str, number: int | None) -> None:
         is_undo = action_id == "undo"
+        selected = self._screen.memories.memory
 
-        def work(library: Library, report: Report) -> JournalAction:
-            reverse = library.undo if is_undo else library.redo
-            return reverse(number, report=report)
+        def work(library: Library, report: Report) -> tuple[JournalAction, str]:
+            before = library.snapshot
+            action = (library.undo if is_undo else library.redo)(number, report=report)
+            try:  # its id may be that of another text now
+                return action, library.follow(selected, before).ref if selected else ""
+            except RefError:
+                return action, ""
 
-        action = await self._acts.write(work)
+        action, ref = await self._acts.write(work)
+        self._screen.await_memory(ref)
         word, title = actions.BY_ID[action_id].done, quoted(action.title)
         effects = "".join(f"\n{effect}" for effect in action.effects)
         self._screen.app.report(f"{word}: {title}{effects}", "redo" if is_undo else "undo")

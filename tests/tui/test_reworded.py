@@ -211,3 +211,28 @@ async def test_a_line_that_changed_while_an_editor_was_open_is_a_conflict(tmp_pa
         text = target.read_text()
         assert "- What I wrote.\n" in text
         assert "What they wrote" not in text
+
+
+@pytest.mark.slow
+async def test_undo_and_redo_leave_the_cursor_on_the_memory_that_they_change(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "stores" / "gemini" / "GEMINI.md"
+    file.parent.mkdir(parents=True)
+    lines = [f"The shop has room {number}" for number in range(150)]
+    file.write_text("\n- ".join(["## Gemini Added Memories", *lines]) + "\n")
+    async with changing(tmp_path, "gemini") as on:
+        await on.show("shop")
+        await on.keys("G", "e")
+        memory = on.browse.memories.memory
+        assert memory is not None
+        ranked_first = f"{memory.content}, shop, shop, shop"
+        prose(on).set_raw(ranked_first)
+        await on.rest()
+        await on.keys("ctrl+s")
+        for key, text in (("u", memory.content), ("ctrl+r", ranked_first)):
+            await on.keys(key)
+            await on.until(
+                lambda text=text: getattr(on.browse.memories.memory, "content", "") == text,
+                f"the cursor is on {text!r}",
+            )
