@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from msgspec.structs import replace
 
 from memtui.changes import Act, Change, Kind
-from memtui.errors import Refused, StoreError
+from memtui.errors import RefError, Refused, StoreError
 from memtui.files.git_history import GitHistory
 from memtui.insight import versions
 from memtui.insight.comparison import COMPARED
@@ -36,7 +36,7 @@ from memtui.progress import IsCancelled, Report, never, silent
 from memtui.search import columns as columns_of
 from memtui.stores.base import LimitUse, Store, StoreView
 from memtui.stores.values import as_moment
-from memtui.text import date
+from memtui.text import date, one_line
 
 if TYPE_CHECKING:
     from memtui.library.planning import Planned
@@ -130,6 +130,7 @@ class PastLibrary(Library):
     ) -> None:
         super().__init__(library.stores, state=None, now=lambda: at, weights=library.weights)
         self.at = at
+        self._present = library
         self.same = same
         """Refs of memories that are known to be the same today."""
         self.queried = QueriedStores((), self.now)  # they answer of the present
@@ -147,6 +148,23 @@ class PastLibrary(Library):
 
     def refresh_files(self, paths: Collection[str]) -> bool:  # noqa: ARG002
         return False
+
+    def resolve(self, text: str) -> Memory:
+        try:
+            return super().resolve(text)
+        except RefError as error:
+            try:
+                now = self._present.resolve(text)
+            except RefError:
+                raise error from None
+            if now.store in self._present.queried.stores or now.ref in self.snapshot.slot_of:
+                raise
+            begun = now.created or now.updated
+            is_later = begun is not None and begun > self.at
+            raise RefError(
+                f"{one_line(now.ref)} was not known at {date(self.at)}",
+                do=f"give a time after {date(begun)}" if is_later else "give a later time",
+            ) from None
 
     @property
     def refused(self) -> str:

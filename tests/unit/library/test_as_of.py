@@ -17,7 +17,7 @@ import pytest
 
 from memtui.changes import Act, Change
 from memtui.config import HistorySettings
-from memtui.errors import Refused
+from memtui.errors import RefError, Refused
 from memtui.library import Library, time_views
 from memtui.library.past_library import library_at
 from memtui.library.text_looks import keep_texts
@@ -338,6 +338,19 @@ def test_the_past_refuses_to_write(tmp_path: Path) -> None:
     for act in (past.undo, past.redo):
         with pytest.raises(Refused, match="as of"):
             act()
+
+
+def test_a_memory_of_today_that_was_not_known_then_is_named_as_such(tmp_path: Path) -> None:
+    facts = [fact(1, "Bo is old", createdAt=iso(1)), fact(2, "Bo sails", createdAt=iso(9))]
+    write_facts(tmp_path / "m", "bo", facts)
+    library = loaded(tmp_path / "m")
+    past = library_at(library, START + timedelta(days=5))
+    for name in ("00000002", library.resolve("00000002").ref):
+        with pytest.raises(RefError, match="was not known at 2026-01-06") as caught:
+            past.resolve(name)
+        assert caught.value.do == "give a time after 2026-01-10 00:00"
+    with pytest.raises(RefError, match="no memory is named"):
+        past.resolve("00000003")
 
 
 def test_git_knows_the_text_and_the_memories_of_then(tmp_path: Path) -> None:
