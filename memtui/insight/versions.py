@@ -26,6 +26,7 @@ from memtui.insight.lineage import Lineage
 from memtui.model import FILE_TIME_KEY, LATER_TEXT, Memory, format_time
 from memtui.query.periods import first_moment
 from memtui.stores.values import from_iso
+from memtui.text import is_mask_of
 
 VERSIONS_KEY = "versions"
 """Key of `Memory.extra` under which a store lists former texts: objects with `title`, `content` and
@@ -123,7 +124,8 @@ def merge_versions(memory: Memory, former: Iterable[TextVersion]) -> list[TextVe
     """Order all versions of one memory by time and end with its present text.
 
     A text that follows itself is one version, with the first time and the first author known; that
-    it was seen counts only where nothing else is known of it.
+    it was seen, which may be with its secrets masked, counts only where nothing else is known of
+    it.
     Those of the journal, which are given oldest first, stay in that order: the clock may have been
     put back between them.
     """
@@ -144,7 +146,7 @@ def merge_versions(memory: Memory, former: Iterable[TextVersion]) -> list[TextVe
         present = replace(present, time=memory.created)
     merged: list[TextVersion] = []
     for version in [*ordered, present]:
-        if not merged or merged[-1].text != version.text:
+        if not merged or not _is_same_text(merged[-1].text, version.text):
             merged.append(version)
             continue
         known = merged[-1]
@@ -163,6 +165,10 @@ def merge_versions(memory: Memory, former: Iterable[TextVersion]) -> list[TextVe
             memory=version.memory if version.is_present else known.memory,
         )
     return merged
+
+
+def _is_same_text(one: str, other: str) -> bool:
+    return is_mask_of(one, other) or is_mask_of(other, one)
 
 
 def version_history(

@@ -46,6 +46,7 @@ from memtui.text.safe_text import (
 from memtui.text.secrets import (
     are_secrets_revealed,
     has_mask_of,
+    is_mask_of,
     mask_all_secrets,
     mask_record,
     mask_secrets,

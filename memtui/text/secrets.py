@@ -249,6 +249,16 @@ def has_mask_of(text: str, before: str) -> bool:
     return any(_dots(each) in text and each not in text for each in list_secrets(before))
 
 
+def is_mask_of(masked: str, text: str) -> bool:
+    """Whether a text is another one, as it is or with parts of it masked.
+
+    What surrounds a text decides what is masked in it, so the two are compared, and nothing is
+    masked again.
+    """
+    pairs = zip(masked, text, strict=False)
+    return len(masked) == len(text) and all(a in (b, DOT) for a, b in pairs)
+
+
 def mask_value(name: str, value: str) -> str:
     """Return a value as it is shown beside its name, which may say that it is a secret."""
     if not names_secret(name):

@@ -191,6 +191,22 @@ def test_a_memory_has_the_versions_that_were_seen(tmp_path: Path) -> None:
     assert str(found.versions[1].origin) == "seen"
 
 
+def test_a_text_that_was_kept_masked_is_no_version_of_its_own(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with_secret = "The deploy key is ghp_" + "Q7x" * 12 + ", from GitHub.\n"
+    file = tmp_path / "claude" / "projects" / "-srv-shop" / "memory" / "deploys.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(with_secret)
+    library = look(tmp_path / "claude", state, datetime.now(UTC))
+    (memory,) = every(library)
+    assert [v.memory.content for v in library.history(memory).versions] == [with_secret]
+    change = Change(Act.EDIT, memory.store, memory.ref, {"content": "It is in the vault.\n"})
+    library.apply(library.plan([change]))
+    library = look(tmp_path / "claude", state, datetime.now(UTC))
+    versions = library.history(library.get(memory.ref)).versions
+    assert [v.memory.content for v in versions] == [with_secret, "It is in the vault.\n"]
+
+
 def test_a_secret_is_kept_masked_and_not_given_back(tmp_path: Path) -> None:
     root, state = tmp_path / "hermes", tmp_path / "state"
     shutil.copytree(SAMPLES / "hermes", root)
