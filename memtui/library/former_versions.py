@@ -23,8 +23,9 @@ from memtui.changes import SHARED_TEXTS, TEXTS, Edit, Kind
 from memtui.errors import MemtuiError, UnreadableFile
 from memtui.files.git_history import FileVersion, GitHistory
 from memtui.files.json.locating import LINES
-from memtui.files.reading import read_bytes
+from memtui.files.reading import encode, read_bytes
 from memtui.files.sidecar_lines import read_entries, read_sidecar_texts
+from memtui.insight.comparison import COMPARED
 from memtui.insight.lineage import Lineage
 from memtui.insight.versions import TextVersion, VersionHistory, VersionOrigin, version_history
 from memtui.journal import ActionState, ActionStep, Journal, as_last_made
@@ -409,6 +410,21 @@ def concerns(edit: Edit, memory: Memory) -> bool:
     return memory.kind == "document" or edit.kind in SHARED_TEXTS
 
 
+def changed_ids(edit: Edit, reader: FormerReader) -> set[str]:
+    """Ids of the memories that an edit of a shared text has changed, added or removed."""
+    beside = reader.read_beside([edit.path])
+    before, after = (
+        reader.read([*beside, (edit.path, encode(side))] if side is not None else beside)
+        for side in (edit.before, edit.after)
+    )
+    return {id for id in before.keys() | after.keys() if _state(before, id) != _state(after, id)}
+
+
+def _state(read: Mapping[str, Memory], id: str) -> tuple[object, ...] | None:
+    memory = read.get(id)
+    return None if memory is None else tuple(getattr(memory, n) for n in (*COMPARED, "status"))
+
+
 def _files(memory: Memory) -> set[str]:
     return {memory.origin.file, *(place.file for place in memory.also)}
 
@@ -458,7 +474,7 @@ def former_memory(memory: Memory, edit: Edit, side: str, reader: FormerReader) -
     if edit.kind is Kind.RECORD:
         former = reader.read([(edit.path, record_file(edit, value))]).get(memory.id)
     elif edit.kind in TEXTS:
-        former = reader.read([(edit.path, value.encode("utf-8", "surrogateescape"))]).get(memory.id)
+        former = reader.read([(edit.path, encode(value))]).get(memory.id)
     else:
         return None
     return None if former is None else with_former_text(memory, former)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memtui.changes import Edit
+from memtui.changes import SHARED_TEXTS
 from memtui.errors import StoreError
 from memtui.insight import timeline
 from memtui.insight.comparison import Difference, compare
@@ -17,7 +17,7 @@ from memtui.journal import ActionStep
 from memtui.library import held_stores
 from memtui.library.change_authors import ChangedMemory, authors_of, describe_authors
 from memtui.library.finding import SearchResult
-from memtui.library.former_versions import concerns, read_steps
+from memtui.library.former_versions import FormerReader, changed_ids, concerns, read_steps
 from memtui.library.library import Library
 from memtui.library.past_library import library_at
 from memtui.library.queried_result import QueriedResult
@@ -138,23 +138,28 @@ def _matching(library: Library, query: Query, memories: Sequence[Memory] = ()) -
 
 
 def _changed_by_memtui(
-    library: Library, memories: Iterable[Memory], since: datetime, until: float
+    library: Library, memories: Sequence[Memory], since: datetime, until: float
 ) -> dict[str, str]:
     """Ref of each memory that the journal has a change of -> who made the newest."""
-    edits: list[tuple[Edit, str]] = []
 
-    def note(steps: Sequence[ActionStep]) -> list[ActionStep]:
-        for step in steps:
-            if step.action.changed <= until:
-                author = step.action.author
-                edits.append((step.edit, MEMTUI if author is None else str(author)))
-        return []  # no text of them is needed
+    def choose(steps: Sequence[ActionStep]) -> list[ActionStep]:
+        by_then = (step for step in steps if step.action.changed <= until)
+        return [step for step in by_then if any(concerns(step.edit, each) for each in memories)]
 
-    read_steps(library.state_folder, note, since=since.timestamp())
     found: dict[str, str] = {}
-    for memory in memories if edits else ():
-        if by := next((by for edit, by in edits if concerns(edit, memory)), ""):
-            found[memory.ref] = by
+    readers = {store.label: FormerReader(store) for store in library.stores}
+    for step in read_steps(library.state_folder, choose, since=since.timestamp()):
+        own = [each for each in memories if concerns(step.edit, each)]
+        if step.edit.kind in SHARED_TEXTS:  # it may have changed others of the file only
+            changed = {
+                f"{label}:{id}"
+                for label in {each.store for each in own}
+                for id in changed_ids(step.edit, readers[label])
+            }
+            own = [each for each in own if each.ref in changed]
+        author = step.action.author
+        for memory in own:
+            found.setdefault(memory.ref, MEMTUI if author is None else str(author))
     return found
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from memtui.changes import Act, Change
 from memtui.cli.group import memtui
 from memtui.config import HistorySettings
 from memtui.library import Library
@@ -116,3 +118,33 @@ def test_the_commands_say_who_it_was(
     assert f"by {AUTHOR}" in run("diff", "--since", "2026-05-04T08:01Z")
     assert f"by {AUTHOR}" in run("history", "money")
     assert f"was changed: 1 memory by {AUTHOR}" in run(*restore)
+
+
+def test_memtui_is_named_only_for_what_it_changed_in_a_file(tmp_path: Path) -> None:
+    """An agent takes two lines out; memtui gives one of them back and removes a third."""
+    index = tmp_path / "claude" / "projects" / "-srv-shop" / "memory" / "MEMORY.md"
+    index.parent.mkdir(parents=True)
+    lines = [f"- Bo has {count} boats.\n" for count in ("two", "three", "four", "five")]
+    index.write_text("".join(lines))
+
+    def looked() -> Library:
+        library = Library.open([tmp_path / "claude"], state=tmp_path / "state")
+        library.load()
+        keep_texts(library, HistorySettings())
+        return library
+
+    looked()
+    since = datetime.now(UTC)
+    time.sleep(0.02)  # the system counts the times of files in ticks
+    index.write_text("".join(lines[2:]))
+    library = looked()
+    assert {each.by for each in compare_times(library, since)} == {""}
+    past = library_at(library, since)
+    refs = [past.resolve(line[2:-1]).ref for line in lines]
+    library.apply(plan_restore(library, past, refs[:1]).planned)
+    change = Change(Act.DELETE, library.stores[0].label, refs[2], force=True)
+    library.apply(library.plan([change]))
+    found = compare_times(looked(), since)
+    assert {(each.memory.ref, str(each.kind), each.by) for each in found} == {
+        (refs[1], "removed", ""), (refs[2], "removed", "memtui"),
+    }  # fmt: skip
