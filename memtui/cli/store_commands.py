@@ -23,13 +23,13 @@ from memtui.cli.store_selection import (
     load_library,
     note_unreadable,
     nothing_open,
+    open_library,
     read_library,
-    refuse_missing,
     show_stores,
 )
 from memtui.errors import Refused
 from memtui.model import format_time
-from memtui.paths import link_target
+from memtui.paths import is_place, link_target
 from memtui.text import counted, mask_secrets, number, one_line, pad, short_ago
 
 if TYPE_CHECKING:
@@ -123,13 +123,18 @@ def stores(
 
 
 def _explanations(names: Sequence[str]) -> list[Explanation]:
-    """What came of each place that is searched: in these paths, or else by default."""
+    """What came of each place that is searched: in these paths and stores, or else by default.
+
+    Raises StoreError for a name that is neither a path nor a label.
+    """
     from memtui.stores.registry import explain
 
-    refuse_missing(names)
     if not names:
         return explain(Path.cwd(), Path.home())
-    return [each for name in names for each in explain(Path(name).absolute())]
+    places = [Path(name) for name in names if is_place(name)]
+    if labels := [name for name in names if not is_place(name)]:
+        places += [store.root for store in open_library(labels).stores]
+    return [each for place in places for each in explain(place.absolute())]
 
 
 def _not_opened() -> Iterator[str]:
@@ -164,6 +169,8 @@ def _print_explanations(found: Sequence[Explanation], as_json: bool) -> None:
         ]
         print_json({"places": records})
         return
+    if not found:
+        print("nothing to explain: no place looks like a store of memories")
     for each in found:
         sign, candidate = "+" if each.is_taken else "-", each.candidate
         print(f"{sign} {pad(each.format.name, 20)}  {one_line(str(candidate.root))}")

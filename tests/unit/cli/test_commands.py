@@ -438,6 +438,7 @@ def test_json_holds_no_half_character_that_jq_would_refuse(run: Run, home: Path)
         (["nonsense-path"], 1, "nonsense-path: no such path or store label"),
         (["/nonsense/path"], 1, "/nonsense/path: no such file or directory"),
         (["list", "--store", "/nonsense/path"], 1, "/nonsense/path: no such file or directory"),
+        (["stores", "--explain", "nonsense-path"], 1, "no such path or store label"),
         (["lst"], 1, "did you mean the command list?"),
         (["list", "type:decision"], 1, "to look for it: memtui search type:decision"),
         (["unpin", "--json"], 2, "unknown command 'unpin' (did you mean pin?)"),
@@ -458,6 +459,15 @@ def test_errors_are_one_line_with_an_exit_code(
     assert done.returncode == code
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("memtui: ")
+
+
+def test_why_a_place_is_taken_is_said_by_path_and_by_label(run: Run, home: Path) -> None:
+    by_path = run("stores", "--explain", home)
+    assert by_path.stdout.startswith(f"+ agent-memory          {home}\n")
+    by_label = run("stores", "--explain", "agent-memory", MEMTUI_STORES=str(home))
+    assert by_label.stdout == by_path.stdout
+    (home.parent / "empty").mkdir()
+    assert run("stores", "--explain", home.parent / "empty").stdout.startswith("nothing to explain")
 
 
 def test_without_a_terminal_the_screen_prints_a_summary(run: Run, home: Path) -> None:
