@@ -41,11 +41,17 @@ class Candidate(NamedTuple):
     found: str
     """What speaks for it: `SOUL.md, USER.md`."""
     missing: str = ""
-    """What it would need besides, or what speaks against it; "": it is a store."""
+    """What it would need besides, as `not_its_own` says it of what is another's; "": it is a
+    store."""
     opens_when_named: bool = False
     """Whether it is opened all the same if a person names it."""
     is_unread: bool = False
     """Whether it is a folder of notes in a place of the program, which does not read them."""
+
+
+def not_its_own(why: str) -> str:
+    """What is missing in a place that is of something else: `a place of its own: it lies in x/`."""
+    return f"a place of its own: {why}"
 
 
 class Detection:

@@ -28,6 +28,7 @@ from memtui.stores.format import (
     Format,
     Product,
     UpkeepRules,
+    not_its_own,
     package_of,
 )
 from memtui.text import one_line, width
@@ -433,8 +434,8 @@ def _why_left(root: Path, folder: Path) -> str:
     """Why a store in a folder is not opened with it."""
     below = root.relative_to(folder).parts[:1] if root.is_relative_to(folder) else ()
     if below and below[0].lower() in NO_STORES:
-        return f"it lies in {below[0]}/"
-    return "the folder above it is a store"
+        return not_its_own(f"it lies in {below[0]}/")
+    return not_its_own("the folder above it is a store")
 
 
 def product_of(format: str, root: Path) -> Product:

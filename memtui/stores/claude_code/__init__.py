@@ -32,7 +32,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from memtui.stores.base import MemorySwitch, Unreadable
-from memtui.stores.format import Candidate, Detection, Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product, not_its_own
 from memtui.stores.program_settings import (
     find_switch,
     named_path,
@@ -186,7 +186,7 @@ def judge_memory_folder(folder: Path) -> Candidate | None:
         return None
     other = next((name for name in _OTHER_PROGRAMS if os.path.exists(folder / name)), "")
     if other:
-        return Candidate(folder, INDEX, f"{other} is of another program")
+        return Candidate(folder, INDEX, not_its_own(f"another program keeps {other} there"))
     if folder.parent.name in AGENTS:
         return Candidate(folder, f"{INDEX} of a subagent")
     if has_entry(folder, lambda entry: bool(_TOPIC_NAME.match(entry.name))):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.stores.engram import DATABASE
-from memtui.stores.format import Candidate, Detection, Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product, not_its_own
 from memtui.stores.scanning import read_object
 
 FOLDER, MANIFEST, CHUNKS = ".engram", "manifest.json", "chunks"
@@ -29,7 +29,7 @@ def detect(path: Path) -> Iterator[Candidate]:
         if os.path.isdir(folder / CHUNKS) and os.path.isfile(folder / MANIFEST):
             missing = "" if isinstance(manifest(folder).get("chunks"), list) else "a list of chunks"
             if os.path.isfile(folder / DATABASE):
-                missing = f"it is part of {DATABASE} beside it"
+                missing = not_its_own(f"it is part of {DATABASE} beside it")
             yield Candidate(folder, f"{MANIFEST}, {CHUNKS}", missing)
 
 

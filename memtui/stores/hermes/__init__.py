@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memtui.stores.format import Candidate, Detection, Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product, not_its_own
 from memtui.stores.scanning import is_link_into, list_folder, read_small
 
 MEMORY, USER = "MEMORY.md", "USER.md"
@@ -68,7 +68,7 @@ def _judge(folder: Path, root: Path, named: str) -> Iterator[Candidate]:
     found = ", ".join(f"{FOLDER}/{name}" if folder.name == FOLDER else name for name in present)
     other = next((name for name in _OTHER_PROGRAMS if os.path.exists(folder / name)), "")
     if other:
-        yield Candidate(root, found, f"{other} is of another program")
+        yield Candidate(root, found, not_its_own(f"another program keeps {other} there"))
     elif named:
         yield Candidate(root, f"{found} and {named}")
     elif any(os.path.isfile(folder / f"{name}{LOCK}") for name in present):

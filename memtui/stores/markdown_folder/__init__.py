@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memtui.stores.format import Candidate, Detection, Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product, not_its_own
 from memtui.stores.markdown_folder.profiles import (
     AGENT,
     BANK,
@@ -152,7 +152,8 @@ def _marks(folder: Path) -> Iterator[_Mark]:
     if folder.name == "memory" and os.path.isfile(folder / "MEMORY.md"):
         beside = next((each for each in _OF_AGENT if _has_notes(folder / each)), "")
         vault = next((each for each in _VAULTS if os.path.isdir(folder.parent / each)), "")
-        missing = f"it lies in a vault ({vault})" if vault else f"notes in {' or '.join(_OF_AGENT)}"
+        lies = not_its_own(f"it lies in a vault ({vault})")
+        missing = lies if vault else f"notes in {' or '.join(_OF_AGENT)}"
         found = f"MEMORY.md and notes in {beside}" if beside else "MEMORY.md"
         yield _Mark(AGENT, found, "" if beside and not vault else missing)
     if _has_notes(folder / "system"):

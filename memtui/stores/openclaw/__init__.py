@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memtui.stores.base import Unreadable
-from memtui.stores.format import Candidate, Detection, Format, Product
+from memtui.stores.format import Candidate, Detection, Format, Product, not_its_own
 from memtui.stores.program_settings import named_path, read_settings
 from memtui.stores.scanning import has_entry, list_folder, notes_below
 from memtui.stores.values import members_of
@@ -51,7 +51,7 @@ def _judge(folder: Path) -> Candidate | None:
     if not found:
         return None
     if other:
-        return Candidate(folder, found, f"{other} is of another program")
+        return Candidate(folder, found, not_its_own(f"another program keeps {other} there"))
     if len(notes) == 1 and not is_placed:
         return Candidate(folder, found, "a second file that tells the agent who it is")
     missing = "" if memory else f"{MEMORY_NAMES[0]}, or daily logs in {FOLDER}/"

@@ -123,12 +123,19 @@ def test_every_place_says_what_it_lacks(tmp_path: Path) -> None:
         "agent/SOUL.md",
         "agent/USER.md",
         "lone/memory_summary.md",
+        "other/MEMORY.md",
+        "other/entities/a.txt",
     )
     found = explained(registry.explain(work, tmp_path, {}), work)
     taken = {key for key, missing in found.items() if not missing}
     assert taken == {("markdown-folder", "bank")}
     assert found["markdown-folder", "vault"].startswith("a mark of an agent")
-    assert found["markdown-folder", "templates/memory-bank"] == "it lies in templates/"
+    assert found["markdown-folder", "templates/memory-bank"] == (
+        "a place of its own: it lies in templates/"
+    )
+    assert found["claude-code", "other"] == (
+        "a place of its own: another program keeps entities there"
+    )
     assert found["openclaw", "agent"] == "MEMORY.md, or daily logs in memory/"
     assert found["codex", "lone"].startswith("MEMORY.md or raw_memories.md")
 
