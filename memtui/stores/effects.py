@@ -16,8 +16,8 @@ from memtui.text import number
 
 _PHRASES: dict[Act | None, tuple[str, str]] = {
     Act.ADD: ("reads {it|them}", "no longer reads {it|them}"),
-    Act.EDIT: ("reads the new {text|texts}", "reads {it|them} as {it was|they were}"),
-    Act.SUPERSEDE: ("reads the new text", "reads it as it was"),
+    Act.EDIT: ("reads the new {text|texts}", "reads the former {text|texts}"),
+    Act.SUPERSEDE: ("reads the new text", "reads the former text"),
     Act.RETIRE: ("no longer reads {it|them}", "reads {it|them} again"),
     Act.RESTORE: ("reads {it|them} again", "no longer reads {it|them}"),
     Act.DELETE: ("no longer reads {it|them}", "reads {it|them} again"),
@@ -32,7 +32,7 @@ _PHRASES: dict[Act | None, tuple[str, str]] = {
     Act.ACCEPT: ("reads {it|them}", "no longer reads {it|them}"),
     Act.DECLINE: ("no longer offers {it|them}", "offers {it|them} again"),
     Act.ARCHIVE: ("no longer reads the branch", "reads the branch again"),
-    None: ("reads the {change|changes}", "reads {it|them} as {it was|they were}"),
+    None: ("reads the {change|changes}", "no longer reads the {change|changes}"),
 }
 """What the program does after an act, and after it is undone."""
 
@@ -116,7 +116,7 @@ def _describe(
         return Effect(asked if is_asked else ended)
     time = min(times, key=list(ReadTime).index)
     if time is ReadTime.NEVER:
-        return Effect(f"{program} does not read this file")
+        return Effect(f"{program} does not read {IT}")
     if time is ReadTime.IMPORTED and act is (Act.ADD if is_undo else Act.DELETE):
         return Effect(f"{program} keeps {IT} where it has imported {IT} already")
     if phrase.startswith(_ENDING) and time in _SOON:

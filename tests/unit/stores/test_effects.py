@@ -61,7 +61,7 @@ def indexed(pattern: str, **more: str) -> Reads:
 
 
 def unread(pattern: str) -> Reads:
-    return Reads(pattern, "", "does not read this file")
+    return Reads(pattern, "", "does not read it")
 
 
 HIDDEN = "Only memtui hides this; {} still reads it"
@@ -241,7 +241,7 @@ def _wanted(format: str, act: Act, id: str, *, is_archived: bool) -> str:
     if format == "codex":
         return NOT_ASKED if act in (Act.DELETE, Act.RESTORE) else ASKED
     if record.gone.startswith("does not") or is_archived:
-        return f"{program} does not read this file"
+        return f"{program} does not read it"
     if act is Act.DECLINE and format == "gemini":
         return f"{program} no longer offers it in its inbox"
     if act in (Act.RETIRE, Act.RESTORE) and record.retired in (CLOSED, IS_DONE):
@@ -389,6 +389,11 @@ def test_undo_says_what_it_means(tmp_path: Path) -> None:
     assert library.redo().effects == ("Claude Code no longer reads it from its next session",)
 
     library.undo()
+    library.apply(
+        library.plan([Change(Act.EDIT, memory.store, memory.ref, {"content": "Another fact"})])
+    )
+    assert library.undo().effects == ("Claude Code reads the former text from its next session",)
+
     library.apply(library.plan([Change(Act.PIN, memory.store, memory.ref)]))
     kept = "Only memtui keeps this; nothing changes for Claude Code"
     assert library.undo().effects == (kept,)
@@ -400,7 +405,21 @@ def test_undo_of_an_accepted_finding_says_that_the_text_is_read(tmp_path: Path) 
     memory = next(iter(memories(library).values()))
     change = Change(Act.EDIT, memory.store, memory.ref, {"content": "without the token"})
     library.apply(library.plan([change], f"{ACCEPTED}token in a line"))
-    assert library.undo().effects == ("Claude Code reads it as it was from its next session",)
+    assert library.undo().effects == (
+        "Claude Code no longer reads the change from its next session",
+    )
+
+
+def test_undo_of_a_copy_leaves_nothing_to_read(tmp_path: Path) -> None:
+    (ambient,) = (known for known in FORMATS if known.name == "ambient")
+    library = open_library(sample(ambient, tmp_path / "ambient"), tmp_path / "state")
+    store, entity = library.stores[0].label, next(iter(memories(library).values())).entity
+    for count, undone in (1, "the change"), (2, "the changes"):
+        new = [{"content": f"Copy {n} of {count}", "entity": entity} for n in range(count)]
+        adds = [Change(Act.ADD, store, "", fields) for fields in new]
+        library.apply(library.plan(adds, f"copy {count} memories" if count > 1 else "copy one"))
+        assert library.undo().effects == (f"Ambient no longer reads {undone}",)
+    assert library.redo().effects == ("Ambient reads the changes at once",)
 
 
 def test_what_two_programs_read_is_said_of_each(tmp_path: Path) -> None:
