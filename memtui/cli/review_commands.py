@@ -431,7 +431,7 @@ def _print_queue(
         if one.id in speakers:
             print(f"                      {speakers[one.id].describe()}")
     print(
-        f"{queue.counted} to review, {queue.housekeeping} of housekeeping, "
+        f"{queue.counted} to review, {queue.housekeeping} housekeeping, "
         f"{counted(queue.hints, 'hint')}, {queue.declined} declined, {queue.snoozed} snoozed"
     )
 

@@ -587,12 +587,12 @@ def _print_gone(id: str) -> None:
     from memtui.sessions.retention import find_deleted
 
     if "claude" not in load_settings().session_programs:
-        print(f"\nrecorded  {one_line(id)}, which no session that is read has")
+        print(f"\nrecorded  session {one_line(id)}, not found")
         return
     now = datetime.now(UTC)
     deletion, prompts = find_deleted(id, now, Path.home(), os.environ)
-    why = deletion.describe(now) if deletion else "which no session that is read has"
-    print(f"\nrecorded  {one_line(id)}, {why}")
+    why = deletion.describe(now) if deletion else "not found"
+    print(f"\nrecorded  session {one_line(id)}, {why}")
     for prompt in prompts[-LAST_PROMPTS:]:
         print(f"  you, {date(prompt.time)}: {one_line(prompt.text, PASSAGE_CHARS)}")
 

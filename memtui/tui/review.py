@@ -559,9 +559,7 @@ class ReviewScreen(FittingDialog[None]):
         self._list.show_rows(rows, cursor=cursor)
         if queue is not None:
             parts = [f"{text.number(queue.counted)} to review"]
-            parts += [f"{text.number(queue.housekeeping)} of housekeeping"] * bool(
-                queue.housekeeping
-            )
+            parts += [f"{text.number(queue.housekeeping)} housekeeping"] * bool(queue.housekeeping)
             parts += [text.counted(queue.hints, "hint")] * bool(queue.hints)
             parts += [f"{text.number(queue.declined)} declined"] if queue.declined else []
             parts += [f"{text.number(queue.snoozed)} snoozed"] if queue.snoozed else []

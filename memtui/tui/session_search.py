@@ -288,7 +288,7 @@ def find_learned(memory: Memory, sessions: Sequence[Session], cancelled: IsCance
         words = describe_origin(origins[0]) + text.and_more(len(origins) - 1)
     elif gone:
         id = text.one_line(gone[0])[:ID_CHARS]
-        words = f"in session {id}, which is not among those read: {OriginKind.RECORDED}"
+        words = f"in session {id} (not found): {OriginKind.RECORDED}"
     return Learned(words, origins, used)
 
 

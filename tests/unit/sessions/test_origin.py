@@ -9,9 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from memtui.cli.group import memtui
+from memtui.library import Library
 from memtui.model import Memory, Place
+from memtui.progress import never
 from memtui.sessions import find_sessions
 from memtui.sessions.origin import Origin, OriginKind, find_origins
+from memtui.tui.session_search import find_learned
 from tests.printed_rows import printed_rows
 from tests.unit.sessions.transcripts import SAID, claude_line, write_lines
 
@@ -139,7 +142,12 @@ def test_the_command_goes_from_a_memory_to_its_session(
     ref = next(each["ref"] for each in listed if TEXT in each["content"])
     told = run("origin", ref, "--store", str(home / ".claude"))
     assert f"you: {SAID} (0)" in told
-    assert "gone-1, which no session that is read has" in told
+    assert "recorded  session gone-1, not found\n" in told
     record = json.loads(run("origin", ref, "--json", "--store", str(home / ".claude")))
     assert record["not_found"] == ["gone-1"]
+    library = Library.open([home / ".claude"])
+    library.load()
+    assert find_learned(library.get(ref), [], never).words == (
+        "in session gone-1 (not found): recorded"
+    )
     assert record["origins"][0]["kind"] == "written here"
