@@ -36,7 +36,8 @@ from memtui.progress import IsCancelled, Report, never, silent
 from memtui.search import columns as columns_of
 from memtui.stores.base import LimitUse, Store, StoreView
 from memtui.stores.values import as_moment
-from memtui.text import date, one_line
+from memtui.text import date, is_mask_of, mask_all_secrets, one_line
+from memtui.text.secrets import DOT
 
 if TYPE_CHECKING:
     from memtui.library.planning import Planned
@@ -312,17 +313,16 @@ def _from_kept(
     then = dict(state.memories)
     absent = {f"{store.label}:{id}" for id in state.absent}
     read_now: Mapping[str, Memory] = {}
-    if state.files and reader.is_possible:
-        texts = {file: kept.text for file, kept in state.files.items() if kept.text is not None}
+    files = state.files if reader.is_possible else {}
+    if files:
+        texts = {file: kept.text for file, kept in files.items() if kept.text is not None}
         beside = reader.read_beside(texts)
         read = reader.read([*beside, *texts.items()])
         then |= {id: memory for id, memory in read.items() if memory.origin.file in texts}
-        absent |= {
-            memory.ref
-            for memory in library.memories(store.label)
-            if memory.origin.file in state.files and memory.id not in then
-        }
         read_now = reader.read([*beside, *read_present(texts)])
+    present = library.memories(store.label)
+    _unmask(then, present)
+    absent |= {m.ref for m in present if m.origin.file in files and m.id not in then}
     found: dict[str, Memory] = {}
     same: set[str] = set()
     for id, former in then.items():
@@ -338,6 +338,25 @@ def _from_kept(
         if all(getattr(now, name) == getattr(found[ref], name) for name in (*COMPARED, "status")):
             same.add(ref)
     return FormerStates(found, frozenset(absent), frozenset(same))
+
+
+def _unmask(then: dict[str, Memory], present: Iterable[Memory]) -> None:
+    """Give memories that were kept with secrets masked, and have these texts still, those of now.
+
+    A list of texts names each by its text, so a masked one has another id.
+    """
+    masked = {(m.origin.file, m.full_text): id for id, m in then.items() if DOT in m.full_text}
+    for now in present if masked else ():
+        id = now.id
+        if id not in then:
+            id = masked.get((now.origin.file, mask_all_secrets(now.full_text)), "")
+        if (former := then.pop(id, None)) is not None:
+            texts = {
+                name: text
+                for name in ("title", "content")
+                if is_mask_of(getattr(former, name), text := getattr(now, name))
+            }
+            then[now.id] = replace(former, id=now.id, ref=now.ref, **texts)
 
 
 # ---- git ----------------------------------------------------------------------------------------

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
+import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,6 +24,8 @@ from memtui.model import Memory
 from memtui.stores.format import Format
 from tests.formats import FORMATS
 from tests.samples import SAMPLES
+from tests.unit.library.stores_for_tests import fact, write_facts
+from tests.unit.stores.engram.invented import build
 
 MASKED = "a secret in it was masked when it was kept"
 SETTINGS = HistorySettings()
@@ -205,6 +210,39 @@ def test_a_text_that_was_kept_masked_is_no_version_of_its_own(tmp_path: Path) ->
     library = look(tmp_path / "claude", state, datetime.now(UTC))
     versions = library.history(library.get(memory.ref)).versions
     assert [v.memory.content for v in versions] == [with_secret, "It is in the vault.\n"]
+
+
+def test_what_was_kept_masked_and_is_there_still_is_no_difference(tmp_path: Path) -> None:
+    """In a list, which names a text by itself, and in records with ids, of files and of a row."""
+    state, secret = tmp_path / "state", "The deploy key is ghp_" + "Q7x8dF" * 6 + ", of GitHub."
+    index = tmp_path / "claude" / "projects" / "-srv-shop" / "memory" / "MEMORY.md"
+    index.parent.mkdir(parents=True)
+    rows = build(tmp_path / "engram", "july")
+
+    def written(text: str) -> Library:
+        index.write_text(f"- {secret}\n- {text}\n")
+        write_facts(tmp_path / "facts", "bo", [fact(1, secret), fact(2, text)])
+        with closing(sqlite3.connect(rows / "engram.db")) as db, db:
+            db.execute(
+                "UPDATE observations SET content = ?, title = ? WHERE id = 1", (secret, text)
+            )
+        library = Library.open([tmp_path / n for n in ("claude", "facts", "engram")], state=state)
+        library.load()
+        keep_texts(library, SETTINGS)
+        return library
+
+    written("Bo sails.")
+    since = datetime.now(UTC)
+    time.sleep(0.02)  # the system counts the times of files in ticks
+    library = written("Bo rows.")
+    found = compare_times(library, since)
+    assert sorted((str(each.kind), each.fields, each.memory.headline) for each in found) == [
+        ("added", (), "Bo rows."),
+        ("changed", ("content",), "Bo rows."),
+        ("changed", ("title",), "Bo rows."),
+        ("removed", (), "Bo sails."),
+    ]
+    assert not plan_restore(library, library_at(library, since)).refused
 
 
 def test_a_secret_is_kept_masked_and_not_given_back(tmp_path: Path) -> None:
