@@ -263,6 +263,22 @@ async def test_marks_are_changed_with_one_question_and_one_undo(tmp_path: Path) 
 
 
 @pytest.mark.slow
+async def test_all_that_a_large_change_means_can_be_scrolled_to(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT, "gemini", "mcp-memory", "engram", size=(80, 24)) as on:
+        await on.keys("*", "d")
+        assert isinstance(on.app.screen, DiffScreen)
+        screen = await on.still()
+        assert "more lines, below" in screen
+        assert "↑↓ scroll" in screen
+        said = screen
+        for _ in range(3):
+            await on.keys("pagedown")
+            said += await on.still()
+        for program in ("agent-memory", "Gemini CLI", "MCP memory", "Engram"):
+            assert f"{program} " in said
+
+
+@pytest.mark.slow
 async def test_what_is_left_out_of_many_is_counted_by_its_reason(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         before = on.files()

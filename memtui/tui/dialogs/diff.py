@@ -19,6 +19,9 @@ from memtui.tui.previews import Preview
 from memtui.tui.widgets.diff_view import DiffView, draw_diff, draw_text_diff, join_columns
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
+MAX_SUMMARY = 5
+"""Lines above a diff; a long one is wrapped."""
+
 
 class Way(NamedTuple):
     """One of the ways in which a change can be made."""
@@ -27,6 +30,18 @@ class Way(NamedTuple):
     diff: Sequence[DiffLine]
     yes: str
     """Label of the key that confirms it."""
+
+    def fitted(self) -> Way:
+        """The way with the lines of a long summary at the top of the diff, which can be scrolled:
+        all lines above it would leave the diff no room."""
+        if len(self.summary) <= MAX_SUMMARY:
+            return self
+        shown, rest = self.summary[: MAX_SUMMARY - 1], self.summary[MAX_SUMMARY - 1 :]
+        more = OutcomeLine(f"and {len(rest)} more lines, below", Tone.QUIET)
+        moved = [
+            DiffLine("note", text.visible(f"{each.head} {each.words}".strip())) for each in rest
+        ]
+        return self._replace(summary=(*shown, more), diff=(*moved, *self.diff))
 
 
 class DiffScreen(FittingDialog[int]):
@@ -53,7 +68,8 @@ class DiffScreen(FittingDialog[int]):
         super().__init__()
         self.heading = title[:1].upper() + title[1:]
         self.leave = "cancel" if yes else "back"
-        self._ways, self._at = [Way(summary, diff, yes), *others], first - 1
+        self._ways = [way.fitted() for way in (Way(summary, diff, yes), *others)]
+        self._at = first - 1
         self.summary = self._ways[self._at].summary
 
     def has_summary(self) -> bool:

@@ -30,9 +30,12 @@ class DiffView(WrappedLines):
         self.lay_out()
 
     def lay_out(self) -> None:
-        """Begin at the top, or in a low window where the first change is in view."""
+        """Begin at the top, or in a low window where the first change, or what is said above the
+        files, is in view."""
         self._lines = self.laid_out(max(12, self.size.width - 1))
-        first = next((at for at, line in enumerate(self._lines) if self._is_changed(line)), 0)
+        first = 0
+        if not self._diff or self._diff[0].kind != "note":
+            first = next((at for at, line in enumerate(self._lines) if self._is_changed(line)), 0)
         if self.top == self._began_at:  # else it was scrolled
             is_below = self.size.height and first >= self.page
             self.reset(top=first - 1 if is_below else 0)
