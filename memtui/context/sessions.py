@@ -60,7 +60,8 @@ def build_loaded(search: Search, _: int) -> list[Section]:
     sections: list[Section] = []
     for store, texts in found:
         name = task.source.names.of(store.label)
-        if off := [each.state for each in store.memory_switches() if not each.is_on]:
+        switches = store.memory_switches()
+        if off := [each.state for each in switches if each.loads and not each.is_on]:
             notes.append(f"{name}: {', '.join(off)}")
         elif not texts:
             notes.append(f"{name}: memtui knows of nothing that it loads by itself")

@@ -113,6 +113,8 @@ class MemorySwitch(NamedTuple):
     source: str = ""
     """Absolute path of the file that has the setting, or `$NAME` of a variable of the environment;
     "": none has it, and this is what the program does by default."""
+    loads: bool = True
+    """Whether sessions load less where it is off; False: it is about what is written."""
 
     @property
     def state(self) -> str:

@@ -79,8 +79,6 @@ from memtui.text import one_line
 
 FIRST_LINE = "v1"
 """First line of memory_summary.md; without it Codex does not put the summary into the prompt."""
-MEMORIES, USE = "memories", "use of memories"
-"""What can be switched off; without both the summary is in no prompt."""
 _GROUP = re.compile(r"^# Task Group:(.*)$", re.MULTILINE)
 _HEAD_LINE = re.compile(r"^(scope|applies_to):[ \t]*(.*)$", re.MULTILINE)
 _CWD = re.compile(r"cwd=([^;\s]+)")
@@ -495,12 +493,12 @@ class CodexStore(TextFileStore):
         (openai/codex, codex-rs/features/src/lib.rs, `Feature::MemoryTool`, and `MemoriesToml` in
         codex-rs/config/src/types.rs.)"""
         files = [self.root.parent / "config.toml"]
-        every = find_switch(MEMORIES, "features.memories", files, is_on_by_default=False)
+        every = find_switch("memories", "features.memories", files, is_on_by_default=False)
         halves = (
-            find_switch(name, f"memories.{key}", files, is_on_by_default=True)
-            for name, key in (
-                ("new memories", "generate_memories"),
-                (USE, "use_memories"),
+            find_switch(name, f"memories.{key}", files, is_on_by_default=True)._replace(loads=loads)
+            for name, key, loads in (
+                ("new memories", "generate_memories", False),
+                ("use of memories", "use_memories", True),
             )
         )
         return [every, *(each for each in halves if every.is_on and not each.is_on)]
@@ -540,7 +538,7 @@ class CodexStore(TextFileStore):
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The summary, which every prompt holds where memories are used."""
         text = self.text_of(SUMMARY)
-        if any(each.name in (MEMORIES, USE) and not each.is_on for each in self.memory_switches()):
+        if any(each.loads and not each.is_on for each in self.memory_switches()):
             return ()
         if text is None or text.partition("\n")[0].rstrip() != FIRST_LINE:
             return ()

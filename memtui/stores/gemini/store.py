@@ -269,7 +269,8 @@ class GeminiStore(MarkdownListStore):
         named = os.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
         system = Path(named) if named else system_folder("gemini-cli", "GeminiCli") / SETTINGS
         files = layered_files(system, self.root / SETTINGS)
-        return (find_switch("Auto Memory", AUTO_MEMORY, files, is_on_by_default=False),)
+        found = find_switch("Auto Memory", AUTO_MEMORY, files, is_on_by_default=False)
+        return (found._replace(loads=False),)
 
     def list_files(self, faults: list[Unreadable]) -> list[str]:
         return list(memory_files(self.root, faults))

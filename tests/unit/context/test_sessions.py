@@ -243,6 +243,16 @@ def test_memory_that_is_off_is_not_loaded(
     assert note in notes
 
 
+def test_what_a_program_does_not_add_is_no_part_of_what_it_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Auto Memory of Gemini CLI proposes patches; GEMINI.md is loaded whether or not it is on."""
+    _put(tmp_path / ".gemini/GEMINI.md", "## Gemini Added Memories\n- kept\n")
+    text, notes = _loaded_at(tmp_path, monkeypatch)
+    assert "kept" in text
+    assert notes == ()
+
+
 def test_a_memory_folder_that_the_settings_replace_is_not_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

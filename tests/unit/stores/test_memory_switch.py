@@ -102,7 +102,7 @@ def test_hermes_has_a_switch_for_each_file_and_gemini_one_for_proposals(home: Pa
     ]
     write(home / ".gemini/GEMINI.md")
     key = "experimental.autoMemory"
-    assert switches(home / ".gemini") == [MemorySwitch("Auto Memory", False, key)]
+    assert switches(home / ".gemini") == [MemorySwitch("Auto Memory", False, key, loads=False)]
     linked = write(home / "dotfiles/gemini.json", {"experimental": {"autoMemory": True}})
     (home / ".gemini/settings.json").symlink_to(linked)
     (switch,) = switches(home / ".gemini")
