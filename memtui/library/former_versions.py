@@ -75,7 +75,8 @@ class FormerReader:
         """
         wanted_files = list(files)
         found = self._read(wanted_files, ())
-        if found or not wanted_files:
+        read = {place.file for memory in found.values() for place in (memory.origin, *memory.also)}
+        if read.issuperset(path for path, _ in wanted_files):
             return found
         # Some formats go by the folders around a file, such as the projects of a home folder.
         return self._read(wanted_files, self._list_folders())

@@ -7,9 +7,9 @@ as a heading; of the others it has the names, and Copilot opens what it needs.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from memtui.changes import Change
@@ -18,6 +18,7 @@ from memtui.stores.base import LoadedBlock, LoadedText, LoadLimit, ReadTime, Sto
 from memtui.stores.listed_texts import ListContext
 from memtui.stores.markdown.list_folder import ListFolderStore, ListSource, support_of
 from memtui.stores.scanning import read_object
+from memtui.stores.values import utc_now
 from memtui.stores.vscode_copilot import OF_USER, OF_WORKSPACE, WORKSPACES
 
 USER = "user"
@@ -37,12 +38,20 @@ class VsCodeCopilotStore(ListFolderStore):
         ListSource(f"{WORKSPACES}/*/{OF_WORKSPACE}/*/*.md", "session"),
     )
 
+    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
+        super().__init__(root, label, now)
+        self._workspaces = root / WORKSPACES
+
+    def take_rules(self, other: VsCodeCopilotStore) -> None:
+        """Name workspaces as this other store does; for a copy of some of its notes."""
+        self._workspaces = other._workspaces
+
     def entity_of(self, path: str, section: str = "") -> str:  # noqa: ARG002
         """`user`, the folder of a workspace, and for a session its name behind it."""
         if path.startswith(f"{OF_USER}/"):
             return USER
         parts = PurePosixPath(path).parts
-        own = read_object(self.root / WORKSPACES / parts[1] / "workspace.json", _LARGEST)
+        own = read_object(self._workspaces / parts[1] / "workspace.json", _LARGEST)
         named = str(own.get("folder") or own.get("workspace") or "")
         entity = posixpath.basename(unquote(urlsplit(named).path).rstrip("/")) or parts[1]
         return entity if parts[-2] == "repo" else f"{entity}/session {parts[-2][:8]}"

@@ -406,6 +406,10 @@ class WorkspaceStore(document_store.DocumentStore):
         """The type map as it is now."""
         return self._map.current()
 
+    def take_rules(self, other: WorkspaceStore) -> None:
+        """Use the type map of this other workspace; for a copy of some of its documents."""
+        self._map = other._map
+
     def entry_edits(self, entry: str, new_type: str) -> tuple[Edit, ...]:
         """The edits that give a path or a pattern this type. Raises Refused."""
         return entry_edits(entry, new_type, self.types, self._map.path, self.root)

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import pytest
 from memtui.changes import Act, Change
 from memtui.config import HistorySettings
 from memtui.errors import RefError, Refused
+from memtui.insight.comparison import COMPARED
 from memtui.library import Library, time_views
 from memtui.library.past_library import library_at
 from memtui.library.text_looks import keep_texts
@@ -249,6 +250,39 @@ def test_what_was_retired_and_taken_out_of_its_file_is_a_difference(
     library.apply(library.plan([Change(Act.RETIRE, memory.store, memory.ref)]))
     (found,) = compare_times(look(library), then)
     assert (found.memory.ref, str(found.kind), found.by) == (memory.ref, "removed", "memtui")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
+def test_before_an_edit_in_each_file_all_was_as_it_was(known: Any, tmp_path: Path) -> None:
+    """Also what a format reads from other files than that of the memory, such as its type."""
+    library = look(loaded(sample(known, tmp_path / "store"), state=tmp_path / "state"))
+    found = library.find(parse_query("status:all", library.now()))
+    before = {found.rows[slot].ref: found.rows[slot] for slot in found.slots}
+    then, edited = datetime.now(UTC), dict[str, str]()
+    time.sleep(1.1)  # some databases count whole seconds
+    for ref, memory in sorted(before.items()):
+        is_known = memory.origin.file in edited or memory.status not in CURRENT
+        if is_known or library.refusal(Act.EDIT, memory):
+            continue
+        fields = {"content": f"{memory.content.rstrip()} and more"}
+        with suppress(Refused):
+            planned = library.plan([Change(Act.EDIT, memory.store, ref, fields, force=True)])
+            if planned.has_edits:
+                library.apply(planned)
+                edited[memory.origin.file] = ref
+        if len(edited) == 4:
+            break
+    if not edited:
+        pytest.skip("its memories are not edited")
+    past = library_at(look(library), then)
+    assert past.snapshot.slot_of.keys() == before.keys()
+    for ref, memory in before.items():
+        now_known = past.get(ref)
+        assert {n: getattr(now_known, n) for n in COMPARED} == {
+            n: getattr(memory, n) for n in COMPARED
+        }
+    assert {each.memory.ref for each in compare_times(library, then)} == {*edited.values()}
 
 
 def test_a_text_of_then_is_found_and_the_text_of_now_is_not(tmp_path: Path) -> None:
