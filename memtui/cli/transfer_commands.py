@@ -110,7 +110,8 @@ def export(
         holders = exporting.find_secret_holders(library, chosen)
         if holders:
             takes_secrets, note = _choose_secrets(len(holders), output, with_secrets)
-            without = without if takes_secrets else holders
+            if not takes_secrets:
+                without = holders
     with shown_progress() as report:
         exported = exporting.export_memories(
             library, form, chosen, report, pretty=pretty, every=every, without=without

@@ -433,7 +433,7 @@ def similar(
     if scores_of is None:
         how, alive = "words", scope.columns.alive
         document = to_document(scope.rows[slot])
-        words = (*nearest_memories.find_distinctive_words(document, scope.segments, alive),)
+        words = nearest_memories.find_distinctive_words(document, scope.segments, alive)
         scores_of = nearest_memories.match_words(words, scope.segments, scope.columns, cancelled)
     slots, scores = nearest_memories.find_nearest_current(scores_of, scope.columns, slot, limit)
     return SimilarMemories(slots, scores, how, words, scope.rows)

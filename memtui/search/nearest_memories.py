@@ -203,7 +203,7 @@ MIN_CHARS = 2
 
 def find_distinctive_words(
     document: IndexedDocument, segments: Sequence[Segment], alive: Mask
-) -> list[str]:
+) -> tuple[str, ...]:
     """The words that distinguish a memory from the others.
 
     Args:
@@ -231,7 +231,7 @@ def find_distinctive_words(
             rarity = float(np.log1p((count - holders + 0.5) / (holders + 0.5)))
             weighted.append((word, rarity * times / (times + K1)))
     weighted.sort(key=lambda one: (-one[1], one[0]))
-    return [word for word, _ in weighted[:MAX_WORDS]]
+    return tuple(word for word, _ in weighted[:MAX_WORDS])
 
 
 def match_words(

@@ -255,8 +255,11 @@ def is_mask_of(masked: str, text: str) -> bool:
     What surrounds a text decides what is masked in it, so the two are compared, and nothing is
     masked again.
     """
+    if masked == text:
+        return True
     pairs = zip(masked, text, strict=False)
-    return len(masked) == len(text) and all(a in (b, DOT) for a, b in pairs)
+    is_possible = DOT in masked and len(masked) == len(text)
+    return is_possible and all(a in (b, DOT) for a, b in pairs)
 
 
 def mask_value(name: str, value: str) -> str:

@@ -221,7 +221,7 @@ ACTIONS: tuple[Action, ...] = (
     *_group("Read",
         _action("open", "enter", "open", "Open the memory, or filter by the value under the cursor",
             _PANES, _needs("openable", "there is nothing to open here"), palette=False),
-        _action("back", "backspace ctrl+o", "last shown", "Back to the memory shown before", _PANES,
+        _action("back", "backspace ctrl+o", "previous", "Back to the memory shown before", _PANES,
             _needs("can_go_back", "there is nowhere to go back to")),
         _action("forward", "", "forward", "Forward again, after going back", _PANES,
             _needs("can_go_forward", "there is nowhere to go forward to")),

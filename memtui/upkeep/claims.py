@@ -924,8 +924,8 @@ def _edit_or_ask(
     if can(Act.EDIT, memory):
         yield Change(Act.EDIT, memory.store, memory.ref, fields)
     elif can(Act.SUPERSEDE, memory):
-        content = {"content": memory.content}
-        yield Change(Act.SUPERSEDE, memory.store, memory.ref, {**content, **fields})
+        whole = {"content": memory.content, **fields}
+        yield Change(Act.SUPERSEDE, memory.store, memory.ref, whole)
 
 
 def replace_word(text: str, old: str, new: str) -> str:

@@ -268,7 +268,7 @@ async def test_all_that_a_large_change_means_can_be_scrolled_to(tmp_path: Path) 
         await on.keys("*", "d")
         assert isinstance(on.app.screen, DiffScreen)
         screen = await on.still()
-        assert "more lines, below" in screen
+        assert "more lines below" in screen
         assert "↑↓ scroll" in screen
         said = screen
         for _ in range(3):

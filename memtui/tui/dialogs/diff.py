@@ -37,7 +37,7 @@ class Way(NamedTuple):
         if len(self.summary) <= MAX_SUMMARY:
             return self
         shown, rest = self.summary[: MAX_SUMMARY - 1], self.summary[MAX_SUMMARY - 1 :]
-        more = OutcomeLine(f"and {len(rest)} more lines, below", Tone.QUIET)
+        more = OutcomeLine(f"and {len(rest)} more lines below", Tone.QUIET)
         moved = [
             DiffLine("note", text.visible(f"{each.head} {each.words}".strip())) for each in rest
         ]

@@ -273,8 +273,7 @@ def test_before_an_edit_in_each_file_all_was_as_it_was(known: Any, tmp_path: Pat
                 edited[memory.origin.file] = ref
         if len(edited) == 4:
             break
-    if not edited:
-        pytest.skip("its memories are not edited")
+    assert edited
     past = library_at(look(library), then)
     assert past.snapshot.slot_of.keys() == before.keys()
     for ref, memory in before.items():
