@@ -31,7 +31,7 @@ class DiffLine(Struct, frozen=True):
     """One line of a diff, its text already made visible."""
 
     kind: str
-    """`file`, `hunk`, `same`, `gone`, `new` or `note`."""
+    """`file`, `hunk`, `same`, `gone`, `new`, `note`, or `said` above the files."""
     words: str
     pieces: tuple[tuple[bool, str], ...] = ()
     """The same words as (changed, piece) pairs; empty when the whole line changed."""

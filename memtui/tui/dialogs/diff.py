@@ -39,7 +39,7 @@ class Way(NamedTuple):
         shown, rest = self.summary[: MAX_SUMMARY - 1], self.summary[MAX_SUMMARY - 1 :]
         more = OutcomeLine(f"and {len(rest)} more lines below", Tone.QUIET)
         moved = [
-            DiffLine("note", text.visible(f"{each.head} {each.words}".strip())) for each in rest
+            DiffLine("said", text.visible(f"{each.head} {each.words}".strip())) for each in rest
         ]
         return self._replace(summary=(*shown, more), diff=(*moved, *self.diff))
 

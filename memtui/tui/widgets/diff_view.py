@@ -34,7 +34,7 @@ class DiffView(WrappedLines):
         files, is in view."""
         self._lines = self.laid_out(max(12, self.size.width - 1))
         first = 0
-        if not self._diff or self._diff[0].kind != "note":
+        if not self._diff or self._diff[0].kind != "said":
             first = next((at for at, line in enumerate(self._lines) if self._is_changed(line)), 0)
         if self.top == self._began_at:  # else it was scrolled
             is_below = self.size.height and first >= self.page
