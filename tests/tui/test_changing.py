@@ -18,6 +18,7 @@ from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen, MergeScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
+from tests.unit.stores.workspaces import make, put
 
 from .sample_stage import ChangingStage, changing, touched
 from .stage import NOW, stage
@@ -301,6 +302,21 @@ async def test_what_is_left_out_of_many_is_counted_by_its_reason(tmp_path: Path)
         await on.keys("u")
         assert on.files() == before
         assert "them" in on.toasts[-1]
+
+
+@pytest.mark.slow
+async def test_one_memory_that_cannot_be_retired_does_not_keep_the_others(tmp_path: Path) -> None:
+    """Only the frontmatter of a lesson says whether it can, and that is read while planning."""
+    make(tmp_path / "stores")
+    put(tmp_path / "stores" / "pip", "lessons/README.md", "# Lessons\n\nOne file each.\n")
+    async with changing(tmp_path, "pip") as on:
+        await on.keys("*", "d")
+        screen = await on.still()
+        assert "1 memory: only tasks and lessons with frontmatter" in screen
+        assert "Retire 8 memories" in screen
+        before = on.files()
+        await on.keys("enter")
+        assert touched(before, on.files()) == {"pip/lessons/ropes.md", "pip/tasks/paint.md"}
 
 
 @pytest.mark.slow

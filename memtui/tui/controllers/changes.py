@@ -244,19 +244,26 @@ class ChangeActions:
         return changes, previews.describe_left_out(reasons)
 
     async def make(self, changes: Sequence[Change], notes: Sequence[OutcomeLine] = ()) -> None:
-        """Plan these changes and write them, after a confirmation where one is needed."""
+        """Plan these changes and write them, after a confirmation where one is needed.
+
+        Of several, those that only planning finds impossible are left out.
+        """
+        may_force = any(change.act is Act.DELETE and not change.force for change in changes)
+        leave_out = len(changes) > 1 and not may_force
+        plan = previews.preview_possible if leave_out else previews.preview
 
         def look(library: Library, job: Job) -> tuple[Preview, Preview | None]:
-            found = previews.preview(library, changes, job)
+            found = plan(library, changes, job)
             return found, _deleting(found.planned, library, job)
 
         try:
             found, other = await self.acts.library(look)
         except Refused as error:
-            if any(change.act is not Act.DELETE or change.force for change in changes):
+            if not may_force:
                 raise
             await self._force(changes, error)
             return
+        notes = [*notes, *previews.describe_left_out(found.left_out)]
         if not found.planned.has_edits:
             raise Refused(found.planned.reason or "nothing would change")
         if other is not None:
